@@ -1,6 +1,6 @@
 """Acknowledgements and operators' actions: which rows moved, and which were skipped."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from uuid import UUID
@@ -14,6 +14,7 @@ from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import Category, ConversionStatus
 
 NOT_FOUND = "NOT_FOUND"
+NO_CLAIMS: Mapping[UUID, int] = {}
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,28 @@ def move_rows(
     return MoveResult(moved=len(moved), skipped=skipped, ids=frozenset(moved))
 
 
-def ack(site: Site, ids: Iterable[UUID], *, skipped: Iterable[UUID] = ()) -> MoveResult:
-    """Complete what was uploaded; rows that the script skipped on purpose fail permanently."""
+def ack(
+    site: Site, ids: Iterable[UUID], *, skipped: Iterable[UUID] = (), claims: Mapping[UUID, int] = NO_CLAIMS
+) -> MoveResult:
+    """Complete what was uploaded; rows that the script skipped on purpose fail permanently.
+
+    With `claims`, the numbers by which the script holds rows, those that a newer claim holds are skipped.
+    """
     done_ids, skipped_ids = list(ids), list(skipped)
     with transaction.atomic():
         if skipped_ids:
             Conversion.objects.for_site(site).filter(pk__any_of=done_ids + skipped_ids).lock_in_order()
-        done = move_rows(site, done_ids, lambda rows: rows.ack(), late="LATE_ACK", ends=ConversionStatus.COMPLETED)
+        done = move_rows(
+            site,
+            done_ids,
+            lambda rows: rows.under_claims(claims).ack(),
+            late="LATE_ACK",
+            ends=ConversionStatus.COMPLETED,
+        )
         failed = ack_failed(
             site,
             skipped_ids,
+            claims=claims,
             code="SKIPPED_BY_SCRIPT",
             category=Category.PERMANENT,
             message="The script skipped this row on purpose.",
@@ -65,11 +78,19 @@ def ack(site: Site, ids: Iterable[UUID], *, skipped: Iterable[UUID] = ()) -> Mov
     return MoveResult(moved=done.moved + failed.moved, skipped=done.skipped + failed.skipped)
 
 
-def ack_failed(site: Site, ids: Iterable[UUID], *, code: str, category: str, message: str) -> MoveResult:
+def ack_failed(
+    site: Site,
+    ids: Iterable[UUID],
+    *,
+    code: str,
+    category: str,
+    message: str,
+    claims: Mapping[UUID, int] = NO_CLAIMS,
+) -> MoveResult:
     return move_rows(
         site,
         ids,
-        lambda rows: rows.ack_failed(code=code, category=category, message=message),
+        lambda rows: rows.under_claims(claims).ack_failed(code=code, category=category, message=message),
         late="LATE_ACK_FAILED",
         ends=ConversionStatus.FAILED,
     )

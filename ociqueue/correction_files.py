@@ -9,9 +9,10 @@ from django.utils.translation import gettext as _
 
 from ociqueue import dead_letters
 from ociqueue.corrections import FIXED, Correction, CorrectionResult, replace_rows
+from ociqueue.csv_formats import FileFormats
 from ociqueue.csv_reader import REASON, CsvLine, RejectedField, RejectedLine, read_header, read_lines, shorten
 from ociqueue.models import Site
-from ociqueue.schemas.conversions import FIELDS
+from ociqueue.schemas.conversions import CONSENTS, FIELDS
 
 # What a file may correct. Other columns of the export are ignored, except those that must stay as they are.
 COLUMNS = ("id", *(name for name in FIELDS if name not in FIXED))
@@ -26,10 +27,14 @@ class CorrectionTally:
     rejected: list[RejectedLine] = field(default_factory=list)
     rejected_lines: int = 0
 
+    @property
+    def changes(self) -> int:
+        return self.created
+
     def add(self, result: CorrectionResult, *, most: int) -> None:
         """Count a line, keeping at most so many rejected ones."""
         self.lines += 1
-        self.created += bool(result.copy)
+        self.created += bool(result.corrected)
         self.unchanged += result.is_unchanged
         if result.errors and result.correction.line:
             self.rejected_lines += 1
@@ -62,14 +67,24 @@ def is_of_corrections(stream: IO[bytes]) -> bool:
 
 def correct_from_file(site: Site, stream: IO[bytes], *, dry_run: bool, most: int) -> CorrectionTally:
     tally = CorrectionTally()
-    for result in replace_rows(site, read_corrections(stream), dry_run=dry_run):
+    for result in replace_rows(site, read_corrections(site, stream), dry_run=dry_run):
         tally.add(result, most=most)
     return tally
 
 
-def read_corrections(stream: IO[bytes]) -> Iterator[Correction]:
-    """Read a CSV file with a column `id` and any columns to correct; an empty cell keeps the value."""
-    for line in read_lines(stream, known=(*COLUMNS, *FIXED), required=["id"], ignored=IGNORED):
+def read_corrections(site: Site, stream: IO[bytes]) -> Iterator[Correction]:
+    """Read a CSV file with a column `id` and any columns to correct; an empty cell keeps the value.
+
+    Times and amounts may be as a spreadsheet saved them.
+    """
+
+    def lines() -> Iterator[CsvLine]:
+        return read_lines(stream, known=(*COLUMNS, *FIXED), required=["id"], ignored=IGNORED)
+
+    formats = FileFormats(
+        stream, lines(), site.zone, amounts=["conversionValue"], time="conversionTime", words=("consent", *CONSENTS)
+    )
+    for line in map(formats.read, lines()):
         changes = {name: cell for name, cell in line.cells.items() if name != "id"}
         name = line.cells.get("id", "")
         fault = line.fault or ("" if name else _("the id is missing"))

@@ -1,8 +1,8 @@
-"""Corrected copies: a row that failed, or that Google rejected after the script had reported it, is sent again.
+"""Corrections of rows by their ids: from the console, a file or a command.
 
-The row itself stays as it is. It is locked from the check to the insert of its copy, and marked as replaced in the same
-transaction; the moves that would send it again look for that mark (ociqueue.models.queryset), and a constraint refuses
-them in any case. So of a retry and a correction at the same time one wins.
+A row that failed, or that Google rejected after the script had reported it, is sent again as a corrected copy. It stays
+as it is, marked as replaced; the moves that would send it again look for that mark (ociqueue.models.queryset), and a
+constraint refuses them in any case. A row that waits is corrected itself. See ociqueue.corrected_rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,32 +18,43 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from kilit.api.messages import FieldError, format_error
-from kilit.lock.audit import current_context, person_of, without_activity
 from kilit.lock.clock import database_time
-from kilit.lock.models import Activity, ActivityKind, Event
-from kilit.workers import doorbells
 from ociqueue import identifiers
+from ociqueue.corrected_rows import (
+    COLUMNS,
+    Edit,
+    differing,
+    locked,
+    make_copy,
+    may_be_counted,
+    store_corrections,
+    why_not,
+    with_history,
+)
 from ociqueue.csv_reader import CsvLine
 from ociqueue.enqueue import read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import CONSENTS, format_consent
-from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, ConversionStatus
+from ociqueue.states import WAITING, ConversionStatus
 
 BATCH = 1000
 # What stays: a second delivery by the source must find the original, and Google counts an order id once.
 FIXED: dict[str, str] = {"orderId": "order_id", "sourceKey": "source_key"}
-ORDER_ID_IN_USE = "ORDER_ID_ALREADY_IN_USE"
 
 
 @dataclass(frozen=True)
 class Correction:
-    """A row to replace, by its id as given, and what to change; `fault` is why its line could not be read."""
+    """A row to replace, by its id as given, and what to change; `fault` is why its line could not be read.
+
+    `may_count_twice` is for an operator who was warned, with the one row on the screen.
+    """
 
     id: str
     changes: Mapping[str, str] = field(default_factory=dict)
     fault: str = ""
     line: CsvLine | None = None
+    may_count_twice: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,15 +62,21 @@ class CorrectionResult:
     correction: Correction
     message: str
     copy: Conversion | None = None  # stored, or planned by a dry run
+    edit: Edit | None = None  # of a row that waits
     is_unchanged: bool = False
     errors: list[FieldError] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"{self.correction.id}: {self.message}"
 
+    @property
+    def corrected(self) -> Conversion | None:
+        """The row that will be sent: the copy, or the row itself."""
+        return self.copy or (self.edit.row if self.edit else None)
+
 
 def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool = False) -> Iterator[CorrectionResult]:
-    """Queue a corrected copy of each row; rows replaced before are skipped, so it can be run twice."""
+    """Correct each row, or queue a corrected copy of it; rows replaced before are skipped, so it can be run twice."""
     waiting = _mark_repeated(corrections)
     while batch := list(islice(waiting, BATCH)):
         with transaction.atomic():
@@ -67,7 +84,8 @@ def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool
             now = database_time()
             results = [plan(each, originals.get(read_id(each.id)), now=now) for each in batch]
             if not dry_run:
-                _store(site, [result.copy for result in results if result.copy])
+                copies = [result.copy for result in results if result.copy]
+                store_corrections(site, copies, [result.edit for result in results if result.edit])
         yield from (_worded(result, dry_run=dry_run) for result in results)
 
 
@@ -79,37 +97,27 @@ def plan(correction: Correction, original: Conversion | None, *, now: datetime) 
         return _rejected(correction, {"field": "id", "message": unknown})
     if errors := _refusal(original) or _fixed(original, correction.changes):
         return _rejected(correction, *errors)
-    changes = _differing(original, correction.changes)
-    if not changes and original.status == ConversionStatus.FAILED:
-        return CorrectionResult(correction, _("nothing is corrected; Retry sends it as it is"), is_unchanged=True)
+    return _plan_changes(correction, original, now)
+
+
+def _plan_changes(correction: Correction, original: Conversion, now: datetime) -> CorrectionResult:
+    changes, is_waiting = _differing(original, correction.changes), original.status in WAITING
+    if not changes and original.status != ConversionStatus.COMPLETED:
+        unchanged = _("nothing is corrected") if is_waiting else _("nothing is corrected; Retry sends it as it is")
+        return CorrectionResult(correction, unchanged, is_unchanged=True)
+    if may_be_counted(original) and not correction.may_count_twice:
+        warning = _("Google has counted it before, so a copy may count twice; correct it on its page in the console")
+        return _rejected(correction, {"field": "", "message": warning})
     hashes = {name: getattr(original, name) for name in Conversion.HASHES}
     columns = read_columns(original.site, _corrected(original, changes), now=now, hashes=hashes)
     if isinstance(columns, list):
         return _rejected(correction, *columns)
-    # The same order id: if the first was counted after all, Google counts it once.
-    return CorrectionResult(correction, "", Conversion(**columns, order_id=original.order_id, replaces=original))
-
-
-def why_not(original: Conversion) -> str:
-    """Return why a row cannot be replaced, or ""; under a lock, the answer stays true."""
-    if original.status not in ENDED:
-        return _("it is %(state)s; only FAILED and COMPLETED rows are replaced") % {"state": original.status}
-    if original.uploaded_at or original.erased_at:
-        return _("Google confirmed it") if original.uploaded_at else _("it was erased")
-    copy = getattr(original, "replacement", None)
-    if copy or original.is_replaced:  # old copies are pruned before their originals
-        return _("already replaced by %(copy)s") % {"copy": copy} if copy else _("already replaced")
-    if original.adjustments.exists():
-        # A copy is sent as the conversion was, with the same order id.
-        return _("it was adjusted; a copy would put its old value back")
-    return _why_not_failed(original) if original.status == ConversionStatus.FAILED else ""
-
-
-def _why_not_failed(original: Conversion) -> str:
-    # What is sent again after a lost answer must be the same to the byte.
-    if original.outcome_unknown:
-        return _("its outcome is unknown, Google may have it; Retry sends it as it is")
-    return _("Google has already counted its order id") if original.provider_error_code == ORDER_ID_IN_USE else ""
+    if not is_waiting:
+        return CorrectionResult(correction, "", copy=make_copy(original, columns))
+    if columns["action"] != original.action:
+        return _rejected(correction, {"field": "conversionName", "message": _("It cannot be corrected.")})
+    edit = Edit(original, {name: columns[name] for name in COLUMNS}, differing(original, columns))
+    return CorrectionResult(correction, "", edit=edit)
 
 
 def _refusal(original: Conversion) -> list[FieldError]:
@@ -135,33 +143,7 @@ def _originals(site: Site, corrections: list[Correction], *, lock: bool) -> dict
     rows = Conversion.objects.for_site(site).filter(
         pk__any_of=[pk for correction in corrections if (pk := read_id(correction.id))]
     )
-    if lock:
-        rows.lock_in_order()
-    # Only now: a query that waits for a lock sees other tables, and other rows, as they were before it waited.
-    return {row.pk: row for row in rows.select_related("site", "replacement").prefetch_related("adjustments")}
-
-
-def _store(site: Site, copies: list[Conversion]) -> None:
-    if not copies:
-        return
-    replaced = {copy.replaces.pk: copy for copy in copies if copy.replaces}
-    originals = Conversion.objects.filter(pk__any_of=replaced)
-    with without_activity():  # it shows the correction, not the new rows
-        Conversion.objects.bulk_create(copies)
-        originals.update(is_replaced=True)
-    Event.objects.record_each(originals, "REPLACED", details_of=lambda row: {"replaced_by": str(replaced[row.pk])})
-    Event.objects.record_each(copies, "REPLACES", details_of=lambda copy: {"replaces": str(copy.replaces)})
-    by_person = person_of(current_context().actor)
-    Activity.objects.record(
-        ActivityKind.ACTION if by_person else ActivityKind.TASK,
-        "REPLACED",
-        queue=CONVERSIONS.queue,
-        scope=str(site.pk),
-        rows=len(copies),
-        object_id=str(copies[0].replaces_id) if len(copies) == 1 else "",
-    )
-    if site.sync_method in UPLOADED_HERE:
-        doorbells.ring("oci_upload")
+    return {row.pk: row for row in (locked(rows) if lock else with_history(rows))}
 
 
 def _fixed(original: Conversion, changes: Mapping[str, str]) -> list[FieldError]:
@@ -229,7 +211,10 @@ def _rejected(correction: Correction, *errors: FieldError) -> CorrectionResult:
 
 
 def _worded(result: CorrectionResult, *, dry_run: bool) -> CorrectionResult:
-    if not result.copy:
+    if not result.corrected:
         return result
-    done = _("would be replaced") if dry_run else _("replaced by %(copy)s") % {"copy": result.copy}
+    if result.edit:
+        done = _("would be corrected") if dry_run else _("corrected")
+    else:
+        done = _("would be replaced") if dry_run else _("replaced by %(copy)s") % {"copy": result.copy}
     return replace(result, message=done)

@@ -1,9 +1,8 @@
 """Stores conversions: valid ones are stored although others are invalid, and each source key once."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -13,14 +12,16 @@ from kilit.lock.bulk_sql import bulk_insert
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
+from ociqueue.corrected_rows import Columns, make_order_id
 from ociqueue.identifiers import HashedEmail
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
+from ociqueue.models.key import KEYS
+from ociqueue.redelivery import Redelivery, redeliver
 from ociqueue.schemas.answers import ConversionResult
 from ociqueue.schemas.conversions import EMPTY, ConversionContext, NewConversion
 from ociqueue.states import UPLOADED_HERE
 
-Columns = dict[str, Any]
 NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
 
 
@@ -29,12 +30,13 @@ def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Co
     inputs = [read_columns(site, item, now=now) for item in raw]
     valid = identify(site, [columns for columns in inputs if isinstance(columns, dict)])
     known = known_ids(site, valid) if dry_run else store(site, valid)
+    again = redeliver(site, valid, known, dry_run=dry_run) if known else {}
     if valid and not dry_run and site.sync_method in UPLOADED_HERE:
         doorbells.ring("oci_upload")
     return [
         {"index": index, "status": "invalid", "errors": columns}
         if isinstance(columns, list)
-        else _result(index, item, columns, known, dry_run=dry_run)
+        else _result(index, item, columns, again, dry_run=dry_run)
         for index, (item, columns) in enumerate(zip(raw, inputs, strict=True))
     ]
 
@@ -98,17 +100,12 @@ def identify(site: Site, rows: list[Columns]) -> list[Columns]:
     return in_order
 
 
-def make_order_id(site: str, action: str, source: str) -> str:
-    """Return the id by which Google counts a conversion once; `source` is the source key, or else the row's id."""
-    return "oci_" + hashlib.sha256(f"{site}\n{action}\n{source}".encode()).hexdigest()[:40]
-
-
 def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     """Insert new rows; return the ids of earlier deliveries, by the ids of the rows that were not inserted.
 
-    The unique index decides, not a query before: of two requests with the same source key, one inserts.
+    The unique index of the keys decides, not a query before: of two requests with the same source key, one inserts.
     """
-    rejected = bulk_insert(Conversion, rows)
+    rejected = bulk_insert(Conversion, rows, keys=KEYS)
     return known_ids(site, [row for row in rows if row["id"] in rejected]) if rejected else {}
 
 
@@ -116,20 +113,32 @@ def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     wanted = {row["id"]: (row["action"], row["source_key"]) for row in rows if row["source_key"]}
     if not wanted:
         return {}
-    found = Conversion.objects.for_site(site).filter(
-        action__in={action for action, _ in wanted.values()}, source_key__in={key for _, key in wanted.values()}
-    )
+    found = site.conversion_keys.with_source_keys(wanted.values())
     known = {(action, key): pk for action, key, pk in found.values_list("action", "source_key", "pk")}
     return {own: known[name] for own, name in wanted.items() if name in known}
 
 
 def _result(
-    index: int, item: Mapping[str, Any], columns: Columns, known: Mapping[UUID, UUID], *, dry_run: bool
+    index: int, item: Mapping[str, Any], columns: Columns, again: Mapping[UUID, Redelivery], *, dry_run: bool
 ) -> ConversionResult:
-    earlier = known.get(columns["id"]) if known else None
-    result: ConversionResult = {"index": index, "status": "duplicate" if earlier else "created"}
-    if earlier or not dry_run:
-        result["id"] = f"{PREFIX}{earlier or columns['id']}"
+    earlier = again.get(columns["id"]) if again else None
+    result: ConversionResult = {"index": index, "status": "created"}
+    if earlier:
+        result |= cast("ConversionResult", _again(earlier, dry_run=dry_run))
+    elif not dry_run:
+        result["id"] = f"{PREFIX}{columns['id']}"
     if item.get("conversionCurrency") in EMPTY:
         result["defaulted"] = {"conversionCurrency": columns["currency"]}
+    return result
+
+
+def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, Any]:
+    """Return the result of a source key that was stored before."""
+    row = earlier.row if dry_run else earlier.copy or earlier.row
+    status = "corrected" if earlier.is_correction else "duplicate"
+    result: dict[str, Any] = {"status": status, "id": str(row)}
+    if earlier.copy:
+        result["replaces"] = str(earlier.row)
+    if earlier.differs:
+        result |= {"differs": earlier.differs, "state": row.status}
     return result

@@ -2,8 +2,15 @@
 
 from typing import Any
 
-from ociqueue.models import Site
-from ociqueue.models.site import SiteQuerySet
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from kilit.access.roles import Role
+from ociqueue.models import Site, SiteMembership
+from ociqueue.models.site import KEYS_USER_PREFIX, SiteQuerySet
+
+KEYS_USERS = rf"^{KEYS_USER_PREFIX}[0-9a-f]{{32}}$"  # the prefix and a site's public id
+GIVEN_BY_ADMINS = (Role.VIEWER, Role.OPERATOR)
 
 
 class SiteScopes:
@@ -18,6 +25,33 @@ class SiteScopes:
 
     def run_by(self, user: Any) -> list[str] | None:
         return None if getattr(user, "is_superuser", False) else _ids(Site.objects.run_by(user))
+
+    def people_seen_by(self, user: Any) -> QuerySet[User]:
+        """Return the user, and the members of the sites that the user administers."""
+        people = User.objects.exclude(username__regex=KEYS_USERS)
+        if getattr(user, "is_superuser", False):
+            return people
+        own = Exists(_memberships().filter(site__in=Site.objects.administered_by(user)))
+        return people.filter(own | Q(pk=user.pk), is_superuser=False)
+
+    def people_managed_by(self, user: Any) -> QuerySet[User]:
+        """Return the people who are members of the user's sites and of no other, and who are no admins.
+
+        To set a password is to become that person, in every site and with every permission of theirs. So a member of
+        another site as well, a person with a group or permission of their own, and admins are left to superusers.
+        """
+        people = self.people_seen_by(user)
+        if getattr(user, "is_superuser", False):
+            return people
+        elsewhere = Exists(_memberships().exclude(site__in=Site.objects.administered_by(user)))
+        is_admin = Exists(_memberships().filter(role=Role.ADMIN))
+        more = Exists(Group.objects.filter(user=OuterRef("pk")).exclude(name__in=GIVEN_BY_ADMINS))
+        permitted = Exists(Permission.objects.filter(user=OuterRef("pk")))
+        return people.filter(~elsewhere, ~is_admin, ~more, ~permitted).exclude(pk=user.pk)
+
+
+def _memberships() -> QuerySet[SiteMembership]:
+    return SiteMembership.objects.filter(user=OuterRef("pk"))
 
 
 def _ids(sites: SiteQuerySet) -> list[str]:

@@ -1,4 +1,7 @@
-"""Correct and resend: a form with a row's own values, whose changes are sent as a copy in the row's place."""
+"""Correct and resend: a form with a row's own values.
+
+A row that waits is changed; in place of one that has ended, a copy with the changes is sent.
+"""
 
 from typing import Any, ClassVar, get_args
 
@@ -16,11 +19,12 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from kilit.console.formatting import page
 from kilit.console.machine_errors import explain
 from kilit.lock.audit import for_reason
-from ociqueue.corrections import Correction, replace_rows, why_not
+from ociqueue.corrected_rows import ORDER_ID_IN_USE, may_be_counted, why_not
+from ociqueue.corrections import Correction, replace_rows
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
 from ociqueue.schemas.conversions import CONSENTS, LONGEST_IDENTIFIER, ConsentGiven, format_consent
-from ociqueue.states import ConversionStatus
+from ociqueue.states import WAITING, ConversionStatus
 
 
 def _text(label: Any, most: int, **options: Any) -> forms.CharField:
@@ -108,11 +112,11 @@ def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
     form = CorrectionForm(request.POST or None, row=row)
     if form.is_valid():
         with for_reason(form.cleaned_data["reason"]):
-            (result,) = replace_rows(row.site, [Correction(str(row), form.changes())])
-        if result.copy:
+            (result,) = replace_rows(row.site, [Correction(str(row), form.changes(), may_count_twice=True)])
+        if sent := result.corrected:
             done = _("Corrected. This copy is sent in place of %(name)s.") % {"name": model_admin.row_name(row)}
-            messages.success(request, done)
-            return HttpResponseRedirect(model_admin.address("change", result.copy.pk))
+            messages.success(request, done if result.copy else _("Corrected."))
+            return HttpResponseRedirect(model_admin.address("change", sent.pk))
         form.show(result.errors or [{"field": "", "message": f"{result.message}."}])
     return _ask(model_admin, request, row, form)
 
@@ -120,14 +124,28 @@ def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
 def _ask(model_admin: Any, request: HttpRequest, row: Conversion, form: CorrectionForm) -> HttpResponse:
     error = f"{row.provider_error_code}: {explain(row.last_error)}"
     effect = _("A copy with your corrections is sent in its place, under the same order id. This one stays as it is.")
+    if may_be_counted(row) and row.provider_error_code != ORDER_ID_IN_USE:
+        effect = _(
+            "A copy with your corrections is sent in its place. Google has counted a conversion of this click at this "
+            "time before. If that was this conversion, it counts twice."
+        )
+    elif may_be_counted(row):
+        effect = _(
+            "A copy with your corrections is sent in its place, under another order id, because Google has counted "
+            "this one before. If that was this conversion, it counts twice."
+        )
+    is_waiting = row.status in WAITING
+    if is_waiting:
+        effect = _("It is sent with your corrections. The timeline says what was changed.")
     return page(
         model_admin,
         request,
         "admin/console/confirm.html",
-        title=_("Correct and resend %(name)s") % {"name": model_admin.row_name(row)},
+        title=(_("Correct %(name)s") if is_waiting else _("Correct and resend %(name)s"))
+        % {"name": model_admin.row_name(row)},
         sentences=[error, effect] if row.status == ConversionStatus.FAILED else [effect],
         form=form,
-        submit=_("Correct and resend"),
+        submit=_("Correct") if is_waiting else _("Correct and resend"),
         back=model_admin.address("change", row.pk),
     )
 

@@ -113,7 +113,7 @@ function claimPage() {
 function settlePage(rows, tally) {
   const failures = new Map();
   const uploadable = {gclid: [], wbraid: [], gbraid: []};
-  // A row without an id cannot be reported: the server would reject the report of all other rows with it.
+  // A row without an id cannot be reported.
   const named = rows.filter(row => row && isText(row.id));
   if (named.length < rows.length) {
     log(`${rows.length - named.length} rows have no id and are skipped; they will be available again.`);
@@ -179,17 +179,24 @@ function addFailure(failures, row, errorCode, message, errorCategory) {
   // Cut to what the server stores, without characters for which it would reject the whole report.
   const errorMessage = message.replace(/[\u0000-\u001f\ud800-\udfff]/g, ' ').slice(0, 1000);
   const key = JSON.stringify([errorCode, errorMessage, errorCategory]);
-  if (!failures.has(key)) failures.set(key, {queueIds: [], errorCode, errorMessage, errorCategory});
-  failures.get(key).queueIds.push(row.id);
+  if (!failures.has(key)) failures.set(key, {rows: [], errorCode, errorMessage, errorCategory});
+  failures.get(key).rows.push(row);
 }
 
 /** Report every row of a page; a report that fails does not stop the others. */
 function reportPage(uploaded, failures, tally) {
-  const reports = inBatches(uploaded.map(row => row.id)).map(queueIds => ({path: '/api/oci/ack', body: {queueIds}}));
-  failures.forEach(group => inBatches(group.queueIds).forEach(queueIds =>
-    reports.push({path: '/api/oci/ack-failed', body: Object.assign({}, group, {queueIds})})));
+  const reports = inBatches(uploaded).map(rows => ({path: '/api/oci/ack', body: held(rows)}));
+  failures.forEach(({rows, ...error}) => inBatches(rows).forEach(batch =>
+    reports.push({path: '/api/oci/ack-failed', body: Object.assign(held(batch), error)})));
   const faults = reports.map(({path, body}) => report(path, body, tally)).filter(fault => fault);
   if (faults.length > 0) throw faults[0];
+}
+
+/** Return the ids of rows, with the numbers of their claims: the server ignores reports of an older claim. */
+function held(rows) {
+  const claims = {};
+  rows.filter(row => Number.isInteger(row.claim)).forEach(row => { claims[row.id] = row.claim; });
+  return {queueIds: rows.map(row => row.id), claims};
 }
 
 /** Send one report and return the error, if any. */
@@ -307,9 +314,9 @@ function isText(value) {
   return typeof value === 'string' && value.trim() !== '';
 }
 
-function inBatches(ids) {
-  const count = Math.ceil(ids.length / IDS_PER_REPORT);
-  return Array.from({length: count}, (_, n) => ids.slice(n * IDS_PER_REPORT, (n + 1) * IDS_PER_REPORT));
+function inBatches(rows) {
+  const count = Math.ceil(rows.length / IDS_PER_REPORT);
+  return Array.from({length: count}, (_, n) => rows.slice(n * IDS_PER_REPORT, (n + 1) * IDS_PER_REPORT));
 }
 
 function elapsedSeconds() {

@@ -1,6 +1,7 @@
 """Cron URLs for external schedulers, protected by a bearer secret."""
 
 import secrets
+from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -13,9 +14,12 @@ from rest_framework.views import APIView
 from kilit.access.authentication import given_key
 from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
+from kilit.lock.audit import acting_as
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
 from ociqueue.schemas.answers import CronResult
+from ociqueue.schemas.requests import CapQuery
+from ociqueue.sweeps import attempt_cap
 
 
 class CronView(APIView):
@@ -24,6 +28,7 @@ class CronView(APIView):
     tag = "Clocks"
     schemes = ("cronSecret",)
     errors: ClassVar = {503: {"CRON_OFF": "No secret is set, so this URL is disabled."}}
+    get_stores = True
     task = ""
     authentication_classes = []
     permission_classes = [AllowAny]
@@ -31,13 +36,16 @@ class CronView(APIView):
 
     @endpoint(CronResult, may_retry_after=[503])
     def get(self, request: Request) -> Response:
+        self.check_secret(request)
+        return Response({"ok": True, "result": self.run()})
+
+    post = get
+
+    def check_secret(self, request: Request) -> None:
         if not settings.CRON_SECRET:
             raise ApiError(503, "CRON_OFF", "KILIT_CRON_SECRET is not set, so this URL is disabled.")
         if not secrets.compare_digest(given_key(request).encode(), settings.CRON_SECRET.encode()):
             raise NotAuthenticated("Send the cron secret as Authorization: Bearer.")
-        return Response({"ok": True, "result": self.run()})
-
-    post = get
 
     def run(self) -> str:
         return sweeps.run(self.task)
@@ -71,6 +79,17 @@ class CapView(CronView):
     """Fail conversions that used up their attempts."""
 
     task = "oci_attempt_cap"
+
+    @endpoint(CronResult, query=CapQuery, may_retry_after=[503])
+    def get(self, request: Request, asked: CapQuery) -> Response:  # type: ignore[override]
+        self.check_secret(request)
+        if asked.minAgeMinutes is None:
+            return Response({"ok": True, "result": self.run()})
+        with acting_as(f"sweep:{self.task}"):
+            result = attempt_cap(min_age=timedelta(minutes=asked.minAgeMinutes))
+        return Response({"ok": True, "result": result})
+
+    post = get  # type: ignore[assignment]
 
 
 class RequeueView(CronView):

@@ -84,6 +84,7 @@ class AdjustRequest(SiteRequest):
     """Adjustments; each is validated separately, so that one invalid adjustment does not block the others."""
 
     adjustments: Annotated[list[Annotated[Any, ShownAs(NewAdjustment)]], Field(min_length=1, max_length=MOST_ENQUEUED)]
+    dryRun: Annotated[bool, Field(description="Only validate: the response says what would be stored.")] = False
 
     examples = {
         "a refund": {"siteId": SITE, "adjustments": [{"sourceKey": "order-1001", "kind": "RETRACTION"}]},

@@ -31,11 +31,18 @@ PublicId = Annotated[str, Field(description="The site's public id.", pattern="^[
 
 
 class ConversionResult(TypedDict):
-    """The result for one conversion; `defaulted` lists fields that got the site's default."""
+    """The result for one conversion; `defaulted` lists fields that got the site's default.
+
+    `differs` lists the fields in which a second delivery of a source key differs from what was stored. A `corrected`
+    one has changed the conversion, or is sent as another row in place of the one that it `replaces`.
+    """
 
     index: int
-    status: Literal["created", "duplicate", "invalid"]
+    status: Literal["created", "corrected", "duplicate", "invalid"]
     id: NotRequired[ConversionId]
+    replaces: NotRequired[ConversionId]
+    differs: NotRequired[list[str]]
+    state: NotRequired[ConversionStatus]
     errors: NotRequired[list[FieldError]]
     defaulted: NotRequired[dict[str, str]]
 
@@ -63,6 +70,7 @@ class Item(TypedDict):
     conversionTime: str
     conversionValue: float
     conversionCurrency: str
+    claim: NotRequired[Annotated[int, Field(description="The number of the claim, to be sent back in `claims`.")]]
     consentAdUserData: NotRequired[ConsentGiven]
     consentAdPersonalization: NotRequired[ConsentGiven]
     hashedEmail: NotRequired[str]
@@ -74,6 +82,7 @@ class Enqueued(TypedDict):
 
     ok: Literal[True]
     created: int
+    corrected: int
     duplicates: int
     invalid: int
     results: list[ConversionResult]
@@ -99,7 +108,7 @@ class PreviewCounts(TypedDict):
 class Preview(TypedDict):
     """What a claim would return; nothing was changed."""
 
-    siteId: PublicId
+    siteId: Annotated[str, Field(description="The site's uuid, as scripts in the field expect it.")]
     items: list[Item]
     counts: PreviewCounts
     warnings: list[str]
@@ -112,12 +121,19 @@ class LeftAlone(TypedDict):
     status: ConversionStatus | Literal["NOT_FOUND"]
 
 
+class Ignored(TypedDict):
+    """A row that was not moved, and its state. INVALID_ID is said of what is no id; it is shown as it was sent."""
+
+    id: str
+    status: ConversionStatus | Literal["NOT_FOUND", "INVALID_ID"]
+
+
 class Acknowledged(TypedDict):
     """How many rows moved, and which were skipped."""
 
     ok: Literal[True]
     updated: int
-    ignored: list[LeftAlone]
+    ignored: list[Ignored]
 
 
 class Acted(TypedDict):

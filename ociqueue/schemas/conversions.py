@@ -16,11 +16,17 @@ from ociqueue.currencies import CURRENCIES, MINOR_UNITS
 from ociqueue.models import Site
 
 OLDEST = timedelta(days=90)
+# The clocks of shops are a little ahead: such a time is taken as now.
+AHEAD = timedelta(minutes=5)
 LONGEST_TIME = 40
 MOST = Decimal(10) ** 12
 # Decimal() accepts too much: 1_000, and digits of every alphabet.
 NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 MISSING_VALUES = {"null", "undefined", "none", "nan"}
+# What nothing has filled in: {gclid}, %7Bgclid%7D, [gclid], <gclid>, %gclid%, or the name itself.
+PLACEHOLDER = re.compile(r"[{}\[\]<>]|%7b|^%.*%$|^(gclid|wbraid|gbraid)$", re.IGNORECASE | re.ASCII)
+# Sums of floating-point numbers end in something like 0.30000000000000004.
+NOISE = Decimal("1e-6")
 LONGEST_IDENTIFIER = 320
 ONE_CLICK_ID = "Exactly one of gclid, wbraid and gbraid is required."
 NOT_ACCEPTED = (
@@ -43,6 +49,8 @@ class ConversionContext(TypedDict):
 def read_click_id(text: str, info: ValidationInfo) -> str:
     if text.lower() in MISSING_VALUES:
         raise invalid(f"{text!r} looks like a missing value.")
+    if PLACEHOLDER.search(text):
+        raise invalid(f"{text!r} looks like a placeholder that was not filled in.")
     if len(text.split()) > 1:
         raise invalid("A click id contains no white space.")
     return read_stored_text(text, info)
@@ -98,10 +106,11 @@ def read_time(value: Any, info: ValidationInfo) -> datetime:
         raise invalid("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.")
     if time.tzinfo is None:
         raise invalid("The offset is missing, as in 2026-11-15T13:45:00+03:00.")
-    now = info.context["now"]  # type: ignore[index]
+    now: datetime = info.context["now"]  # type: ignore[index]
     try:
-        if time > now:
+        if time > now + AHEAD:
             raise invalid("The time is in the future.")
+        time = min(time, now)
         if time < now - OLDEST:
             raise invalid(f"The time is more than {OLDEST.days} days ago.")
         # In UTC: PostgreSQL rejects some offsets that Python accepts, and one such row would fail the whole INSERT.
@@ -136,7 +145,7 @@ def read_number(value: Any) -> Decimal:
 def too_many_digits(amount: Decimal, currency: str) -> str:
     """Return what is wrong with an amount that the currency cannot express, or ""."""
     digits = MINOR_UNITS.get(currency, 2)
-    if round(amount, digits) == amount:
+    if abs(round(amount, digits) - amount) <= NOISE:
         return ""
     return f"{currency or 'This currency'} has {digits} digits after the decimal point."
 

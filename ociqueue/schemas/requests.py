@@ -1,13 +1,24 @@
 """Requests of scripts and operators."""
 
 import json
-from typing import Annotated, Any, Literal
+from contextlib import suppress
+from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, ValidationInfo, field_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import Expected, Message, ShownAs, invalid, line, text
+from kilit.api.messages import ONLY_DIGITS, Expected, Message, ShownAs, invalid, line, text
 from kilit.lock.text import strip_control_chars
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import NewConversion
@@ -16,6 +27,8 @@ from ociqueue.states import Category, ConversionStatus
 MOST_EXPORTED = 10_000
 MOST_ACTED_ON = 5_000
 MOST_ENQUEUED = 5_000
+MOST_MINUTES = 60 * 24 * 365
+LARGEST_CLAIM = 2**31 - 1
 SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
 ROW = f"{PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
 SALE = {
@@ -50,6 +63,36 @@ RowId = Annotated[
 ]
 
 
+MOST_SHOWN_OF_ID = 100
+
+
+def read_row_ids(value: Any, read: ValidatorFunctionWrapHandler) -> list[UUID | str]:
+    """Read ids. Among others, one that is invalid is kept as a text: it must not cost the report of the others."""
+    try:
+        return list(read(value))
+    except ValidationError:
+        if not isinstance(value, list) or len(value) > MOST_EXPORTED:
+            raise
+    return [_read_id_or_text(each, read) for each in value]
+
+
+def _read_id_or_text(value: Any, read: ValidatorFunctionWrapHandler) -> UUID | str:
+    with suppress(ValidationError):
+        return cast("UUID", read([value])[0])
+    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=float)
+    return strip_control_chars(shown[:MOST_SHOWN_OF_ID])
+
+
+def read_claims(value: Any) -> dict[UUID, int]:
+    """Read the claim numbers by id; what is not one is left out, as if the script had not sent it."""
+    found = {}
+    for name, number in value.items() if isinstance(value, dict) else ():
+        with suppress(ValueError):
+            if type(number) is int and 0 < number <= LARGEST_CLAIM:
+                found[UUID(name.removeprefix(PREFIX))] = number
+    return found
+
+
 class ScriptMessage(Message):
     """A request of a script. Deployed scripts expect that unknown keys are ignored."""
 
@@ -66,20 +109,30 @@ class EnqueueRequest(SiteRequest):
     """Conversions; each is validated separately, so that one invalid conversion does not block the others."""
 
     conversions: Annotated[list[Annotated[Any, ShownAs(NewConversion)]], Field(min_length=1, max_length=MOST_ENQUEUED)]
+    dryRun: Annotated[bool, Field(description="Only validate: the response says what would be stored.")] = False
 
     examples = {"one sale": {"siteId": SITE, "conversions": [SALE]}}
 
 
 class ExportQuery(SiteRequest):
     markAsExported: Annotated[str, Field(max_length=16, description="Only the literal `true` claims.")] = "false"
-    limit: Annotated[int, Field(ge=1, le=MOST_EXPORTED)] = 5_000
+    limit: Annotated[int, Field(ge=1, le=MOST_EXPORTED), ONLY_DIGITS] = 5_000
+
+
+RowIds = Annotated[list[RowId], Field(max_length=MOST_EXPORTED), WrapValidator(read_row_ids)]
+Claims = Annotated[
+    dict[UUID, int],
+    PlainValidator(read_claims, json_schema_input_type=dict[str, int]),
+    Field(description="The `claim` of each row by its id, as it was exported. A row with a newer claim is ignored."),
+]
 
 
 class AckRequest(SiteRequest):
     """What was uploaded, and what was skipped on purpose."""
 
-    queueIds: Annotated[list[RowId], Field(max_length=MOST_EXPORTED)]
-    skippedIds: Annotated[list[RowId], Field(max_length=MOST_EXPORTED)] | None = None
+    queueIds: RowIds
+    skippedIds: RowIds | None = None
+    claims: Claims = Field(default_factory=dict)
 
     examples = {"one row": {"siteId": SITE, "queueIds": [ROW]}}
 
@@ -87,7 +140,8 @@ class AckRequest(SiteRequest):
 class AckFailedRequest(SiteRequest):
     """What could not be uploaded, and why."""
 
-    queueIds: Annotated[list[RowId], Field(max_length=MOST_EXPORTED)]
+    queueIds: RowIds
+    claims: Claims = Field(default_factory=dict)
     errorCode: Annotated[str, text(64, least=1)] = "VALIDATION_FAILED"
     errorMessage: Annotated[
         str,
@@ -95,9 +149,21 @@ class AckFailedRequest(SiteRequest):
         Field(description="A text; any other value is stored as JSON."),
     ] = ""
     # The other categories are set by the uploader, operators and sweeps.
-    errorCategory: Literal[Category.VALIDATION, Category.TRANSIENT, Category.AUTH]
+    errorCategory: Annotated[
+        Literal[Category.VALIDATION, Category.TRANSIENT, Category.AUTH],
+        BeforeValidator(lambda value: Category.VALIDATION if value is None else value),
+    ] = Category.VALIDATION
 
     examples = {"one row": {"siteId": SITE, "queueIds": [ROW], "errorCategory": "VALIDATION"}}
+
+
+class CapQuery(ScriptMessage):
+    minAgeMinutes: Annotated[
+        int | None,
+        Field(
+            ge=0, le=MOST_MINUTES, description="Only rows that did not change for so long; the schedule's 15 if absent."
+        ),
+    ] = None
 
 
 class StatsQuery(ScriptMessage):
@@ -113,7 +179,7 @@ class StatsQuery(ScriptMessage):
 
 
 class RowsQuery(SiteRequest):
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    limit: Annotated[int, Field(ge=1, le=200), ONLY_DIGITS] = 50
     status: ConversionStatus | None = None
     cursor: Cursor | None = None
 

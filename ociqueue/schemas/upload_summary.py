@@ -3,11 +3,11 @@
 import datetime as dt
 from collections import Counter
 from typing import Annotated, Any, Self
-from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from kilit.api.messages import Expected, invalid, text
+from ociqueue.models.site import is_time_zone
 from ociqueue.schemas.requests import SITE, ScriptMessage, SiteRequest
 
 MOST_DAYS = 5_000  # seven days of some hundred actions and clients
@@ -20,7 +20,7 @@ def without_dashes(value: Any) -> Any:
 
 
 def known_zone(name: str) -> str:
-    if name not in available_timezones():
+    if not is_time_zone(name):
         raise invalid("Expected a time zone, such as Europe/Istanbul.")
     return name
 

@@ -143,11 +143,9 @@ def test_skipped_rows_fail_for_good_and_the_others_complete(api, site, make_conv
         ("oci/ack", {"queueIds": []}, "siteId"),
         ("oci/ack", {"siteId": "S"}, "queueIds"),
         ("oci/ack", {"siteId": "S", "queueIds": "seal_1"}, "queueIds"),
-        ("oci/ack", {"siteId": "S", "queueIds": ["seal_1"]}, "queueIds.0"),
-        ("oci/ack", {"siteId": "S", "queueIds": [1, None, {}]}, "queueIds.0"),
+        ("oci/ack", {"siteId": "S", "queueIds": ["seal_1"] * 10_001}, "queueIds"),
         ("oci/ack", {"siteId": ["S"], "queueIds": []}, "siteId"),
         ("oci/ack", [], ""),
-        ("oci/ack-failed", {"siteId": "S", "queueIds": []}, "errorCategory"),
         ("oci/ack-failed", {"siteId": "S", "queueIds": [], "errorCategory": "PERMANENT"}, "errorCategory"),
         ("oci/ack-failed", {"siteId": "S", "queueIds": [], "errorCategory": "\ud800"}, "errorCategory"),
         (
@@ -233,10 +231,12 @@ def test_a_session_opens_its_site_only_and_ends_with_its_key(site, make_site, si
 
 
 def test_a_session_ends_after_45_minutes(api, site, monkeypatch) -> None:
+    start = int(time.time())
+    monkeypatch.setattr("django.core.signing.time.time", lambda: start)
     token = api.post("oci/v2/verify", {"siteId": site.public_id}).json()["session_token"]
     script = Api()
     script.headers = {"authorization": f"Bearer {token}"}
-    later = time.time() + 45 * 60 + 1
-    monkeypatch.setattr("django.core.signing.time.time", lambda: later)
 
-    assert script.get("oci/google-ads-export", siteId=site.public_id).status_code == 401
+    for seconds, status in ((45 * 60, 200), (45 * 60 + 1, 401)):
+        monkeypatch.setattr("django.core.signing.time.time", lambda: start + seconds)  # noqa: B023 - called in this turn
+        assert script.get("oci/google-ads-export", siteId=site.public_id).status_code == status

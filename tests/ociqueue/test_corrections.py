@@ -1,11 +1,9 @@
 """Failed rows are corrected and sent again: once, and never beside a retry."""
 
-from collections.abc import Callable
-from threading import Barrier, Thread
-from typing import Any
+from threading import Barrier
 
 import pytest
-from django.db import IntegrityError, connection, connections, transaction
+from django.db import IntegrityError, connection, transaction
 
 from kilit.lock.models import ErrorGroup
 from ociqueue import operations
@@ -13,7 +11,8 @@ from ociqueue.corrections import Correction, CorrectionResult, replace_rows
 from ociqueue.models import Conversion, Site
 from ociqueue.states import Category
 from tests.support.conversions import make_failed
-from tests.support.waiting import PATIENCE, has_waiter, wait_until
+from tests.support.turns import one_after_the_other
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
@@ -123,11 +122,20 @@ def test_what_cannot_be_corrected_is_said_with_its_column(site, changes, message
 
 def test_a_row_that_google_may_have_is_not_replaced(site) -> None:
     (unknown,) = make_failed(site, category=Category.TRANSIENT, code="UPLOAD_EXCEPTION")
-    (counted,) = make_failed(site, code="ORDER_ID_ALREADY_IN_USE")
 
     assert "its outcome is unknown, Google may have it" in correct(unknown, gclid="new").message
-    assert correct(counted, gclid="new").message == "Google has already counted its order id"
-    assert Conversion.objects.count() == 2
+    assert Conversion.objects.count() == 1
+
+
+def test_a_row_that_waits_is_corrected_itself_but_not_renamed(site, make_conversion) -> None:
+    row = make_conversion(site, gclid="broken")
+
+    same, renamed, done = correct(row), correct(row, conversionName="Teklif"), correct(row, gclid="Cj0KCQ-right")
+
+    assert (same.message, renamed.message) == ("nothing is corrected", "conversionName: It cannot be corrected.")
+    assert (done.message, done.copy, done.corrected) == ("corrected", None, row)
+    row.refresh_from_db()
+    assert (row.gclid, row.status, row.key.click_id) == ("Cj0KCQ-right", "QUEUED", "Cj0KCQ-right")
 
 
 def test_a_replaced_row_leaves_its_error_group_and_no_verb_moves_it(site) -> None:
@@ -169,25 +177,6 @@ def reset(row: Conversion) -> bool:
 
 def is_corrected(row: Conversion) -> bool:
     return correct(row, gclid="corrected").copy is not None
-
-
-def one_after_the_other(first: Callable[[], Any], second: Callable[[], Any]) -> list[Any]:
-    """Do one thing, let another begin and wait for it, and only then commit."""
-    found = []
-
-    def wait_and_do() -> None:
-        try:
-            found.append(second())
-        finally:
-            connections.close_all()
-
-    other = Thread(target=wait_and_do)
-    with transaction.atomic():
-        done = first()
-        other.start()
-        wait_until(has_waiter, every=0.01)
-    other.join(timeout=PATIENCE)
-    return [done, *found]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_report
     reported = fix(site, original)
 
     copy = Conversion.objects.exclude(pk=original.pk).get()
-    assert reported == [f"{original}: replaced by {copy}", "Replaced 1 of 1."]
+    assert reported == [f"{original}: replaced by {copy}", "Corrected 1 of 1."]
     assert (copy.status, copy.replaces, copy.source_key, copy.attempt_count) == ("QUEUED", original, None, 0)
     assert copy.order_id == original.order_id
     same = [
@@ -76,13 +77,26 @@ def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_report
     assert columns(Conversion.objects.get(pk=original.pk)) == {**columns(original), "is_replaced": True}
 
 
+def test_an_export_that_turkish_excel_saved_is_read_as_an_import_is(fix, site, make_reported) -> None:
+    Site.objects.update(time_zone="Europe/Istanbul")
+    day = (datetime.now(UTC) - timedelta(days=2)).date()
+    first, second = make_reported(site, value="10"), make_reported(site, value="20")
+    content = f"id;conversionTime;conversionValue\n{first};{day:%d.%m.%Y} 13:45;1.250,50\n{second};;2.500\n"
+
+    assert fix(site, content=content)[-1] == "Corrected 2 of 2."
+
+    copy = Conversion.objects.get(replaces=first)
+    assert copy.conversion_time.isoformat() == f"{day}T10:45:00+00:00"
+    assert (copy.value, Conversion.objects.get(replaces=second).value) == (Decimal("1250.50"), 2500)
+
+
 def test_a_second_run_does_nothing(fix, site, make_reported) -> None:
     original = make_reported(site)
     fix(site, original)
 
     reported = fix(site, original.pk)
 
-    assert reported == [f"{original.pk}: already replaced by {original.replacement}", "Replaced 0 of 1."]
+    assert reported == [f"{original.pk}: already replaced by {original.replacement}", "Corrected 0 of 1."]
     assert Conversion.objects.count() == 2
 
 
@@ -93,7 +107,7 @@ def test_a_file_corrects_what_it_fills_in(fix, site, make_reported) -> None:
 
     reported = fix(site, content=file)
 
-    assert reported[-1] == "Replaced 2 of 2."
+    assert reported[-1] == "Corrected 2 of 2."
     assert (renamed.replacement.action, renamed.replacement.value, renamed.replacement.gclid) == (
         "Teklif",
         renamed.value,
@@ -116,7 +130,7 @@ def test_corrections_are_checked_like_any_entry(fix, site, make_reported) -> Non
             " conversionValue: Expected a number."
         ),
         f"{old}: conversionTime: The time is more than 90 days ago.",
-        "Replaced 0 of 2.",
+        "Corrected 0 of 2.",
     ]
     assert Conversion.objects.count() == 2
 
@@ -129,13 +143,13 @@ def test_only_reported_rows_of_the_site_are_replaced(fix, site, make_site, make_
     reported = fix(site, queued, foreign, confirmed, "nonsense", good, good)
 
     assert reported == [
-        f"{queued}: it is QUEUED; only FAILED and COMPLETED rows are replaced",
+        f"{queued}: nothing is corrected",
         f"{foreign}: id: there is no such row at this site",
         f"{confirmed}: Google confirmed it",
         "nonsense: id: expected seal_<uuid>",
         f"{good}: replaced by {good.replacement}",
         f"{good}: named twice",
-        "Replaced 1 of 6.",
+        "Corrected 1 of 6.",
     ]
 
 
@@ -156,7 +170,7 @@ def test_a_dry_run_writes_nothing(fix, site, make_reported) -> None:
 
     reported = fix(site, original, dry_run=True)
 
-    assert reported == [f"{original}: would be replaced", "Would replace 1 of 1."]
+    assert reported == [f"{original}: would be replaced", "Would correct 1 of 1."]
     assert (Conversion.objects.count(), Event.objects.count()) == (1, events)
 
 
@@ -179,7 +193,7 @@ def test_of_concurrent_runs_one_replaces(fix, site, make_reported, in_threads) -
 
     reported = in_threads(lambda _: fix(site, original)[-1], count=6)
 
-    assert sorted(reported) == ["Replaced 0 of 1."] * 5 + ["Replaced 1 of 1."]
+    assert sorted(reported) == ["Corrected 0 of 1."] * 5 + ["Corrected 1 of 1."]
     assert Conversion.objects.filter(replaces=original).count() == 1
 
 
@@ -211,7 +225,7 @@ def test_a_line_that_cannot_be_read_is_reported_by_its_number(fix, site, make_re
         "line 2: 1 cells, but the header has 2.",
         f"{original}: replaced by {original.replacement}",
         "line 4: the id is missing",
-        "Replaced 1 of 3.",
+        "Corrected 1 of 3.",
     ]
 
 

@@ -9,15 +9,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.lock.audit import acting_as
 from ociqueue.correction_files import COLUMNS, read_corrections
 from ociqueue.corrections import Correction, replace_rows
-from ociqueue.csv_reader import CsvError
+from ociqueue.csv_text import CsvError
 from ociqueue.management.sites import find_site
+from ociqueue.models import Site
 
 REASON = "A corrected copy of a row that Google rejected."
 
 
 class Command(BaseCommand):
     help = (
-        "Queue corrected copies of FAILED rows, and of COMPLETED rows that Google Ads shows as rejected. Give a CSV "
+        "Correct rows that wait, and queue corrected copies of FAILED rows, and of COMPLETED rows that Google Ads "
+        "shows as rejected. Give a CSV "
         f"file with the columns {', '.join(COLUMNS)}, such as the console's export of failed rows: all but id are "
         "optional, and an empty cell keeps the value. COMPLETED rows can also be named, to send them again unchanged. "
         "A copy keeps the order id of its original, so Google counts it once; each row is replaced once, so a second "
@@ -38,16 +40,16 @@ class Command(BaseCommand):
         try:
             with ExitStack() as stack, acting_as("command:oci_enqueue_fix", reason=REASON):
                 # The file first: if it cannot be read, nothing is done.
-                corrections = chain(self._from_file(options["file"], stack), map(Correction, options["ids"]))
+                corrections = chain(self._from_file(site, options["file"], stack), map(Correction, options["ids"]))
                 for result in replace_rows(site, corrections, dry_run=options["dry_run"]):
                     self.stdout.write(str(result))
-                    total, replaced = total + 1, replaced + bool(result.copy)
+                    total, replaced = total + 1, replaced + bool(result.corrected)
         except OSError as error:
             raise CommandError(f"Cannot read {options['file']}: {error.strerror}.") from None
         except CsvError as error:
             raise CommandError(f"Cannot read {options['file']}: {error}") from None
-        verb = "Would replace" if options["dry_run"] else "Replaced"
+        verb = "Would correct" if options["dry_run"] else "Corrected"
         self.stdout.write(f"{verb} {replaced:,} of {total:,}.")
 
-    def _from_file(self, path: Path | None, stack: ExitStack) -> Iterator[Correction]:
-        return read_corrections(stack.enter_context(path.open("rb"))) if path else iter(())
+    def _from_file(self, site: Site, path: Path | None, stack: ExitStack) -> Iterator[Correction]:
+        return read_corrections(site, stack.enter_context(path.open("rb"))) if path else iter(())

@@ -63,7 +63,7 @@ def test_a_waiting_row_is_uploaded_cell_by_cell_and_completed(run_script, make_s
         "rows": [["Cj0KCQ-_x=", "Sale, “big”", local_time, 149.9, "TRY", row.order_id]],
         "outcome": "applied",
     }
-    assert run.bodies(ACK) == [{"siteId": site.public_id, "queueIds": [str(row)]}]
+    assert run.bodies(ACK) == [{"siteId": site.public_id, "queueIds": [str(row)], "claims": {str(row): 1}}]
     assert run.calls == [EXPORT, ACK]
     assert run.error is None
     assert run.logs == ["Claimed 1, uploaded 1, invalid 0, not applied 0, unreported 0."]
@@ -176,6 +176,7 @@ def test_validation_failures_are_reported_once_per_group(run_script, make_site, 
     assert bad_times == {
         "siteId": site.public_id,
         "queueIds": [str(late), str(later)],
+        "claims": {str(late): 1, str(later): 1},
         "errorCode": "INVALID_TIME_FORMAT",
         "errorMessage": "Expected yyyy-mm-dd HH:mm:ss±HH:mm",
         "errorCategory": "VALIDATION",
@@ -288,3 +289,12 @@ def test_a_key_that_was_never_pasted_stops_the_script(run_script, make_site) -> 
     assert run.requests == []
     assert run.logs[0] == "Stopped: Paste the site's API key into CONFIG.apiKey at the top of this script."
     assert run.error is not None
+
+
+def test_a_run_that_reports_late_leaves_the_rows_to_the_newer_claim(run_script, make_site, make_conversion) -> None:
+    row = make_conversion(make_site())
+
+    run = run_script(row.site, spoiled={str(row): {"conversionTime": "yesterday", "claim": 7}})
+
+    assert run.bodies(ACK_FAILED)[0]["claims"] == {str(row): 7}
+    assert (fresh(row).status, fresh(row).provider_error_code) == ("PROCESSING", "")
