@@ -1,5 +1,6 @@
 """Creates jobs: one at a time for the same document of an owner."""
 
+import logging
 from contextlib import suppress
 
 from django.conf import settings
@@ -8,14 +9,17 @@ from django.db import transaction
 
 from kilit.lock.audit import for_reason
 from kilit.lock.guard import MoveRefused
-from kilit.lock.models import Event
+from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
 from pdfjobs.job_key import job_key
 from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfCallback, PdfJob
-from pdfjobs.states import CALLBACK_REQUESTED, PDF_JOBS, UNFINISHED, PdfStatus
+from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, PDF_JOBS, UNFINISHED, PdfStatus
 from pdfjobs.storage import artifacts
 
+logger = logging.getLogger(__name__)
+
+CHANGED = "Its file was changed after it was stored."
 ATTEMPTS = 5
 MOST_CALLBACKS = 10  # of one job
 
@@ -94,6 +98,17 @@ def expire_missing(job: PdfJob) -> None:
     """Expire a finished job whose file is missing, which frees its key."""
     with for_reason("Its file is missing."), transaction.atomic(), suppress(MoveRefused):  # another request was faster
         job.expire(where={"artifact_key": job.artifact_key})
+
+
+def expire_changed(job: PdfJob) -> None:
+    """Expire a finished job whose file is not the one that was stored, and report it to operators.
+
+    The cleanup deletes the file an hour later, as one that belongs to no job; until then it can be examined.
+    """
+    logger.error("a stored PDF was changed; it is not served", extra={"artifact_key": job.artifact_key})
+    with for_reason(CHANGED), transaction.atomic(), suppress(MoveRefused):  # another request was faster
+        job.expire(where={"artifact_key": job.artifact_key})
+        Activity.objects.record(ActivityKind.ACTION, FILE_CHANGED, queue=PDF_JOBS.queue, object_id=job.job_id)
 
 
 def queue_is_full() -> bool:

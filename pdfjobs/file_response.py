@@ -1,5 +1,9 @@
-"""Streams a stored PDF, whole or in part. One that is deleted meanwhile is still sent completely."""
+"""Streams a stored PDF, whole or in part, if it is still the one that was stored.
 
+One that is deleted meanwhile is still sent completely.
+"""
+
+import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -19,8 +23,12 @@ class ArtifactMissingError(Exception):
     """The file of a finished job does not exist."""
 
 
+class ArtifactChangedError(Exception):
+    """The file of a finished job is not the one that its worker stored."""
+
+
 def file_response(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> HttpResponseBase:
-    """Return a finished job's file, or raise ArtifactMissingError."""
+    """Return a finished job's file, or raise ArtifactMissingError or ArtifactChangedError."""
     etag, size = f'"{job.artifact_digest}"', job.artifact_size or 0
     headers = {
         "ETag": etag,
@@ -66,18 +74,28 @@ def requested_range(request: HttpRequest, etag: str, size: int) -> range | None:
 
 
 class FilePart:
-    """Part of a file. It is opened before the response starts, so that a missing file can still be reported."""
+    """Part of a file. It is read before the response starts: a missing or changed file can still be reported."""
 
     def __init__(self, job: PdfJob, wanted: range) -> None:
         try:
             self.file: Any = artifacts.open_file(job.artifact_key)
         except FileNotFoundError:
             raise ArtifactMissingError from None
-        self.file.seek(0, os.SEEK_END)  # ask the open file: its name may be gone by now
-        if self.file.tell() != job.artifact_size:
+        if not self._is_as_stored(job):
             self.close()
-            raise ArtifactMissingError
+            raise ArtifactChangedError
         self.wanted = wanted
+
+    def _is_as_stored(self, job: PdfJob) -> bool:
+        """Compare the open file with the row: its name may be gone by now, or belong to another file."""
+        self.file.seek(0, os.SEEK_END)
+        if self.file.tell() != job.artifact_size:
+            return False
+        self.file.seek(0)
+        digest = hashlib.sha256()
+        while piece := self.file.read(CHUNK):
+            digest.update(piece)
+        return digest.hexdigest() == job.artifact_digest
 
     def __iter__(self) -> Iterator[bytes]:
         self.file.seek(self.wanted.start)

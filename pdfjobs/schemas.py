@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, WithJsonS
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import Expected, Id, Message, Time
+from kilit.api.messages import ONLY_DIGITS, Expected, Id, Message, Time
 from kilit.lock.priorities import PriorityName
 from kilit.outgoing.urls import MOST_CHARACTERS, parse_url
 from pdfjobs.documents.catalogue import KNOWN
@@ -72,10 +72,21 @@ class PdfRequest(Message, Generic[VariablesT]):
     examples = {name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()}
 
 
+class PdfWarning(TypedDict):
+    """What is not as the caller may expect, in a document that is rendered all the same."""
+
+    code: Annotated[str, WithJsonSchema({"type": "string", "enum": ["MISSING_CHARACTERS"]})]
+    message: str
+    characters: str
+
+
 class PdfJobCreated(TypedDict):
+    """The job; `warnings` is there if something is not as you may expect."""
+
     job_id: Id
     status: Annotated[str, STATES]
     created_at: Time
+    warnings: NotRequired[list[PdfWarning]]
 
 
 class PdfJobDetail(PdfJobCreated):
@@ -95,7 +106,7 @@ class PdfJobsQuery(Message):
     status: Annotated[PdfStatus, STATES] | None = None
     created_after: QueryTime | None = Field(default=None, description="Created at this time or later.")
     created_before: QueryTime | None = Field(default=None, description="Created before this time.")
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    limit: Annotated[int, Field(ge=1, le=200), ONLY_DIGITS] = 50
     cursor: Cursor | None = None
 
 

@@ -64,6 +64,8 @@ FINISHED = (PdfStatus.SUCCEEDED, PdfStatus.FAILED)
 
 # Recorded when a caller wants the result of a job that has one already.
 CALLBACK_REQUESTED = "CALLBACK_REQUESTED"
+# Reported when a download finds that a stored file is not the one that was rendered.
+FILE_CHANGED = "FILE_CHANGED"
 
 PDF_JOBS = Lifecycle(
     "pdf",

@@ -6,16 +6,21 @@ No transaction is open while the browser renders, and the ORM never runs in the 
 import logging
 import time
 from datetime import timedelta
+from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Exists
 
 from kilit.api.messages import InvalidMessage
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
+from kilit.lock.models import Event
+from kilit.trace import job_trace
 from kilit.workers import doorbells
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
+from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.rendering import PageOptions, RenderError, render
 from pdfjobs.states import PDF_JOBS, ErrorCode
 from pdfjobs.storage import artifacts
@@ -28,10 +33,21 @@ ACTOR = "worker:pdf"
 TURN = 10.0  # seconds
 # django-q2 kills a task after TASK_TIMEOUT. A job must end before: launch (10 s) and upload come on top of rendering.
 BEYOND_TIMEOUT = timedelta(seconds=15)
+# A job of a newer version waits this long for a worker of that version, and meanwhile an older one looks so often.
+VERSION_WAIT = timedelta(minutes=10)
+LEFT_FOR = 30.0  # seconds
 VERSION_MISMATCH = (
-    "The templates, fonts or browser of this worker differ from those of the process that created the job: "
-    "deploy the same version to web and workers, and request the document again."
+    "The templates, fonts or browser of this worker are older than those of the process that created the job: "
+    "restart the workers, too."
 )
+
+_loaded_at = time.monotonic()  # of this process's code: a worker is forked from a process that has loaded it
+_left: dict[UUID, float] = {}  # jobs that this process left to others, and until when
+_served: dict[int, None] = {}  # owners whose jobs this process claimed, the last one last
+
+
+class OlderVersionError(Exception):
+    """The job was created by a newer version than this worker's."""
 
 
 def is_due() -> bool:
@@ -46,11 +62,14 @@ def run_due_jobs() -> None:
         return
     end, has_rung = time.monotonic() + TURN, False
     with acting_as(ACTOR):
-        while claimed := PdfJob.objects.claim():
-            if not has_rung and is_due():
+        while claimed := claim():
+            traceparent, others_wait = trace_and_others(claimed[0])
+            if others_wait and not has_rung:
                 doorbells.ring_now(BELL)
                 has_rung = True  # later jobs ring when they are created
-            if not process(claimed[0]):
+            with job_trace(traceparent):
+                may_continue = process(claimed[0])
+            if not may_continue:
                 return  # without a ring: what could not be stored is not retried at once
             if time.monotonic() > end:
                 break
@@ -58,6 +77,30 @@ def run_due_jobs() -> None:
             return  # nothing left to claim
     if is_due():
         doorbells.ring_now(BELL)
+
+
+def trace_and_others(job: PdfJob) -> tuple[str, bool]:
+    """Return the trace that a job was created in, and whether other jobs are due: one query, as the caller waits."""
+    traceparent, others_wait = "details__traceparent", Exists(PdfJob.objects.claimable())
+    first = Event.objects.of(job).values_list(traceparent, others_wait).first()
+    return (first[0] or "", first[1]) if first else ("", is_due())
+
+
+def claim() -> list[PdfJob]:
+    """Claim the next job; its owner's next one comes after those of other owners."""
+    claimed = not_left().claim(served=list(_served))
+    for job in claimed:
+        _served.pop(job.owner_id, None)
+        _served[job.owner_id] = None
+    return claimed
+
+
+def not_left() -> PdfJobQuerySet:
+    """Return all jobs but those that this process left to others a moment ago."""
+    now = time.monotonic()
+    for pk in [pk for pk, until in _left.items() if until < now]:
+        del _left[pk]
+    return PdfJob.objects.exclude(pk__in=list(_left)) if _left else PdfJob.objects.all()
 
 
 def process(job: PdfJob) -> bool:
@@ -68,6 +111,8 @@ def process(job: PdfJob) -> bool:
         artifact = artifacts.save(artifacts.new_key(job.pk, job.started_at or job.created_at), pdf)
     except RenderError as error:
         fail(job, error.code, error.detail)
+    except OlderVersionError:
+        leave(job)
     except (DocumentError, UnknownTemplateError) as error:
         fail(job, ErrorCode.TEMPLATE_ERROR, str(error))
     except artifacts.StorageUnavailable as error:
@@ -87,14 +132,37 @@ def render_job(job: PdfJob) -> bytes:
         options = PageOptions.read(job.options)
     except InvalidMessage as error:  # stored by an older version
         raise RenderError(ErrorCode.UNKNOWN, f"The stored options are invalid. {error}") from None
-    # Later requests with this key get this file, so it must come from the versions that the key was computed with.
-    if job_key(template, job.payload, options) != job.job_key:
-        raise RenderError(ErrorCode.VERSION_MISMATCH, VERSION_MISMATCH)
+    # Later requests with this key get this file, so it must not come from an older version than the key's.
+    if job_key(template, job.payload, options) != job.job_key and not is_newer_than(job):
+        raise OlderVersionError
     html = template.html(job.payload)
     # Check kilit.W005 warns when TASK_TIMEOUT allows less than a caller may ask for.
     allowed = max(timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT, timedelta(seconds=1))
     timeout = min(job.timeout, allowed)
     return render(html, options, made_at=job.created_at, hard_timeout=timeout, owner=job.owner_id)
+
+
+def is_newer_than(job: PdfJob) -> bool:
+    """Return whether this process loaded its code after the job was created: then it is of the version installed last.
+
+    Only spans are compared, one of this machine's clock and one of the database's.
+    """
+    uptime = timedelta(seconds=time.monotonic() - _loaded_at)
+    return uptime < age_of(job)
+
+
+def age_of(job: PdfJob) -> timedelta:
+    return (job.started_at or job.created_at) - job.created_at
+
+
+def leave(job: PdfJob) -> None:
+    """Leave a job to a worker of its version; if none comes, fail it, as it cannot wait forever."""
+    if age_of(job) > VERSION_WAIT:
+        fail(job, ErrorCode.VERSION_MISMATCH, VERSION_MISMATCH)
+        return
+    _left[job.pk] = time.monotonic() + LEFT_FOR
+    PdfJob.objects.held_by(job).leave()
+    logger.warning("%s is of a newer version and waits for a worker of that version", job)
 
 
 def finish(job: PdfJob, artifact: artifacts.Artifact) -> None:
@@ -104,6 +172,8 @@ def finish(job: PdfJob, artifact: artifacts.Artifact) -> None:
     except MoveRefused as refused:
         logger.warning("%s; its file is deleted", refused, extra={"job_id": job.job_id})
         artifacts.delete(artifact.artifact_key)
+    else:
+        logger.info("pdf job succeeded", extra={"job_id": job.job_id, "bytes": artifact.size})
 
 
 def fail(job: PdfJob, code: str, detail: str) -> None:

@@ -7,13 +7,14 @@ from django.db.models import Subquery
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, paused, ready, waiting
 from kilit.console.formatting import number as grouped
 from kilit.lock.models import Event
 from pdfjobs.admin.columns import remedy
 from pdfjobs.models import PdfJob
-from pdfjobs.models.queryset import TURN
+from pdfjobs.models.turns import TURN
 from pdfjobs.states import PDF_JOBS, PdfStatus
 from pdfjobs.storage import artifacts
 
@@ -47,11 +48,22 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
     if artifacts.is_unavailable():
         yield blocked(_("The storage of PDF files does not answer. Workers continue when it does."))
         return
+    owners = PdfJob.objects.filter(owner=row.owner_id)
+    limit = settings.PDF_JOBS_PER_OWNER
+    if limit and owners.filter(status=PdfStatus.RUNNING).count() >= limit:
+        text = ngettext(
+            "Its owner has %(number)s running job, as many as KILIT_PDF_JOBS_PER_OWNER allows.",
+            "Its owner has %(number)s running jobs, as many as KILIT_PDF_JOBS_PER_OWNER allows.",
+            limit,
+        )
+        yield waiting(text % {"number": grouped(limit)})
+        return
+    # Owners take turns, so the jobs of others do not say how long it waits.
     mine = PdfJob.objects.filter(pk=row.pk).values(turn=TURN)
-    before = PdfJob.objects.due().alias(turn=TURN).filter(turn__lt=Subquery(mine))[: MOST_COUNTED + 1].count()
+    before = owners.due().alias(turn=TURN).filter(turn__lt=Subquery(mine))[: MOST_COUNTED + 1].count()
     if before:
         most = _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
         number = grouped(before) if before <= MOST_COUNTED else most
-        yield waiting(_("Waiting for a worker. Jobs ahead of it: %(number)s.") % {"number": number})
+        yield waiting(_("Waiting for a worker. Jobs of its owner ahead of it: %(number)s.") % {"number": number})
     else:
         yield ready(_("seconds"))

@@ -15,7 +15,7 @@ from kilit.console.timeline import Story
 from pdfjobs.admin.columns import retry_can_help
 from pdfjobs.links import LINK_CREATED
 from pdfjobs.models import PdfJob
-from pdfjobs.states import CALLBACK_REQUESTED, ErrorCode, PdfStatus
+from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, ErrorCode, PdfStatus
 
 LABELS = {
     PdfStatus.QUEUED: _("Waiting"),
@@ -38,6 +38,7 @@ STORY = Story(
         "expire": _("Expired by %(who)s"),
         CALLBACK_REQUESTED: _("Callback requested by %(who)s"),
         LINK_CREATED: _("Link created by %(who)s"),
+        FILE_CHANGED: _("Changed file found by %(who)s"),
     },
     attempts="retry_count",
     first_attempt=0,

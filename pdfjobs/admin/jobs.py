@@ -18,7 +18,8 @@ from kilit.masking import mask_personal_data
 from pdfjobs import operations
 from pdfjobs.admin import blockers, columns, description
 from pdfjobs.admin.links import PdfLinkAdmin
-from pdfjobs.file_response import ArtifactMissingError, file_response
+from pdfjobs.enqueue import expire_changed
+from pdfjobs.file_response import ArtifactChangedError, ArtifactMissingError, file_response
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
 from pdfjobs.models.queryset import PdfJobQuerySet
@@ -114,6 +115,10 @@ class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
             return HttpResponse(
                 gettext("The file does not exist."), status=410, content_type="text/plain; charset=utf-8"
             )
+        except ArtifactChangedError:
+            expire_changed(row)
+            text = gettext("The file was changed after it was stored, so it is not shown. The job is expired.")
+            return HttpResponse(text, status=410, content_type="text/plain; charset=utf-8")
 
     def get_urls(self) -> list[Any]:
         view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))

@@ -1,23 +1,28 @@
 """PDF jobs on the dashboard, and what is wrong with them."""
 
 from collections.abc import Iterator
+from datetime import timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, PanelItem, StuckRows
-from kilit.lock.models import Count, ErrorGroup
+from kilit.lock.models import Activity, Count, ErrorGroup
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, Severity, with_number
 from pdfjobs.admin.columns import COLOURS
 from pdfjobs.models import PdfJob
 from pdfjobs.operations import QUEUE
 from pdfjobs.rendering import sandbox_warning
-from pdfjobs.states import PDF_JOBS, PdfStatus
+from pdfjobs.states import FILE_CHANGED, PDF_JOBS, PdfStatus
+
+SHOWN_FOR = timedelta(days=1)
 
 
 class PdfPanel(Panel):
@@ -48,6 +53,7 @@ class PdfPanel(Panel):
         ).problems(causes, timezone.now())
         yield from self._full_queue()
         yield from self._stuck()
+        yield from self._changed_files()
         if warning := sandbox_warning():
             yield Problem(
                 part=PDF_JOBS.queue,
@@ -71,6 +77,24 @@ class PdfPanel(Panel):
             count=waiting,
             link=everything,
         )
+
+    def _changed_files(self) -> Iterator[Problem]:
+        found = Activity.objects.whole().filter(queue=PDF_JOBS.queue, created_at__gt=Now() - SHOWN_FOR)
+        jobs = list(found.filter(verb=FILE_CHANGED).order_by("created_at").values_list("object_id", "created_at"))
+        if jobs:
+            yield Problem(
+                part=PDF_JOBS.queue,
+                kind=ProblemKind.FILE_CHANGED,
+                severity=Severity.CRITICAL,
+                title=with_number(
+                    ngettext("%(number)s stored PDF was changed", "%(number)s stored PDFs were changed", len(jobs)),
+                    len(jobs),
+                ),
+                cause=_("the file is not the one that was rendered; it was not sent, and its job is expired"),
+                count=len(jobs),
+                since=jobs[0][1],
+                link=self.row_address(UUID(jobs[-1][0])),
+            )
 
     def _stuck(self) -> Iterator[Problem]:
         stuck = StuckRows.among(PdfJob.objects.held_too_long().order_by("lease_until"))

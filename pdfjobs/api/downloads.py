@@ -16,12 +16,12 @@ from kilit.api import openapi
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
 from pdfjobs.api.views import OnePdfView, PdfView, created_body
-from pdfjobs.enqueue import expire_missing
-from pdfjobs.file_response import ArtifactMissingError, file_response
+from pdfjobs.enqueue import expire_changed, expire_missing
+from pdfjobs.file_response import ArtifactChangedError, ArtifactMissingError, file_response
 from pdfjobs.links import DeadLinkError, UnknownLinkError, create_link, linked_job
 from pdfjobs.models import PdfJob
 from pdfjobs.schemas import PdfJobCreated, PdfLink, PdfLinkRequest
-from pdfjobs.states import UNFINISHED, ErrorCode, PdfStatus
+from pdfjobs.states import FILE_CHANGED, UNFINISHED, ErrorCode, PdfStatus
 from pdfjobs.storage import artifacts
 
 POLL_AFTER = 2  # seconds
@@ -45,7 +45,10 @@ FILE_PARAMETERS = [
     OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="The `ETag` of your copy."),
 ]
 FILE_ERRORS = {
-    410: {"EXPIRED": "No longer available; request the document again."},
+    410: {
+        "EXPIRED": "No longer available; request the document again.",
+        FILE_CHANGED: "The stored file is not the one that was rendered and is not sent; request the document again.",
+    },
     416: {"RANGE_NOT_SATISFIABLE": "The range is beyond the end of the file."},
 }
 FAILURES = {code.value: FAILED[code.retryable].format(code.label) for code in ErrorCode}
@@ -59,6 +62,9 @@ class FileView(PdfView):
         except ArtifactMissingError:
             expire_missing(job)
             raise expired(job) from None
+        except ArtifactChangedError:
+            expire_changed(job)
+            raise ApiError(410, FILE_CHANGED, FILE_ERRORS[410][FILE_CHANGED], job_id=job.job_id) from None
         if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             self.headers["Content-Range"] = response["Content-Range"]
             message = f"The PDF has {job.artifact_size:,} bytes; the range is beyond its end."

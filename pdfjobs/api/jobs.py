@@ -12,10 +12,11 @@ from rest_framework.response import Response
 from kilit.access.authentication import given_key
 from kilit.api.callbacks import callback_hosts
 from kilit.api.cursor import encode_cursor
-from kilit.api.errors import DATABASE_DOWN, ApiError
+from kilit.api.errors import ApiError
 from kilit.api.messages import InvalidMessage
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
+from kilit.lock.outages import DATABASE_DOWN, is_outcome_known
 from kilit.lock.priorities import Priority
 from kilit.outgoing.urls import parse_url
 from kilit.workers.models import Heartbeat
@@ -37,6 +38,7 @@ from pdfjobs.schemas import (
     PdfTemplates,
 )
 from pdfjobs.states import ErrorCode, PdfStatus
+from pdfjobs.warnings import warnings_of
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +102,7 @@ class PdfJobsView(PdfView):
 
     def handle_exception(self, exc: Exception) -> Any:
         """Without a database keys cannot be checked: a caller who sends one gets its own variables back as HTML."""
-        if isinstance(exc, DATABASE_DOWN) and given_key(self.request):
+        if isinstance(exc, DATABASE_DOWN) and is_outcome_known(exc) and given_key(self.request):
             try:
                 return fallback_response(parse_job_request(self.request.data))
             except Exception as error:  # noqa: BLE001 - any error of the request gets its usual response
@@ -112,7 +114,8 @@ class PdfJobView(OnePdfView):
     @endpoint(PdfJobDetail)
     def get(self, request: Request, job_id: str) -> Response:
         """Get a job's status."""
-        return Response(detail_body(request, self.job(request, job_id)))
+        job = self.job(request, job_id)
+        return Response(detail_body(request, job) | warnings_body(job))
 
     @endpoint(
         PdfJobDetail,
@@ -145,7 +148,9 @@ def request_document(request: Request, job_request: JobRequest) -> Response | Ht
     except TooManyCallbacksError:
         raise callback_error(f"This job has {MOST_CALLBACKS} other addresses already.") from None
     location = request.build_absolute_uri(reverse("pdf-job", args=[job.job_id]))
-    return Response(created_body(job), status=201 if is_new else 200, headers={"Location": location})
+    return Response(
+        created_body(job) | warnings_body(job), status=201 if is_new else 200, headers={"Location": location}
+    )
 
 
 def check_callback(request: Request, url: str) -> None:
@@ -170,6 +175,11 @@ def describe_template(document: Document) -> PdfTemplate:
         ],
         "sample": document.sample,
     }
+
+
+def warnings_body(job: PdfJob) -> dict[str, Any]:
+    found = warnings_of(job)
+    return {"warnings": found} if found else {}
 
 
 def detail_body(request: Request, job: PdfJob) -> dict[str, Any]:

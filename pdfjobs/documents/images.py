@@ -2,6 +2,7 @@
 
 import base64
 import re
+import zlib
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ MOST_ADDRESS = 2000
 MOST_SIDE = 6000  # pixels; a small file can decompress into gigabytes
 PNG = b"\x89PNG\r\n\x1a\n"
 JPEG = b"\xff\xd8\xff"
+JPEG_SCAN, JPEG_END = 0xDA, b"\xff\xd9"
 JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # the markers that contain the size
 
 
@@ -69,6 +71,8 @@ def data_url(address: str) -> str:
         raise ImageError(f"{address} is neither a PNG nor a JPEG.")
     if not (0 < width <= MOST_SIDE and 0 < height <= MOST_SIDE):
         raise ImageError(f"{address} is {width} x {height} pixels; at most {MOST_SIDE} per side are allowed.")
+    if not is_whole(content):
+        raise ImageError(f"{address} is damaged: the file is cut off or was changed on its way.")
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
@@ -79,6 +83,34 @@ def kind_and_size(content: bytes) -> tuple[str, int, int]:
     if content.startswith(JPEG):
         return ("jpeg", *_jpeg_size(content))
     return "", 0, 0
+
+
+def is_whole(content: bytes) -> bool:
+    """Return whether an image has its end: a browser prints half of one without a word."""
+    return _is_whole_png(content) if content.startswith(PNG) else _is_whole_jpeg(content)
+
+
+def _is_whole_png(content: bytes) -> bool:
+    place = len(PNG)
+    while place + 12 <= len(content):
+        end = place + 12 + int.from_bytes(content[place : place + 4])
+        checked = int.from_bytes(content[end - 4 : end])
+        if end > len(content) or zlib.crc32(content[place + 4 : end - 4]) != checked:
+            return False
+        if content[place + 4 : place + 8] == b"IEND":
+            return True
+        place = end
+    return False
+
+
+def _is_whole_jpeg(content: bytes) -> bool:
+    """Look for the end behind the start of the scan: a preview in the header has an end of its own."""
+    place = 2
+    while place + 4 <= len(content) and content[place] == JPEG[0]:
+        if content[place + 1] == JPEG_SCAN:
+            return JPEG_END in content[place:]
+        place += 2 + int.from_bytes(content[place + 2 : place + 4])
+    return False
 
 
 def _jpeg_size(content: bytes) -> tuple[int, int]:

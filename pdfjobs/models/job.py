@@ -18,7 +18,8 @@ from kilit.lock.prefixes import prefix_index
 from kilit.lock.priorities import Priority, priority_field
 from kilit.lock.triggers import lifecycle_triggers
 from pdfjobs.documents.definition import LONGEST_NAME
-from pdfjobs.models.queryset import ENDED, ORDER, PdfJobQuerySet
+from pdfjobs.models.queryset import ENDED, PdfJobQuerySet, forget_error_details
+from pdfjobs.models.turns import ORDER
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, PdfStatus
 
 LONGEST_TIMEOUT = timedelta(seconds=60)
@@ -125,8 +126,8 @@ class PdfJob(LeasedModel):
         indexes = [
             # The oldest waiting job. Finished jobs are not in it.
             models.Index(fields=["queued_at", "id"], condition=Q(status=PdfStatus.QUEUED), name="pdf_due"),
-            # Claims: the job whose turn it is.
-            models.Index(*ORDER, condition=Q(status=PdfStatus.QUEUED), name="pdf_turn"),
+            # Claims: the owners with waiting jobs, and the job of an owner whose turn it is.
+            models.Index("owner", *ORDER, condition=Q(status=PdfStatus.QUEUED), name="pdf_turn_of_owner"),
             # The reaper: lapsed leases.
             models.Index(fields=["lease_until"], condition=Q(status=PdfStatus.RUNNING), name="pdf_held"),
             # The cleanup: jobs that finished long ago.
@@ -163,7 +164,10 @@ class PdfJob(LeasedModel):
 
     def expire(self, *, where: dict[str, Any] | None = None) -> Self:
         """End the job; its file must be deleted already."""
-        return self.move("expire", where=where, **ENDED)
+        with transaction.atomic():
+            self.move("expire", where=where, **ENDED)
+            forget_error_details([self.pk])
+        return self
 
     @property
     def seconds(self) -> float | None:

@@ -1,19 +1,24 @@
 """Queries over PDF jobs, and their verbs in bulk."""
 
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import UUID
 
+from django.core.exceptions import EmptyResultSet
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Now
 
+from kilit.lock.erasing import erasing
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
+from kilit.lock.models import Event
 from kilit.lock.models.queue_pause import is_not_paused
-from kilit.lock.priorities import TurnTime
 from kilit.lock.text import strip_control_chars
+from pdfjobs.models.turns import next_in_turn
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, RETRYABLE, ErrorCode, PdfStatus
 
 if TYPE_CHECKING:
@@ -24,10 +29,6 @@ if TYPE_CHECKING:
 LONGEST_DETAIL = 2000
 # On top of its timeout a job may launch a browser (10 s) and store its file; after that its worker counts as dead.
 LEASE_BEYOND_TIMEOUT = timedelta(seconds=30)
-
-# The index pdf_turn serves it.
-TURN = TurnTime("queued_at", "priority")
-ORDER = (TURN, "id")
 
 MAY_RETRY = Q(error_code__in=RETRYABLE, retry_count__lt=MAX_RETRIES)
 # Nothing of the last attempt stays in the row; the events have it.
@@ -91,10 +92,16 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
     def waiting_since_before(self, age: timedelta) -> Self:
         return self.due().filter(queued_at__lt=Now() - age)
 
-    def claim(self) -> list["PdfJob"]:
-        """Claim the job whose turn it is: by waiting time and priority. A retried job waits behind the others."""
+    def claim(self, *, served: Sequence[int] = ()) -> list["PdfJob"]:
+        """Claim the job whose turn it is. `served` are the owners that the worker served before, the last one last.
+
+        Owners take turns; among an owner's jobs waiting time and priority decide. A retried job is behind them.
+        """
         lease = new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT)
-        return self.claimable().take("claim", limit=1, order=ORDER, started_at=Now(), **lease)
+        with transaction.atomic(using=self.db), suppress(EmptyResultSet):
+            job = next_in_turn(self.claimable(), served=served)
+            return self.model.objects.filter(pk=job).take("claim", limit=1, order=("id",), started_at=Now(), **lease)
+        return []
 
     def fail(self, *, code: str, detail: str) -> FailResult:
         """Fail running jobs, and queue those again that may be retried.
@@ -107,6 +114,13 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
             rows = self.model.objects.filter(MAY_RETRY, pk__in=failed)
             retried = rows.move_each("retry", queued_at=Now(), retry_count=F("retry_count") + 1, **FRESH)
         return FailResult(failed, retried)
+
+    def leave(self) -> set[UUID]:
+        """Give running jobs back for a worker of their version: no retry is used up, and they keep their turn."""
+        error = {"error_code": ErrorCode.VERSION_MISMATCH, "error_detail": "Left to a worker of the job's version."}
+        with transaction.atomic():
+            left = self.move_each("fail", finished_at=Now(), **error, **no_lease())
+            return self.model.objects.filter(pk__in=left).move_each("retry", **FRESH)
 
     def reap(self) -> FailResult:
         """Fail jobs whose worker died or hangs; this uses up a retry, so a crash does not repeat endlessly."""
@@ -126,4 +140,16 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
 
     def expire(self) -> set[UUID]:
         """End jobs; their files must be deleted already."""
-        return self.move_each("expire", **ENDED)
+        with transaction.atomic():
+            expired = self.move_each("expire", **ENDED)
+            forget_error_details(expired)
+        return expired
+
+
+def forget_error_details(expired: Collection[UUID]) -> None:
+    """Delete what failures quoted from the variables from the events of expired jobs; the error codes stay."""
+    if not expired:
+        return
+    with erasing():
+        events = Event.objects.filter(queue=PDF_JOBS.queue, object_id__in=expired, details__error_detail__gt="")
+        events.update(details=RawSQL("details - 'error_detail'", ()))

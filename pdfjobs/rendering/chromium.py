@@ -16,7 +16,7 @@ from pdfjobs.rendering.errors import RenderError
 from pdfjobs.states import ErrorCode
 
 # Increase it when a change of our code gives other bytes for the same input, so that old PDFs are not returned.
-REVISION = 1
+REVISION = 2
 LAUNCH_LIMIT = 10.0  # seconds
 FLAGS = [
     "--font-render-hinting=none",  # place glyphs exactly, not on the screen's grid

@@ -287,7 +287,7 @@ def test_a_waiting_job_says_how_many_wait_before_it(make_person, make_job, worke
     client = make_person()
 
     assert "Nothing: it is due" in client.get(f"{LIST}{first.pk}/change/").content.decode()
-    assert "Jobs ahead of it: 1." in client.get(f"{LIST}{second.pk}/change/").content.decode()
+    assert "Jobs of its owner ahead of it: 1." in client.get(f"{LIST}{second.pk}/change/").content.decode()
 
 
 def test_the_console_warns_about_a_browser_without_its_sandbox(make_person, monkeypatch) -> None:

@@ -11,6 +11,7 @@ from kilit.workers import sweeps
 from kilit.workers.models import SweepRun
 from pdfjobs.models import PdfJob
 from tests.support.crowded_pdf_jobs import FINISHED, crowded  # noqa: F401 - a fixture
+from tests.support.pdf_jobs import new_job
 from tests.support.plans import blocks, explained
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +54,17 @@ def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifact_
     (artifact_folder / "pdfs").rename(artifact_folder / "away")
 
     assert blockers_of(client, job) == ["The storage of PDF files does not answer. Workers continue when it does."]
+
+
+@pytest.mark.usefixtures("worker_lives")
+@pytest.mark.parametrize(("limit", "running"), [(1, "1 running job"), (2, "2 running jobs")])
+def test_a_job_whose_owner_is_at_the_limit_says_so(make_person, settings, limit: int, running: str) -> None:
+    settings.PDF_JOBS_PER_OWNER = limit
+    *_, last = [new_job(number=number) for number in range(limit + 1)]
+    for _ in range(limit):
+        PdfJob.objects.claim()
+
+    assert blockers_of(make_person(), last) == [f"Its owner has {running}, as many as KILIT_PDF_JOBS_PER_OWNER allows."]
 
 
 def test_a_hand_made_post_changes_no_field(admin_client, make_job) -> None:

@@ -62,6 +62,24 @@ def test_an_ended_job_forgets_what_it_was_made_of(make_job) -> None:
     assert job.artifact_digest
 
 
+@pytest.mark.parametrize("in_bulk", [True, False])
+def test_what_a_failure_quoted_is_deleted_with_the_rest_also_from_the_events(make_job, *, in_bulk: bool) -> None:
+    failed, other = age(make_job("failed")), make_job("failed")
+    assert failed.error_detail
+
+    cleanup.clean() if in_bulk else failed.expire()
+
+    failed.refresh_from_db()
+    kept = [[event.details.get("error_detail") or "" for event in Event.objects.of(job)] for job in (failed, other)]
+    assert (failed.status, failed.error_detail, kept[0]) == ("expired", "", [""] * len(kept[0]))
+    assert kept[1][-1] == other.error_detail
+    assert failed.error_code in [event.details["error_code"] for event in Event.objects.of(failed)]
+
+
+def test_the_cleanup_runs_every_hour() -> None:
+    assert sweeps.sweeps["pdf_cleanup"].every == timedelta(hours=1)
+
+
 def test_a_crash_between_file_and_row_is_healed_by_the_next_run(make_job, artifact_folder, monkeypatch) -> None:
     job = age(make_job("succeeded"))
     with monkeypatch.context() as patch:

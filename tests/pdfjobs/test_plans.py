@@ -84,3 +84,14 @@ def test_a_claim_reads_the_beginning_of_a_long_queue(sql) -> None:
     (statement,) = statements(PdfJob.objects.claim, over=TABLE)
 
     assert blocks(explained(statement)) < 200
+
+
+def test_a_claim_reads_a_few_pages_for_each_owner_with_waiting_jobs(sql) -> None:
+    owners = User.objects.bulk_create(User(username=f"owner-{number}") for number in range(100))
+    with crowding(TABLE):
+        for number, owner in enumerate(owners):
+            sql(FILL, owner.pk, number * 300, number * 300 + 299, "queued")
+
+    (statement,) = statements(lambda: PdfJob.objects.claim(served=[owner.pk for owner in owners]), over=TABLE)
+
+    assert blocks(explained(statement)) < 2_000

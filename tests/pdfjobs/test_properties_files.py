@@ -1,6 +1,7 @@
 """Properties of stored files and of the cleanup."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -19,22 +20,44 @@ pytestmark = pytest.mark.django_db
 
 a_hundred_times = few(100)
 
+VARIED = {
+    "invoice": "order_number",
+    "offer": "subject",
+    "cutting_sheet": "customer",
+    "conversion_report": "site",
+}
+numbers = count(1)
+
 
 @a_hundred_times
 @given(
-    template=st.sampled_from(["invoice", "offer", "cutting_sheet", "conversion_report"]),
+    template=st.sampled_from(sorted(VARIED)),
+    text=st.text(st.characters(max_codepoint=0x17F, exclude_categories=["Cc"]), max_size=40),
     timeout=st.none() | st.integers(1, 60),
     fail_safe=st.none() | st.sampled_from(["strict", "degrade"]),
     landscape=st.booleans(),
 )
 def test_what_was_made_can_be_asked_for(
-    api: Api, worker_lives: Any, *, template: str, timeout: int | None, fail_safe: str | None, landscape: bool
+    api: Api,
+    worker_lives: Any,
+    *,
+    template: str,
+    text: str,
+    timeout: int | None,
+    fail_safe: str | None,
+    landscape: bool,
 ) -> None:
     """Feature: pdf-render-worker, Property 8: creating and reading a job is a round trip."""
     options = {"timeout": timeout, "fail_safe": fail_safe, "landscape": landscape}
+    request = body(template, options=options)
+    request["variables"] = {**request["variables"], VARIED[template]: f"{next(numbers)}{text}"}
 
-    made = api.post(body(template, options=options)).json()
+    answer = api.post(request)
 
+    made = answer.json()
+    assert answer.status_code == 201, made
+    again = api.post(request)
+    assert (again.status_code, again.json()) == (200, made)
     asked = api.get(made["job_id"]).json()
     assert {name: asked[name] for name in ("job_id", "status", "created_at")} == made
     assert set(asked) - set(made) == {

@@ -116,6 +116,13 @@ def test_a_download_that_began_before_the_deletion_is_whole(anywhere, api) -> No
     assert begun + b"".join(pieces) == PDF
 
 
+def test_a_file_that_was_changed_in_the_store_is_not_sent(anywhere, api) -> None:
+    job = bring(new_job(api.user), "succeeded")
+    artifacts.save(job.artifact_key, bytes(reversed(PDF)))
+
+    assert api.download(job.pk).json()["error"]["code"] == "FILE_CHANGED"
+
+
 def test_a_crash_while_writing_leaves_no_file(artifact_folder, monkeypatch) -> None:
     """The file gets its name last: a reader who sees it sees all of it."""
     key = artifacts.new_key(uuid4(), NOON)

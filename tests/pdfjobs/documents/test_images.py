@@ -24,9 +24,12 @@ def png(width: int = 2, height: int = 1) -> bytes:
     return images.PNG + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
+SCAN = b"\xff\xda\x00\x04ab" + b"\x01\xff\x00" * 9 + b"\xff\xd9"
+
+
 def jpeg(width: int, height: int) -> bytes:
     comment = b"\xff\xfe\x00\x06abcd"
-    return b"\xff\xd8" + comment + b"\xff\xc0\x00\x11\x08" + struct.pack(">HH", height, width) + b"\x03" * 12
+    return b"\xff\xd8" + comment + b"\xff\xc0\x00\x11\x08" + struct.pack(">HH", height, width) + b"\x03" * 10 + SCAN
 
 
 @few(100)
@@ -162,6 +165,10 @@ def pour(channel: socket.socket) -> None:
         (answer(png(30000, 30000)), "30000 x 30000 pixels"),
         (answer(jpeg(7000, 10)), "7000 x 10 pixels"),
         (answer(b"\xff\xd8\xff"), "0 x 0 pixels"),
+        (answer(png()[:-1]), "is damaged"),
+        (answer(png().replace(b"IDAT", b"IDAX")), "is damaged"),
+        (answer(jpeg(30, 20)[:-1]), "is damaged"),
+        (answer(jpeg(30, 20)[: -len(SCAN)]), "is damaged"),
         (answer(png(), length=10_000), "was interrupted"),
         (answer(b"x" * 2_000_000), "more than 1,048,576 bytes"),
         (pour, "more than 1,048,576 bytes"),
@@ -184,6 +191,7 @@ def test_what_is_no_small_image_in_time_is_refused(server, as_if_public, monkeyp
 
 def test_a_jpeg_is_an_image_too() -> None:
     assert images.kind_and_size(jpeg(300, 200)) == ("jpeg", 300, 200)
+    assert images.is_whole(jpeg(300, 200) + b"what a camera adds")
 
 
 def test_a_server_without_a_valid_certificate_is_refused(server: Server, as_if_public: None, settings) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 from django_q.models import OrmQ
 
 from kilit.lock.models import Event
@@ -163,13 +164,37 @@ def test_a_browser_that_does_not_start_is_tried_three_times(monkeypatch, tmp_pat
 def test_a_worker_of_another_version_stores_nothing_under_this_key(artifact_folder, monkeypatch) -> None:
     """The key covers the templates, fonts and browser of the web process; the worker's may be older."""
     job = new_job()
+    queued_at = PdfJob.objects.get().queued_at
+    monkeypatch.setattr(work, "_left", {})
     monkeypatch.setattr(rendering.chromium, "REVISION", rendering.chromium.REVISION + 1)
 
     work.run_due_jobs()
+    work.run_due_jobs()
+    left, turn = result_of(job), PdfJob.objects.get().queued_at
+    times_left = Event.objects.filter(object_id=job.pk, to_state="failed").count()
+    PdfJob.objects.update(created_at=Now() - work.VERSION_WAIT - timedelta(seconds=1))
+    work._left.clear()
+    monkeypatch.setattr(work, "_loaded_at", work._loaded_at - 3600)
+    work.run_due_jobs()
 
-    assert result_of(job) == ("failed", "VERSION_MISMATCH", 2)
-    assert "differ from those of the process that created the job" in job.error_detail
+    assert (left, turn, times_left) == (("queued", "", 0), queued_at, 1)  # no retry was used up
+    assert result_of(job) == ("failed", "VERSION_MISMATCH", 2)  # no worker of its version came
+    assert "older than those of the process that created the job" in job.error_detail
     assert files(artifact_folder) == []
+
+
+def test_a_worker_of_a_newer_version_renders_what_an_older_one_left(monkeypatch) -> None:
+    job = new_job()
+    key = job.job_key
+    PdfJob.objects.update(created_at=Now() - timedelta(days=1))  # the worker was started later
+    monkeypatch.setattr(rendering.chromium, "REVISION", rendering.chromium.REVISION + 1)
+    monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
+
+    work.run_due_jobs()
+    again, is_new = enqueue(some_user(), parse_job_request(body()))
+
+    assert result_of(job) == ("succeeded", "", 0)
+    assert (is_new, again.job_key == key) == (True, False)  # the newer version's own document is another one
 
 
 @pytest.mark.parametrize("rate", [-0.0, 0, 12.0, "12.50", 0.1, 33.33])

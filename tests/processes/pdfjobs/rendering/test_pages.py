@@ -9,6 +9,7 @@ from pypdf import PdfReader
 
 from pdfjobs.rendering import RenderError, renderer
 from pdfjobs.rendering.options import PAPERS
+from tests.support.rendering import PAGE
 
 POINTS = 72 / 25.4  # a millimetre
 FOUR = "".join(f'<h2 style="break-after: page">Sayfa {number}</h2>' for number in "ABCD")
@@ -90,6 +91,13 @@ def test_tagged_output(to_reader: Callable[..., PdfReader], tagged) -> None:
 
     assert ("/StructTreeRoot" in root) is tagged
     assert root.get("/Lang") == ("tr" if tagged else None)
+
+
+def test_a_tagged_document_maps_the_types_that_older_readers_do_not_know(to_reader: Callable[..., PdfReader]) -> None:
+    page = PAGE.replace("<h1>", "<p><strong>Ege</strong> <em>12,00</em></p><h1>")
+    roots: Any = [to_reader(html, tagged=True).trailer["/Root"]["/StructTreeRoot"] for html in (page, PAGE)]
+
+    assert [root.get("/RoleMap") for root in roots] == [{"/Em": "/Span", "/Strong": "/Span"}, None]
 
 
 def test_a_page_is_laid_out_by_the_standard_not_by_quirks(to_reader: Callable[..., PdfReader]) -> None:

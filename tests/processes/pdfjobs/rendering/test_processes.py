@@ -169,9 +169,9 @@ def test_the_version_is_asked_once_for_as_long_as_the_file_stays_the_same(monkey
     after = rendering.engine_version()
 
     assert (first, again, after) == (
-        "Chromium 1.2; revision 1",
-        "Chromium 1.2; revision 1",
-        "Chromium 1.2.3; revision 1",
+        "Chromium 1.2; revision 2",
+        "Chromium 1.2; revision 2",
+        "Chromium 1.2.3; revision 2",
     )
     assert len(asked.read_text().split()) == 2
 

@@ -1,0 +1,35 @@
+"""Warnings about a document that is rendered all the same."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pdfjobs.models import PdfJob
+from pdfjobs.rendering.glyphs import unprintable
+from pdfjobs.schemas import PdfWarning
+
+MISSING_CHARACTERS = "MISSING_CHARACTERS"
+MOST_NAMED = 50
+
+
+def warnings_of(job: PdfJob) -> list[PdfWarning]:
+    """Return what the caller should know; nothing once the variables are deleted."""
+    printed = (job.payload, job.options.get("header"), job.options.get("footer"))
+    characters = unprintable("".join(_texts(printed)))
+    if not characters:
+        return []
+    message = "No font of this server has these characters, so they are printed as boxes."
+    if len(characters) > MOST_NAMED:
+        message += f" {MOST_NAMED} of {len(characters):,} are named."
+    return [{"code": MISSING_CHARACTERS, "message": message, "characters": characters[:MOST_NAMED]}]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from _texts(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _texts(inner)

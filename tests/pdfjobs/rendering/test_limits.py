@@ -1,0 +1,35 @@
+"""How long a browser may take to start, and how many jobs it serves."""
+
+import asyncio
+import runpy
+
+import pytest
+
+from pdfjobs.rendering import chromium
+from pdfjobs.rendering.browser_manager import BrowserManager
+
+
+def test_a_browser_has_ten_seconds_to_start() -> None:
+    """As it is in the file: for tests the limit is longer (tests/patient)."""
+    shipped = runpy.run_path(chromium.__file__)
+
+    assert shipped["LAUNCH_LIMIT"] == 10
+    assert shipped["launch_arguments"]()["timeout"] == 10_000
+
+
+@pytest.mark.parametrize(("jobs", "stops"), [(299, 0), (300, 1)])
+def test_a_browser_serves_three_hundred_jobs(monkeypatch, jobs: int, stops: int) -> None:
+    stopped = []
+
+    async def stop(manager: BrowserManager) -> None:
+        stopped.append(manager)
+
+    async def tidy_up() -> None:
+        manager = BrowserManager()
+        manager.jobs = jobs
+        await manager._tidy_up(None)
+
+    monkeypatch.setattr(BrowserManager, "stop", stop)
+    asyncio.run(tidy_up())
+
+    assert len(stopped) == stops
