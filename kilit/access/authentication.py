@@ -1,5 +1,6 @@
 """Authentication by API key, in `x-api-key` or `Authorization: Bearer`, and by session."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from rest_framework.request import Request
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import digest
 from kilit.lock.audit import name_actor
+from kilit.lock.outages import ReadOnlyDatabase, bookkeeping
 
 UPDATE_USED_AT_EVERY = timedelta(minutes=1)
 
@@ -48,7 +50,8 @@ class KeyAuthentication(BaseAuthentication):
             raise AuthenticationFailed("This key is unknown, expired or revoked.")
         # At most one write a minute: one for each request would make the row hot.
         if key.is_stale:  # type: ignore[attr-defined]
-            ApiKey.objects.filter(stale, pk=key.pk).update(used_at=Now())
+            with bookkeeping(), suppress(ReadOnlyDatabase):
+                ApiKey.objects.filter(stale, pk=key.pk).update(used_at=Now())
         name_actor(f"key:{key.user.get_username()}")
         return key.user, key
 

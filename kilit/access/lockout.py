@@ -1,6 +1,7 @@
 """Logins, and the lockout after too many wrong passwords; django-axes counts them."""
 
 from contextlib import suppress
+from datetime import timedelta
 from ipaddress import ip_address
 from math import ceil
 from typing import Any
@@ -9,13 +10,15 @@ from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db.models import Max
+from django.db.models import Max, Sum
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 
-from kilit.access.models import RateWindow
+from kilit.access.login_limits import seconds_to_wait
+from kilit.access.models import LoginWindow, RateWindow
 from kilit.access.roles import actor_of
+from kilit.lock.clock import database_time
 from kilit.lock.models import Activity, ActivityKind
 
 
@@ -37,17 +40,24 @@ def client_address(request: HttpRequest) -> str:
 
 def locked_out(request: HttpRequest, response: HttpResponse | None, credentials: dict[str, Any] | None) -> HttpResponse:
     """Show how long the lockout lasts; the page is the same whether or not the username exists."""
-    seconds = seconds_left(str((credentials or {}).get("username", "")), client_address(request))
-    context = {**admin.site.each_context(request), "minutes": ceil(seconds / 60), "limit": settings.AXES_FAILURE_LIMIT}
+    username, address = str((credentials or {}).get("username", "")), client_address(request)
+    by_both, by_one = seconds_left(username, address), seconds_to_wait(username, address)
+    seconds = max(by_both, by_one, 1)
+    limit = settings.AXES_FAILURE_LIMIT if by_both >= by_one else 0
+    context = {**admin.site.each_context(request), "minutes": ceil(seconds / 60), "limit": limit}
     page = render(request, "admin/locked_out.html", context, status=settings.AXES_HTTP_RESPONSE_CODE)
     page["Retry-After"] = str(seconds)
     return page
 
 
 def seconds_left(username: str, address: str) -> int:
+    """Return how long a username is locked at an address; 0 if it is not."""
     failed = AccessAttempt.objects.filter(username=username, ip_address=address)
-    last = failed.aggregate(last=Max("attempt_time"))["last"] or timezone.now()
-    left = last + settings.AXES_COOLOFF_TIME - timezone.now()
+    failed = failed.filter(attempt_time__gte=database_time() - settings.AXES_COOLOFF_TIME)
+    found = failed.aggregate(failures=Sum("failures_since_start"), last=Max("attempt_time"))
+    if (found["failures"] or 0) < settings.AXES_FAILURE_LIMIT:
+        return 0
+    left: timedelta = found["last"] + settings.AXES_COOLOFF_TIME - database_time()
     return max(1, ceil(left.total_seconds()))
 
 
@@ -56,5 +66,6 @@ def record_login(user: User, **_: Any) -> None:
 
 
 def forget_attempts() -> str:
-    old = AccessAttempt.objects.filter(attempt_time__lt=timezone.now() - settings.AXES_COOLOFF_TIME)
-    return f"Deleted {old.delete()[0] + RateWindow.forget_old()}."
+    old = AccessAttempt.objects.filter(attempt_time__lt=Now() - settings.AXES_COOLOFF_TIME)
+    windows = LoginWindow.objects.forget_old(window=settings.AXES_COOLOFF_TIME)
+    return f"Deleted {old.delete()[0] + windows + RateWindow.forget_old()}."

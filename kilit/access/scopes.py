@@ -7,6 +7,9 @@ know what a site is. The empty scope is the whole installation.
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
 INSTALLATION = ""
 
 
@@ -25,6 +28,14 @@ class ScopeSource(Protocol):
 
     def run_by(self, user: Any) -> list[str] | None:
         """Return the scopes in which a user may act; None means all."""
+        ...
+
+    def people_seen_by(self, user: Any) -> QuerySet[User]:
+        """Return the people that an admin may know of."""
+        ...
+
+    def people_managed_by(self, user: Any) -> QuerySet[User]:
+        """Return the people whose accounts an admin may change."""
         ...
 
 
@@ -49,3 +60,13 @@ def scopes_seen_by(user: Any) -> list[str] | None:
 
 def scopes_run_by(user: Any) -> list[str] | None:
     return _sources[0].run_by(user) if _sources else []
+
+
+def people_seen_by(user: Any) -> QuerySet[User]:
+    return _sources[0].people_seen_by(user) if _sources else User.objects.none()
+
+
+def people_managed_by(user: Any, *, itself: bool = False) -> QuerySet[User]:
+    """Return the people whose accounts a user may change, with the user's own if asked for."""
+    people = _sources[0].people_managed_by(user) if _sources else User.objects.none()
+    return people | User.objects.filter(pk=user.pk) if itself else people

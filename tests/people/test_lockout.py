@@ -1,6 +1,6 @@
 """Lockout after wrong passwords: shown to the user, limited in time, and lifted by an admin."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
@@ -9,9 +9,10 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.db.models import F
 from django.test import Client
+from django.utils import timezone
 
 from kilit.access.lockout import client_address, forget_attempts
-from kilit.access.models import ApiKey, DeniedRequest
+from kilit.access.models import ApiKey, DeniedRequest, LoginWindow
 
 pytestmark = pytest.mark.django_db
 
@@ -93,14 +94,111 @@ def test_a_correct_password_resets_the_count(ayse) -> None:
     assert enters()
 
 
+def spray(names: int, **headers: str) -> list[int]:
+    """Try one password with many names, as an attacker does to stay below the limit of each."""
+    return [Client().post(LOGIN, {**WRONG, "username": f"user{n}"}, **headers).status_code for n in range(names)]
+
+
+def test_an_address_that_tries_many_names_is_locked(ayse, settings) -> None:
+    settings.LOGIN_TRIES_PER_ADDRESS = 8
+
+    answers = spray(10, REMOTE_ADDR="10.0.0.9")
+
+    assert answers == [200] * 7 + [429] * 3
+    assert not enters(REMOTE_ADDR="10.0.0.9")
+    assert enters(REMOTE_ADDR="10.0.0.10")
+
+
+def test_an_ipv6_network_counts_as_one_address(ayse, settings) -> None:
+    settings.LOGIN_TRIES_PER_ADDRESS = 3
+
+    for n in range(3):
+        Client().post(LOGIN, {**WRONG, "username": f"user{n}"}, REMOTE_ADDR=f"2001:db8::{n}")
+
+    assert not enters(REMOTE_ADDR="2001:db8::ffff")
+    assert enters(REMOTE_ADDR="2001:db8:0:1::1")
+
+
+def test_a_name_that_is_tried_from_many_addresses_waits_longer_each_time(ayse, settings) -> None:
+    settings.LOGIN_TRIES_PER_NAME = 3
+    answer = [guess(1, REMOTE_ADDR=f"10.0.0.{n}") for n in range(3)][-1]
+    assert answer.status_code == 429
+    assert "too many failed logins" in answer.content.decode()
+    assert not enters(REMOTE_ADDR="10.0.1.1")
+
+    seconds = [int(answer["Retry-After"])]
+    for n in range(5):
+        LoginWindow.objects.update(last_at=F("last_at") - timedelta(seconds=seconds[-1] + 1))
+        seconds.append(int(guess(1, REMOTE_ADDR=f"10.0.2.{n}")["Retry-After"]))
+
+    longest = [30, 60, 120, 240, 480, 900]
+    assert all(most / 2 < found <= most for found, most in zip(seconds, longest, strict=False)), seconds
+
+
+def test_strangers_do_not_lock_a_user_out_where_the_user_is_known(ayse, settings) -> None:
+    settings.LOGIN_TRIES_PER_NAME, settings.LOGIN_TRIES_PER_ADDRESS = 3, 6
+    assert enters(REMOTE_ADDR="10.0.0.1")
+    for n in range(3):
+        guess(1, REMOTE_ADDR=f"10.0.9.{n}")
+    spray(6, REMOTE_ADDR="10.0.0.1")  # as behind one proxy
+
+    assert enters(REMOTE_ADDR="10.0.0.1")
+    assert not enters(REMOTE_ADDR="10.0.0.2")
+    assert guess(settings.AXES_FAILURE_LIMIT, REMOTE_ADDR="10.0.0.1").status_code == 429  # still five for the name here
+    LoginWindow.objects.filter(name__startswith="known:").update(last_at=F("last_at") - timedelta(days=91))
+    assert not enters(REMOTE_ADDR="10.0.0.1")
+
+
+def test_tries_during_a_lockout_do_not_extend_it(ayse, settings) -> None:
+    settings.LOGIN_TRIES_PER_ADDRESS = 2
+    spray(20, REMOTE_ADDR="10.0.0.9")
+
+    LoginWindow.objects.update(last_at=F("last_at") - settings.AXES_COOLOFF_TIME)
+
+    assert enters(REMOTE_ADDR="10.0.0.9")
+
+
+def test_an_unlocked_name_is_free_at_once_and_everywhere(ayse, admin_client, settings) -> None:
+    settings.LOGIN_TRIES_PER_NAME = 3
+    for n in range(3):
+        guess(1, REMOTE_ADDR=f"10.0.0.{n}")
+    attempt = AccessAttempt.objects.earliest("pk")
+    assert "locked until" in admin_client.get(LIST).content.decode()
+
+    admin_client.post(LIST, {"action": "release", "_selected_action": [attempt.pk]})
+
+    assert enters(REMOTE_ADDR="10.0.1.1")
+
+
+def test_the_clock_of_a_web_server_does_not_end_a_lockout(ayse, monkeypatch) -> None:
+    guess()
+
+    later = datetime.now(UTC) + timedelta(hours=1)
+    monkeypatch.setattr("axes.handlers.proxy.now", lambda: later)
+    monkeypatch.setattr("axes.attempts.now", lambda: later)
+
+    assert not enters()
+
+
+def test_neither_names_nor_addresses_are_in_the_counts(ayse) -> None:
+    guess(1, REMOTE_ADDR="10.0.0.9")
+
+    stored = " ".join(LoginWindow.objects.values_list("name", flat=True))
+    assert sorted(name.partition(":")[0] for name in stored.split()) == ["address", "name"]
+    assert "ayse" not in stored
+    assert "10.0" not in stored
+
+
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_attempts_are_all_counted(ayse, in_threads) -> None:
     answers = in_threads(lambda _: Client().post(LOGIN, WRONG).status_code, count=12)
+    by_name = LoginWindow.objects.get(name__startswith="name:").failures
 
     # Requests in flight when the limit was reached still count; later ones were rejected without a check.
     counted = AccessAttempt.objects.get(username="ayse").failures_since_start
     assert answers.count(200) < settings.AXES_FAILURE_LIMIT <= counted <= 12
     assert answers.count(200) + answers.count(429) == 12
+    assert by_name == counted
     assert not enters()
 
 
@@ -149,14 +247,20 @@ def test_neither_passwords_nor_login_logs_are_stored(ayse) -> None:
     assert not AccessFailureLog.objects.exists()
 
 
-def test_the_scheduled_task_deletes_old_attempts(ayse) -> None:
+def test_the_scheduled_task_deletes_old_attempts(ayse, monkeypatch) -> None:
     guess(1)
     guess(1, REMOTE_ADDR="10.0.0.9")
     AccessAttempt.objects.filter(ip_address="10.0.0.9").update(
         attempt_time=F("attempt_time") - settings.AXES_COOLOFF_TIME
     )
+    ahead = timezone.now() + 2 * settings.AXES_COOLOFF_TIME
+    monkeypatch.setattr(timezone, "now", lambda: ahead)  # the worker's clock does not count
 
-    assert forget_attempts() == "Deleted 1."
+    LoginWindow.objects.create(name="name:old", failures=1, last_at=datetime.now(UTC) - settings.AXES_COOLOFF_TIME * 2)
+    LoginWindow.objects.create(name="known:here", failures=0, last_at=datetime.now(UTC) - timedelta(days=89))
+
+    assert forget_attempts() == "Deleted 2."
+    assert LoginWindow.objects.filter(name="known:here").exists()
     assert AccessAttempt.objects.get().ip_address == "127.0.0.1"
 
 

@@ -14,6 +14,8 @@ from django.db import connection, models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.outages import bookkeeping
+
 PREFIX = "kilit_"
 
 # One statement counts and returns, so two processes never both get the last request of the limit.
@@ -97,7 +99,7 @@ class RateWindow(models.Model):
     @classmethod
     def hit(cls, name: str) -> tuple[int, int]:
         """Count a request; return this minute's count, and the seconds until the next minute."""
-        with connection.cursor() as cursor:
+        with bookkeeping(), connection.cursor() as cursor:
             cursor.execute(HIT, [name, connection.in_atomic_block])  # a surrounding transaction keeps its durability
             hits, seconds = cursor.fetchone()
             return int(hits), int(seconds)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import person_in_sql
 from kilit.lock.models import Activity
+from kilit.lock.outages import bookkeeping
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
 
@@ -65,7 +66,7 @@ class DeniedRequestQuerySet(models.QuerySet["DeniedRequest"]):
             name: strip_control_chars(text)[: LENGTHS[name]] for name, text in {**values, "actor": actor}.items()
         }
         try:
-            with connection.cursor() as cursor:
+            with bookkeeping(), connection.cursor() as cursor:
                 cursor.execute(RECORD, {**columns, "address": address, "most": MAX_PER_MINUTE})
         except DatabaseError:
             logger.exception("could not record a denied request")

@@ -1,0 +1,62 @@
+"""Failed logins, counted by address and by username, and the addresses from which a user has logged in.
+
+Names and addresses are stored as keyed hashes: nothing has to be read back from them.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Self
+
+from django.db import connection, models
+from django.db.models.functions import Now
+from django.utils.crypto import salted_hmac
+
+KNOWN_FOR = timedelta(days=90)
+
+# One statement, so that no failure is lost; a count that was not raised for as long as a lockout starts again.
+COUNT = """
+    INSERT INTO access_loginwindow AS login (name, failures, last_at) VALUES (%s, 1, statement_timestamp())
+    ON CONFLICT (name) DO UPDATE SET
+      failures = CASE WHEN login.last_at < excluded.last_at - make_interval(secs => %s) THEN 1
+        ELSE login.failures + 1 END,
+      last_at = excluded.last_at
+"""
+
+
+class LoginWindowQuerySet(models.QuerySet["LoginWindow"]):
+    def add_failure(self, name: str, *, window: timedelta) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(COUNT, [name, window.total_seconds()])
+
+    def note_login(self, name: str) -> None:
+        self.update_or_create(name=name, defaults={"failures": 0, "last_at": Now()})
+
+    def with_age(self, names: Iterable[str]) -> Self:
+        return self.filter(name__in=names).annotate(
+            age=models.ExpressionWrapper(Now() - models.F("last_at"), output_field=models.DurationField())
+        )
+
+    def forget_old(self, *, window: timedelta) -> int:
+        """Delete what no longer counts: there is a row for each address and name that was tried."""
+        is_known = models.Q(name__startswith="known:")
+        old = models.Q(last_at__lt=Now() - KNOWN_FOR) | ~is_known & models.Q(last_at__lt=Now() - window)
+        return self.filter(old).delete()[0]
+
+
+class LoginWindow(models.Model):
+    name = models.CharField(max_length=80, primary_key=True)
+    failures = models.IntegerField()
+    last_at = models.DateTimeField()
+
+    objects = LoginWindowQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.failures}"
+
+
+def window_name(kind: str, *parts: str) -> str:
+    """Return the name of the row of an address, a username or both."""
+    return f"{kind}:{salted_hmac('kilit.access.login_window', chr(0).join(parts), algorithm='sha256').hexdigest()}"
