@@ -1,8 +1,14 @@
 """The threat model names tests that there are, and packages are installed as it says."""
 
+import ast
 import re
+import shutil
+from pathlib import Path
+
+import pytest
 
 from tests.support.commands import ROOT
+from tests.support.mutants import Mutant, read_mutants
 
 DOCUMENT = (ROOT / "docs" / "security.md").read_text()
 ROWS = [line for line in DOCUMENT.partition("## Threats")[2].partition("\n## ")[0].splitlines() if "`test_" in line]
@@ -36,3 +42,29 @@ def test_packages_are_installed_by_their_hashes() -> None:
     for name in ("requirements.txt", "requirements-dev.txt", "requirements-runner.txt"):
         packages = re.split(r"\n(?=\w)", (ROOT / name).read_text())
         assert all("==" in package and "--hash=sha256:" in package for package in packages), name
+
+
+def test_a_patch_names_a_threat_and_tests_of_it() -> None:
+    """`make mutants` applies the patches one by one, and sees these tests fail."""
+    threats = {line.strip("| ").split(" | ")[0]: set(re.findall(r"`(test_\w+)`", line)) for line in ROWS}
+    mutants = read_mutants()
+
+    assert {mutant.name: mutant.threat for mutant in mutants if mutant.threat not in threats} == {}
+    assert {mutant.name: set(mutant.tests) - threats[mutant.threat] for mutant in mutants} == {
+        mutant.name: set() for mutant in mutants
+    }
+
+
+@pytest.mark.parametrize("mutant", read_mutants(), ids=lambda mutant: mutant.name)
+def test_a_patch_still_applies(mutant: Mutant, tmp_path: Path) -> None:
+    for file in mutant.files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / file)
+
+    for change in mutant.changes:
+        change.apply(tmp_path)
+
+    assert all((tmp_path / file).read_text() != (ROOT / file).read_text() for file in mutant.files)
+    for file in mutant.files:
+        if file.endswith(".py"):
+            ast.parse((tmp_path / file).read_text())  # what cannot be imported proves nothing

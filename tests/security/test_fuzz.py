@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kilit.api.cursor import decode_cursor
 from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.csv_reader import CsvError
+from ociqueue.csv_text import CsvError
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import YESTERDAY, Api
 from tests.support.examples import few

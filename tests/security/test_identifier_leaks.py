@@ -173,4 +173,5 @@ def test_what_is_searched_for_would_be_found(make_site, site_key) -> None:  # no
 
     seen.add(Api(site_key(site)).post("oci/conversions", {"siteId": site.public_id, "conversions": [body]}))
 
-    assert columns_with("ABCDEFGHIJKLM") == ["public.offline_conversion_queue.source_key"]
+    tables = ["public.ociqueue_conversionkey", "public.offline_conversion_queue"]
+    assert columns_with("ABCDEFGHIJKLM") == [f"{table}.source_key" for table in tables]
