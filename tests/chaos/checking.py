@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db import connection
 
-from tests.chaos import calm, leaps, ledger
+from simulators.googleads.responses import is_adjusting
+from tests.chaos import calm, in_play, leaps, ledger
 from tests.chaos.invariants import ALWAYS, INSIDE
 from tests.chaos.outside import OUTSIDE, World, why_sent_again
 from tests.chaos.report import Finding, Report
@@ -26,14 +27,15 @@ def check_moment(seed: int, storm: Storm, *, seconds: float) -> Report:
     return report
 
 
-def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
+def check(seed: int, folder: Path, storm: Storm, *, seconds: float, unfinished: list[str]) -> Report:
     """Ask every invariant of a run that has come to rest."""
     calls = [call for call in storm.google.calls if not call.request.validate_only]
+    uploads = [call for call in calls if not is_adjusting(call.request)]
     world = World(
         ledger=folder / "ledger",
         saw=storm.floor / "saw",
         saw_log=folder / "logs" / "machines.log",
-        sent=Counter(row.order_id for call in calls for row in call.request.conversions),
+        sent=Counter(row.order_id for call in uploads for row in call.request.conversions),
         applied=set(storm.google.applied),
         requests={
             request_id: request.transaction_ids
@@ -45,10 +47,19 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
             order_id: [json.loads(event)["conversionValue"] for event in entry.events]
             for order_id, entry in storm.data_manager.entries.items()
         },
+        counted={
+            order_id: None if one.is_retracted else one.value
+            for (order_id, _), one in storm.google.books.counted.items()
+        },
+        outgoing=[
+            *(call.raw for call in storm.google.calls),
+            *(call.body for call in storm.data_manager.calls),
+        ],
         accepted=Counter(storm.receiver.accepted),
         receiver=storm.receiver.summary(),
     )
     report = Report(seed, seconds, storm.struck, storm.missed, storm.stage.restarts, calm.states())
+    report.unfinished, report.in_play = unfinished, in_play.count_parts()
     report.findings = [finding(ask) for ask in INSIDE] + [finding(ask, world) for ask in OUTSIDE]
     refused = Counter(line["status"] for line in ledger.lines(world.ledger, "refused"))
     report.notes.append(

@@ -21,7 +21,9 @@ from kilit.workers.processes import die_with_parent
 from tests.chaos.ledger import Ledger
 
 NO_ANSWER = 0
-STRANGER = "+905360001122"
+BOUNDARY = "chaos"
+FORM = f"multipart/form-data; boundary={BOUNDARY}"
+KNOWN, STRANGER = "+905321112233", "+905360001122"
 SITES = ["script_site", "api_site", "data_manager_site"]
 # What becomes of a tenth of the conversions at Google.
 FATES = {
@@ -29,7 +31,21 @@ FATES = {
     "data_manager_site": ["REFUSE-INVALID_FORMAT", "REFUSE-UNNAMED", "FAIL-CLICK_NOT_FOUND", "FAIL-TOO_RECENT_CLICK"],
 }
 # What becomes of an order at OptiPlanning and at the saw; most go well.
-WISHES = ["", "", "", "", "sim:half", "sim:saw-failed", "sim:crash", "sim:invalid"]
+WISHES = ["", "", "", "", "sim:half", "sim:saw-failed", "sim:saw-lost", "sim:crash", "sim:invalid"]
+PEOPLE = 200
+CLEAR = "@chaos.example"  # what addresses end in; nothing that is stored or sent contains it
+CSV_COLUMNS = {
+    "id": "Part id",
+    "part_type": "Part type",
+    "material_code": "Material code",
+    "length_cm": "Length (cm)",
+    "width_cm": "Width (cm)",
+    "quantity": "Quantity",
+    "grain": "Grain",
+    "color": "Color",
+    "thickness_mm": "Thickness (mm)",
+    "desc1": "Note",
+}
 
 
 class Client:
@@ -40,18 +56,20 @@ class Client:
         self.port, self.ledger = world["port"], ledger
         self.headers = {"X-API-Key": key}
 
-    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    def ask(self, method: str, path: str, body: Any = None, *, media: str = "application/json") -> tuple[int, Any]:
         """Return the status and the answer; 0 when nobody answered."""
-        headers = {**self.headers, "Content-Type": "application/json", "Connection": "close"}
+        headers = {**self.headers, "Content-Type": media, "Connection": "close"}
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
-            connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
+            connection.request(method, path, content, headers)
             answer = connection.getresponse()
             text = answer.read()
             status = answer.status
             reply = json.loads(text) if text and "json" in answer.headers.get("Content-Type", "") else None
-        except (OSError, http.client.HTTPException, ValueError):
+        except (OSError, http.client.HTTPException, ValueError) as error:
             status, reply = NO_ANSWER, None
+            self.ledger.note("unanswered", error=type(error).__name__)
         finally:
             connection.close()
         if status >= 500:
@@ -72,12 +90,14 @@ def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callab
         status, reply = clients[site].ask("POST", "/api/oci/conversions", body)
         if status == 200:
             keys = [items[result["index"]]["sourceKey"] for result in reply["results"] if result.get("id")]
-            ledger.note("made", queue="conversion", ids=keys)
+            people = {item["sourceKey"]: item["email"] for item in items if "email" in item}
+            ledger.note("made", queue="conversion", ids=keys, people=people)
         return status == 200
 
     def job(asked: tuple[str, str, Any]) -> bool:
         queue, path, body = asked
-        status, reply = service.ask("POST", path, body)
+        media = FORM if isinstance(body, bytes) else "application/json"
+        status, reply = service.ask("POST", path, body, media=media)
         if status in (200, 201, 202):
             found = reply.get("job_id") or reply.get("job", {}).get("id")
             ledger.note("made", queue=queue, ids=[found])
@@ -94,8 +114,10 @@ def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callab
             left["pdf"] -= 1
             todo.append((job, ("pdf", "/pdf/jobs", pdf(world, rng))))
         if (rng.random() < 0.25 or left["order"] == world["most_orders"]) and left["order"]:
+            is_sheet = (world["most_orders"] - left["order"]) % 3 == 0
             left["order"] -= 1
-            todo.append((job, ("cutting_job", "/jobs", order(rng, left["order"]))))
+            make, path = (sheet, "/jobs/import") if is_sheet else (order, "/jobs")
+            todo.append((job, ("cutting_job", path, make(rng, left["order"]))))
         again.extend((send, asked) for send, asked in todo if not send(asked))
         time.sleep(rng.uniform(0.2, 0.8))
 
@@ -105,13 +127,21 @@ def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callab
 def conversion(rng: random.Random, site: str) -> dict[str, Any]:
     """Return a conversion with a source key of its own; some of those for Google it will refuse."""
     fate = rng.choice(FATES.get(site, ["click"])) if rng.random() < 0.1 else "click"
+    who = {"gclid": f"{fate}-{uuid4()}"}
+    if site in FATES and rng.random() < 0.2:  # with an address, and half of these without a click id
+        who = {"email": person(rng), **(who if rng.random() < 0.5 else {})}
     return {
         "conversionName": "Satış",
-        "gclid": f"{fate}-{uuid4()}",
+        **who,
         "conversionTime": (datetime.now(UTC) - timedelta(hours=1)).isoformat(),
         "conversionValue": rng.randint(1, 500),
         "sourceKey": str(uuid4()),
     }
+
+
+def person(rng: random.Random) -> str:
+    """Return the address of one of a few people."""
+    return f"person-{rng.randrange(PEOPLE)}{CLEAR}"
 
 
 def pdf(world: dict[str, Any], rng: random.Random) -> dict[str, Any]:
@@ -135,9 +165,20 @@ def order(rng: random.Random, number: int) -> dict[str, Any]:
     }
     if wish := rng.choice(WISHES):
         part["desc1"] = wish
-    phone = STRANGER if rng.random() < 0.1 else "+905321112233"
+    phone = STRANGER if rng.random() < 0.1 else KNOWN
     mode = "C" if rng.random() < 0.1 else "A"
     return {"order_id": f"CHAOS-{uuid4()}", "customer_phone": phone, "opti_mode": mode, "parts": [part]}
+
+
+def sheet(rng: random.Random, number: int) -> bytes:
+    """Return an order as a CSV file in a form."""
+    body = order(rng, number)
+    (part,) = body["parts"]
+    head = {"Order id": body["order_id"], "Customer phone": body["customer_phone"], "Mode": body["opti_mode"]}
+    lines = [*head.items(), (), tuple(CSV_COLUMNS.values()), tuple(part.get(name, "") for name in CSV_COLUMNS)]
+    text = "\r\n".join(";".join(map(str, line)) for line in lines)
+    about = 'Content-Disposition: form-data; name="file"; filename="order.csv"\r\nContent-Type: text/csv'
+    return f"--{BOUNDARY}\r\n{about}\r\n\r\n{text}\r\n--{BOUNDARY}--\r\n".encode()
 
 
 def script(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callable[[], None]:

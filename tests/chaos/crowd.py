@@ -54,9 +54,11 @@ class RecordingClient(Client):
         super().__init__(crowd.world, "", ledger)
         self.crowd, self.headers = crowd, headers
 
-    def ask(self, method: str, path: str, body: Any = None, *, name: str = "") -> tuple[int, Any]:
+    def ask(
+        self, method: str, path: str, body: Any = None, *, media: str = "application/json", name: str = ""
+    ) -> tuple[int, Any]:
         """Ask, and count the answer."""
-        status, reply = super().ask(method, path, body)
+        status, reply = super().ask(method, path, body, media=media)
         self.crowd.answers[f"{method} {name or path.partition('?')[0]}", status] += 1
         return status, reply
 

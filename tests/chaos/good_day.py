@@ -1,6 +1,8 @@
 """What a good day leaves in each queue, made as the product makes it."""
 
 from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 from django.contrib.auth.models import User
@@ -9,23 +11,33 @@ from django.db.models.functions import Now
 from kilit.bulk import planning
 from kilit.bulk.models import BulkAction
 from kilit.bulk.running import work_due
+from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7
 from kilit.lock.leases import no_lease
 from ociqueue.adjust import adjust
-from ociqueue.models import Adjustment, Conversion, Receipt, Site, UploadBatch
+from ociqueue.corrections import Correction, replace_rows
+from ociqueue.enqueue import enqueue
+from ociqueue.erasure import Person, forget
+from ociqueue.models import Adjustment, Conversion, IdentifierKind, Receipt, Site, UploadBatch
 from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.sending import failure
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
+from orchestrator.drafts.sending import send_draft
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
+from orchestrator.planning.rules import current_rules
 from outbox import log_reader
 from outbox.models import OutboxMessage
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
+from tests.chaos.clients import CLEAR
+from tests.support.drafts import UPLOAD, make_draft
 from tests.support.pdf_jobs import PDF
+
+ADDRESS = f"someone{CLEAR}"
 
 
 def deliver() -> list[str]:
@@ -93,3 +105,41 @@ def act_in_bulk() -> None:
         planned = planning.plan_now(**asked, filters_text=state, reason="mended", options={})
         BulkAction.objects.filter(pk=planned.pk).start(count=1)
         work_due()
+
+
+def adjust_at_google(site: Site, row: Conversion) -> Decimal:
+    """Have Google Ads take another value of a conversion; return it."""
+    adjust(site, [{"id": str(row), "kind": "RESTATEMENT", "value": 7000}])
+    batch, rows = claim(site, SiteTurn(Adjustment.objects.for_site(site)))
+    mark_sent(batch, rows)
+    settle(batch, rows, [RowResult(Disposition.ACCEPTED, request_id="r-5")])
+    return Decimal(7000)
+
+
+def send_draft_with_sheet() -> None:
+    """Send an order that came as a sheet, and end it."""
+    job, _ = send_draft(make_draft(upload=UPLOAD, order_id="S-2002").pk, current_rules())
+    Job.objects.filter(pk=job.pk).cancel(message="chaos")
+
+
+def correct(site: Site, row: Conversion) -> None:
+    """Send a corrected copy of a conversion that failed."""
+    (result,) = replace_rows(site, [Correction(str(row), {"gclid": "better"})])
+    Conversion.objects.filter(pk=result.copy.pk).mark_failed()  # type: ignore[union-attr]
+
+
+def erase(site: Site) -> None:
+    """Take conversions of two people, and erase one of them."""
+    items = [
+        {
+            "conversionName": "S",
+            "email": address,
+            "conversionTime": (database_time() - timedelta(hours=1)).isoformat(),
+            "conversionValue": 1,
+            "sourceKey": key,
+        }
+        for key, address in (("has-address", ADDRESS), ("erased", f"gone{CLEAR}"))
+    ]
+    enqueue(site, items)
+    Conversion.objects.for_site(site).mark_failed()
+    list(forget(Person(IdentifierKind.EMAIL, f"gone{CLEAR}"), [site]))

@@ -44,6 +44,14 @@ def return_errors(google: GoogleAdsServer, pick: int) -> None:
     google.replies.append(unavailable if pick % 2 else forgetful)
 
 
+def reject(call: Call) -> Any:
+    """Let the Google Ads API reject the account."""
+    return call.refuse("PERMISSION_DENIED", {"family": "authorization_error", "name": "USER_PERMISSION_DENIED"})
+
+
+REJECT = calls.refuse(refusals.permission_denied())  # the same of the Data Manager API
+
+
 def fail_data_manager(server: DataManagerServer, pick: int) -> Callable[[], None]:
     """Let the next upload and the next question fail, and spoil the statuses for a while."""
     server.replies.append(UPLOAD_FAULTS[pick % len(UPLOAD_FAULTS)])
@@ -53,5 +61,6 @@ def fail_data_manager(server: DataManagerServer, pick: int) -> Callable[[], None
 
     def recover() -> None:
         server.processing, server.change = 0, None
+        server.reports_duplicates = False  # else no adjustment would be taken any more
 
     return recover

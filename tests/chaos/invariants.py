@@ -1,9 +1,6 @@
 """What must hold in the database whatever happened: each check returns the breaches it found, in words."""
 
-from collections.abc import Callable
 from typing import Any
-
-from django.db import connection
 
 from kilit.bulk.models import BulkAction
 from kilit.bulk.states import BULK_ACTIONS
@@ -17,8 +14,8 @@ from outbox.models import OutboxMessage
 from outbox.states import MESSAGES
 from pdfjobs.models import PdfJob
 from pdfjobs.states import PDF_JOBS
-
-Check = Callable[..., list[str]]
+from tests.chaos import requests_of_people
+from tests.chaos.questions import Check, rows
 
 QUEUES: list[tuple[Lifecycle, Any, str, set[str]]] = [
     # The table, its rows, what they are counted by, and the states in which a job has ended or waits for a person.
@@ -30,13 +27,6 @@ QUEUES: list[tuple[Lifecycle, Any, str, set[str]]] = [
     (CIRCUITS, Circuit, "site_id::text", {"CLOSED", "OPEN"}),
     (MESSAGES, OutboxMessage, "scope", {"DELIVERED", "FAILED"}),
 ]
-
-
-def rows(sql: str, *params: Any) -> list[tuple[Any, ...]]:
-    """Run a question."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        return cursor.fetchall()
 
 
 def every_job_ended() -> list[str]:
@@ -245,6 +235,9 @@ INSIDE: list[Check] = [
     claims_equal_attempts,
     one_holder_at_a_time,
     sums_add_up,
+    requests_of_people.corrected_copies_take_the_place_of_their_rows,
+    requests_of_people.erased_rows_identify_no_one,
+    requests_of_people.each_order_has_one_job,
 ]
 # What holds at any moment, also while everything runs.
 ALWAYS: list[Check] = [no_move_outside_the_tables, one_holder_at_a_time]

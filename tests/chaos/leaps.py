@@ -48,9 +48,15 @@ def make_due() -> None:
             "UPDATE outbox_outboxmessage SET next_try_at = now() WHERE status = 'RETRY' AND next_try_at > now()"
         )
         cursor.execute("UPDATE outbox_endpoint SET wait_until = NULL WHERE wait_until > now()")
-        cursor.execute("UPDATE ociqueue_circuit SET next_probe_at = now() WHERE status = 'OPEN'")
         cursor.execute("UPDATE ociqueue_receipt SET next_check_at = now() WHERE next_check_at > now()")
         cursor.execute("DELETE FROM ociqueue_requestquota")  # a minute has passed
+    make_probes_due()
+
+
+def make_probes_due() -> None:
+    """Let open circuits try again."""
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE ociqueue_circuit SET next_probe_at = now() WHERE status = 'OPEN'")
 
 
 def age_files(folder: Path) -> None:

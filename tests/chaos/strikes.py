@@ -20,10 +20,8 @@ from django.db import connection
 from kilit.postgres.base import configured_server
 from kilit.postgres.place import DATA, home_of
 from kilit.postgres.postmaster import find_postmaster
-from simulators.datamanager.server import DataManagerServer
-from simulators.googleads.server import GoogleAdsServer
-from simulators.webhooks.receiver import WebhookReceiver
 from tests.chaos import google_faults, leaps
+from tests.chaos.simulated import Outside
 from tests.chaos.stage import CLIENTS, SERVICES, Stage
 
 logger = logging.getLogger(__name__)
@@ -42,6 +40,8 @@ WEIGHTS = {
     "cut the connection to Google": 2,
     "Google returns errors": 2,
     "Data Manager fails": 3,
+    "the Google Ads API rejects the account": 1,  # its circuit opens, and a probe is due some seconds later
+    "the Data Manager API rejects the account": 1,
     "the webhook receiver fails": 3,
 }
 # More often: processes that hold something.
@@ -80,14 +80,17 @@ class Storm:
     """Strikes the stage, and undoes afterwards what a strike took away for a while."""
 
     stage: Stage
-    google: GoogleAdsServer
-    data_manager: DataManagerServer
-    receiver: WebhookReceiver
+    outside: Outside
     disks: list[Path]  # small file systems of the run's own; none where they cannot be mounted
     floor: Path
     struck: Counter[str] = field(default_factory=Counter)
     missed: int = 0
     mending: list[threading.Timer] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Keep the servers at hand."""
+        self.google, self.data_manager = self.outside.google, self.outside.data_manager
+        self.receiver = self.outside.receiver
 
     def rage(self, strikes: list[Strike], *, until: Callable[[], bool] = lambda: False) -> None:
         """Strike at each one's time, until all has come or enough is seen."""
@@ -229,6 +232,19 @@ def lapse(*_: Any) -> None:
     leaps.lapse(share=0.5)
 
 
+def reject_account(server: Any, reply: Any) -> Callable[[], None]:
+    """Let an API reject the account, so that the circuit opens; the probe that may close it is due soon."""
+    server.replies.appendleft(reply)
+
+    def probe() -> None:
+        # In a thread of its own, and the database may be away; then a later leap makes it due.
+        with suppress(*leaps.AWAY):
+            leaps.make_probes_due()
+        connection.close()
+
+    return probe
+
+
 FAULTS: list[dict[str, Any]] = [
     {"status": 500, "rate": 0.5},
     {"status": 200, "delay": 2.0},
@@ -256,5 +272,9 @@ STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], Any] | None]] = {
     "cut the connection to Google": lambda storm, _: google_faults.cut(storm.google, storm.data_manager),
     "Google returns errors": lambda storm, strike: google_faults.return_errors(storm.google, strike.pick),
     "Data Manager fails": lambda storm, strike: google_faults.fail_data_manager(storm.data_manager, strike.pick),
+    "the Google Ads API rejects the account": lambda storm, _: reject_account(storm.google, google_faults.reject),
+    "the Data Manager API rejects the account": lambda storm, _: reject_account(
+        storm.data_manager, google_faults.REJECT
+    ),
     "the webhook receiver fails": fail_webhooks,
 }

@@ -8,14 +8,14 @@ import pytest
 from tests.support.commands import ROOT, fresh_environment
 
 # On a quiet machine the first takes less than a minute; the limit is for one that is busy with other tests.
-SHORT = ["--seconds", "12", "--limit", "420"]
+SHORT = ["--seconds", "8", "--limit", "900"]
 
 
 def chaos(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a seed to its end, in a folder and with a PostgreSQL of its own."""
     command = [sys.executable, "-m", "tests.chaos", *SHORT, *arguments]
     return subprocess.run(
-        command, cwd=ROOT, env=fresh_environment(), capture_output=True, text=True, timeout=560, check=False
+        command, cwd=ROOT, env=fresh_environment(), capture_output=True, text=True, timeout=960, check=False
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simulators.webhooks.receiver import WebhookReceiver
-from tests.chaos.clients import conversion, order, pdf
+from tests.chaos.clients import KNOWN, conversion, order, pdf
 from tests.chaos.stage import ROOT
 from tests.support.commands import fresh_environment
 
@@ -85,12 +85,17 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float, receiver: Web
     service = User.objects.create_user("chaos-service")
     service.groups.set(Group.objects.filter(name=Role.OPERATOR))
     User.objects.create_superuser("demo-admin")
-    Customer.objects.create(phone="+905321112233", name="Ege Mobilya")
+    Customer.objects.create(phone=KNOWN, name="Ege Mobilya")
     sites = {
         "script_site": Site.objects.create(name="Script", default_currency="TRY"),
-        "api_site": Site.objects.create(name="API", default_currency="TRY", sync_method=SyncMethod.API),
+        "api_site": Site.objects.create(
+            name="API", default_currency="TRY", sync_method=SyncMethod.API, accepts_identifiers=True
+        ),
         "data_manager_site": Site.objects.create(
-            name="Data Manager", default_currency="TRY", sync_method=SyncMethod.DATA_MANAGER
+            name="Data Manager",
+            default_currency="TRY",
+            sync_method=SyncMethod.DATA_MANAGER,
+            accepts_identifiers=True,
         ),
     }
     for name in ("api_site", "data_manager_site"):
@@ -156,4 +161,8 @@ def heap_up(world: dict[str, Any], sites: dict[str, Any], service: Any, *, rng: 
     for _ in range(round(seconds / 5)):
         enqueue_document(service, parse_job_request(pdf(world, rng)))
     for number in range(round(seconds / 8)):
-        enqueue_order(read_order(order(rng, number), default_mode="C"))
+        body = order(rng, number)
+        if number == 0:  # an operator has to ask at the saw, which takes as long as its limit
+            body |= {"opti_mode": "A", "customer_phone": KNOWN, "priority": "urgent"}
+            body["parts"][0]["desc1"] = "sim:saw-lost"
+        enqueue_order(read_order(body, default_mode="C"))

@@ -12,8 +12,9 @@ BEHAVIOUR = {
     "triggers": "SELECT tgrelid::regclass::text, tgname, tgenabled, pg_get_triggerdef(oid), obj_description(oid)"
     " FROM pg_trigger WHERE NOT tgisinternal",
     "functions": "SELECT proname, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    # Without NOT NULL, which `columns` shows, and which is a constraint with a name from PostgreSQL 18 on.
     "constraints": "SELECT conrelid::regclass::text, conname, convalidated, pg_get_constraintdef(oid)"
-    " FROM pg_constraint WHERE connamespace = 'public'::regnamespace",
+    " FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype <> 'n'",
     "indexes": "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'",
     "columns": "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns"
     " WHERE table_schema = 'public'",

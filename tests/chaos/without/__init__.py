@@ -17,7 +17,7 @@ class WithoutClaim(AppConfig):
         from kilit.lock.guard import LifecycleQuerySet, _columns_of  # noqa: PLC0415 - models are known now
 
         def take(
-            self: Any, verb: str, fields: Any, *, limit: int, order: tuple[str, ...], changes: dict[str, Any]
+            self: Any, verb: str, fields: Any, *, limit: int, order: tuple[str, ...], changes: dict[str, Any], **_: Any
         ) -> list[tuple[Any, ...]]:
             with self._recorded_as(verb) as move:
                 found = self.filter(status__in=move.sources).order_by(*order)[:limit]
