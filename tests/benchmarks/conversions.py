@@ -5,6 +5,7 @@ from django.db import connection
 from ociqueue.models import Site
 
 BARE = "bare_conversion"
+BARE_KEYS = "bare_conversionkey"
 # What the rows of both sides hold; ids grow with time, as the product's do.
 ROWS = """
     INSERT INTO {table} (id, site_id, status, action, gclid, wbraid, gbraid, conversion_time, value, currency, order_id,
@@ -28,7 +29,8 @@ def fill(table: str, site: Site, count: int, *, status: str = "QUEUED", attempts
 
 
 def make_bare_table() -> None:
-    """Copy the table with its indexes and constraints, without its triggers."""
+    """Copy the table and that of its keys with their indexes and constraints, without their triggers."""
     with connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE IF EXISTS {BARE}")
-        cursor.execute(f"CREATE TABLE {BARE} (LIKE offline_conversion_queue INCLUDING ALL)")
+        for copy, table in {BARE: "offline_conversion_queue", BARE_KEYS: "ociqueue_conversionkey"}.items():
+            cursor.execute(f"DROP TABLE IF EXISTS {copy}")
+            cursor.execute(f"CREATE TABLE {copy} (LIKE {table} INCLUDING ALL)")

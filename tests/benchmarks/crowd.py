@@ -25,6 +25,11 @@ ROWS = """
       FROM generate_series(%(first)s, %(last)s) AS number
     ) AS numbered
 """
+KEYS = """
+    INSERT INTO ociqueue_conversionkey (id, site_id, action, source_key, order_id, click_id, hashed_email, hashed_phone)
+    SELECT id, site_id, action, source_key, order_id, gclid, '', '' FROM offline_conversion_queue
+    WHERE site_id = %(site)s
+"""
 EVENTS = """
     INSERT INTO lock_event
       (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
@@ -47,7 +52,7 @@ HOURS = """
     SELECT 'conversion', %(site)s::text, state, date_trunc('hour', now()) - number * interval '1 hour', 300
     FROM generate_series(1, 30 * 24) AS number, (VALUES ('QUEUED'), ('PROCESSING'), ('COMPLETED')) AS entered(state)
 """
-CROWDED = ("offline_conversion_queue", "lock_event")
+CROWDED = ("offline_conversion_queue", "ociqueue_conversionkey", "lock_event")
 
 
 def crowd(site: Site, total: int, *, using: str = "default") -> None:
@@ -58,7 +63,7 @@ def crowd(site: Site, total: int, *, using: str = "default") -> None:
             for first in range(1, total + 1, CHUNK):
                 last = min(first + CHUNK - 1, total)
                 cursor.execute(ROWS, {"site": site.pk, "first": first, "last": last, "total": total, "days": DAYS})
-            for statement in (EVENTS, COUNTS, HOURS):
+            for statement in (KEYS, EVENTS, COUNTS, HOURS):
                 cursor.execute(statement, {"site": site.pk})
         cursor.execute("SET session_replication_role = DEFAULT; RESET maintenance_work_mem")
         # As autovacuum leaves it: a moment of its work in the middle of a round would say nothing about the size.

@@ -205,7 +205,7 @@ def list_few() -> float:
 
 AGAINST = "the same beside 100 thousand finished rows"
 FIGURES = [
-    Figure("oci_flat", "rows/s", drain_many, drain_few, AGAINST, at_least=0.8, on=two_pasts),
+    Figure("oci_flat", "rows/s", drain_many, drain_few, AGAINST, at_least=0.95, on=two_pasts),
     Figure("stats_flat", "ms", stats_many, stats_few, AGAINST, at_most=1.5, on=two_pasts),
     Figure("dashboard_flat", "ms", dashboard_many, dashboard_few, AGAINST, at_most=1.5, on=two_pasts),
     Figure("list_flat", "ms", list_many, list_few, AGAINST, at_most=1.5, on=two_pasts),

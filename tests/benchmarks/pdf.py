@@ -236,9 +236,9 @@ WEASYPRINT = on_stage if _has_weasyprint() else missing("WeasyPrint does not sta
 WKHTMLTOPDF = on_stage if shutil.which("wkhtmltopdf") else missing("wkhtmltopdf is not installed; apt has it")
 
 FIGURES = [
-    Figure("pdf_throughput", "jobs/s", ours, bare, LOOP, at_least=0.8, on=on_stage),
+    Figure("pdf_throughput", "jobs/s", ours, bare, LOOP, at_least=0.9, on=on_stage),
     Figure("pdf_vs_cli", "jobs/s", ours, by_cli, "chromium --print-to-pdf, a process each", at_least=5, on=on_stage),
     Figure("pdf_vs_weasyprint", "jobs/s", ours, by_weasyprint, "WeasyPrint", at_least=3, on=WEASYPRINT),
     Figure("pdf_vs_wkhtmltopdf", "jobs/s", ours, by_wkhtmltopdf, "wkhtmltopdf", at_least=5, on=WKHTMLTOPDF),
-    Figure("pdf_latency", "ms", latency, bare_latency, "one render on a bare page", at_most=3, on=on_stage, rounds=4),
+    Figure("pdf_latency", "ms", latency, bare_latency, "one render on a bare page", at_most=2, on=on_stage, rounds=4),
 ]

@@ -82,12 +82,16 @@ def started(command: list[str], **variables: str) -> Iterator[psutil.Process]:
         process.wait(timeout=10)
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
 def web(*, processes: int = 1, **variables: str) -> Iterator["Web"]:
     """Run the web server as the Procfile does, and wait until it answers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = ["-m", "gunicorn", "config.wsgi", "--config", "config/gunicorn.py"]
     with started(command, PORT=str(port), WEB_CONCURRENCY=str(processes), **variables) as process:
         found = Web(port, process)

@@ -110,7 +110,7 @@ FIGURES = [
         upload,
         bare,
         against="bare SQL claim, bare official client, bare SQL settle, in batches of 2,000",
-        at_least=0.5,
+        at_least=0.65,
         on=api_site,
     )
 ]

@@ -1,4 +1,7 @@
-"""A procrastinate worker: on each line of its input it works until nothing is left, and then says so."""
+"""A procrastinate worker: on each line of its input it works until nothing is left, and then says so.
+
+With --idle it waits for jobs, as `procrastinate worker` does.
+"""
 
 import asyncio
 import sys
@@ -39,5 +42,12 @@ async def work(app: procrastinate.App) -> None:
             sys.stdout.flush()
 
 
+async def wait(app: procrastinate.App) -> None:
+    """Wait for jobs."""
+    async with app.open_async():
+        await app.run_worker_async()
+
+
 if __name__ == "__main__":
-    asyncio.run(work(make_app(sys.argv[1])))
+    app = make_app(sys.argv[1])
+    asyncio.run(wait(app) if "--idle" in sys.argv else work(app))

@@ -1,16 +1,18 @@
-"""A project with django-q2 and nothing else, tuned for throughput."""
+"""A project with django-q2 and nothing else, tuned for throughput, or with its defaults when BENCH_TUNED is empty."""
 
 import json
 import os
 
 DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", **json.loads(os.environ["BENCH_DATABASE"])}}
+TUNED = bool(os.environ["BENCH_TUNED"])
 # A new connection for each task would cost most of its time.
-DATABASES["default"]["CONN_MAX_AGE"] = 600
+DATABASES["default"]["CONN_MAX_AGE"] = 600 if TUNED else 0
 INSTALLED_APPS = ["django.contrib.contenttypes", "django_q"]
 SECRET_KEY = os.environ["SECRET_KEY"]
 USE_TZ = True
 LOGGING_CONFIG = None
-Q_CLUSTER = {
+DEFAULTS = {"name": "kilit", "orm": "default", "log_level": "ERROR"}
+FAST = {
     "name": "kilit",  # tasks are signed with it
     "orm": "default",
     "workers": 2,  # one for each core
@@ -25,3 +27,4 @@ Q_CLUSTER = {
     "scheduler": False,
     "log_level": "ERROR",
 }
+Q_CLUSTER = FAST if TUNED else DEFAULTS

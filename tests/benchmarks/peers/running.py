@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import psycopg
 from django.conf import settings
 from django.db import connection, transaction
@@ -41,18 +42,7 @@ def running() -> Iterator[None]:
 @contextmanager
 def procrastinate() -> Iterator[None]:
     """Install its tables, and start its workers."""
-    params = connection.get_connection_params()
-    address = {name: params[name] for name in ("host", "port", "user", "dbname") if params.get(name)}
-    Peers.conninfo = psycopg.conninfo.make_conninfo(**address)
-    try:
-        from procrastinate.schema import SchemaManager  # noqa: PLC0415
-    except ImportError:
-        raise NotMeasured("procrastinate is not installed") from None
-    with psycopg.connect(Peers.conninfo, autocommit=True) as bare:
-        bare.execute("DROP SCHEMA IF EXISTS peer CASCADE; CREATE SCHEMA peer")
-        Peers.conninfo += " options='-c search_path=peer'"
-    with psycopg.connect(Peers.conninfo, autocommit=True) as bare:
-        bare.execute(SchemaManager.get_schema().encode())
+    install_procrastinate()
     command = [sys.executable, "-m", "tests.benchmarks.peers.procrastinate_worker", Peers.conninfo]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
     Peers.procrastinate = [subprocess.Popen(command, **pipes) for _ in range(WORKERS)]
@@ -67,6 +57,48 @@ def procrastinate() -> Iterator[None]:
             for pipe in (worker.stdin, worker.stdout):
                 if pipe:
                     pipe.close()
+
+
+def install_procrastinate() -> None:
+    params = connection.get_connection_params()
+    address = {name: params[name] for name in ("host", "port", "user", "dbname") if params.get(name)}
+    Peers.conninfo = psycopg.conninfo.make_conninfo(**address)
+    try:
+        from procrastinate.schema import SchemaManager  # noqa: PLC0415
+    except ImportError:
+        raise NotMeasured("procrastinate is not installed") from None
+    with psycopg.connect(Peers.conninfo, autocommit=True) as bare:
+        bare.execute("DROP SCHEMA IF EXISTS peer CASCADE; CREATE SCHEMA peer")
+        Peers.conninfo += " options='-c search_path=peer'"
+    with psycopg.connect(Peers.conninfo, autocommit=True) as bare:
+        bare.execute(SchemaManager.get_schema().encode())
+
+
+@contextmanager
+def idle_procrastinate() -> Iterator[psutil.Process]:
+    """Run one worker with its defaults: it listens, and looks every five seconds."""
+    install_procrastinate()
+    command = [sys.executable, "-m", "tests.benchmarks.peers.procrastinate_worker", Peers.conninfo, "--idle"]
+    with _group(command, os.environ) as worker:
+        yield worker
+
+
+@contextmanager
+def idle_django_q2() -> Iterator[psutil.Process]:
+    """Run one cluster with its defaults: it looks every fifth of a second."""
+    environment = {**_q2_environment(), "BENCH_TUNED": ""}
+    with _group([sys.executable, "-m", "django", "qcluster"], environment) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _group(command: list[str], environment: Mapping[str, str]) -> Iterator[psutil.Process]:
+    process = start_group(command, environment=environment, folder=ROOT)
+    try:
+        yield psutil.Process(process.pid)
+    finally:
+        kill_group(process.pid)
+        process.wait(timeout=10)
 
 
 def drain_procrastinate() -> float:
@@ -93,21 +125,21 @@ def drain_procrastinate() -> float:
 @contextmanager
 def django_q2() -> Iterator[None]:
     """Start a cluster of its own project."""
+    environment = {**_q2_environment(), "BENCH_TUNED": "true"}
+    with _group([sys.executable, "-m", "django", "qcluster"], environment):
+        yield
+
+
+def _q2_environment() -> dict[str, str]:
     params = connection.get_connection_params()
     names = {"host": "HOST", "port": "PORT", "user": "USER", "dbname": "NAME"}
     address = {long: str(params[short]) for short, long in names.items() if params.get(short)}
-    environment = {
+    return {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.benchmarks.peers.q2_settings",
         "BENCH_DATABASE": json.dumps(address),
         "SECRET_KEY": settings.SECRET_KEY,
     }
-    cluster = start_group([sys.executable, "-m", "django", "qcluster"], environment=environment, folder=ROOT)
-    try:
-        yield
-    finally:
-        kill_group(cluster.pid)
-        cluster.wait(timeout=10)
 
 
 def drain_django_q2() -> float:
