@@ -29,6 +29,7 @@ class Manifest(Message):
     format: Annotated[Literal[1], Expected("1; use the version of Kilit that made the backup")]
     made_at: str
     server: str  # PostgreSQL's version
+    client: str = ""  # pg_dump's version; backups made before Kilit noted it have none
     keys: str  # a fingerprint of the keys that encrypt credentials, never the keys
     migrations: list[str]
     rows: dict[str, int]  # by table

@@ -11,7 +11,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from kilit.backup.files import file_source
 from kilit.backup.manifest import DUMP, FILES, Manifest, keys_fingerprint
-from kilit.backup.programs import run_program
+from kilit.backup.programs import find_program, major_version
 from kilit.backup.taking import PG_OPTIONS, rows_by_table
 from kilit.lock.audit import acting_as
 
@@ -26,6 +26,7 @@ class RestoreRefused(Exception):  # noqa: N818 - a result, not a bug
 def restore(folder: Path, *, replace: bool = False) -> tuple[Manifest, list[str]]:
     """Restore database and files; return the manifest and notes for the operator."""
     manifest = verify(folder)
+    pg_restore = find_program("pg_restore", dumped_by=major_version(manifest.client or manifest.server))
     refuse_other_connections()
     refuse_unfinished_restore()
     if not replace:
@@ -35,7 +36,7 @@ def restore(folder: Path, *, replace: bool = False) -> tuple[Manifest, list[str]
         with (folder / FILES / key).open("rb") as file:
             file_source().save(key, File(file))
     with old_tables_kept(replace=replace):
-        run_program("pg_restore", "--exit-on-error", "--single-transaction", *PG_OPTIONS, folder / DUMP)
+        pg_restore.run("--exit-on-error", "--single-transaction", *PG_OPTIONS, folder / DUMP)
         refuse_different_rows(manifest)
     call_command("migrate", verbosity=0, interactive=False)  # for a backup of an older version
     return manifest, expire_and_note(manifest)

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from kilit.backup.files import StoredFile, file_source
 from kilit.backup.manifest import DUMP, FILES, Manifest, digest_of, keys_fingerprint
-from kilit.backup.programs import run_program
+from kilit.backup.programs import Program, find_program
 from kilit.files import TEMP_SUFFIX, sync_path
 
 CHECKS = 5  # a second apart: the cleanup deletes a file a moment before it updates the row
@@ -25,10 +25,11 @@ def take(folder: Path, *, with_files: bool = True) -> Manifest:
     """Make a backup in a new folder, which gets its name only when it is complete and on disk."""
     if not MigrationRecorder(connection).has_table():
         raise EmptyDatabase("the database is empty (see DATABASE_URL and KILIT_VAR)")
+    pg_dump = find_program("pg_dump")
     draft = folder.with_name(f"{folder.name}{TEMP_SUFFIX}")
     draft.mkdir(mode=0o700, parents=True)  # personal data
     try:
-        manifest, wanted = dump(draft, with_files=with_files)
+        manifest, wanted = dump(draft, pg_dump, with_files=with_files)
         if with_files:
             copy_files(draft, manifest, wanted)
         manifest.write(draft)
@@ -41,7 +42,7 @@ def take(folder: Path, *, with_files: bool = True) -> Manifest:
     return manifest
 
 
-def dump(draft: Path, *, with_files: bool) -> tuple[Manifest, list[StoredFile]]:
+def dump(draft: Path, pg_dump: Program, *, with_files: bool) -> tuple[Manifest, list[StoredFile]]:
     made_at = timezone.now().isoformat()
     with transaction.atomic(), connection.cursor() as cursor:
         # This transaction only holds the snapshot, however long the dump takes.
@@ -49,12 +50,13 @@ def dump(draft: Path, *, with_files: bool) -> tuple[Manifest, list[StoredFile]]:
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         cursor.execute("SELECT pg_export_snapshot(), current_setting('server_version')")
         snapshot, server = cursor.fetchone()
-        run_program("pg_dump", "--format=custom", f"--snapshot={snapshot}", f"--file={draft / DUMP}", *PG_OPTIONS)
+        pg_dump.run("--format=custom", f"--snapshot={snapshot}", f"--file={draft / DUMP}", *PG_OPTIONS)
         cursor.execute("SELECT app || '.' || name FROM django_migrations ORDER BY id")
         manifest = Manifest(
             format=1,
             made_at=made_at,
             server=server,
+            client=pg_dump.version,
             keys=keys_fingerprint(),
             migrations=[name for (name,) in cursor.fetchall()],
             rows=rows_by_table(),

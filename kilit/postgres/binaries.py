@@ -35,9 +35,9 @@ def binaries_for(account: Account) -> Path:
     raise ImproperlyConfigured(f"The embedded PostgreSQL cannot run here ({result.last_line}): set DATABASE_URL.")
 
 
-def wheel_programs() -> Path:
-    """Return the folder of the installed programs, for those that we run as ourselves."""
-    return _wheel() / PROGRAMS / "bin"
+def bundled_programs() -> list[Path]:
+    """Return the folders of the programs that we run as ourselves; the wheel also has an older version of them."""
+    return sorted(_wheel().glob(f"{PACKAGE}/pginstall*/bin"), reverse=True)
 
 
 def _wheel() -> Path:

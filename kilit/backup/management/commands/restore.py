@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.backup.files import StoreUnavailable
 from kilit.backup.manifest import InvalidBackup
-from kilit.backup.programs import ProgramFailed
+from kilit.backup.programs import NoProgram, ProgramFailed
 from kilit.backup.restoring import RestoreRefused, restore, verify
 
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"The backup of {manifest.made_at} is complete: {len(manifest.sums)} files.")
                 return
             manifest, notes = restore(folder, replace=options["replace"])
-        except (InvalidBackup, RestoreRefused) as error:
+        except (InvalidBackup, RestoreRefused, NoProgram) as error:
             raise CommandError(str(error)) from error
         except (OSError, ProgramFailed, StoreUnavailable) as error:
             raise CommandError(f"The restore failed; the database was not changed: {error}") from error
