@@ -1,6 +1,8 @@
 """System checks for settings that would break a guarantee without stopping the product."""
 
+import os
 import re
+from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
@@ -8,9 +10,27 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.checks import check_admin_app
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
+from django.db import NotSupportedError, connection
 
 # With these, our rows and not django-q2's tasks own attempts and retries.
 DOORBELL_SETTINGS = {"ack_failures": True, "max_attempts": 1, "save_limit": -1, "scheduler": False, "guard_cycle": 0.5}
+
+OLDEST_SERVER, NEWEST_SERVER = 15, 18  # versions of PostgreSQL; `make test-postgres` tests them
+
+# The variables of .env.production.example that every installation has to fill in, and how they look before.
+FILLED_IN = (
+    "SECRET_KEY",
+    "DATABASE_URL",
+    "ALLOWED_HOSTS",
+    "CSRF_TRUSTED_ORIGINS",
+    "KILIT_CREDENTIAL_KEYS",
+    "KILIT_METRICS_TOKEN",
+    "EMAIL_URL",
+    "EMAIL_FROM",
+    "KILIT_HEARTBEAT_URL",
+    "KILIT_S3_ENDPOINT",
+)
+PLACEHOLDER = re.compile(r"\bput-.*-here\b|\bchange-me\b|\bexample\.com\b|\byour-check\b")
 
 TASK_PER_UPLOAD = 1.5  # a task also claims rows before the upload and records results after it
 
@@ -68,9 +88,36 @@ def check_heartbeat_url(**_: Any) -> list[CheckMessage]:
 def check_engine(**_: Any) -> list[CheckMessage]:
     """Claims need SKIP LOCKED, partial indexes and triggers."""
     engine = settings.DATABASES["default"]["ENGINE"]
-    if engine in {"kilit.postgres", "django.db.backends.postgresql"}:
+    if engine in {"kilit.postgres", "kilit.postgres.external"}:
         return []
     return [Error(f"{engine} is not PostgreSQL.", hint="Set DATABASE_URL=postgres://…", id="kilit.E003")]
+
+
+@register(Tags.database)
+def check_server_version(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Connects, so it only runs with `migrate` and `check --database default`."""
+    if not databases:
+        return []
+    supported = f"Kilit is tested with PostgreSQL {OLDEST_SERVER} to {NEWEST_SERVER}."
+    try:
+        version: int = connection.pg_version // 10000  # type: ignore[attr-defined]
+    except NotSupportedError as error:  # too old for Django
+        return [Error(str(error), hint=supported, id="kilit.E007")]
+    if version < OLDEST_SERVER:
+        return [Error(f"The server is PostgreSQL {version}, which is too old.", hint=supported, id="kilit.E007")]
+    if version > NEWEST_SERVER:
+        return [Warning(f"The server is PostgreSQL {version}.", hint=supported, id="kilit.W008")]
+    return []
+
+
+@register(Tags.security, deploy=True)
+def check_placeholders(**_: Any) -> list[CheckMessage]:
+    """The production example is public, its secrets included."""
+    return [
+        Error(f"{name} still has the placeholder of .env.production.example.", hint="Fill it in.", id="kilit.E008")
+        for name in FILLED_IN
+        if PLACEHOLDER.search(os.environ.get(name, ""))
+    ]
 
 
 @register(Tags.security, deploy=True)

@@ -23,6 +23,7 @@ FEATURES = (
     "accelerometer autoplay camera display-capture geolocation gyroscope magnetometer microphone midi payment "
     "publickey-credentials-get screen-wake-lock usb xr-spatial-tracking"
 )
+KEPT = ("/admin/", "/static/")  # Django and whitenoise say what a browser may keep of these
 PERMISSIONS = ", ".join(f"{feature}=()" for feature in FEATURES.split())
 
 
@@ -38,6 +39,8 @@ class SecurityHeadersMiddleware(Middleware):
         response.headers.setdefault("Content-Security-Policy", f"{policy}; frame-ancestors {framed_by}")
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        if not request.path.startswith(KEPT):
+            response.headers.setdefault("Cache-Control", "no-store")
         return response
 
 

@@ -34,6 +34,15 @@ class Environment:
             raise ImproperlyConfigured(f"{name} is required, but not set.")
         return default
 
+    def secret(self, name: str) -> str:
+        """Read an optional secret that callers send in a header, which has no agreed encoding for other letters."""
+        value = self.text(name, "")
+        if not (value.isascii() and value.isprintable()):
+            raise ImproperlyConfigured(
+                f"{name} is sent in a header: use letters from A to Z, digits and signs of ASCII."
+            )
+        return value
+
     def flag(self, name: str, *, default: bool) -> bool:
         """Raise on an unknown word instead of reading it as false."""
         word = self.text(name, str(default)).lower()
@@ -78,7 +87,7 @@ class Environment:
             with suppress(ValueError):
                 parsed: dict[str, Any] = self._env.db(name)
                 if parsed.get("NAME"):
-                    return parsed
+                    return {**parsed, "ENGINE": "kilit.postgres.external"}
         raise ImproperlyConfigured(f"{name} is not of the form postgres://user:password@host:5432/name.")
 
     def mail(self, name: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from config.logs import RedactingFilter
 from config.startup_errors import one_line_errors
+from kilit.database.limits import limit_requests
 from kilit.workers.processes import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -16,18 +17,23 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 with one_line_errors():
     bind = f"{settings.HOST}:{settings.PORT}"
     workers = settings.WEB_CONCURRENCY
-worker_class = "gthread"
+worker_class = "config.web_worker.WebWorker"
 threads = 4
 preload_app = True  # invalid configuration stops the server at once, instead of restarting workers endlessly
 graceful_timeout = 30
 timeout = 60
 accesslog = None  # config.middleware.RequestLogMiddleware logs requests, without queries
 loglevel = "warning"
+control_socket_disable = True  # it would be in the home folder, one for all installations; signals do the same
 
 
 def on_starting(server: Any) -> None:
     die_with_parent()  # under `manage.py up`
     server.log.error_log.addFilter(RedactingFilter())  # it logs the address of a request that failed
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    limit_requests(settings.DATABASE_TIMEOUT)
 
 
 def when_ready(server: Any) -> None:

@@ -11,6 +11,7 @@ import django_stubs_ext
 
 from config.cluster import cluster
 from config.console import UNFOLD  # noqa: F401
+from config.databases import database_timeout, databases
 from config.environment import Environment
 from config.floor import (  # noqa: F401
     FLOOR,
@@ -30,6 +31,7 @@ from config.floor import (  # noqa: F401
 )
 from config.logs import logging_to_stderr
 from config.secret_key import read_secret_key
+from config.sentry import start_sentry
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
@@ -45,8 +47,8 @@ PORT = env.number("PORT", default=8000, least=1, most=65535)
 # Where the console and the API are reached from outside, for links in webhooks and alerts.
 PUBLIC_URL = env.text("KILIT_PUBLIC_URL", f"http://{HOST}:{PORT}").rstrip("/")
 WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
-METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
-CRON_SECRET = env.text("KILIT_CRON_SECRET", "")
+METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")
+CRON_SECRET = env.secret("KILIT_CRON_SECRET")
 HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while work gets through
 DISK_LOW_GB = env.number("KILIT_DISK_LOW_GB", default=5, least=0)  # a problem when less is free; 0 switches it off
 KEEP_FINISHED_DAYS = env.number("KILIT_KEEP_FINISHED_DAYS", default=0, least=0, most=36_500)  # 0 keeps everything
@@ -77,6 +79,7 @@ PDF_FONTS = env.text("KILIT_PDF_FONTS", "")  # a folder of extra fonts, for othe
 PDF_SANDBOX = env.flag("KILIT_PDF_SANDBOX", default=True)
 PDF_FAIL_SAFE = env.one_of("KILIT_PDF_FAIL_SAFE", ("STRICT", "DEGRADE"), default="STRICT").lower()
 PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)
+PDF_JOBS_PER_OWNER = env.number("KILIT_PDF_JOBS_PER_OWNER", default=0, least=0)  # running at once; 0: no limit
 PDF_TTL = timedelta(hours=env.number("KILIT_PDF_TTL_HOURS", default=24, least=1, most=24 * 366))
 PDF_S3_BUCKET = env.text("KILIT_S3_BUCKET", "")
 
@@ -86,13 +89,8 @@ KEEP_MESSAGES_DAYS = env.number("KILIT_KEEP_MESSAGES_DAYS", default=30, least=7,
 
 # Database ------------------------------------------------------------------------------------------------------------
 
-embedded = {"ENGINE": "kilit.postgres", "NAME": "kilit"}
-database: dict[str, Any] = env.database("DATABASE_URL") if env.text("DATABASE_URL", "") else embedded
-# A transaction of a hung process must not hold its locks, or block vacuum, indefinitely.
-timeouts = {"options": "-c idle_in_transaction_session_timeout=60000", "connect_timeout": 5}
-database["OPTIONS"] = {**timeouts, **database.get("OPTIONS", {})}
-# A new connection for each doorbell would cost more than its insert.
-DATABASES = {"default": {**database, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
+DATABASES = databases(env, default={"ENGINE": "kilit.postgres", "NAME": "kilit"})
+DATABASE_TIMEOUT = database_timeout(env)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Debugging -----------------------------------------------------------------------------------------------------------
@@ -160,6 +158,13 @@ WSGI_APPLICATION = "config.wsgi.application"
 
 LOG_LEVEL = env.one_of("KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
 LOGGING = logging_to_stderr(LOG_LEVEL)
+if SENTRY_DSN := env.text("SENTRY_DSN", ""):
+    start_sentry(
+        SENTRY_DSN,
+        errors_percent=env.number("SENTRY_ERRORS_PERCENT", default=100, most=100),
+        traces_percent=env.number("SENTRY_TRACES_PERCENT", default=0, most=100),
+        release=env.text("SENTRY_RELEASE", ""),
+    )
 
 # Models --------------------------------------------------------------------------------------------------------------
 
@@ -242,7 +247,11 @@ AUTH_PASSWORD_VALIDATORS = [
 
 AXES_FAILURE_LIMIT = env.number("KILIT_LOGIN_TRIES", default=5, least=1, most=1000)
 AXES_COOLOFF_TIME = timedelta(minutes=env.number("KILIT_LOCKOUT_MINUTES", default=15, least=1, most=24 * 60))
-# By username and address: a stranger cannot lock out a colleague, nor one colleague the whole office.
+# django-axes counts by username and address: a stranger cannot lock out a colleague, nor a colleague the whole office.
+# kilit.access.login_limits counts by address and by username as well, for those who are not known there.
+LOGIN_TRIES_PER_ADDRESS = env.number("KILIT_LOGIN_TRIES_PER_ADDRESS", default=30, least=1, most=100_000)
+LOGIN_TRIES_PER_NAME = env.number("KILIT_LOGIN_TRIES_PER_NAME", default=10, least=1, most=100_000)
+AXES_HANDLER = "kilit.access.login_limits.LoginHandler"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # keeps the time shown on the page correct

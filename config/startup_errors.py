@@ -7,17 +7,23 @@ from contextlib import contextmanager
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError
 
+from kilit.lock.outages import CommitUnknown, ReadOnlyDatabase
+
 # Classes of SQLSTATE: connection, authorization, no such database, shutting down or starting.
 UNREACHABLE = ("08", "28", "3D", "57P")
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Exit with one line and code 1 on invalid configuration or an unreachable database."""
+    """Exit with one line and code 1 on invalid configuration, or a database that cannot be reached or written."""
     try:
         yield
     except ImproperlyConfigured as error:
         sys.exit(f"kilit: {first_line(error)}")
+    except ReadOnlyDatabase:
+        sys.exit("kilit: the database is read-only, so this cannot be stored (see DATABASE_URL)")
+    except CommitUnknown as error:
+        sys.exit(f"kilit: the connection was lost, and it is not known whether this was stored: {first_line(error)}")
     except OperationalError as error:
         if not is_unreachable(error):
             raise

@@ -4,16 +4,22 @@ Batches are sent in threads, which never use the database. What a batch did not 
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Self
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
 
 from standardwebhooks import Webhook
 
 from kilit.access.encryption import DecryptionError
+from kilit.lock.clock import ClockReading
+from kilit.lock.models import Event
 from kilit.outgoing.posting import Poster
 from kilit.outgoing.results import PostError, PostResult
+from kilit.trace import job_trace
 from outbox.models import Endpoint, OutboxMessage
+from outbox.models.message import LEASE
 from outbox.retrying import requested_wait
 from outbox.signing import signed_headers, signers_of
 
@@ -37,24 +43,32 @@ class MessageBatch:
     endpoint: Endpoint
     messages: list[OutboxMessage]
     signers: list[Webhook] = field(default_factory=list)
+    traces: Mapping[UUID, str] = field(default_factory=dict)  # of the jobs that the messages are about
     tries: list[Try] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        # When they were claimed, by the database's clock: receivers reject a signature that is some minutes off.
+        leased_until: Any = self.messages[0].lease_until  # set by the claim
+        self.clock = ClockReading(leased_until - LEASE)
+
     def prepare(self) -> Self:
-        """Decrypt the secrets; without one nothing is sent, and every message counts as tried."""
+        """Read the traces and decrypt the secrets; without one nothing is sent, and every message counts as tried."""
+        self.traces = Event.objects.traces_of({one.object_id for one in self.messages if one.object_id})
+        now = self.clock.now()
         try:
-            self.signers = signers_of(self.endpoint)
+            self.signers = signers_of(self.endpoint, now)
         except DecryptionError as error:
             result = PostResult(0.0, error=SECRET_UNREADABLE, detail=str(error))
-            now = datetime.now(UTC)
             self.tries = [Try(message, now, {}, result) for message in self.messages]
         return self
 
     def send(self, poster: Poster) -> Self:
         end = time.monotonic() + STOP_AFTER
         for message in self.unsent:
-            started_at = datetime.now(UTC)
-            headers = signed_headers(message, self.signers, at=started_at)
-            result = poster.post(self.url_of(message), message.body.encode(), headers)
+            started_at = self.clock.now()
+            with job_trace(self.trace_of(message)):
+                headers = signed_headers(message, self.signers, at=started_at)
+                result = poster.post(self.url_of(message), message.body.encode(), headers)
             self.tries.append(Try(message, started_at, headers, result))
             if time.monotonic() > end or self.ends_with(result):
                 break
@@ -64,6 +78,9 @@ class MessageBatch:
     def ends_with(result: PostResult) -> bool:
         """Return whether the receiver wants no more messages now."""
         return result.error == PostError.GONE or requested_wait(result) is not None
+
+    def trace_of(self, message: OutboxMessage) -> str:
+        return self.traces.get(message.object_id, "") if message.object_id else ""
 
     def url_of(self, message: OutboxMessage) -> str:
         return message.url or self.endpoint.url

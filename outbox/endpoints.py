@@ -3,9 +3,9 @@
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from kilit.api.webhooks import TEST, EndpointTestData
+from kilit.lock.clock import database_time
 from kilit.lock.models import Activity, ActivityKind
 from kilit.workers import doorbells
 from outbox.log_reader import webhook_body
@@ -23,7 +23,7 @@ def send_test(endpoint: Endpoint) -> OutboxMessage:
     data: EndpointTestData = {"endpoint_id": str(endpoint.pk)}
     with transaction.atomic():
         message = OutboxMessage.objects.create(
-            endpoint=endpoint, kind=TEST, scope=endpoint.scope, body=webhook_body(TEST, timezone.now(), data)
+            endpoint=endpoint, kind=TEST, scope=endpoint.scope, body=webhook_body(TEST, database_time(), data)
         )
         doorbells.ring(MESSAGES.queue)
     return message

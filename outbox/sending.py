@@ -20,11 +20,12 @@ from django.db.models.functions import Coalesce, Now
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models.queue_pause import is_not_paused
+from kilit.lock.storing import keep_trying
 from kilit.outgoing.posting import Poster
 from kilit.workers import doorbells
 from outbox.batches import MessageBatch
 from outbox.models import Endpoint, OutboxMessage
-from outbox.settling import settle
+from outbox.settling import TRY_FOR, settle
 from outbox.states import MESSAGES, MessageStatus
 
 logger = logging.getLogger(__name__)
@@ -105,7 +106,8 @@ class _Turn:
             return
         batch = future.result()
         paces[endpoint.pk] = batch.pace
-        settle(batch)
+        # Unless the answer is stored, the receiver gets the messages a second time.
+        keep_trying(lambda: settle(batch), seconds=TRY_FOR, what=f"what {endpoint} answered")
 
     def _start_batches(self, *, only_quick: bool) -> None:
         """Start batches, one for each endpoint in turns, until there are no more messages or threads."""

@@ -24,11 +24,13 @@ from outbox.signing import without_signature
 from outbox.states import SWITCH_OFF_AFTER
 
 LONGEST_ERROR = 500
+# A turn of 10 s, the longest attempt of 15 s and this fit into a worker's task, and into the lease.
+TRY_FOR = 30.0  # seconds
 UNREADABLE = "The secret of the endpoint cannot be decrypted; rotate it."
 
 
 def settle(batch: MessageBatch) -> None:
-    """Store what happened to each message of a batch, and what that says about its endpoint."""
+    """Store what happened to each message of a batch, and what that says about its endpoint. It may be repeated."""
     groups: dict[tuple[str, Any], list[Try]] = defaultdict(list)
     for one in batch.tries:
         groups[_verb(batch, one), _key(one)].append(one)

@@ -1,18 +1,19 @@
 """Signs messages as Standard Webhooks specifies."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from standardwebhooks import Webhook
 
+from kilit.trace import trace_headers
 from outbox.models import Endpoint, OutboxMessage
 
 SIGNATURE = "webhook-signature"
 
 
-def signers_of(endpoint: Endpoint) -> list[Webhook]:
+def signers_of(endpoint: Endpoint, now: datetime) -> list[Webhook]:
     """Return a signer for each valid secret: during a rotation there are two, and receivers accept either."""
-    return [Webhook(secret) for secret in endpoint.secrets(datetime.now(UTC))]
+    return [Webhook(secret) for secret in endpoint.secrets(now)]
 
 
 def signed_headers(message: OutboxMessage, signers: Sequence[Webhook], *, at: datetime) -> dict[str, str]:
@@ -23,6 +24,7 @@ def signed_headers(message: OutboxMessage, signers: Sequence[Webhook], *, at: da
         "webhook-id": name,
         "webhook-timestamp": str(int(at.timestamp())),
         SIGNATURE: " ".join(signer.sign(name, at, message.body) for signer in signers),
+        **trace_headers(),
     }
 
 

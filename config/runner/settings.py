@@ -10,8 +10,10 @@ from pathlib import Path
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 
+from config.databases import database_timeout, databases
 from config.environment import Environment
 from config.logs import logging_to_stderr
+from config.sentry import start_sentry
 
 django_stubs_ext.monkeypatch()
 
@@ -43,17 +45,8 @@ if not env.text("DATABASE_URL", ""):
         f"DATABASE_URL is not set. The runner needs the central PostgreSQL: write "
         f"DATABASE_URL=postgres://user:password@server:5432/kilit to {HOME / '.env'}."
     )
-database = env.database("DATABASE_URL")
-database["OPTIONS"] = {
-    "options": "-c idle_in_transaction_session_timeout=60000",
-    "connect_timeout": 5,
-    # A server that is switched off sends nothing: without these, a query would wait for it for two hours.
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    **database.get("OPTIONS", {}),
-}
-DATABASES = {"default": {**database, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
+DATABASES = databases(env, default={})
+DATABASE_TIMEOUT = database_timeout(env)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
@@ -71,6 +64,13 @@ LOCALE_PATHS = [BASE_DIR / "config" / "locale", BASE_DIR / "locale"]  # installe
 TIME_ZONE = "UTC"
 USE_TZ = True
 
+if SENTRY_DSN := env.text("SENTRY_DSN", ""):
+    start_sentry(
+        SENTRY_DSN,
+        errors_percent=env.number("SENTRY_ERRORS_PERCENT", default=100, most=100),
+        traces_percent=env.number("SENTRY_TRACES_PERCENT", default=0, most=100),
+        release=env.text("SENTRY_RELEASE", ""),
+    )
 LOG_LEVEL = env.one_of("KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
 LOG_FILE = KILIT_VAR / "runner.log"
 LOGGING = logging_to_stderr(LOG_LEVEL)

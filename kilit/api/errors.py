@@ -3,13 +3,14 @@
 import sys
 from typing import Any
 
-from django.db import InterfaceError, OperationalError
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext, gettext_noop
 from rest_framework.exceptions import APIException
 
 from kilit.api.request_id import request_id
+from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase, is_outcome_known
 
 CODES = {
     400: "BAD_REQUEST",
@@ -26,8 +27,17 @@ CODES = {
     503: "UNAVAILABLE",
 }
 
-DATABASE_DOWN = (OperationalError, InterfaceError)
 NO_DATABASE = gettext_noop("The database is not responding; nothing was changed.")
+READ_ONLY = gettext_noop("The database is read-only; nothing was changed.")
+OUTCOME_UNKNOWN = (
+    "The connection to the database was lost, and it is not known whether this was stored. "
+    "Sending it again with the same keys is safe."
+)
+CHECK_FIRST = gettext_noop(
+    "The connection to the database was lost, and it is not known whether your change was stored. "
+    "Check before you repeat it."
+)
+RETRY_LATER = {"Retry-After": "5"}
 
 
 class ApiError(APIException):
@@ -44,17 +54,37 @@ def error_body(code: str, message: str, **details: Any) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, **details}}
 
 
+def outage_body(error: Exception) -> dict[str, Any]:
+    """Return the body of a 503 for an error of the database."""
+    if not is_outcome_known(error):
+        return error_body("OUTCOME_UNKNOWN", OUTCOME_UNKNOWN)
+    return error_body("UNAVAILABLE", READ_ONLY if isinstance(error, ReadOnlyDatabase) else NO_DATABASE)
+
+
 def error_response(request: HttpRequest, status: int, message: str, **values: str) -> HttpResponse:
     """Return a translated page in the console, and JSON everywhere else."""
-    if request.path.startswith("/admin/"):
-        # Rendered without the request: its user needs the database, which may be what failed.
-        context = {"status": status, "message": gettext(message) % values, "request_id": request_id.get()}
-        return HttpResponse(render_to_string("error.html", context), status=status)
+    if is_console(request):
+        return error_page(status, gettext(message) % values)
     return JsonResponse(error_body(CODES[status], message % values), status=status)
+
+
+def is_console(request: HttpRequest) -> bool:
+    return request.path.startswith("/admin/")
+
+
+def error_page(status: int, message: str) -> HttpResponse:
+    # Rendered without the request: its user needs the database, which may be what failed.
+    context = {"status": status, "message": message, "request_id": request_id.get()}
+    return HttpResponse(render_to_string("error.html", context), status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer what Django itself rejects: an unknown host, a form that is too large."""
+    if isinstance(exception, SessionInterrupted) and exception.__context__:
+        # For Django any error on saving a session means that the session has ended.
+        cause = exception.__context__.__context__
+        if isinstance(cause, DATABASE_DOWN):
+            return outage_response(request, cause)
     return error_response(request, 400, gettext_noop("The request is malformed."))
 
 
@@ -67,9 +97,19 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    if isinstance(sys.exception(), DATABASE_DOWN):
-        response = error_response(request, 503, NO_DATABASE)
-        response.headers["Retry-After"] = "5"
-        return response
+    error = sys.exception()
+    if isinstance(error, DATABASE_DOWN):
+        return outage_response(request, error)
     message = gettext_noop("Something went wrong on our side. The request id identifies it in the log.")
     return error_response(request, 500, message)
+
+
+def outage_response(request: HttpRequest, error: Exception) -> HttpResponse:
+    body = outage_body(error)
+    if is_console(request):
+        message = body["error"]["message"] if is_outcome_known(error) else CHECK_FIRST
+        response = error_page(503, gettext(message))
+    else:
+        response = JsonResponse(body, status=503)
+    response["Retry-After"] = RETRY_LATER["Retry-After"]
+    return response

@@ -5,9 +5,10 @@ from typing import Any
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from kilit.api.errors import CODES, DATABASE_DOWN, NO_DATABASE, ApiError, error_body
+from kilit.api.errors import CODES, RETRY_LATER, ApiError, error_body, outage_body
 from kilit.api.messages import InvalidMessage
 from kilit.lock.guard import MoveRefused
+from kilit.lock.outages import DATABASE_DOWN
 
 
 def exception_response(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -15,7 +16,7 @@ def exception_response(error: Exception, context: dict[str, Any]) -> Response | 
         details = {"id": str(error.subject.pk), "verb": error.verb, "state": error.state}
         return Response(error_body("MOVE_REFUSED", str(error), **details), status=409)
     if isinstance(error, DATABASE_DOWN):
-        return Response(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
+        return Response(outage_body(error), status=503, headers=RETRY_LATER)
     if isinstance(error, InvalidMessage):
         return Response(error_body("VALIDATION", str(error), fields=error.errors), status=400)
     response = exception_handler(error, context)

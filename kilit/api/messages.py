@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 from pydantic import (
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -25,7 +26,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypedDict  # pydantic reads those of `typing` from Python 3.12 on only
 
-from kilit.lock.text import CONTROL_CHARS, SURROGATES, UNSTORABLE_CHARS
+from kilit.lock.text import CONTROL_CHARS, SURROGATES, UNSTORABLE_CHARS, read_digits
 
 # Pydantic's patterns cannot contain surrogates; a text with one is refused before as `string_unicode`.
 NO_CONTROL_CHARS = f"^{CONTROL_CHARS.pattern.replace('[', '[^').replace(SURROGATES, '')}*$"
@@ -96,6 +97,16 @@ class Message(BaseModel):
             return cls.model_validate(data, context=context)
         except ValidationError as error:
             raise cls.refusal(field_errors(error, cls), error.error_count()) from None
+
+
+def _only_digits(value: Any) -> Any:
+    if isinstance(value, str) and read_digits(value.removeprefix("-")) is None:
+        raise invalid("Expected a whole number.")
+    return value
+
+
+# For numbers in a query, after `Field`: before it, the description of the API would lose the limits.
+ONLY_DIGITS = BeforeValidator(_only_digits)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,10 @@ Errors = Mapping[int, Codes]
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 VALIDATION = {"VALIDATION": "Some fields are invalid; `fields` lists them."}
+UNKNOWN = {
+    "OUTCOME_UNKNOWN": "The connection to the database was lost, and it is not known whether the request was stored. "
+    "Sending it again with the same keys is safe."
+}
 RETRY_AFTER = "Seconds to wait before retrying."
 
 
@@ -79,8 +83,7 @@ def endpoint(answer: Any = None, *, reads: bool = True, **described: Any) -> Cal
         def with_message(self: Any, request: Any, **options: Any) -> Any:
             if found.body:
                 return method(self, request, found.body.read({} if request.data is None else request.data), **options)
-            given = {name: value for name, value in request.query_params.items() if value}
-            return method(self, request, found.query and found.query.read(given), **options)
+            return method(self, request, found.query and found.query.read(request.query_params.dict()), **options)
 
         decorated: Any = with_message if reads and (found.body or found.query) else method
         decorated.endpoint = found

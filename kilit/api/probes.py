@@ -6,17 +6,22 @@ from functools import wraps
 from typing import Literal
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import TypedDict
 
-from kilit.api.errors import NO_DATABASE, error_body
+from kilit.api.errors import NO_DATABASE, RETRY_LATER, error_body
 from kilit.api.openapi import ApiEndpoint, ApiResponse
+from kilit.lock.outages import ReadOnlyDatabase
+from kilit.postgres.external.connection import COMMITS_WAIT
 from kilit.workers.metrics import registry
 from kilit.workers.models import Heartbeat
+
+READ_ONLY_CHECK = "read-only: nothing can be stored"
+STANDBY_CHECK = "commits are waiting for a synchronous standby"
 
 View = Callable[[HttpRequest], HttpResponse]
 
@@ -79,16 +84,32 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     checks = {"database": "not checked", "migrations": "not checked", "workers": "not checked"}
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-        checks["database"] = "ok"
+        checks["database"] = READ_ONLY_CHECK if is_read_only() else STANDBY_CHECK if do_commits_wait() else "ok"
         checks["migrations"] = "ok" if is_migrated() else "some are missing: run manage.py migrate"
         if checks["migrations"] == "ok":
             checks["workers"] = "ok" if Heartbeat.objects.alive().exists() else "none running: run manage.py runworkers"
-    except DatabaseError:
+    except ReadOnlyDatabase:
+        checks["database"] = READ_ONLY_CHECK
+    except (DatabaseError, InterfaceError):
         checks["database"] = "not responding"
     ready = set(checks.values()) == {"ok"}
     return JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
+
+
+def is_read_only() -> bool:
+    """Ask the server: a standby, an old primary, or one that an administrator made read-only."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_read_only")
+        (answer,) = cursor.fetchone()
+    if answer == "on":
+        connection.close()  # the next connection may find the new primary
+    return bool(answer == "on")
+
+
+def do_commits_wait() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(COMMITS_WAIT)
+        return bool(cursor.fetchone()[0])
 
 
 _known_migrated = False
@@ -112,5 +133,5 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return JsonResponse(body, status=401, headers={"WWW-Authenticate": "Bearer"})
     try:
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
-    except DatabaseError:
-        return JsonResponse(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
+    except (DatabaseError, InterfaceError):
+        return JsonResponse(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers=RETRY_LATER)

@@ -6,11 +6,16 @@ from rest_framework import renderers
 
 
 class JSONRenderer(renderers.JSONRenderer):
-    """JSON in UTF-8, or with escapes when the text cannot be encoded, such as half a surrogate pair."""
+    """JSON in UTF-8, or with escapes when the text cannot be encoded, such as half a surrogate pair.
 
-    def render(self, *args: Any, **options: Any) -> Any:
+    A view that answers thousands of rows may encode them itself; bytes are passed on.
+    """
+
+    def render(self, data: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(data, bytes):
+            return data
         try:
-            return super().render(*args, **options)
+            return super().render(data, *args, **options)
         except UnicodeEncodeError:
             self.ensure_ascii = True  # type: ignore[misc]
-            return super().render(*args, **options)
+            return super().render(data, *args, **options)

@@ -11,7 +11,16 @@ from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiExample
 
 from kilit.api.json_schema import Schema, Store, schema_of
-from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiEndpoint, ApiResponse, Codes, Refusal, query_parameters
+from kilit.api.openapi import (
+    RETRY_AFTER,
+    UNKNOWN,
+    VALIDATION,
+    ApiEndpoint,
+    ApiResponse,
+    Codes,
+    Refusal,
+    query_parameters,
+)
 from kilit.api.probes import PROBES
 
 REQUEST_ID = {"description": "Identifies the request in the log.", "schema": {"type": "string"}}
@@ -119,7 +128,9 @@ class ApiSchema(AutoSchema):
             errors |= BODY
         if any(getattr(one, "is_rate_limited", False) for one in authenticators):
             errors[429] = {"TOO_MANY_REQUESTS": "The key has reached its rate limit for this minute."}
-        errors[503] = {"UNAVAILABLE": "The database is not responding; nothing was changed."}
+        errors[503] = {"UNAVAILABLE": "The database is not responding, or is read-only; nothing was changed."}
+        if self.method != "GET" or getattr(self.view, "get_stores", False):
+            errors[503] = {**errors[503], **UNKNOWN}
         for status, codes in getattr(self.view, "errors", {}).items():
             errors[status] = {**errors.get(status, {}), **codes}
         return errors

@@ -26,7 +26,8 @@ from kilit.bulk.queues import queues
 from kilit.bulk.states import BulkState
 from kilit.lock.audit import acting_as, without_activity
 from kilit.lock.leases import MOST_LAPSES, ClaimLost
-from kilit.lock.models import Activity, ActivityKind
+from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.trace import job_trace
 from kilit.workers import doorbells
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ def work_due(*, seconds: float | None = None) -> int:
     with acting_as(ACTOR):
         while time.monotonic() < end and (action := BulkAction.objects.claim()):
             claimed += 1
-            work(action, end=end)
+            with job_trace(Event.objects.trace_of(action)):
+                work(action, end=end)
     return claimed
 
 

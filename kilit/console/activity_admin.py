@@ -20,6 +20,7 @@ from kilit.console.activity import ActivityWords, sees_all, site_choices, source
 from kilit.console.formatting import button, column, exactly, link, page, two_lines
 from kilit.console.listing import CappedChangeList, CappedPaginator, LongListAdmin
 from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.lock.text import read_digits
 
 MOST_EXPORTED = 100_000
 MOST_JOBS = 200  # of one row, on a page
@@ -142,7 +143,7 @@ class ActivityAdmin(LongListAdmin):
         after = request.GET.get("after", "")
         if row.queue not in queues or row.first_event is None:
             return {}
-        first = max(row.first_event, int(after) + 1) if after.isdecimal() else row.first_event
+        first = max(row.first_event, (read_digits(after) or 0) + 1)
         events = Event.objects.filter(Q(event_type=row.verb) | Q(details__verb=row.verb), queue=row.queue)
         moved = events.filter(id__gte=first, id__lte=row.last_event, actor=row.actor, created_at=row.created_at)
         shown = list(moved.order_by("id")[: MOST_JOBS + 1])

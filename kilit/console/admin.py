@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
@@ -16,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from kilit.access.models import ApiKey, DeniedRequest
+from kilit.access.scopes import people_managed_by
 from kilit.bulk.filters import FilterSet
 from kilit.bulk.models import BulkAction
 from kilit.bulk.queues import queues
@@ -110,7 +110,8 @@ class ApiKeyAdmin(ModelAdmin):
         """Issue keys only for users that this user may change: a key is as good as a password."""
         if db_field.name == "user":
             refusal = _("You cannot issue a key for this user. Keys of a site are issued on the site's page.")
-            options |= {"queryset": self._owners(request), "error_messages": {"invalid_choice": refusal}}
+            owners = people_managed_by(request.user, itself=True)
+            options |= {"queryset": owners, "error_messages": {"invalid_choice": refusal}}
         return super().formfield_for_foreignkey(db_field, request, **options)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[KeyChangeList]:
@@ -129,7 +130,8 @@ class ApiKeyAdmin(ModelAdmin):
         """A key keeps its owner, and only those who may issue it may extend it."""
         if obj is None:
             return []
-        return [owner] if self._owners(request).filter(pk=obj.user_id).exists() else self.get_fields(request, obj)
+        may_issue = people_managed_by(request.user, itself=True).filter(pk=obj.user_id).exists()
+        return [owner] if may_issue else self.get_fields(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Keys are revoked and stay, so that their history can be traced."""
@@ -148,7 +150,3 @@ class ApiKeyAdmin(ModelAdmin):
         revoked = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
         report = gettext("Revoked %(revoked)s of %(asked)s; the others were already revoked.")
         messages.success(request, report % {"revoked": number(revoked), "asked": number(asked)})
-
-    def _owners(self, request: HttpRequest) -> QuerySet[User]:
-        people: QuerySet[User] = self.admin_site.get_model_admin(User).get_queryset(request)
-        return people

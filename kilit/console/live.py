@@ -30,8 +30,10 @@ from kilit.problems.registry import Problem
 # Ages and times on a page are as old as this at most.
 RENDERED_AGAIN_AFTER = timedelta(minutes=1)
 # Every move of every job is an event; both queries read one entry of an index.
-LAST_EVENT = "SELECT statement_timestamp(), (SELECT max(id) FROM lock_event)"
-LAST_EVENT_OF_JOB = "SELECT statement_timestamp(), (SELECT max(id) FROM lock_event WHERE object_id = %s)"
+LAST_EVENT = (
+    "SELECT statement_timestamp(), current_setting('transaction_read_only') = 'on', (SELECT max(id) FROM lock_event)"
+)
+LAST_EVENT_OF_JOB = LAST_EVENT.replace("FROM lock_event", "FROM lock_event WHERE object_id = %s")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class PageState:
 
     request: HttpRequest
     now: datetime
+    is_read_only: bool  # the database; every page says so
     last_event: int | None
 
     @cached_property
@@ -54,6 +57,7 @@ class PageState:
             get_language(),
             self.request.get_full_path(),
             self.last_event,
+            self.is_read_only,
             self.now.timestamp() // RENDERED_AGAIN_AFTER.total_seconds(),
             *(problem.key for problem in self.stopped),
         )
@@ -67,8 +71,7 @@ def page_state(request: HttpRequest, object_id: str = "") -> PageState:
         job = UUID(object_id)
     with connection.cursor() as cursor:
         cursor.execute(LAST_EVENT_OF_JOB, [job]) if job else cursor.execute(LAST_EVENT)
-        now, last_event = cursor.fetchone()
-    return PageState(request, now, last_event)
+        return PageState(request, *cursor.fetchone())
 
 
 class LiveMiddleware(Middleware):

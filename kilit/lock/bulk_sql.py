@@ -11,6 +11,8 @@ are not documented, so read them again then:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -21,13 +23,17 @@ from django.db.models.base import ModelState
 from django.db.models.expressions import RawSQL
 from django.db.models.sql import UpdateQuery
 from psycopg import Cursor, adapters
+from psycopg.abc import Loader
 from psycopg.pq import Format
 from pydantic_core import to_json
 
 from kilit.lock.audit import set_audit_context
+from kilit.lock.outages import note_write
 
 Instance = TypeVar("Instance", bound=models.Model)
 Values = tuple[Any, ...]
+Loaders = Mapping[str, type[Loader]]
+NO_LOADERS: Loaders = MappingProxyType({})
 
 
 @UUIDField.register_lookup
@@ -50,11 +56,13 @@ def pick_and_update(
     returning: Sequence[Any],
     order: Sequence[Any] = (),
     limit: int | None = None,
+    loaders: Loaders = NO_LOADERS,
 ) -> list[Values]:
     """Lock rows and update them in one statement; return the fields `returning` of each, sorted by the fields `order`.
 
     `rows` says which rows, and by `order_by().select_for_update()` in which order they are locked and whether rows that
     another transaction has locked are skipped. The pick is MATERIALIZED, or the planner may run its LIMIT twice.
+    `loaders` are psycopg's, by types of PostgreSQL, where others than the usual ones read the values.
     """
     model, using = rows.model, rows.db
     # By the name `pk`: for any other alias Django drops the OF of FOR UPDATE and locks joined tables too.
@@ -75,16 +83,32 @@ def pick_and_update(
     )
     with connections[using].cursor() as cursor:
         _read_times_fast(cursor)
+        for type_name, loader in loaders.items():
+            cursor.cursor.adapters.register_loader(type_name, loader)
         cursor.execute(statement, (*pick_params, *update_params))
         return _convert(returning, cursor.fetchall(), using=using)
 
 
-def bulk_insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> set[UUID]:
+@dataclass(frozen=True)
+class KeyTable:
+    """A table for what is unique in another: its columns, each as an expression over a `{row}` of the other."""
+
+    name: str
+    columns: Mapping[str, str]
+
+    def values_of(self, row: str) -> dict[str, str]:
+        return {column: expression.format(row=row) for column, expression in self.columns.items()}
+
+
+def bulk_insert(
+    model: type[models.Model], rows: Sequence[Mapping[str, Any]], *, keys: KeyTable | None = None
+) -> set[UUID]:
     """Insert rows, given as fields and values, in their order; return the ids of those that a unique index rejected.
 
     All rows name the same fields; the others take the defaults of their fields. The rows travel as one JSON document,
     because instances and a parameter for each value would cost more than the insert; what all rows share travels once.
-    Constraints and triggers see them as they see any other row.
+    Constraints and triggers see them as they see any other row. With `keys`, what must be unique is in a table of its
+    own: the keys are inserted first, and a row only if its key was.
     """
     if not rows:
         return set()
@@ -102,24 +126,35 @@ def bulk_insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) ->
         set_audit_context(verb="", using=connection.alias)
         # Not Django's cursor, which would copy the document into the statement, to be quoted here and parsed there.
         with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
-            inserted = cursor.execute(_insert(model, each, once), [*once.values(), document]).rowcount
+            inserted = cursor.execute(_insert(model, each, once, keys), [*once.values(), document]).rowcount
+        note_write()
         if inserted == count:  # as mostly; to have every id returned would take a tenth longer
             return set()
         ids = {row["id"] for row in rows}
         return ids.difference(model._base_manager.filter(pk__any_of=ids).values_list("pk", flat=True))
 
 
-def _insert(model: type[models.Model], each: Iterable[str], once: Iterable[str]) -> bytes:
+def _insert(model: type[models.Model], each: Iterable[str], once: Iterable[str], keys: KeyTable | None) -> bytes:
     """Return the statement for a document of the fields `each`, and a parameter for each of the fields `once`."""
     connection = connections[model._default_manager.db]
     fields = {field.attname: field for field in model._meta.concrete_fields}
     types = {name: field.db_type(connection) for name, field in fields.items()}
     columns = ", ".join(f'"{fields[name].column}"' for name in (*each, *once))
-    values = ", ".join([*(f'row."{name}"' for name in each), *(f"%s::{types[name]}" for name in once)])
+    values = [
+        *(f'row."{name}" AS "{fields[name].column}"' for name in each),
+        *(f'%s::{types[name]} AS "{fields[name].column}"' for name in once),
+    ]
     typed = ", ".join(f'"{name}" {types[name]}' for name in each)
-    return (  # its names and types are the model's own
-        f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {values}'  # noqa: S608
-        f" FROM json_to_recordset(%s::json) AS row({typed}) ON CONFLICT DO NOTHING"
+    given = f"SELECT {', '.join(values)} FROM json_to_recordset(%s::json) AS row({typed})"  # noqa: S608
+    insert = f'INSERT INTO "{model._meta.db_table}" ({columns})'
+    if not keys:
+        return f"{insert} {given} ON CONFLICT DO NOTHING".encode()
+    own = keys.values_of("given")
+    return (  # its names and types are the models' own
+        f"WITH given AS MATERIALIZED ({given}), keys AS ("  # noqa: S608
+        f'INSERT INTO "{keys.name}" ({", ".join(own)}) SELECT {", ".join(own.values())} FROM given'
+        f" ON CONFLICT DO NOTHING RETURNING id)"
+        f" {insert} SELECT {columns} FROM given WHERE id IN (SELECT id FROM keys)"
     ).encode()
 
 

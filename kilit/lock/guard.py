@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import set_audit_context
-from kilit.lock.bulk_sql import fast_instance, pick_and_update
+from kilit.lock.bulk_sql import NO_LOADERS, Loaders, fast_instance, pick_and_update
 from kilit.lock.identity import uuid7
 from kilit.lock.table import Lifecycle, Move
 
@@ -71,11 +71,18 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         return [fast_instance(self.model, self.db, names, row) for row in rows]
 
     def take_values(
-        self, verb: str, /, *columns: str, limit: int, order: tuple[str, ...], **changes: Any
+        self,
+        verb: str,
+        /,
+        *columns: str,
+        limit: int,
+        order: tuple[str, ...],
+        loaders: Loaders = NO_LOADERS,
+        **changes: Any,
     ) -> list[tuple[Any, ...]]:
         """Do as `take` does, and return only these columns: thousands of instances would take most of the time."""
         fields = [self.model._meta.get_field(name) for name in columns]
-        return self._take(verb, fields, limit=limit, order=order, changes=changes)
+        return self._take(verb, fields, limit=limit, order=order, changes=changes, loaders=loaders)
 
     def lock_in_order(self) -> None:
         """Lock these rows in the order of their ids, for a transaction that moves them by more than one statement."""
@@ -95,11 +102,18 @@ class LifecycleQuerySet(models.QuerySet[Row]):
             return super().bulk_create(objs, *args, **options)
 
     def _take(
-        self, verb: str, fields: Sequence[Any], *, limit: int, order: tuple[Any, ...], changes: dict[str, Any]
+        self,
+        verb: str,
+        fields: Sequence[Any],
+        *,
+        limit: int,
+        order: tuple[Any, ...],
+        changes: dict[str, Any],
+        loaders: Loaders = NO_LOADERS,
     ) -> list[tuple[Any, ...]]:
         free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
         by = [self.model._meta.get_field(name) for name in order if isinstance(name, str)]
-        return self._move_picked(verb, free, changes, returning=fields, order=by, limit=limit)
+        return self._move_picked(verb, free, changes, returning=fields, order=by, limit=limit, loaders=loaders)
 
     def _move_picked(self, verb: str, rows: Self, changes: dict[str, Any], **options: Any) -> list[tuple[Any, ...]]:
         with self._recorded_as(verb) as move:

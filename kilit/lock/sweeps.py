@@ -15,7 +15,8 @@ def fold_counts() -> str:
 
 def fold_errors() -> str:
     folded = sum(iter(ErrorGroup.objects.fold, 0))
-    ErrorGroup.objects.forget()
+    if folded:
+        ErrorGroup.objects.forget()
     return f"Folded {folded}."
 
 

@@ -10,6 +10,13 @@ UNSTORABLE_CHARS = re.compile(rf"[\x00{SURROGATES}]")
 # What has no place in one line of text: control characters, and code points that are not characters.
 CONTROL_CHARS = re.compile(rf"[\x00-\x1f\x7f{SURROGATES}\ufffe\uffff]")
 
+LONGEST_NUMBER = 18  # digits that fit into a column of PostgreSQL
+
+
+def read_digits(text: str) -> int | None:
+    """Return a number written with ASCII digits only: `int` also takes `1_0`, `٣` and spaces."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
+
 
 def strip_control_chars(text: str) -> str:
     """Make any text storable, so that no wording of a reason or an error can stop a move; line breaks stay."""

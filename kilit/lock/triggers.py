@@ -105,6 +105,9 @@ KEPT = """
       coalesce(nullif(current_setting('kilit.prune_before', true), '')::timestamptz, '-infinity'))
 """
 
+# The trace that rows are created in, read once for all rows of a statement; most callers send none.
+TRACE = ", 'traceparent', (SELECT nullif(current_setting('kilit.trace', true), ''))"
+
 PAST = {pgtrigger.Update: "updated", pgtrigger.Delete: "deleted", pgtrigger.Truncate: "truncated"}
 REFUSE = "RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {message}, HINT = {hint};"
 
@@ -257,16 +260,16 @@ def _recorder(
     columns = ["n.id", "n.status AS to_state", f"{scope_of('n', scope)} AS to_scope", *(f"n.{fact}" for fact in facts)]
     if operation is pgtrigger.Insert:
         columns += ["'' AS from_state", "'' AS from_scope"]
-        name, source, event_type = "record_insert", "new_rows n", "'JOB_CREATED'"
+        name, source, event_type, trace = "record_insert", "new_rows n", "'JOB_CREATED'", TRACE
     else:
         columns += ["o.status AS from_state", f"{scope_of('o', scope)} AS from_scope"]
         name, source = "record_move", "new_rows n JOIN old_rows o ON o.id = n.id"
-        event_type = "'STATE_' || upper(to_state)"
+        event_type, trace = "'STATE_' || upper(to_state)", ""
     values = {
         "moved": f"SELECT {', '.join(columns)} FROM {source}",
         "queue": quote(table.queue),
         "event_type": event_type,
-        "facts": "".join(f", {quote(fact)}, {fact}" for fact in facts),
+        "facts": "".join(f", {quote(fact)}, {fact}" for fact in facts) + trace,
     }
     activity = ACTIVITY.format(
         people="|".join(PEOPLE),

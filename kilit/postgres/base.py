@@ -5,9 +5,10 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.db.backends.postgresql import base, client
+from django.db.backends.postgresql import client
 from psycopg import errors, sql
 
+from kilit.postgres.external import base
 from kilit.postgres.server import Server
 
 

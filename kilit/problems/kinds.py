@@ -35,6 +35,7 @@ class ProblemKind(TextChoices):
 
     # PDF documents
     QUEUE_FULL = "queue-full", _("The PDF queue is full")
+    FILE_CHANGED = "file-changed", _("A stored PDF was changed")
     NO_SANDBOX = "no-sandbox", _("The browser runs without its sandbox")
 
     # Webhooks

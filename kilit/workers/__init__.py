@@ -20,6 +20,7 @@ Three things may go wrong, and none of them loses a job:
 - The cluster hangs. A task that does nothing (`heartbeat.beat`) must pass through it every few seconds; when none
   arrives, the supervisor restarts the whole process group (`supervisor`).
 
-Sweeps take the same way: the supervisor enqueues `sweeps.run("pdf_reap")` when its time has come (`sweeps.take_due`).
-Each app's `ready()` registers its doorbells and sweeps. Why it is made so: docs/decisions/0003-doorbells.md.
+Sweeps take the same way: the supervisor enqueues `sweeps.run_as_task("pdf_reap")` when its time has come
+(`sweeps.take_due`). Each app's `ready()` registers its doorbells and sweeps. Why it is made so:
+docs/decisions/0003-doorbells.md.
 """

@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
+from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import Bell, Heartbeat
 
 # A ring that was not answered by then was lost with its worker.
@@ -71,5 +72,6 @@ def ring_due(*, at: str) -> list[str]:
 
 def answer(name: str) -> None:
     """Clear the bell, then work: a row committed before is seen now, one committed after rings again."""
-    Bell.objects.filter(name=name).update(rung_at=None)
-    doorbells[name].answer()
+    with interrupted_by_outages(f"work on {name}"):
+        Bell.objects.filter(name=name).update(rung_at=None)
+        doorbells[name].answer()

@@ -1,15 +1,13 @@
 """The sign of life of a cluster: a task that went all the way through it."""
 
-import logging
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import Error
 from django.db.models.functions import Now
 from django_q.conf import Conf
 
+from kilit.database.outage import database_outage
 from kilit.workers.models import Heartbeat
-
-logger = logging.getLogger(__name__)
 
 
 def beat() -> None:
@@ -24,6 +22,6 @@ def note_beat(**_: Any) -> None:
     """
     try:
         Heartbeat.objects.filter(name=Conf.CLUSTER_NAME).update(beat_at=Now())
-    except DatabaseError:
+    except Error as error:
         # An exception here would end the monitor, and the next beat proves as much as this one.
-        logger.warning("heartbeat not written", exc_info=True)
+        database_outage.begin(error)

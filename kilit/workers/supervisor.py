@@ -8,18 +8,22 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from types import FrameType
+from typing import Any
 
 import psutil
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
+from kilit.database.outage import database_outage
+from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
 from kilit.workers import doorbells, sweeps
 from kilit.workers.dead_mans_switch import DeadMansSwitch
 from kilit.workers.models import Heartbeat, Runner
@@ -47,16 +51,22 @@ class Supervisor:
         """Supervise until SIGTERM or SIGINT; then let running tasks finish."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
+        while not self.stopping.is_set() and not self._safely(self._sign_in):
+            self.stopping.wait(TICK)
+        if not self.stopping.is_set():
+            self._start()
+        while not self.stopping.wait(TICK):
+            self._tick_safely()
+        self._finish()
+
+    def _sign_in(self) -> None:
+        """Prepare the database for this supervisor; it may be repeated, as a commit may be of unknown outcome."""
         sweeps.reconcile()
         for signs in (Heartbeat, Runner):
             signs.objects.long_gone().delete()
         # Tasks in queues of clusters that are gone; their due rows are found by asking.
         OrmQ.objects.exclude(key__in=Heartbeat.objects.values("name")).delete()
-        Heartbeat.objects.create(name=self.name, pid=os.getpid())
-        self._start()
-        while not self.stopping.wait(TICK):
-            self._tick_safely()
-        self._finish()
+        Heartbeat.objects.update_or_create(name=self.name, defaults={"pid": os.getpid()})
 
     def tick(self) -> None:
         """Restart the cluster if it ended or hangs; then beat, start due sweeps, ring for due rows, call the watch."""
@@ -68,18 +78,26 @@ class Supervisor:
             self.next_beat = time.monotonic() + BEAT_EVERY.total_seconds()
             async_task("kilit.workers.heartbeat.beat", cluster=self.name)
         for sweep in sweeps.take_due():
-            async_task("kilit.workers.sweeps.run", sweep, cluster=self.name)
+            async_task("kilit.workers.sweeps.run_as_task", sweep, cluster=self.name)
         doorbells.ring_due(at=self.name)
         self.dead_mans_switch.tick()
 
     def _tick_safely(self) -> None:
-        try:
-            self.tick()
-        except DatabaseError:
+        if not self._safely(self.tick, during=Error):
             # Without the database no beat can arrive, so wait a while after it is back before judging the cluster.
-            logger.warning("the database does not answer", exc_info=True)
-            connection.close()
             self._allow_grace()
+
+    def _safely(self, step: Callable[[], None], *, during: Any = DATABASE_DOWN) -> bool:
+        """Return whether a step was possible; what it waits for is logged once."""
+        try:
+            step()
+        except during as error:
+            if not isinstance(error, ReadOnlyDatabase):  # which is logged by the backend
+                database_outage.begin(error)
+            connection.close()
+            return False
+        database_outage.end()
+        return True
 
     def _is_healthy(self) -> bool:
         """Return whether the cluster may continue: it beat, it is new, or all workers are busy within a task's time."""
@@ -142,6 +160,7 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 logger.warning("a task did not end in time")
         self._kill()
-        Heartbeat.objects.filter(name=self.name).delete()
-        OrmQ.objects.filter(key=self.name).delete()
+        with suppress(Error):  # without the database, the next supervisor to start deletes both
+            Heartbeat.objects.filter(name=self.name).delete()
+            OrmQ.objects.filter(key=self.name).delete()
         logger.info("stopped")

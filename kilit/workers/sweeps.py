@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -11,6 +12,8 @@ from django.db.models.functions import Now
 from django.utils.functional import Promise
 
 from kilit.lock.audit import acting_as
+from kilit.lock.outages import DATABASE_DOWN
+from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import SweepRun
 
 logger = logging.getLogger(__name__)
@@ -65,14 +68,21 @@ def make_due(name: str) -> bool:
     return bool(idle.filter(taken_at__gt=due_since).update(taken_at=due_since)) or idle.exists()
 
 
+def run_as_task(name: str) -> None:
+    """Run a sweep in a cluster. If the database goes away meanwhile, it runs again when it is due next."""
+    with interrupted_by_outages(f"sweep {name}"):
+        run(name)
+
+
 def run(name: str) -> str:
-    """Run a sweep now and store its times and its result; also the task that a cluster runs."""
+    """Run a sweep now and store its times and its result."""
     SweepRun.note(name, started_at=Now(), finished_at=None, succeeded=None, result="")
     try:
         with acting_as(f"sweep:{name}"):
             result = sweeps[name].run()
     except Exception as error:
-        SweepRun.note(name, finished_at=Now(), succeeded=False, result=f"{type(error).__name__}: {error}"[:1000])
+        with suppress(*DATABASE_DOWN):  # the error itself says more than that it could not be stored
+            SweepRun.note(name, finished_at=Now(), succeeded=False, result=f"{type(error).__name__}: {error}"[:1000])
         raise
     SweepRun.note(name, finished_at=Now(), succeeded=True, result=result)
     logger.info("sweep %s: %s", name, result)

@@ -20,6 +20,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from kilit.console.formatting import exactly, page
 from kilit.console.listing import ReadOnlyAdmin
 from kilit.console.timeline import Story
+from kilit.lock.text import read_digits
 from orchestrator.admin import rule_texts
 from orchestrator.models import Job, RulesVersion
 from orchestrator.orders.order import order_from
@@ -103,11 +104,10 @@ class RulesVersionAdmin(ReadOnlyAdmin):
     def _draft(self, request: HttpRequest, file: RulesFile) -> tuple[RulesForm, RulesCheck | None]:
         """Begin with the rules in force, or with an earlier version to be restored."""
         text, check, reason = file.text, None, ""
-        with suppress(ValueError):
-            version = RulesVersion.objects.filter(pk=int(request.GET.get("restore", ""))).first()
-            if version and self.may_check(request):
-                text, check = version.content, RulesCheck.of(version.content, file)
-                reason = _("Restored the version of %(time)s.") % {"time": exactly(version.created_at)}
+        version = RulesVersion.objects.filter(pk=read_digits(request.GET.get("restore", "")) or 0).first()
+        if version and self.may_check(request):
+            text, check = version.content, RulesCheck.of(version.content, file)
+            reason = _("Restored the version of %(time)s.") % {"time": exactly(version.created_at)}
         return RulesForm(initial={"content": text, "based_on": file.sha256, "reason": reason}), check
 
     def _with_entries(self, request: HttpRequest, file: RulesFile, text: str) -> str:
@@ -147,8 +147,8 @@ class RulesVersionAdmin(ReadOnlyAdmin):
     def _show(self, request: HttpRequest, file: RulesFile, form: RulesForm, check: RulesCheck | None) -> HttpResponse:
         job, missing = self._missing(request, file)
         versions = RulesVersion.objects.order_by("-pk").defer("content")
-        with suppress(ValueError):
-            versions = versions.filter(pk__lt=int(request.GET.get("before", "")))
+        if (before := read_digits(request.GET.get("before", ""))) is not None:
+            versions = versions.filter(pk__lt=before)
         shown = list(versions[: VERSIONS_SHOWN + 1])
         context: dict[str, Any] = {
             "file": file,

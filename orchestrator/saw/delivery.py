@@ -51,6 +51,7 @@ def deliver(
             # Checked again: a slow earlier runner may have delivered it, and the saw may have taken it, meanwhile.
             if not _is_delivered(name, folders):
                 prove()
+                discard(name, folders)  # of an earlier delivery: from here on the saw may have it
                 with suppress(FileExistsError):
                     place(temp, folders.inbox / name)
         finally:
@@ -67,12 +68,13 @@ def acknowledged(name: str, folders: Folders) -> bool | None:
     return False if os.path.lexists(folders.failed / name) else None
 
 
-def withdraw(name: str, folders: Folders) -> bool | None:
+def withdraw(name: str, folders: Folders, *, keep: bool = False) -> bool | None:
     """Take the file back, then check: True if the saw took it after all, False if rejected, None if withdrawn.
 
-    HandoverUnknownError if it is nowhere. The rename decides: either the saw gets the file or we do.
+    HandoverUnknownError if it is nowhere. The rename decides: either the saw gets the file or we do. With `keep`, what
+    we got stays under another name, as evidence for the next runner; `discard` it once it is recorded that we have it.
     """
-    withdrawn = folders.inbox / f".{name}.withdrawn{TEMP_SUFFIX}"
+    withdrawn = _withdrawn(name, folders)
     with folder_errors(folders.saw):
         try:
             (folders.inbox / name).replace(withdrawn)
@@ -83,9 +85,19 @@ def withdraw(name: str, folders: Folders) -> bool | None:
                 raise HandoverUnknownError(name, f"{name} left inbox/. {NOWHERE}") from None
         else:
             answer = acknowledged(name, folders)
-        withdrawn.unlink(missing_ok=True)
+        if not keep or answer is not None:
+            withdrawn.unlink(missing_ok=True)
         sync_folder(folders.inbox, required=False)
     return answer
+
+
+def discard(name: str, folders: Folders) -> None:
+    """Remove a file that was taken back."""
+    _withdrawn(name, folders).unlink(missing_ok=True)
+
+
+def _withdrawn(name: str, folders: Folders) -> Path:
+    return folders.inbox / f".{name}.withdrawn{TEMP_SUFFIX}"
 
 
 def stat_folders(folders: Folders) -> None:

@@ -1,10 +1,11 @@
 """Which files the saw has and which it still needs: each is delivered once, whatever happened before."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db.models.functions import Now
@@ -12,12 +13,13 @@ from django.db.models.functions import Now
 from kilit.lock.audit import for_reason
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
+from kilit.lock.storing import keep_trying
 from orchestrator.errors import Code, HandoverUnknownError, JobError
 from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job, SolutionFile
 from orchestrator.models.queryset import LOST_TOO_MANY_RUNNERS
-from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, stat_folders, withdraw
+from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, discard, stat_folders, withdraw
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ def files_to_deliver(job: Job) -> dict[SolutionFile, str]:
     return {file: delivery_name(job.pk, job.attempt, Path(file.name)) for file in files}
 
 
-def fill_inbox(job: Job, folders: Folders) -> None:
+def fill_inbox(job: Job, folders: Folders, keep_alive: Callable[[], None] = lambda: None) -> None:
     settle_earlier_attempts(job, folders)
     for file, name in files_to_deliver(job).items():
         # The name is recorded at the last moment before the saw can see the file. It stays open until the saw's answer
@@ -41,10 +43,24 @@ def fill_inbox(job: Job, folders: Folders) -> None:
             bytes(file.content),
             name,
             folders,
-            prove=partial(job.note, **recorded),
+            prove=partial(record_delivery, job, recorded, keep_alive),
             may_be_there=name in job.open_deliveries,
         )
     job.note(handed_at=Now())
+
+
+def record_delivery(job: Job, columns: dict[str, Any], keep_alive: Callable[[], None]) -> None:
+    """Record under the claim that the saw may have a file from now on; raise if it is not ours to deliver any more.
+
+    If a commit's answer is lost, the name may be recorded although the file is still here. Left so, it would be a file
+    that the saw may have, and people would have to look for it. So it is tried again, as long as the lease may last.
+    """
+    keep_trying(
+        lambda: job.note(**columns),
+        seconds=job.lease_length.total_seconds(),
+        what=f"the delivery of {job}",
+        between=keep_alive,
+    )
 
 
 def settle_earlier_attempts(job: Job, folders: Folders) -> None:
@@ -81,7 +97,7 @@ def take_back(job: Job, names: Iterable[str], folders: Folders) -> tuple[dict[st
     errors: list[JobError] = []
     for name in names:
         try:
-            answers[name] = withdraw(name, folders)
+            answers[name] = withdraw(name, folders, keep=True)
         except JobError as error:
             logger.warning("cannot take %s back from the saw: %s", name, error)
             errors.append(error)
@@ -106,6 +122,10 @@ def fail(job: Job, error: JobError) -> None:
         error = JobError(Code.HANDOVER_UNKNOWN, message)
     with for_reason(error.message[:1000]):
         job.fail(error, open_deliveries=unknown)
+    # Only now: until the failure is stored, another runner may have to find out that we have them.
+    with suppress(OSError):
+        for name in job.delivery_names:
+            discard(name, Folders.from_settings())
 
 
 def taken_earlier(job: Job, folders: Folders) -> list[str]:

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import Id, Message, Moment, Time, invalid, text
+from kilit.api.messages import ONLY_DIGITS, Id, Message, Moment, Time, invalid, text
 from kilit.lock.priorities import PriorityName
 from orchestrator.errors import Code, WarningCode
 from orchestrator.schemas.figures import JobFigures
@@ -21,7 +21,7 @@ class CuttingJobsQuery(Message):
     state: Annotated[JobState, WithJsonSchema({"type": "string", "enum": JobState.values})] | None = None
     order_id: Annotated[str, text(200, least=1)] | None = None
     cursor: Cursor | None = None
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    limit: Annotated[int, Field(ge=1, le=200), ONLY_DIGITS] = 50
 
 
 class FinishedSpan(Message):

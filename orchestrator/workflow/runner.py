@@ -13,12 +13,16 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import Error, InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
+from kilit.database.outage import database_outage
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
+from kilit.lock.models import Event
+from kilit.lock.outages import ReadOnlyDatabase
+from kilit.trace import job_trace
 from kilit.workers.presence import present
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.share_outages import ShareOutages
@@ -67,7 +71,7 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = lambda: False) -> int:
     worked = 0
     jobs = Job.objects.all() if patient else Job.objects.quick()
     while not stopping() and (job := jobs.claim()):
-        with acting_as(actor()), working_on(job):
+        with acting_as(actor()), working_on(job), job_trace(Event.objects.trace_of(job)):
             work(job, patient=patient, stopping=stopping)
         worked += 1
     return worked
@@ -185,11 +189,13 @@ def _watch(stop: threading.Event, sign: Callable[[], None], *, patient: bool) ->
     while not stopping():
         try:
             tick(patient=patient, stopping=stopping)
-        except DatabaseError:
-            if is_time_to_log("the database does not answer"):
-                logger.warning("the database does not answer", exc_info=True)
+        except Error as error:
+            if not isinstance(error, ReadOnlyDatabase):  # which is logged by the backend
+                database_outage.begin(error)
             connection.close()
         except Exception:  # if one thread ended here, the other would go on alone, unnoticed
             logger.exception("unexpected error in the runner")
+        else:
+            database_outage.end()
         stop.wait(LOOK_EVERY)
     connection.close()

@@ -113,14 +113,14 @@ def validate(job: Job, _: KeepAlive) -> None:
     job.advance("validate", format_figures(job.solution or {}), xml_ready_at=Now())
 
 
-def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
+def hand_over(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     """Deliver the solution to the saw once, and wait for its answer."""
     folders = folders_here()
     limit = current_rules().timeouts.osi_ack
     if job.handed_at is None:
         try:
             with folder_errors(folders.saw):
-                fill_inbox(job, folders)
+                fill_inbox(job, folders, keep_alive)
         except JobError as error:
             if not isinstance(error.__cause__, OSError):
                 raise

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from kilit.console.blockers import moment
 from kilit.console.formatting import new_key, number, page
 from kilit.lock.models import ActivityKind
+from kilit.lock.text import read_digits
 from kilit.workers import doorbells
 from outbox.admin.endpoint_forms import SpanForm, SwitchForm
 from outbox.admin.endpoint_permissions import endpoint_of, may_manage
@@ -124,7 +125,7 @@ def replay_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         return HttpResponseRedirect(page_of(endpoint))
     if request.method == "POST" and form.is_valid():
         span, after = Span(form.cleaned_data["start"], form.cleaned_data["end"]), request.POST.get("after", "")
-        result = replay(endpoint, span, after=int(after) if after.isdecimal() else None, seconds=REPLAY_SECONDS)
+        result = replay(endpoint, span, after=read_digits(after), seconds=REPLAY_SECONDS)
         record_change(endpoint, "changed", f"Replayed {span.start.isoformat()} to {span.end.isoformat()}.")
         values = {"replayed": number(result.replayed), "created": number(result.created)}
         done = _("Sent again: %(replayed)s messages. New: %(created)s, about events that had no message.") % values

@@ -2,21 +2,24 @@
 
 import json
 import time
-from datetime import UTC, datetime
+from copy import copy
 from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from kilit.lock.audit import acting_as
+from kilit.lock.clock import database_time
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import no_lease
+from kilit.lock.storing import keep_trying
 from kilit.workers import doorbells
 from outbox.alerts.addresses import shown_address
 from outbox.alerts.delivery import Delivery, deliver
 from outbox.alerts.making import BELL
 from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.retrying import next_try, wait_of
+from outbox.settling import TRY_FOR
 
 ACTOR = "worker:alerts"
 TURN = 10.0  # seconds; then other tasks get their turn
@@ -44,21 +47,29 @@ def send_alerts() -> int:
 
 
 def _send(message: OutboxMessage) -> None:
-    channel, started_at = Channel.objects.get(messages=message.pk), datetime.now(UTC)
+    channel, started_at = Channel.objects.get(messages=message.pk), database_time()
     result = deliver(channel, message, json.loads(message.body))
+    attempt = {
+        "message_id": message.pk,
+        "number": message.attempt_count,
+        "started_at": started_at,
+        "seconds": result.seconds,
+        "url": shown_address(channel),
+        "request_headers": {},
+        "response_code": result.status,
+        "answer": "",
+        "error_code": result.error or "",
+        "error_message": str(result.error.label) if result.error else "",
+    }
+    keep_trying(lambda: _store(channel, message, result, attempt), seconds=TRY_FOR, what=f"whether {channel} got it")
+
+
+def _store(channel: Channel, message: OutboxMessage, result: Delivery, attempt: dict[str, Any]) -> None:
     with transaction.atomic():
-        _settle(channel, message, result)
+        # A copy, since a move changes the object: with a commit that was lost, the next try needs the claim again.
+        _settle(channel, copy(message), result)
         # Kept also if the lease ran out meanwhile: it was sent.
-        Attempt.objects.create(
-            message_id=message.pk,
-            number=message.attempt_count,
-            started_at=started_at,
-            seconds=result.seconds,
-            url=shown_address(channel),
-            response_code=result.status,
-            error_code=result.error or "",
-            error_message=result.error.label if result.error else "",
-        )
+        Attempt.objects.insert([attempt])
 
 
 def _settle(channel: Channel, message: OutboxMessage, result: Delivery) -> None:

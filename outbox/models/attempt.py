@@ -15,12 +15,13 @@ INSERT = """
       error_code, error_message)
     SELECT * FROM json_to_recordset(%s) AS row (message_id uuid, number int, started_at timestamptz, seconds float,
       url text, request_headers jsonb, response_code int, answer text, error_code text, error_message text)
+    WHERE NOT EXISTS (SELECT FROM outbox_attempt o WHERE o.message_id = row.message_id AND o.number = row.number)
 """
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
     def insert(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Store attempts, given as all their columns."""
+        """Store attempts, given as all their columns; one that is stored already is left as it is."""
         with connection.cursor() as cursor:
             cursor.execute(INSERT, [to_json(rows).decode()])
 

@@ -20,6 +20,7 @@ from simulators.optiplanning.play import JOB_ID, OPTI_FAULTS, SAW_FAULTS, solve
 
 LOOK_EVERY = 0.5  # seconds
 AN_HOUR = 3600
+FIRST_DELIVERY = "_a1"
 SAW_REQUEST = re.compile(rb'<Simulator saw="([a-z-]+)"')
 
 
@@ -131,6 +132,10 @@ class Simulator:
                 request = SAW_REQUEST.search(path.read_bytes())
                 fault = request[1].decode() if request else self.options["saw_fault"]
                 if fault == "mute" or rest < self.options["late" if fault == "late" else "saw_delay"]:
+                    continue
+                if fault == "lost" and FIRST_DELIVERY in path.name:
+                    path.unlink()
+                    self.write(f"The saw lost {path.name}.")
                     continue
                 path.replace((self.folders.failed if fault == "failed" else self.folders.processed) / path.name)
             except FileNotFoundError:

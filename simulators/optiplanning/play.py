@@ -19,8 +19,8 @@ JOB_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECAS
 REQUEST = re.compile(r"\bsim:([a-z0-9-]+)")
 # OptiPlanning: no XML, invalid XML, half a file and later the rest, another job's id, another encoding, crash, hang.
 OPTI_FAULTS = ("silent", "invalid", "half", "wrong-job", "utf-16", "crash", "hang")
-# The saw: move to failed/, answer late, never answer.
-SAW_FAULTS = ("failed", "late", "mute")
+# The saw: move to failed/, answer late, never answer, remove the first delivery without an answer.
+SAW_FAULTS = ("failed", "late", "mute", "lost")
 BOARD = (Decimal(2800), Decimal(2100))
 PLATE_M2 = Decimal("5.88")
 MOST_PLACED = 300  # pieces; a solution for more has figures only

@@ -4,6 +4,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
+from django.db import NotSupportedError, connections
 from django.test import override_settings
 
 from config import checks
@@ -37,6 +38,27 @@ def test_another_database_is_refused(monkeypatch) -> None:
     monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", "django.db.backends.sqlite3")
 
     assert [message.id for message in checks.check_engine()] == ["kilit.E003"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("version", "expected"), [(14, ["kilit.E007"]), (15, []), (18, []), (19, ["kilit.W008"])])
+def test_servers_of_other_versions_than_the_tested_ones_are_reported(monkeypatch, version, expected) -> None:
+    monkeypatch.setitem(vars(connections["default"]), "pg_version", version * 10000 + 3)
+
+    assert [message.id for message in checks.check_server_version(databases=["default"])] == expected
+    assert checks.check_server_version() == []  # without a database
+
+
+@pytest.mark.django_db
+def test_migrate_refuses_a_server_that_django_no_longer_supports(monkeypatch) -> None:
+    def connect(_: object) -> int:
+        raise NotSupportedError("PostgreSQL 14 or later is required (found 13.22).")
+
+    monkeypatch.delitem(vars(connections["default"]), "pg_version", raising=False)
+    monkeypatch.setattr(type(connections["default"]), "pg_version", property(connect), raising=False)
+
+    with pytest.raises(SystemCheckError, match=r"found 13\.22[^\0]*tested with PostgreSQL 15 to 18"):
+        call_command("migrate", skip_checks=False, plan=True)
 
 
 def test_a_local_installation_gets_the_deployment_warnings() -> None:

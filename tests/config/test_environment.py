@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 
+from config.databases import database_timeout, databases
 from config.environment import Environment
+from kilit.postgres.external.connection import CANCEL_SECONDS, CHECK_SECONDS
+from tests.support.workers import database_url
 
 
 @pytest.fixture
@@ -55,6 +59,7 @@ def test_booleans_have_few_words(env, monkeypatch, word: str, value) -> None:
         (lambda env: env.database("KILIT_X"), "mysql://a@b/c", "is not of the form postgres://"),
         (lambda env: env.database("KILIT_X"), "postgres://a:b@c:port/d", "is not of the form postgres://"),
         (lambda env: env.database("KILIT_X"), "nonsense", "is not of the form postgres://"),
+        (lambda env: env.secret("KILIT_X"), "şifre", "KILIT_X is sent in a header: use letters from A to Z"),
         (lambda env: env.mail("KILIT_X"), "mail.example.com", "is not of the form smtp+tls://"),
         (lambda env: env.mail("KILIT_X"), "smtp://mail:port", "is not of the form smtp+tls://"),
         (lambda env: env.mail("KILIT_X"), "smtp://[mail", "is not of the form smtp+tls://"),
@@ -130,3 +135,49 @@ def test_without_a_mail_server_there_is_no_host(env, monkeypatch) -> None:
     monkeypatch.setenv("KILIT_X", "")
 
     assert env.mail("KILIT_X")["EMAIL_HOST"] == ""
+
+
+@pytest.mark.django_db
+def test_processes_of_tests_use_the_server_of_the_tests(env, monkeypatch) -> None:
+    params = {"user": "kilit", "password": "p@ss", "host": "/var/a b", "port": "5499", "dbname": "tests"}
+    monkeypatch.setattr(connections["default"], "get_connection_params", lambda: params)
+    monkeypatch.setenv("KILIT_X", database_url())
+
+    database = env.database("KILIT_X")
+
+    assert (database["USER"], database["PASSWORD"], database["NAME"]) == ("kilit", "p@ss", "tests")
+    assert {name: str(value) for name, value in database["OPTIONS"].items()} == {"host": "/var/a b", "port": "5499"}
+
+
+def test_of_several_hosts_the_one_that_can_be_written_is_used(env, monkeypatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://kilit:x@one:5432,two:5432/kilit")
+    several = databases(env, default={})["default"]["OPTIONS"]
+    monkeypatch.setenv("DATABASE_URL", "postgres://kilit:x@one:5432/kilit")
+    one = databases(env, default={})["default"]["OPTIONS"]
+
+    assert several["target_session_attrs"] == "read-write"
+    assert "target_session_attrs" not in one  # so that pages can be read while the only one is read-only
+
+
+def test_the_embedded_database_has_more_time_on_a_busy_machine(env, monkeypatch) -> None:
+    monkeypatch.delenv("KILIT_DATABASE_CONNECT_TIMEOUT", raising=False)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+
+    assert databases(env, default={"HOST": "/run/kilit"})["default"]["OPTIONS"]["connect_timeout"] == 10
+
+
+def test_a_host_that_disappears_is_given_up_within_ten_seconds_by_default(env, monkeypatch) -> None:
+    for name in ("KILIT_DATABASE_TIMEOUT", "KILIT_DATABASE_CONNECT_TIMEOUT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DATABASE_URL", "postgres://kilit:x@one:5432/kilit?tcp_user_timeout=30000")
+    chosen = databases(env, default={})["default"]["OPTIONS"]
+    monkeypatch.setenv("DATABASE_URL", "postgres://kilit:x@one:5432/kilit")
+    options = databases(env, default={})["default"]["OPTIONS"]
+
+    # A statement, and then the look why it was not answered: a connection and its question.
+    assert database_timeout(env) + CHECK_SECONDS + CANCEL_SECONDS < 10
+    assert 0 < options["connect_timeout"] <= CHECK_SECONDS
+    assert 0 < options["tcp_user_timeout"] <= 10_000
+    assert options["keepalives_idle"] + options["keepalives_interval"] * options["keepalives_count"] <= 10
+    assert "options" not in options  # PgBouncer refuses this startup parameter
+    assert int(chosen["tcp_user_timeout"]) == 30_000

@@ -68,7 +68,7 @@ def sent() -> tuple[list[str], dict[str, str]]:
     endpoint.rotate_secret()
     message = make_message(endpoint=endpoint, body=BODY)
     now = datetime.now(UTC)
-    return endpoint.secrets(now), signed_headers(message, signers_of(endpoint), at=now)
+    return endpoint.secrets(now), signed_headers(message, signers_of(endpoint, now), at=now)
 
 
 @pytest.mark.parametrize("verify", RECEIVERS)
@@ -84,7 +84,7 @@ def test_the_guide_s_code_refuses_what_was_changed_or_is_old(verify: Verify, sen
     endpoint = make_endpoint()
     (foreign,) = endpoint.secrets(datetime.now(UTC))
     an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
-    old = signed_headers(make_message(endpoint=endpoint, body=BODY), signers_of(endpoint), at=an_hour_ago)
+    old = signed_headers(make_message(endpoint=endpoint, body=BODY), signers_of(endpoint, an_hour_ago), at=an_hour_ago)
 
     refused = [
         verify(secret, headers, BODY.replace("Satış", "Satis")),

@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from standardwebhooks import Webhook
 
 from kilit.lock.audit import acting_as
+from kilit.lock.clock import database_time
 from kilit.lock.models import QueuePause
 from kilit.outgoing import posting
 from outbox import batches, sending
@@ -16,6 +17,7 @@ from outbox.models.endpoint import OffReason
 from outbox.states import MAX_ATTEMPTS, MESSAGES, RETRY_AFTER, MessageStatus
 from simulators.webhooks.receiver import WebhookReceiver
 from tests.support.outbox import make_all_due, make_endpoint, make_message, queue_messages, waits
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
@@ -201,6 +203,23 @@ def test_a_worker_that_lost_its_lease_settles_nothing(receiver: WebhookReceiver,
 
     message.refresh_from_db()
     assert (message.status, message.claim_token) == (MessageStatus.SENDING, held.claim_token)
+
+
+@pytest.mark.parametrize("clock", [-timedelta(hours=1), timedelta(hours=1)])
+def test_signatures_have_the_database_s_time(receiver: WebhookReceiver, endpoint_at, clock) -> None:
+    """Receivers reject a signature that is some minutes old or early, and this machine's clock may be wrong."""
+    endpoint = endpoint_at()
+    make_message(endpoint=endpoint)
+    (message,) = sending.claim(endpoint, limit=1)
+    message.lease_until += clock  # as if the database were in another hour
+
+    with posting.Poster(sending.settings.WEBHOOK_PRIVATE_ADDRESSES) as poster:
+        batch = batches.MessageBatch(endpoint, [message]).prepare().send(poster)
+
+    (sent,) = batch.tries
+    there = (database_time() + clock).timestamp()
+    assert int(sent.headers["webhook-timestamp"]) == pytest.approx(there, abs=PATIENCE)
+    assert sent.started_at.timestamp() == pytest.approx(there, abs=PATIENCE)
 
 
 def test_a_secret_that_cannot_be_decrypted_fails_the_attempt(receiver: WebhookReceiver, endpoint_at, settings) -> None:

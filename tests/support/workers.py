@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import psutil
 from django.db import connection
@@ -20,7 +20,9 @@ from tests.support.waiting import PATIENCE, runs, wait_until
 def database_url() -> str:
     """Return the address of the test database, for processes outside this one."""
     params = connection.get_connection_params()
-    return f"postgres://{params['user']}@/{params['dbname']}?host={quote(str(params['host']), safe='')}"
+    login = ":".join(quote(str(params[name]), safe="") for name in ("user", "password") if params.get(name))
+    place = {name: str(params[name]) for name in ("host", "port") if params.get(name)}
+    return f"postgres://{login}@/{params['dbname']}?{urlencode(place, quote_via=quote)}"
 
 
 def children(process: psutil.Process) -> list[psutil.Process]:

@@ -3,10 +3,11 @@
 from datetime import timedelta
 
 import pytest
-from django.db import InternalError, connection, transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from django_q.models import OrmQ
 
+from kilit.lock.outages import ReadOnlyDatabase
 from kilit.workers import doorbells
 from kilit.workers.models import Bell, Heartbeat
 from tests.parcels.models import Parcel
@@ -122,5 +123,5 @@ def test_asking_whether_a_row_is_due_writes_nothing(name: str) -> None:
 def test_a_question_that_writes_is_found_out() -> None:
     writes = doorbells.Doorbell("writes", is_due=lambda: bool(Parcel.objects.recover()), answer=lambda: None)
 
-    with pytest.raises(InternalError, match="read-only"):
+    with pytest.raises(ReadOnlyDatabase, match="read-only"):
         ask_read_only(writes)

@@ -2,18 +2,22 @@
 
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.utils import timezone
 from django_q.brokers import get_broker
 from django_q.conf import Conf
 
 from kilit.workers.broker import Broker
+from kilit.workers.patient_broker import PatientBroker
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+AN_HOUR = timedelta(hours=1)
 LONG_POLL = 10 * PATIENCE  # seconds that a broker waits here when nothing wakes it
 
 
@@ -50,7 +54,7 @@ def waiting(monkeypatch) -> Callable[..., Any]:
 
 
 def test_the_cluster_uses_this_broker() -> None:
-    assert type(get_broker()) is Broker
+    assert type(get_broker()) is PatientBroker
 
 
 def test_a_stored_task_wakes_the_cluster(waiting) -> None:
@@ -103,3 +107,19 @@ def test_it_listens_again_on_a_new_connection() -> None:
         assert cursor.fetchall() == [("kilit_tasks",)]
     assert connection.connection is not first
     connection.close()
+
+
+@pytest.mark.parametrize("clock_of_caller", [-AN_HOUR, AN_HOUR])
+def test_a_task_of_a_machine_with_another_clock_is_found_at_once(monkeypatch, clock_of_caller) -> None:
+    def set_clock(offset: timedelta) -> None:
+        monkeypatch.setattr(timezone, "now", lambda: datetime.now(UTC) + offset)
+
+    monkeypatch.setattr(Conf, "POLL", 0.05)
+    set_clock(clock_of_caller)
+    Broker(list_key="here").enqueue("ring")
+
+    set_clock(-clock_of_caller)
+    assert [payload for _, payload in Broker(list_key="here").dequeue()] == ["ring"]
+    # Taken, so another process does not find it, whatever its clock says.
+    set_clock(clock_of_caller)
+    assert not Broker(list_key="here").dequeue()

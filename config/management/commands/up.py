@@ -32,7 +32,7 @@ class Command(BaseCommand):
                 raise CommandError("Kilit is already running here; stop it with `make down`.")
             check_port(settings.PORT)
             call_command("browser")
-            call_command("migrate", verbosity=0, interactive=False)
+            call_command("migrate", verbosity=0, interactive=False, skip_checks=False)
             logins = {}
             if not settings.PRODUCTION:
                 self.receive_webhooks(stack)
@@ -80,10 +80,13 @@ def is_ready(address: str) -> bool:
 
 
 def check_port(port: int) -> None:
-    """Fail before anything is started if another process listens on the port."""
+    """Fail before anything is started if another process listens on the port, or this user may not."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
+        except PermissionError:
+            message = f"You have no permission to listen on port {port}; choose one from 1024: PORT=8000 make up"
+            raise CommandError(message) from None
         except OSError:
             raise CommandError(f"Port {port} is in use; choose another one: PORT={port + 1} make up") from None

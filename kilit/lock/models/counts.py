@@ -42,10 +42,7 @@ ENTERED_LAST_DAY = """
 ENTERED_BY_DAY = """
     SELECT date_trunc('day', hour, %(zone)s), state, sum(entered)::bigint FROM (
       SELECT hour, state, sum(entered) AS entered FROM lock_hourcount
-      WHERE queue = %(queue)s AND state = ANY(%(states)s) AND hour >= %(since)s
-        AND hour = ANY(ARRAY(
-          SELECT generate_series(date_trunc('hour', %(since)s::timestamptz), now(), interval '1 hour')))
-        AND (%(scopes)s::text[] IS NULL OR {scope} = ANY(%(scopes)s))
+      WHERE queue = %(queue)s AND state = ANY(%(states)s) AND hour >= %(since)s AND {scopes}
       GROUP BY hour, state
       UNION ALL
       SELECT created_at, state, entered FROM lock_countdelta
@@ -53,8 +50,14 @@ ENTERED_BY_DAY = """
         AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
     ) AS parts GROUP BY 1, 2
 """
-# Few scopes are read one by one, by the index that begins with them; many in one pass over the hours of all, which lie
-# side by side. An expression has no index.
+# Few scopes are read one by one, by the index that begins with them. Before PostgreSQL 17, a list of hours would cost a
+# descent of the index for each of them.
+OF_FEW_SCOPES = "scope = ANY(%(scopes)s)"
+# Many are read in one pass over the hours of all, which lie side by side. An expression has no index.
+OF_MANY_SCOPES = """
+        hour = ANY(ARRAY(SELECT generate_series(date_trunc('hour', %(since)s::timestamptz), now(), interval '1 hour')))
+        AND (%(scopes)s::text[] IS NULL OR (scope || '') = ANY(%(scopes)s))
+"""
 FEW_SCOPES = 20
 
 
@@ -121,7 +124,7 @@ class CountQuerySet(models.QuerySet["Count"]):
         states = [*well, *badly, EXPECTED_FAILURE]
         asked = {"queue": queue, "states": states, "scopes": None if scopes is None else list(scopes)}
         is_few = scopes is not None and len(scopes) <= FEW_SCOPES
-        statement = ENTERED_BY_DAY.format(scope="scope" if is_few else "(scope || '')")
+        statement = ENTERED_BY_DAY.format(scopes=OF_FEW_SCOPES if is_few else OF_MANY_SCOPES)
         with connection.cursor() as cursor:
             cursor.execute(statement, {**asked, "since": days[0], "zone": str(days[0].tzinfo)})
             for day, state, entered in cursor.fetchall():
@@ -138,7 +141,8 @@ class CountQuerySet(models.QuerySet["Count"]):
 
     def fold(self, *, limit: int = 50_000) -> int:
         folded = ROLLUP.fold(limit=limit)
-        HourCount.objects.filter(hour__lt=Now() - KEEP_HOURS_FOR).delete()
+        if folded:
+            HourCount.objects.filter(hour__lt=Now() - KEEP_HOURS_FOR).delete()
         return folded
 
 

@@ -1,7 +1,8 @@
 """Events, one row for every move of every job, and records of pruning: written by triggers and never changed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Self
+from uuid import UUID
 
 import pgtrigger
 from django.db import models
@@ -12,10 +13,18 @@ from kilit.lock.audit import current_context
 from kilit.lock.erasing import only_erased
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.text import strip_control_chars
-from kilit.lock.triggers import never
+from kilit.lock.triggers import never, refuse_rows
 
 LONGEST_HISTORY = 500
 HINT = "They are the audit trail."
+# Moves are written by triggers alone. Besides, `record` writes what is no move, with the state that the row is in, now.
+# For a move the condition ends at the depth, so the recorder calls no function.
+FORGED = """
+    pg_trigger_depth() = 0 AND (
+      NEW.from_state <> NEW.to_state OR NEW.to_state = ''
+      OR NEW.event_type = 'JOB_CREATED' OR starts_with(NEW.event_type, 'STATE_')
+      OR NEW.created_at NOT BETWEEN now() AND clock_timestamp())
+"""
 
 
 class EventQuerySet(models.QuerySet["Event"]):
@@ -29,6 +38,16 @@ class EventQuerySet(models.QuerySet["Event"]):
         newest = list(events.reverse()[:LONGEST_HISTORY])[::-1]
         first = events.first() if len(newest) == LONGEST_HISTORY else None
         return [first, *newest[1:]] if first else newest
+
+    def trace_of(self, row: LifecycleModel) -> str:
+        """Return the `traceparent` that a job was created with; empty if there is none."""
+        first = self.of(row).values_list("details__traceparent", flat=True).first()
+        return first or ""
+
+    def traces_of(self, ids: Collection[UUID]) -> dict[UUID, str]:
+        """Return the same for many jobs; those without a trace are left out."""
+        created = self.filter(object_id__any_of=ids, event_type="JOB_CREATED", details__has_key="traceparent")
+        return dict(created.values_list("object_id", "details__traceparent"))
 
     def record(self, row: LifecycleModel, event_type: str, **content: Any) -> "Event":
         """Record something that is not a move, in the transaction that caused it."""
@@ -88,6 +107,13 @@ class Event(models.Model):
         triggers = [
             *only_erased("message", "details", subject="events", hint=HINT),
             *never(pgtrigger.Truncate, subject="events", hint=HINT),
+            refuse_rows(
+                "only_recorded",
+                pgtrigger.Insert,
+                FORGED,
+                "format('event %s of %s %s cannot be inserted', NEW.event_type, NEW.queue, NEW.object_id)",
+                hint="Moves are recorded by triggers. Move the row instead.",
+            ),
             # Deleted only with their row, by its own trigger, when it is pruned (kilit.lock.triggers).
             *never(pgtrigger.Delete, subject="events", hint=HINT, unless="pg_trigger_depth() > 0"),
         ]

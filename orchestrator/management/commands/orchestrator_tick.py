@@ -3,6 +3,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from kilit.database.limits import limit_statements
 from kilit.workers.processes import die_with_parent, stop_on_signal
 from orchestrator.models import Job
 from orchestrator.workflow.runner import tick, watch
@@ -28,6 +29,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"Worked {tick(patient=True, stopping=stop.is_set)}.")
                 return
             die_with_parent()
+            limit_statements(settings.DATABASE_TIMEOUT)
             if settings.FLOOR_IS_HERE:
                 watch(stop)
             else:

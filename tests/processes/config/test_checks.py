@@ -1,15 +1,51 @@
-"""The production example passes Django's deployment checks."""
+"""The production example passes Django's deployment checks when it is filled in, and not before."""
 
 from pathlib import Path
 
+from config.checks import FILLED_IN
 from tests.support.commands import ROOT, manage
 
+EXAMPLE = (ROOT / ".env.production.example").read_text()
+# These may stay as they are.
+USABLE = {
+    "KILIT_PRODUCTION",
+    "KILIT_VAR",
+    "KILIT_S3_BUCKET",
+    "KILIT_OPTI_IMPORT",
+    "KILIT_OPTI_EXPORT",
+    "KILIT_SAW",
+    "KILIT_OPTI_COMMAND",
+}
+FILLED = {
+    "SECRET_KEY": "kS9-w2JxQ7_vB4nL0pR8tY6uE3iO1aZ5cX-mG7hD2fK4jV9bN8qW6sT0",
+    "DATABASE_URL": "postgres://kilit:6uE3iO1aZ5cX@localhost:5432/kilit",
+    "ALLOWED_HOSTS": "kilit.mobilya.com.tr",
+    "CSRF_TRUSTED_ORIGINS": "https://kilit.mobilya.com.tr",
+    "KILIT_CREDENTIAL_KEYS": "mG7hD2fK4jV9bN8qW6sT0",
+    "KILIT_METRICS_TOKEN": "vB4nL0pR8tY6uE3iO1aZ5",
+}
 
-def test_check_deploy_is_clean_with_the_production_example(tmp_path: Path) -> None:
-    lines = (ROOT / ".env.production.example").read_text().splitlines()
-    variables = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
-    ended = manage("check", "--deploy", "--fail-level", "WARNING", **{**variables, "KILIT_VAR": str(tmp_path)})
+def variables(*, with_comments: bool) -> dict[str, str]:
+    """Return the variables of the example; those in comments are optional ones."""
+    lines = [line.removeprefix("# ") if with_comments else line for line in EXAMPLE.splitlines()]
+    return {name: value for name, _, value in (line.partition("=") for line in lines) if value and name.isupper()}
+
+
+def test_check_deploy_is_clean_with_the_production_example_filled_in(tmp_path: Path) -> None:
+    filled = {**variables(with_comments=False), **FILLED, "KILIT_VAR": str(tmp_path)}
+
+    ended = manage("check", "--deploy", "--fail-level", "WARNING", **filled)
 
     assert ended.stderr == ""
     assert "no issues" in ended.stdout
+
+
+def test_check_deploy_refuses_every_placeholder_of_the_example_by_name(tmp_path: Path) -> None:
+    given = {**variables(with_comments=True), "KILIT_VAR": str(tmp_path)}
+
+    ended = manage("check", "--deploy", **given)
+
+    refused = {name for name in given if f"{name} still has the placeholder" in ended.stderr}
+    assert ended.returncode == 1
+    assert refused == given.keys() - USABLE == set(FILLED_IN)

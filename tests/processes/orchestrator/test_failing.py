@@ -72,14 +72,13 @@ def test_a_missing_plate_size_is_held(floor, customer, settings, tmp_path) -> No
 
 def test_the_gates_are_asked_in_their_order(floor, settings, tmp_path) -> None:
     """The customer first, then the template, then the parts."""
-    settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
-    template = settings.OPTI_TEMPLATE
+    template, settings.OPTI_TEMPLATE = settings.OPTI_TEMPLATE, tmp_path / "none.xlsx"
     job = make_job(parts=[GOVDE | {"thickness_mm": 16}])
     seen = []
 
     for fix in (
         lambda: Customer.objects.create(phone="+905551234567", name="Ayşe"),
-        lambda: setattr(settings, "OPTI_TEMPLATE", template.parent / "none.xlsx"),
+        lambda: setattr(settings, "OPTI_TEMPLATE", template),
     ):
         work_until(job, "HOLD")
         seen.append(job.error_code)
@@ -87,7 +86,7 @@ def test_the_gates_are_asked_in_their_order(floor, settings, tmp_path) -> None:
         approve(job.pk)
     work_until(job, "HOLD")
 
-    assert seen == ["E_CRM_NO_MATCH", "E_TEMPLATE_INVALID"]
+    assert [*seen, job.error_code] == ["E_CRM_NO_MATCH", "E_TEMPLATE_INVALID", "E_TRIM_RULE_MISSING"]
 
 
 FAILS = {

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 from django_q.cluster import Cluster
+from django_q.signals import post_spawn
 
+from kilit.database.limits import limit_statements
 from kilit.workers.processes import die_with_parent
 
 
@@ -14,4 +17,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         die_with_parent()
+        limit_statements(settings.DATABASE_TIMEOUT)
+        post_spawn.connect(_limit_tasks)
         Cluster().start()
+
+
+def _limit_tasks(**_: Any) -> None:
+    """Let tasks wait longer than the processes that pass them on; sent by each worker process when it starts."""
+    limit_statements(settings.TASK_TIMEOUT)

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from kilit.database.limits import limit_statements
 from kilit.workers.processes import die_with_parent
 from kilit.workers.supervisor import Supervisor
 
@@ -13,4 +15,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         die_with_parent()
+        limit_statements(settings.DATABASE_TIMEOUT)
         Supervisor().run()

@@ -1,0 +1,76 @@
+"""What an error of the database means for the work at hand: whether something was stored, and whether that is known.
+
+The database backend (`kilit.postgres`) raises these errors and notes commits. Both are OperationalErrors, so code that
+lets an outage pass lets them pass, too.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from django.db import InterfaceError, OperationalError
+
+DATABASE_DOWN = (OperationalError, InterfaceError)
+# Classes of SQLSTATE, besides errors without one: the connection broke, login, no such database, too many connections,
+# the server stops or starts. Other OperationalErrors, such as a deadlock, are about a statement.
+OUTAGE_STATES = ("08", "28", "3D", "53300", "57P")
+
+_has_written: ContextVar[bool] = ContextVar("has_written", default=False)  # in the current transaction
+_has_stored: ContextVar[bool | None] = ContextVar("has_stored", default=None)  # None outside of requests
+
+
+class ReadOnlyDatabase(OperationalError):  # noqa: N818 - named for what is wrong
+    """The server accepts no writes: it is a standby or an old primary, or an administrator made it read-only."""
+
+
+class CommitUnknown(OperationalError):  # noqa: N818 - named for what is wrong
+    """The connection was lost during a commit: the transaction may be stored or not. Read again before you conclude."""
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether the database could not be reached or written, as opposed to refusing a statement."""
+    if isinstance(error, (ReadOnlyDatabase, CommitUnknown, InterfaceError)):
+        return True
+    state = getattr(error.__cause__, "sqlstate", None)
+    return isinstance(error, OperationalError) and (state is None or state.startswith(OUTAGE_STATES))
+
+
+def note_write() -> None:
+    _has_written.set(True)
+
+
+def note_commit() -> None:
+    if _has_written.get() and _has_stored.get() is not None:
+        _has_stored.set(True)
+    _has_written.set(False)
+
+
+def note_rollback() -> None:
+    _has_written.set(False)
+
+
+def is_outcome_known(error: Exception) -> bool:
+    """Return whether an error of the database left nothing behind; not so after a commit of the same request."""
+    return not (isinstance(error, CommitUnknown) or _has_stored.get())
+
+
+@contextmanager
+def one_request() -> Iterator[None]:
+    """Forget commits of earlier requests: threads are reused."""
+    token = _has_stored.set(False)
+    try:
+        yield
+    finally:
+        _has_stored.reset(token)
+
+
+@contextmanager
+def bookkeeping() -> Iterator[None]:
+    """For writes that the caller did not ask for, such as counting a request: it is no loss if they are lost."""
+    token = _has_stored.set(_has_stored.get())
+    try:
+        yield
+    except CommitUnknown as error:
+        raise OperationalError(*error.args) from error
+    finally:
+        _has_stored.reset(token)
