@@ -7,11 +7,15 @@ BIN := .venv/bin
 # Let Python write its caches; otherwise every start compiles everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
+# Where uv keeps what it downloads: as usual, or here if that folder cannot be written.
+UV_CACHE_DIR ?= $(shell folder="$${XDG_CACHE_HOME:-$$HOME/.cache}/uv"; mkdir -p "$$folder" 2> /dev/null && test -w "$$folder" && echo "$$folder" || echo var/cache/uv)
+export UV_CACHE_DIR
+
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test quick durations fuzz lint quick-lint compiled-tests mypy pytest fmt messages screenshots bench bench-full chaos load lock
+.PHONY: help up up-google down test test-postgres quick durations fuzz mutants lint quick-lint compiled-tests mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: .venv/runtime ## Install and start everything, and print the address and the demo logins; Ctrl-C stops it (PORT=, KILIT_VAR=)
 	@$(BIN)/python manage.py up
@@ -37,6 +41,11 @@ pytest: .venv/dev
 	@# Three on two cores: many tests wait for processes that they started.
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25
 
+test-postgres: .venv/dev ## Run all tests against another PostgreSQL (PG=15, or PG_BIN=/path/to/bin; TESTS="tests/lock …")
+	@$(BIN)/python manage.py browser
+	@PG_BIN="$(PG_BIN)" $(BIN)/python -m tests.support.private_server $(or $(PG),15) --numprocesses 3 --dist loadfile \
+		--no-loadscope-reorder $(TESTS)
+
 quick: .venv/dev ## Run the tests that start no processes, in about three minutes
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m 'not processes and not slow' \
 		--hypothesis-profile=quick
@@ -47,6 +56,9 @@ durations: .venv/dev ## Run all tests and store how long each file takes, which 
 fuzz: .venv/dev ## Run the property and schema tests with many more examples (EXAMPLES=500)
 	@KILIT_SCHEMATHESIS_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/api/test_schemathesis.py
 	@EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz
+
+mutants: .venv/dev ## Remove each protection of docs/security.md once, in a copy, and see its tests fail (ONLY="name …")
+	@$(BIN)/python -m tests.support.mutants $(if $(ONLY),--only $(ONLY))
 
 lint: quick-lint mypy ## Run ruff, mypy, import-linter and djlint without changing files
 
@@ -78,11 +90,20 @@ bench: .venv/dev ## Run the benchmarks against peers and limits, about ten minut
 bench-full: .venv/dev ## Run the benchmarks with ten million rows and longer runs
 	@$(BIN)/python -m tests.benchmarks --full $(if $(ONLY),--only $(ONLY))
 
-chaos: .venv/dev ## Kill and disturb real processes for up to five minutes, then check every guarantee (SEED= repeats a run, SECONDS=)
-	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WITHOUT),--without $(WITHOUT))
+chaos: .venv/dev ## Kill and disturb real processes for 100 seconds, then check every guarantee (SEED= repeats a run, SEEDS="1 2 3", SECONDS=)
+	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WITHOUT),--without $(WITHOUT))
+
+ha: .venv/dev ## Fail over a PostgreSQL cluster ten times under load, then check every guarantee (SEED=, ROUNDS=; Debian, about 12 minutes)
+	@$(BIN)/python -m tests.ha $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+machines: .venv/dev ## Cut a worker, a runner and the web server off from the database, with clocks an hour off, then check every guarantee (SEED=, SECONDS=)
+	@$(BIN)/python -m tests.machines $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
 load: .venv/dev ## Load test: 200 clients on all endpoints for two minutes; no 5xx, no lost row, stable memory
 	@$(BIN)/python -m tests.chaos.load
+
+audit: ## Look up the known vulnerabilities of all pinned packages at PyPI (AUDIT_INDEX= for a mirror)
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m tests.support.audit
 
 lock: $(BIN)/uv ## Pin all packages with hashes, from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
@@ -108,5 +129,5 @@ $(BIN)/uv:
 .venv/dev: requirements-dev.txt | $(BIN)/uv
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.txt
 	@# Compile on all cores now, rather than in the first of the hundreds of processes that tests start.
-	@$(BIN)/python -m compileall -q -j 0 -x 'google/ads|/(moto|sympy|mpmath|networkx|phonenumbers|cfnlint|pip|setuptools|mypyc|examples)/' .venv/lib || true
+	@$(BIN)/python -m compileall -q -j 0 -x 'google/ads|/(moto|sympy|mpmath|networkx|phonenumbers|cfnlint|pip|setuptools|mypy|mypyc|fontTools|weasyprint|lexers|examples)/' .venv/lib || true
 	@touch $@ .venv/runtime

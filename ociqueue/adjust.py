@@ -4,15 +4,13 @@ The newest adjustment of a conversion counts, because it states the whole value:
 retraction is the last.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Value
-from django.db.models.functions import Lower
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
@@ -22,7 +20,6 @@ from kilit.workers import doorbells
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.adjustment import AdjustmentQuerySet
 from ociqueue.models.conversion import PREFIX
-from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.schemas.adjustments import NewAdjustment
 from ociqueue.schemas.answers import AdjustmentResult
 from ociqueue.schemas.conversions import too_many_digits
@@ -227,21 +224,17 @@ class Entry:
 
 
 def find_originals(site: Site, given: Sequence[NewAdjustment]) -> set[UUID]:
-    """Return the ids of the conversions that adjustments may name."""
-    rows = Conversion.objects.for_site(site)
-    found = set(rows.filter(pk__any_of=[item.id for item in given if item.id]).values_list("pk", flat=True))
-    found |= _with_texts(rows, "order_id", [item.orderId for item in given if item.orderId])
-    return found | _with_texts(rows, "source_key", [key for item in given if (key := item.key_of_conversion)])
-
-
-def _with_texts(rows: ConversionQuerySet, column: str, texts: Collection[str]) -> set[UUID]:
-    """Find rows by the index for searching, which has the texts in lower case; the caller compares exactly."""
-    if not texts:
-        return set()
-    lowered = rows.annotate(lowered=Lower(column)).filter(lowered__in=[Lower(Value(text)) for text in set(texts)])
-    if column == "source_key":
-        lowered = lowered.filter(source_key__isnull=False)
-    return set(lowered.values_list("pk", flat=True))
+    """Return the ids of the conversions that adjustments may name; texts are found in any case."""
+    ids = [item.id for item in given if item.id]
+    found = set(Conversion.objects.for_site(site).filter(pk__any_of=ids).values_list("pk", flat=True))
+    keys = site.conversion_keys.all()
+    by_text = {
+        "order_id": [item.orderId for item in given if item.orderId],
+        "source_key": [key for item in given if (key := item.key_of_conversion)],
+    }
+    for column, texts in by_text.items():
+        found.update(keys.with_texts(column, texts).values_list("pk", flat=True) if texts else ())
+    return found
 
 
 def _content(adjustment: Adjustment) -> tuple[Any, ...]:

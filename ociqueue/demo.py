@@ -110,7 +110,8 @@ def prepare_adjustments(site: Site) -> None:
     # In one transaction, so that no upload takes them meanwhile.
     with transaction.atomic(), acting_as("demo"):
         enqueue(site, demo_items([f"demo-adjusted-{number}" for number in range(3)], first=ADJUSTED))
-        first, second, third = site.conversions.filter(source_key__in=ADJUSTED_KEYS).order_by("source_key")
+        adjusted = site.conversions.filter(key__site=site, key__source_key__in=ADJUSTED_KEYS)
+        first, second, third = adjusted.order_by("source_key")
         for row in (first, second, third):
             row.move("claim", claimed_at=Now(), attempt_count=1)
             row.move("ack", uploaded_at=Now())

@@ -20,8 +20,7 @@ from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.lock.scrubbing import email_pattern, id_pattern, phone_pattern, scrub, scrub_addresses
 from kilit.lock.text import strip_control_chars
 from ociqueue.identifiers import hash_email, hash_phone
-from ociqueue.models import Adjustment, Circuit, Conversion, Erasure, IdentifierKind, Site
-from ociqueue.models.conversion import CLICK_ID
+from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, Site
 from ociqueue.states import CONVERSIONS
 
 BATCH = 25  # rows of one transaction; a person rarely has more
@@ -53,7 +52,7 @@ class Person:
         object.__setattr__(self, "hashes", hashes)
 
     def conditions(self) -> list[Q]:
-        """Return what matches the person's rows, each served by an index."""
+        """Return what matches the keys of the person's rows, each served by an index."""
         match self.kind:
             case IdentifierKind.EMAIL:
                 # A row whose second hash differs has the first one of the same address.
@@ -124,23 +123,24 @@ def _rows_by_site(person: Person, sites: Collection[Site]) -> list[tuple[Site, l
 
 
 def _find_rows(person: Person, sites: Collection[Site]) -> set[UUID]:
-    rows = Conversion.objects.filter(site__in=[site.pk for site in sites])
+    keys = ConversionKey.objects.filter(site__in=[site.pk for site in sites])
     found: set[UUID] = set()
     clicks: set[str] = set()
-    conditions = person.conditions()
-    while new := {pk for each in conditions for pk in rows.filter(each).values_list("pk", flat=True)} - found:
+    new = {pk for each in person.conditions() for pk in keys.filter(each).values_list("pk", flat=True)}
+    while new:
         found |= new
         known = Conversion.objects.filter(pk__any_of=new)
-        new_clicks = set(known.annotate(click=CLICK_ID).values_list("click", flat=True)) - clicks - {""}
+        new_clicks = {row.click_id for row in known.only(*Conversion.CLICK_IDS)} - clicks - {""}
         clicks |= new_clicks
         originals = set(known.exclude(replaces=None).values_list("replaces", flat=True))
-        conditions = [*map(_is_click_id, new_clicks), Q(pk__any_of=originals), Q(replaces__in=new)]
+        related = [*map(_is_click_id, new_clicks), Q(pk__in=originals), Q(conversion__replaces__in=new)]
+        new = {pk for each in related for pk in keys.filter(each).values_list("pk", flat=True)} - found
     return found
 
 
 def _is_click_id(text: str) -> Q:
-    # The first is what the index holds.
-    return Q(Exact(Lower(CLICK_ID), Lower(Value(text)))) & Q(Exact(CLICK_ID, Value(text)))
+    # The first is what the index has.
+    return Q(Exact(Lower("click_id"), Lower(Value(text))), click_id=text)
 
 
 def _count(site: Site, ids: list[UUID]) -> SiteResult:

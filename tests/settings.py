@@ -9,10 +9,12 @@ os.environ.setdefault("KILIT_VAR", str(Path(__file__).resolve().parent.parent / 
 from config.settings import *  # noqa: F403
 from config.settings import DATABASES, INSTALLED_APPS
 
-# Two runs at once, in two terminals, do not meet.
-DATABASES["default"]["TEST"] = {"NAME": f"test_kilit_{os.getpid()}"}
+# Two runs at once, in two terminals, do not meet. `make mutants` has many runs use one database.
+DATABASES["default"]["TEST"] = {"NAME": os.environ.get("KILIT_TEST_DATABASE", f"test_kilit_{os.getpid()}")}
 # A test is one transaction, and on a busy machine a minute may pass between two of its statements.
-DATABASES["default"]["OPTIONS"]["options"] = "-c idle_in_transaction_session_timeout=600000"
+DATABASES["default"]["IDLE_IN_TRANSACTION_SECONDS"] = 600
+# For the same reason a new connection of a live server may take long.
+DATABASES["default"]["OPTIONS"]["connect_timeout"] = 60
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.parcels"]
 # Each test makes users; a fast hash is as good for that.
 PASSWORD_HASHERS = [

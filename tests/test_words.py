@@ -15,7 +15,7 @@ DIALECT = re.compile(r"\b(told|spoken|stillness|anew|mend)\b", re.IGNORECASE)
 # Requirements are numbered elsewhere; here a name states the behaviour. A PDF's version is no requirement.
 REQUIREMENT = re.compile(r"\b(?:OCI|CON|ORC|PDF)-\d{1,2}\b(?!\.\d)|\bdef test_(?:oci|con|orc|pdf)_\d|\b00\d §")
 # Each command is a `Command`, as Django wants it; `Meta` and `Media` are inner classes.
-NAMED_BY_DJANGO = {"Command"}
+NAMED_BY_DJANGO = {"Command", "DatabaseWrapper"}
 
 
 def files(*places: str) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from kilit.lock.models import Event
 from kilit.spans import format_span
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.columns import UNKNOWN, upload
-from ociqueue.corrections import why_not
+from ociqueue.corrected_rows import why_not
 from ociqueue.failure_groups import expected_groups
 from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.site import SILENT_AFTER

@@ -21,13 +21,14 @@ from ociqueue.admin.adjusting import adjust_page, adjustment_offers
 from ociqueue.admin.adjustment_history import adjustments_context
 from ociqueue.admin.correcting import correct_page
 from ociqueue.admin.uploadable import UploadableAdmin
-from ociqueue.corrections import read_id, why_not
+from ociqueue.corrected_rows import why_not
+from ociqueue.corrections import read_id
 from ociqueue.failure_groups import expected_groups, groups_of_wrong_data
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operations import QUEUE
-from ociqueue.states import AdjustmentKind
+from ociqueue.states import WAITING, AdjustmentKind
 
 
 @admin.register(Conversion)
@@ -63,7 +64,8 @@ class ConversionAdmin(UploadableAdmin):
         if not self.has_operate_permission(request, str(row.pk)):
             return offered
         if not why_not(row):
-            correct = JobOffer(_("Correct and resend"), "edit", self.address("correct", row.pk))
+            label = _("Correct") if row.status in WAITING else _("Correct and resend")
+            correct = JobOffer(label, "edit", self.address("correct", row.pk))
             offered = {"correct": correct, **offered}
         return {**offered, **adjustment_offers(self, row)}
 

@@ -56,6 +56,15 @@ def linked_row(name: str) -> Callable[[Event], SafeString]:
     return show
 
 
+def corrected_fields(event: Event) -> str:
+    """Return what a correction changed; what identifies a person is only named."""
+    before, after = event.details.get("before", {}), event.details.get("after", {})
+    names = event.details.get("changed", [])
+    return ", ".join(
+        f"{name}: {before[name] or '–'} → {after[name] or '–'}" if name in after else name for name in names
+    )
+
+
 def late_answer(event: Event) -> str:
     """Return what Google said about a row that had been taken back: its answer, or later its verdict."""
     said = event.details.get("answer", "")
@@ -100,6 +109,7 @@ STORY = Story(
         **UPLOADED,
         "import": _("Imported by %(who)s"),
         "retract": _("Retracted by %(who)s before it was sent"),
+        "CORRECTED": _("Corrected by %(who)s"),
         "REPLACED": _("Replaced by %(who)s with a corrected copy"),
         "REPLACES": _("Made by %(who)s as a corrected copy"),
         "ERASED": _("Erased by %(who)s: what identified the person was removed"),
@@ -114,6 +124,7 @@ STORY = Story(
     attempts="attempt_count",
     links={
         **ADDITIONS,
+        "CORRECTED": corrected_fields,
         "REPLACED": linked_row("replaced_by"),
         "REPLACES": linked_row("replaces"),
         **dict.fromkeys([f"ADJUSTMENT_{what}" for what in ("ADDED", *AFTER_UPLOAD)], adjustment_link),

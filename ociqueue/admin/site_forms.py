@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat
-from django.forms import ModelForm
+from django.forms import BaseInlineFormSet, ModelForm
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -15,6 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import TabularInline
 
+from kilit.access.roles import Role
+from kilit.access.scopes import people_seen_by
 from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.switching import SENDERS, rows_in_flight
 from ociqueue.models import Site, SiteMembership
@@ -59,8 +61,22 @@ class SiteForm(ModelForm[Site]):
         return self.data.get(self[SENDER].html_initial_name) != now.sync_method
 
 
+class MembershipFormSet(BaseInlineFormSet[SiteMembership, Site, Any]):
+    """Leaves a site's admins to superusers: other admins could otherwise remove each other."""
+
+    is_by_superuser = False
+
+    def clean(self) -> None:
+        super().clean()
+        changed = [form for form in self.forms if form.has_changed() or form in self.deleted_forms]
+        roles = {role for form in changed for role in (form.initial.get("role"), form.cleaned_data.get("role"))}
+        if Role.ADMIN in roles and not self.is_by_superuser:
+            raise ValidationError(_("Only superusers add, change and remove admins."))
+
+
 class MembershipInline(TabularInline):
     model = SiteMembership
+    formset = MembershipFormSet
     autocomplete_fields = ["user"]
     extra = 0
     hide_title = True
@@ -73,6 +89,17 @@ class MembershipInline(TabularInline):
 
     def get_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
         return ["user", "role"] if self.has_change_permission(request, obj) else ["person", "role"]
+
+    def get_formset(self, request: HttpRequest, obj: Site | None = None, **options: Any) -> Any:
+        formset = super().get_formset(request, obj, **options)
+        formset.is_by_superuser = bool(request.user.is_superuser)
+        return formset
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """Offer only people whom the user knows: a membership in one's own sites is a step towards their password."""
+        if db_field.name == "user":
+            options["queryset"] = people_seen_by(request.user)
+        return super().formfield_for_foreignkey(db_field, request, **options)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         """Name each field for screen readers: the table header is not its label."""

@@ -58,8 +58,13 @@ def known_currency(code: str) -> None:
         raise ValidationError(_("%(code)s is not an ISO 4217 currency code, such as TRY."), params={"code": code})
 
 
+def is_time_zone(name: str) -> bool:
+    """Refuse names that the database of zones has for no place: this machine's zone, and that of no one."""
+    return name in available_timezones() - {"localtime", "Factory"}
+
+
 def known_time_zone(name: str) -> None:
-    if name not in available_timezones():
+    if not is_time_zone(name):
         raise ValidationError(_("%(name)s is not a time zone, such as Europe/Istanbul."), params={"name": name})
 
 

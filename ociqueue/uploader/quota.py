@@ -3,8 +3,9 @@
 import logging
 import time
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import connection
 
+from kilit.lock.outages import DATABASE_DOWN
 from ociqueue.models.quota import REFILL, RequestQuota
 
 logger = logging.getLogger(__name__)
@@ -30,11 +31,11 @@ def wait_to_send(project: str, *, until: float) -> bool:
             if time.monotonic() + TRY_AGAIN_AFTER > until:
                 return False
             time.sleep(TRY_AGAIN_AFTER)
-    except (OperationalError, InterfaceError):
+    except DATABASE_DOWN as error:
         # An upload has several requests: what earlier ones were answered must reach the caller all the same.
         if connection.in_atomic_block:
             raise
-        logger.warning("no database connection; the request is not sent", exc_info=True)
+        logger.warning("no database connection; the request is not sent: %s", " ".join(str(error).split()))
         connection.close()
         return False
     return True

@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.identity import uuid7
+from kilit.lock.storing import keep_trying
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
@@ -38,7 +39,6 @@ ACTOR = "uploader"
 MOST_ROWS = 2000  # Google's limit for one request, in both of its APIs
 MOST_ALONE = 20  # requests of a single row in one upload
 OUTAGE = 2  # uploads lost in a row; a single one may be an accident
-TRY_AGAIN_AFTER = 0.5  # seconds
 
 
 def due_sites() -> QuerySet[Site]:
@@ -273,16 +273,11 @@ def settle_answer(
 
     The task has this time: `answer_bell` leaves the last batch twice as much after its call.
     """
-    end = time.monotonic() + (settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT) / 4
-    while True:
-        try:
-            return settle(batch, rows, results, is_probe=is_probe)
-        except (OperationalError, InterfaceError):
-            if connection.in_atomic_block or time.monotonic() > end:
-                raise
-            logger.warning("no database connection; will settle upload %s again", batch, exc_info=True)
-            connection.close()
-            time.sleep(TRY_AGAIN_AFTER)
+    return keep_trying(
+        lambda: settle(batch, rows, results, is_probe=is_probe),
+        seconds=(settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT) / 4,
+        what=f"the answer to upload {batch}",
+    )
 
 
 def is_outage(site: Site) -> bool:

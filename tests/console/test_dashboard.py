@@ -203,10 +203,11 @@ def test_hours_older_than_a_month_are_forgotten(sql) -> None:
     make_conversions(make_site(), well=1)
     Count.objects.fold()
     sql("UPDATE lock_hourcount SET hour = hour - interval '31 days'")
+    make_conversions(make_site(), well=1)
 
     Count.objects.fold()
 
-    assert sql("SELECT count(*) FROM lock_hourcount") == [(0,)]
+    assert sql("SELECT count(*) FROM lock_hourcount WHERE hour < now() - interval '30 days'") == [(0,)]
 
 
 @pytest.mark.parametrize(("well", "badly", "is_reported"), [(8, 2, False), (7, 2, True), (0, 1, True), (0, 0, False)])
@@ -236,4 +237,4 @@ def test_the_number_of_queries_is_that_of_an_empty_installation(admin_client) ->
         Heartbeat.objects.create(name=f"pc:{number}:b", alive_at=Now())
 
     assert asked() <= before + 4  # how many more there are of paused sites, circuits, missing logins, stuck rows
-    assert before < 53
+    assert before < 54

@@ -13,7 +13,7 @@ from kilit.console import live
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion
 from tests.support.dashboard import BOARD, make_conversions, make_site
-from tests.support.plans import explained, walked
+from tests.support.plans import explained, rows_read
 
 pytestmark = pytest.mark.django_db
 
@@ -79,15 +79,17 @@ def test_a_version_is_of_one_reader_and_one_address(admin_client, make_person) -
 
 
 def test_a_refresh_without_news_costs_a_few_small_queries(admin_client) -> None:
-    make_conversions(make_site(), waiting=1)
+    make_conversions(make_site(), waiting=5)
     version = version_of(admin_client, LIST)
 
     with CaptureQueriesContext(connection) as captured:
         assert refreshed(admin_client, LIST, version) == 304
 
     assert len(captured) <= 6  # session, user and role; the last event, supervisors, runners
+    with connection.cursor() as cursor:  # so few rows fit on one page, which the planner may well read whole
+        cursor.execute("SET LOCAL enable_seqscan = off")
     for query in captured:
-        assert walked(explained(query["sql"]), "lock_event", "offline_conversion_queue") == []
+        assert rows_read(explained(query["sql"]), "lock_event", "offline_conversion_queue") <= 1
 
 
 @pytest.mark.parametrize(

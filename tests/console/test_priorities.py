@@ -157,4 +157,4 @@ def test_a_job_says_how_many_are_ahead_of_it_by_priority(make_waiting, admin_cli
     low = make_waiting(PdfJob, "low", "10 minutes")
     make_waiting(PdfJob, "normal", "0 s")
 
-    assert "Jobs ahead of it: 1." in text_of(admin_client, f"/admin/pdfjobs/pdfjob/{low.pk}/change/")
+    assert "Jobs of its owner ahead of it: 1." in text_of(admin_client, f"/admin/pdfjobs/pdfjob/{low.pk}/change/")

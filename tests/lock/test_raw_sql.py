@@ -88,6 +88,42 @@ def test_history_cannot_be_rewritten(sql, statement: str, sentence: str) -> None
     assert Event.objects.count() == Parcel.objects.count() == 1
 
 
+FORGE = """INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, details, created_at)
+    VALUES ('parcel', %s, %s, %s, %s, 'operator:ayse', '{}', now() - %s::interval)"""
+
+
+@pytest.mark.parametrize(
+    ("event_type", "from_state", "to_state", "age"),
+    [
+        ("STATE_LOST", "WAITING", "LOST", "0"),
+        ("SEEN", "WAITING", "LOST", "0"),
+        ("STATE_WAITING", "WAITING", "WAITING", "0"),
+        ("JOB_CREATED", "WAITING", "WAITING", "0"),
+        ("SITE_PAUSED", "", "", "0"),
+        ("SEEN", "WAITING", "WAITING", "1 hour"),
+        ("SEEN", "WAITING", "WAITING", "-1 hour"),
+    ],
+)
+def test_moves_cannot_be_forged(sql, event_type: str, from_state: str, to_state: str, age: str) -> None:
+    parcel = Parcel.objects.create()
+
+    with (
+        pytest.raises(IntegrityError, match=f"event {event_type} of parcel .* cannot be inserted"),
+        transaction.atomic(),
+    ):
+        sql(FORGE, parcel.pk, event_type, from_state, to_state, age)
+
+    assert [event.event_type for event in Event.objects.of(parcel)] == ["JOB_CREATED"]
+
+
+def test_what_is_no_move_is_recorded_in_the_state_that_the_row_is_in() -> None:
+    parcel = Parcel.objects.create()
+
+    Event.objects.record(parcel, "SEEN")
+
+    assert [event.event_type for event in Event.objects.of(parcel)] == ["JOB_CREATED", "SEEN"]
+
+
 def test_a_move_inside_acting_as_names_actor_reason_and_verb() -> None:
     parcel = Parcel.objects.create()
 

@@ -150,8 +150,8 @@ def test_a_reason_is_asked_for(make_person, site, make_in_state, verb: str, numb
 @pytest.mark.parametrize(
     ("status", "offered"),
     [
-        ("QUEUED", ["Mark failed", "Retract"]),
-        ("RETRY", ["Retry", "Reset to queued", "Mark failed", "Retract"]),
+        ("QUEUED", ["Correct", "Mark failed", "Retract"]),
+        ("RETRY", ["Retry", "Correct", "Reset to queued", "Mark failed", "Retract"]),
         ("PROCESSING", ["Reset to queued", "Mark failed"]),
         ("UPLOADED", ["Reset to queued", "Mark failed"]),
         ("COMPLETED", ["Correct and resend"]),

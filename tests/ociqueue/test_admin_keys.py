@@ -46,9 +46,10 @@ def test_an_admin_issues_no_key_of_a_superuser(make_person, admin_user) -> None:
     assert not ApiKey.objects.exists()
 
 
-def test_an_admin_issues_keys_of_people_and_services(make_person) -> None:
+def test_an_admin_issues_keys_of_the_people_and_services_of_its_sites(make_person, site) -> None:
     service = User.objects.create_user("site-manager")
-    admin = make_person(role="admin")
+    service.site_memberships.create(site=site)
+    admin = make_person(role="admin", sites={site: "admin"})
 
     choice = admin.get(f"{CHOICE}site-").json()
     admin.post(f"{KEYS}add/", {"user": service.pk, "name": "billing"})
@@ -73,10 +74,13 @@ def test_the_users_behind_sites_keys_are_out_of_everybodys_reach(outsider, site)
     assert (service.username, service.is_staff, service.groups.count()) == (f"site-{site.public_id}", False, 0)
 
 
-def test_nobody_takes_the_name_of_a_sites_user(outsider, site) -> None:
-    password = {"password1": "a-new-password-1", "password2": "a-new-password-1", "usable_password": "true"}
+@pytest.mark.parametrize("role", ["admin", "superuser"])
+def test_nobody_takes_the_name_of_a_sites_user(make_person, admin_client, site, role: str) -> None:
+    client = admin_client if role == "superuser" else make_person(role="admin", sites={site: "admin"})
+    form = {"password1": "a-new-password-1", "password2": "a-new-password-1", "usable_password": "true"}
+    form |= {"site": site.pk, "role": "viewer"}
 
-    refused = outsider.post(f"{PEOPLE}add/", {"username": f"site-{site.public_id}", **password})
+    refused = client.post(f"{PEOPLE}add/", {"username": f"site-{site.public_id}", **form})
 
     assert refused.context["adminform"].form.errors["username"] == [
         "This name is reserved for the keys of a site. Choose another one."

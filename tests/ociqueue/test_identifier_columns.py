@@ -4,7 +4,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
-from ociqueue.models import Conversion
+from ociqueue.models import Conversion, ConversionKey
 from tests.support.conversions import new_conversion
 
 pytestmark = pytest.mark.django_db
@@ -71,4 +71,4 @@ def test_rows_of_a_hash_are_found_by_an_index(site, column) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
 
-    assert f"conversion_of_{column}" in Conversion.objects.filter(**{column: HASH}).explain()
+    assert f"key_{column}" in ConversionKey.objects.filter(**{column: HASH}).explain()

@@ -181,6 +181,14 @@ def test_the_schedule_has_every_sweep() -> None:
     assert sweeps.sweeps["oci_attempt_cap"].every == timedelta(minutes=15)
 
 
+def test_the_scheduled_cap_leaves_rows_of_the_last_15_minutes_alone(site, make_conversion) -> None:
+    for age in (14, 16):
+        row = make_conversion(site, attempt_count=5)
+        Conversion.objects.filter(pk=row.pk).update(updated_at=timezone.now() - timedelta(minutes=age))
+
+    assert sweeps.run("oci_attempt_cap") == "Capped 1."
+
+
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_cron_addresses_run_the_same_sweeps(client, site, make_conversion, settings, method: str) -> None:
     settings.CRON_SECRET = "tick"

@@ -50,9 +50,7 @@ def test_the_good_ones_are_stored_when_others_are_bad(api, site) -> None:
 
 def test_a_source_key_is_stored_once_and_answers_the_first_id(api, site) -> None:
     first = post(api, site, item(sourceKey="order-1"))
-    again = post(
-        api, site, item(sourceKey="order-1", conversionValue=5), item(sourceKey="order-2"), item(sourceKey="order-2")
-    )
+    again = post(api, site, item(sourceKey="order-1"), item(sourceKey="order-2"), item(sourceKey="order-2"))
 
     assert [result["status"] for result in again["results"]] == ["duplicate", "created", "duplicate"]
     assert again["results"][0]["id"] == first["results"][0]["id"]

@@ -134,7 +134,10 @@ def message_is_due_since(**span: int) -> None:
 
 def event_is_unread_since(**span: int) -> None:
     make_message()
-    Event.objects.create(queue="parcel", object_id=uuid7(), event_type="X", created_at=Now() - timedelta(**span))
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")  # nobody may insert an event of the past
+        Event.objects.create(queue="parcel", object_id=uuid7(), event_type="X", created_at=Now() - timedelta(**span))
+        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
     newest = Event.objects.latest("pk").pk
     LogPosition.objects.update(event_id=newest - 1, horizon=newest)
 

@@ -42,7 +42,8 @@ def test_a_text_is_found_in(kind, value) -> None:
 
 
 def test_a_text_is_found_in_the_tables_of_the_product_and_in_sessions() -> None:
-    Event.objects.create(queue="x", object_id=uuid4(), event_type="X", message=SECRET, details={"a": SECRET})
+    note = {"event_type": "X", "from_state": "NEW", "to_state": "NEW"}
+    Event.objects.create(queue="x", object_id=uuid4(), **note, message=SECRET, details={"a": SECRET})
     session = SessionStore()
     session["note"] = SECRET
     session.save()

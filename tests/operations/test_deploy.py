@@ -55,6 +55,18 @@ def test_nothing_runs_as_root_or_may_become_it(service: str) -> None:
     assert unit(UNITS[service])["NoNewPrivileges"] == "true"
 
 
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_folders_of_the_example_are_mounted_where_it_names_them(service: str) -> None:
+    example = dict(
+        line.split("=", 1) for line in (ROOT / ".env.production.example").read_text().splitlines() if "=" in line
+    )
+    mounted = [volume.rpartition(":${")[2] for volume in COMPOSE[service]["volumes"]]
+
+    for name in ("KILIT_OPTI_IMPORT", "KILIT_OPTI_EXPORT", "KILIT_SAW"):
+        assert f"{name}:-{example[name]}}}" in mounted
+    assert f"files:{example['KILIT_VAR']}" in COMPOSE[service]["volumes"]
+
+
 def test_images_are_pinned_by_version() -> None:
     bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
 

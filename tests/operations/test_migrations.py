@@ -29,6 +29,10 @@ ALLOWED: dict[str, str] = {
     "outbox.0002_channels": "an endpoint may be null from now on, which changes the catalogue only",
     "ociqueue.0009_uploaded": "a longer varchar changes the catalogue only",
     "ociqueue.0011_upload_job_ids": "a new sequence locks no table",
+    "ociqueue.0032_conversion_keys_are_filled": "a new table, in transactions of ten thousand rows; no row is locked",
+    "ociqueue.0033_conversion_keys_are_indexed": "a unique index, built concurrently",
+    "ociqueue.0034_searched_by_key": "indexes are dropped only while the table is empty",
+    "ociqueue.0035_replaced_once": "a unique index, built concurrently, in place of one that says the same",
 }
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -41,10 +41,16 @@ def _validator(path: str, method: str, status: str, media: str) -> Any:
     return jsonschema_rs.validator_for({**described, "components": closed_components()}, validate_formats=True)
 
 
+@cache
+def _addresses() -> list[tuple[re.Pattern[str], str]]:
+    """Return the schema's addresses with their patterns, literal ones first; every page of every test is compared."""
+    known = sorted(schema()["paths"], key=lambda address: address.count("{"))
+    return [(re.compile(re.sub(r"\{\w+\}", "[^/]+", address)), address) for address in known]
+
+
 def template_of(path: str) -> str | None:
     """Return the address in the schema that a path belongs to, literal ones first."""
-    found = [known for known in schema()["paths"] if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path)]
-    return min(found, key=lambda known: known.count("{"), default=None)
+    return next((address for pattern, address in _addresses() if pattern.fullmatch(path)), None)
 
 
 def check(method: str, path: str, answer: Any) -> str | None:

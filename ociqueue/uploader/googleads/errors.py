@@ -26,6 +26,9 @@ gate = partial(Meaning, GATE, AUTH)
 A_DAY = timedelta(days=1)
 
 INVALID = invalid()
+MALFORMED_CLICK_ID = invalid(
+    "The click id is malformed. Correct it, and check how the source stores click ids: truncated, lower-cased, decoded?"
+)
 TEMPORARY = Meaning(RETRY, TRANSIENT)
 BUSY = Meaning(RETRY, RATE_LIMIT)
 KNOWN = known()
@@ -45,7 +48,7 @@ TERMS = "A user of the Google Ads account has to accept or enable this there, un
 
 # Errors in the data of a row that need no hint.
 INVALID_DATA = """
-UNPARSEABLE_GCLID UNPARSEABLE_WBRAID UNPARSEABLE_GBRAID GBRAID_WBRAID_BOTH_SET DUPLICATE_ORDER_ID
+GBRAID_WBRAID_BOTH_SET DUPLICATE_ORDER_ID
 DUPLICATE_CLICK_CONVERSION_IN_REQUEST CONVERSION_TRACKING_NOT_ENABLED_AT_IMPRESSION_TIME
 EXTERNAL_ATTRIBUTION_DATA_SET_FOR_NON_EXTERNALLY_ATTRIBUTED_CONVERSION_ACTION
 EXTERNAL_ATTRIBUTION_DATA_NOT_SET_FOR_EXTERNALLY_ATTRIBUTED_CONVERSION_ACTION
@@ -62,6 +65,7 @@ GCLID_DATE_TIME_PAIR_AND_ORDER_ID_BOTH_SET MISSING_ORDER_ID_FOR_WEBPAGE ORDER_ID
 TABLE: Mapping[str, Mapping[str, Meaning]] = {
     "conversion_upload_error": {
         **dict.fromkeys(INVALID_DATA.split(), INVALID),
+        **dict.fromkeys(("UNPARSEABLE_GCLID", "UNPARSEABLE_WBRAID", "UNPARSEABLE_GBRAID"), MALFORMED_CLICK_ID),
         "CONVERSION_PRECEDES_EVENT": invalid(
             "The conversion is older than its click, usually because of a wrong time zone at the source."
         ),

@@ -42,8 +42,9 @@ class ReportedError:
 def read_response(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
     """Read a successful response row by row, because any of them may have failed."""
     results = _read_rows(response, rows, request_id=request_id, dry_run=dry_run)
-    # Most rows share one result.
-    numbered = {id(result): replace(result, job_id=response.job_id) for result in results}
+    # Most rows share one result, which is copied once.
+    different = {id(result): result for result in results}
+    numbered = {key: replace(result, job_id=response.job_id) for key, result in different.items()}
     return [numbered[id(result)] for result in results]
 
 

@@ -46,7 +46,7 @@ def test_a_corrected_copy_is_refused(data_manager, dm_site, restated, work, caps
     work(2)
 
     assert result.message == ADJUSTED
-    assert "Replaced 0 of 1." in capsys.readouterr().out
+    assert "Corrected 0 of 1." in capsys.readouterr().out
     assert sent_values(data_manager, restated) == [120, 80]
     assert Conversion.objects.count() == 1
 

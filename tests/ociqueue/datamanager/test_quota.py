@@ -67,7 +67,8 @@ def test_no_sliding_minute_has_more_than_sixty_questions() -> None:
         while bucket.take_question():
             times.append(bucket.get().ask_refilled_at.timestamp() + moved)
 
-    assert 55 <= in_worst_minute(times) <= 60
+    assert len(times) >= 55
+    assert in_worst_minute(times) <= 60
 
 
 def test_questions_leave_tokens_for_uploads() -> None:

@@ -27,18 +27,18 @@ def test_the_table_has_no_other_kinds() -> None:
     assert all(AT_ONCE[name].hint for name in (*ON_ROWS, *ON_ACCOUNTS) if name != "INVALID_ARGUMENT")
 
 
-@pytest.mark.parametrize("reason", [*ON_ROWS, "A_NEW_NAME"])
-def test_a_reason_that_names_a_row_fails_that_row_alone(data_manager, dm_site, make_rows, reason) -> None:
-    make_rows(dm_site, "good", "bad", "fine")
-    data_manager.refusals["bad"] = Violation("", reason, "Google's words.")
+@pytest.mark.parametrize("reasons", [[*ON_ROWS, "A_NEW_NAME"], ["A_NEW_NAME"]], ids=["all in one answer", "one"])
+def test_each_reason_that_names_a_row_fails_that_row_alone(data_manager, dm_site, make_rows, reasons) -> None:
+    make_rows(dm_site, "good", *reasons, "fine")
+    data_manager.refusals |= {reason: Violation("", reason, f"Google's words on {reason}.") for reason in reasons}
 
     upload_due()
 
-    assert states(dm_site) == ["UPLOADED", "FAILED", "UPLOADED"]
-    bad = Conversion.objects.get(gclid="bad")
-    assert (bad.provider_error_code, bad.provider_error_category) == (reason, "VALIDATION")
-    assert "Google's words." in bad.last_error
-    assert [len(call.events) for call in data_manager.uploads] == [3, 2]
+    assert states(dm_site) == ["UPLOADED", *["FAILED"] * len(reasons), "UPLOADED"]
+    for bad in Conversion.objects.filter(status="FAILED"):
+        assert (bad.provider_error_code, bad.provider_error_category) == (bad.gclid, "VALIDATION")
+        assert f"Google's words on {bad.gclid}." in bad.last_error
+    assert [len(call.events) for call in data_manager.uploads] == [len(reasons) + 2, 2]
     assert not Circuit.objects.open().exists()
 
 

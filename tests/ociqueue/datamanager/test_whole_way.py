@@ -159,7 +159,7 @@ def test_sites_of_one_client_share_its_quota(data_manager, make_dm_site, make_ro
     assert calls["shared"] <= 60 + 4 * span + 1
     unsent = Conversion.objects.filter(site__in=sites[:2]).exclude(status="UPLOADED")
     assert unsent.count() == 100 - calls["shared"]
-    assert set(unsent.values_list("outcome_unknown", flat=True)) == {False}
+    assert not unsent.filter(outcome_unknown=True).exists()  # on a slow machine none may be left
 
 
 def test_two_sites_never_meet_in_a_request(data_manager, make_dm_site, make_rows, until_settled) -> None:

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 from django.db import connection
+from django.db.models import Value
 
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
@@ -171,15 +172,19 @@ def test_backoff_doubles_up_to_a_day_and_the_eighth_attempt_is_the_last(google, 
     assert len(google.calls) == 8
 
 
-def test_the_longest_wait_is_a_day(google, api_site, make_rows, sql, settings) -> None:
+@pytest.mark.parametrize(("chance", "longest"), [(0.0, 24.0), (1.0, 26.4)])
+def test_the_longest_wait_is_a_day_and_at_most_a_tenth_more(
+    google, api_site, make_rows, sql, settings, *, monkeypatch, chance: float, longest: float
+) -> None:
+    monkeypatch.setattr("ociqueue.models.sending.Random", lambda: Value(chance))
     settings.API_MAX_ATTEMPTS = 100  # the default of 8 fails a row before its backoff reaches a day
     make_rows(api_site, "passing", attempt_count=40)
     google.errors["passing"] = [{"family": "internal_error", "name": "TRANSIENT_ERROR"}]
 
     upload_due()
 
-    ((hours,),) = sql("SELECT extract(epoch FROM next_retry_at - now()) / 3600 FROM offline_conversion_queue")
-    assert 23.9 < hours < 26.5
+    ((hours,),) = sql("SELECT extract(epoch FROM next_retry_at - updated_at) / 3600 FROM offline_conversion_queue")
+    assert float(hours) == pytest.approx(longest, abs=0.01)
 
 
 def test_nothing_is_open_in_the_database_while_google_is_asked(google, api_site, make_rows, sql) -> None:
