@@ -13,6 +13,7 @@ RECOVER = _("Takes conversions back from scripts and workers that never reported
 CAP = _("Fails conversions that used up their attempts.")
 SELF_CHECK = _("Checks that what became of each upload's rows is what was sent.")
 RECONCILE = _("Compares what was sent with what Google counted.")
+END_UNSENDABLE = _("Ends conversions that wait and are not sent: consent was denied, or they are over 90 days old.")
 REQUEUE = _("Retries TRANSIENT failures on sites that ask for it.")
 
 
@@ -62,7 +63,13 @@ class OciQueueConfig(AppConfig):
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from ociqueue.reconcile.run import answer_bell as compare  # noqa: PLC0415
         from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
-        from ociqueue.sweeps import CAP_MIN_AGE, attempt_cap, recover_processing, requeue_transient  # noqa: PLC0415
+        from ociqueue.sweeps import (  # noqa: PLC0415
+            CAP_MIN_AGE,
+            attempt_cap,
+            end_unsendable,
+            recover_processing,
+            requeue_transient,
+        )
         from ociqueue.uploader.upload_run import answer_bell  # noqa: PLC0415
         from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
 
@@ -74,6 +81,7 @@ class OciQueueConfig(AppConfig):
         cap = partial(attempt_cap, min_age=CAP_MIN_AGE)
         register_sweep("oci_attempt_cap", every=timedelta(minutes=15), run=cap, about=CAP)
         register_sweep("oci_requeue_transient", every=timedelta(minutes=15), run=requeue_transient, about=REQUEUE)
+        register_sweep("oci_end_unsendable", every=timedelta(minutes=15), run=end_unsendable, about=END_UNSENDABLE)
 
     @staticmethod
     def register_secrets() -> None:

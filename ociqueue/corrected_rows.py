@@ -21,7 +21,7 @@ from kilit.workers import doorbells
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.schemas.conversions import AHEAD
-from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, WAITING, ConversionStatus
+from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, WAITING, ConversionStatus, DeniedConsent
 
 Columns = dict[str, Any]
 ORDER_ID_IN_USE = "ORDER_ID_ALREADY_IN_USE"
@@ -56,6 +56,12 @@ class Edit:
 def make_order_id(site: str, action: str, source: str) -> str:
     """Return the id by which Google counts a conversion once; `source` is the source key, or else the row's id."""
     return "oci_" + hashlib.sha256(f"{site}\n{action}\n{source}".encode()).hexdigest()[:40]
+
+
+def is_withheld(site: Site, columns: Mapping[str, Any]) -> bool:
+    """Return whether a site does not send a conversion, because the visitor denied consent."""
+    is_denied = columns["consent_ad_user_data"] == Conversion.Consent.DENIED
+    return is_denied and site.denied_consent == DeniedConsent.WITHHOLD
 
 
 def locked(rows: ConversionQuerySet) -> ConversionQuerySet:
@@ -129,8 +135,19 @@ def store_corrections(site: Site, copies: Collection[Conversion], edits: Collect
     if edits:
         _store_edits(edits)
         _note("CORRECTED", site, [edit.row.pk for edit in edits])
+    _withhold(site, copies, edits)
     if (copies or edits) and site.sync_method in UPLOADED_HERE:
         doorbells.ring("oci_upload")
+
+
+def _withhold(site: Site, copies: Collection[Conversion], edits: Collection[Edit]) -> None:
+    """End what is denied now, and let the rows know."""
+    rows = [row for row in (*copies, *(edit.row for edit in edits)) if is_withheld(site, vars(row))]
+    if rows:
+        ended = Conversion.objects.filter(pk__any_of=[row.pk for row in rows]).withhold()
+        for row in rows:
+            if row.pk in ended:
+                row.refresh_from_db(fields=["status", "provider_error_code"])
 
 
 def _store_copies(copies: Collection[Conversion]) -> None:

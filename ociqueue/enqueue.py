@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
+from django.db import transaction
 from pydantic import ValidationError
 
 from kilit.api.messages import FieldError, field_errors
@@ -12,7 +13,7 @@ from kilit.lock.bulk_sql import bulk_insert
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
-from ociqueue.corrected_rows import Columns, make_order_id
+from ociqueue.corrected_rows import Columns, is_withheld, make_order_id
 from ociqueue.identifiers import HashedEmail
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
@@ -20,7 +21,7 @@ from ociqueue.models.key import KEYS
 from ociqueue.redelivery import Redelivery, redeliver
 from ociqueue.schemas.answers import ConversionResult
 from ociqueue.schemas.conversions import EMPTY, ConversionContext, NewConversion
-from ociqueue.states import UPLOADED_HERE
+from ociqueue.states import UPLOADED_HERE, WITHHELD, ConversionStatus
 
 NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
 
@@ -36,7 +37,7 @@ def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Co
     return [
         {"index": index, "status": "invalid", "errors": columns}
         if isinstance(columns, list)
-        else _result(index, item, columns, again, dry_run=dry_run)
+        else _result(site, index, item, columns, again, dry_run=dry_run)
         for index, (item, columns) in enumerate(zip(raw, inputs, strict=True))
     ]
 
@@ -104,8 +105,13 @@ def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     """Insert new rows; return the ids of earlier deliveries, by the ids of the rows that were not inserted.
 
     The unique index of the keys decides, not a query before: of two requests with the same source key, one inserts.
+    What the site does not send ends at once.
     """
-    rejected = bulk_insert(Conversion, rows, keys=KEYS)
+    withheld = [row["id"] for row in rows if is_withheld(site, row)]
+    with transaction.atomic():
+        rejected = bulk_insert(Conversion, rows, keys=KEYS)
+        if withheld:
+            Conversion.objects.filter(pk__any_of=withheld).withhold()
     return known_ids(site, [row for row in rows if row["id"] in rejected]) if rejected else {}
 
 
@@ -119,7 +125,13 @@ def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
 
 
 def _result(
-    index: int, item: Mapping[str, Any], columns: Columns, again: Mapping[UUID, Redelivery], *, dry_run: bool
+    site: Site,
+    index: int,
+    item: Mapping[str, Any],
+    columns: Columns,
+    again: Mapping[UUID, Redelivery],
+    *,
+    dry_run: bool,
 ) -> ConversionResult:
     earlier = again.get(columns["id"]) if again else None
     result: ConversionResult = {"index": index, "status": "created"}
@@ -127,6 +139,9 @@ def _result(
         result |= cast("ConversionResult", _again(earlier, dry_run=dry_run))
     elif not dry_run:
         result["id"] = f"{PREFIX}{columns['id']}"
+    stored = earlier.stored if earlier else columns
+    if stored and is_withheld(site, stored):
+        result |= {"state": ConversionStatus.FAILED, "errorCode": WITHHELD}
     if item.get("conversionCurrency") in EMPTY:
         result["defaulted"] = {"conversionCurrency": columns["currency"]}
     return result

@@ -1,6 +1,6 @@
 """The export for a site's script: exactly the rows that its request claimed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,6 +11,7 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.limits import RETRY_TIME_PASSED, is_over_cap
 from ociqueue.models.sending import OLDEST_FIRST
+from ociqueue.models.unsendable import IS_TOO_OLD, LONGEST_AGE, is_withheld
 from ociqueue.schemas.answers import Item
 
 # In the order that `item` unpacks.
@@ -34,25 +35,33 @@ def preview(site: Site, *, limit: int) -> dict[str, Any]:
     """Return what a claim would export, and why the other rows wait; nothing is written."""
     rows = Conversion.objects.for_site(site)
     due = rows.due().order_by(*OLDEST_FIRST).values_list(*COLUMNS)[:limit]
+    # Each row that waits has one reason: the first of these.
+    sendable = ~IS_TOO_OLD & ~is_withheld()
     waits = rows.waiting().aggregate(
         all=Count("pk"),
-        later=Count("pk", filter=~RETRY_TIME_PASSED),
-        over_cap=Count("pk", filter=is_over_cap() & RETRY_TIME_PASSED),
+        withheld=Count("pk", filter=is_withheld()),
+        too_old=Count("pk", filter=IS_TOO_OLD & ~is_withheld()),
+        later=Count("pk", filter=sendable & ~RETRY_TIME_PASSED),
+        over_cap=Count("pk", filter=sendable & is_over_cap() & RETRY_TIME_PASSED),
     )
-    skipped = waits["later"] + waits["over_cap"]
+    queued = 2 * waits["all"] - sum(waits.values())
     return {
         "siteId": str(site.pk),
         "items": [item(row, site.zone) for row in due],
-        "counts": {"queued": waits["all"] - skipped, "skipped": skipped},
-        "warnings": list(_warnings(site, later=waits["later"], over_cap=waits["over_cap"])),
+        "counts": {"queued": queued, "skipped": waits["all"] - queued},
+        "warnings": list(_warnings(site, waits)),
     }
 
 
-def _warnings(site: Site, *, later: int, over_cap: int) -> Iterator[str]:
-    if later:
-        yield f"{later} rows wait for their retry time."
-    if over_cap:
-        yield f"{over_cap} rows have used up their attempts; the next cap sweep fails them."
+def _warnings(site: Site, waits: Mapping[str, int]) -> Iterator[str]:
+    if found := waits["withheld"]:
+        yield f"{found} rows are withheld because consent was denied; the next sweep ends them."
+    if found := waits["too_old"]:
+        yield f"{found} rows are more than {LONGEST_AGE.days} days old; the next sweep fails them."
+    if found := waits["later"]:
+        yield f"{found} rows wait for their retry time."
+    if found := waits["over_cap"]:
+        yield f"{found} rows have used up their attempts; the next cap sweep fails them."
     if site.is_paused:
         yield f"The site is paused: {site.pause_reason}"
 

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Case, CharField, Value, When
+from django.db.models import Case, CharField, Q, Value, When
 from django.utils.translation import gettext_noop
 
 from kilit.bulk.operations import BatchOperation
@@ -14,11 +14,14 @@ from kilit.bulk.queues import BulkQueue
 from ociqueue.filters import ADJUSTMENT_FILTERS, FILTERS
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.sending import UploadableQuerySet
+from ociqueue.models.unsendable import IS_TOO_OLD, is_withheld
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS, ConversionStatus
 
 REPLACED = gettext_noop("replaced by a corrected copy")
 ERASED = gettext_noop("erased")
 RETRACTED = gettext_noop("retracted")
+TOO_OLD = gettext_noop("more than 90 days old")
+CONSENT_DENIED = gettext_noop("consent was denied")
 OVERTAKEN = gettext_noop("overtaken by a newer adjustment")
 NOTHING_TO_ADJUST = gettext_noop("its conversion failed")
 Rows = UploadableQuerySet[Any]
@@ -55,6 +58,8 @@ class ConversionOperation(UploadableOperation):
             When(is_replaced=True, then=Value(REPLACED)),
             When(erased_at__isnull=False, then=Value(ERASED)),
             When(is_retracted=True, status=ConversionStatus.FAILED, then=Value(RETRACTED)),
+            When(IS_TOO_OLD & Q(status=ConversionStatus.FAILED), then=Value(TOO_OLD)),
+            When(is_withheld() & Q(status=ConversionStatus.FAILED), then=Value(CONSENT_DENIED)),
         ]
 
 

@@ -51,6 +51,13 @@ class Redelivery:
     def is_correction(self) -> bool:
         return bool(self.copy or self.edit)
 
+    @property
+    def stored(self) -> Columns:
+        """What was stored, or would be; nothing for a duplicate."""
+        if self.copy:
+            return vars(self.copy)
+        return self.edit.columns if self.edit else {}
+
 
 def redeliver(
     site: Site, deliveries: Iterable[Columns], known: Mapping[UUID, UUID], *, dry_run: bool

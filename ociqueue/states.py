@@ -1,8 +1,10 @@
 """The lifecycles of a conversion, of an adjustment to one, and of a site's circuit."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.table import Lifecycle, move
 
@@ -43,6 +45,15 @@ class SyncMethod(TextChoices):
     DATA_MANAGER = "datamanager", "Data Manager API"
 
 
+class DeniedConsent(TextChoices):
+    """What a site does with conversions whose visitors do not let Google use their data for ads."""
+
+    # They end here.
+    WITHHOLD = "WITHHOLD", _("Do not send them")
+    # They are sent with the consent that was given; Google decides what it does with them.
+    SEND = "SEND", _("Send them, marked as denied")
+
+
 class AdjustmentKind(TextChoices):
     # The conversion did not happen after all.
     RETRACTION = "RETRACTION"
@@ -67,6 +78,10 @@ UPLOADED_HERE = (SyncMethod.API, SyncMethod.DATA_MANAGER)
 FAILING = (ConversionStatus.FAILED, ConversionStatus.RETRY)
 # Our name for CLICK_NOT_FOUND in a verdict of the Data Manager API on a row that has no click id.
 USER_DATA_NOT_MATCHED = "USER_DATA_NOT_MATCHED"
+# The visitor denied consent, and the site does not send such rows.
+WITHHELD: Final = "WITHHELD_CONSENT_DENIED"
+# It waited until Google would not take it any more. No expected failure: somebody has to look why it waited.
+EXPIRED: Final = "EXPIRED_BEFORE_UPLOAD"
 # Failures that leave nothing to do, with the states in which they are found. They are not in failure rates, and a group
 # of them is not retried. A row can also come back to them from QUEUED, when a retry is undone.
 EXPECTED_FAILURES: Mapping[str, ConversionStatus] = {
@@ -78,6 +93,7 @@ EXPECTED_FAILURES: Mapping[str, ConversionStatus] = {
     # The visitor did not agree.
     "DENIED_CONSENT": ConversionStatus.UPLOADED,
     "NO_CONSENT": ConversionStatus.UPLOADED,
+    WITHHELD: ConversionStatus.RETRY,
     # It was retracted while it waited, so it was never sent.
     "RETRACTED_BEFORE_UPLOAD": ConversionStatus.RETRY,
     # No click fits the hashed e-mail or phone of a row without a click id, as for most people who come without an ad.
@@ -137,6 +153,10 @@ CONVERSIONS = Lifecycle(
         **UPLOAD_MOVES,
         # It is retracted while it waits and Google cannot have it.
         "retract": move(*WAITING, to=ConversionStatus.FAILED),
+        # The visitor denied consent, and the site does not send such conversions.
+        "withhold": move(*WAITING, to=ConversionStatus.FAILED),
+        # It waited until Google would not take it any more.
+        "expire": move(*WAITING, to=ConversionStatus.FAILED),
     },
 )
 

@@ -27,6 +27,11 @@ def requeue_transient() -> str:
     return f"Requeued {Conversion.objects.requeue_transient() + Adjustment.objects.requeue_transient()}."
 
 
+def end_unsendable() -> str:
+    """End what waits and is not sent; adjustments that wait in vain end with an upload."""
+    return f"Withheld {Conversion.objects.sweep_withheld()}, expired {Conversion.objects.expire()}."
+
+
 def finished() -> Iterator[ConversionQuerySet]:
     """Return finished rows by site and state, as an index has them.
 

@@ -21,7 +21,7 @@ from ociqueue.models.site import SILENT_AFTER
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.presenters import outcome_unknown
 from ociqueue.site_health import open_circuits
-from ociqueue.states import LIVE, UPLOADED_HERE, Category, ConversionStatus, SyncMethod
+from ociqueue.states import LIVE, UPLOADED_HERE, WITHHELD, Category, ConversionStatus, SyncMethod
 
 
 def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:
@@ -60,12 +60,27 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
         yield ended(_("A corrected copy was sent in its place."), link=str(copy or ""), href=href)
     elif row.is_retracted:
         yield ended(_("It was retracted, so it is not sent again."))
+    elif row.provider_error_code == WITHHELD:
+        yield _withheld(row, limits)
+    elif limits.is_too_old:
+        yield blocked(_("Failed: the conversion is more than 90 days old, and Google takes none that old."))
     elif expected_groups({row.error_group: row.provider_error_code}):
         yield ended(_("Failed as expected: there is nothing to do."))
     elif row.provider_error_category == Category.VALIDATION and not why_not(row):
         yield blocked(_("Failed. Its data is wrong: correct it and send it again."))
     else:
         yield from failed(row, limits)
+
+
+def _withheld(row: Conversion, limits: Any) -> Blocker:
+    link = {"link": row.site.name, "href": reverse("admin:ociqueue_site_settings", args=[row.site_id])}
+    if limits.is_withheld:
+        return ended(
+            _("Not sent: the visitor denied consent. The site's settings decide whether such rows are sent."), **link
+        )
+    return blocked(
+        _("Not sent: the visitor denied consent. The site sends such rows now: use Retry to send it."), **link
+    )
 
 
 def failed(row: Any, limits: Any) -> Iterator[Blocker]:
@@ -122,12 +137,26 @@ def uploaded(row: Any) -> Iterator[Blocker]:
 
 
 def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
-    if found := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
+    if limits.is_withheld or limits.is_too_old:
+        yield from _unsendable(row, limits)
+    elif found := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
         yield from found
     elif row.site.sync_method in UPLOADED_HERE:
         yield ready(_("seconds"))
     else:
         yield waiting(_("It is due: the site's script takes it on its next run."), **site_link(row))
+
+
+def _unsendable(row: Conversion, limits: Any) -> Iterator[Blocker]:
+    task = {"task": "oci_end_unsendable"}
+    if limits.is_withheld:
+        yield blocked(
+            _("The visitor denied consent, and the site does not send such conversions: %(task)s ends it.") % task,
+            **site_link(row),
+        )
+    else:
+        yield blocked(_("The conversion is more than 90 days old, so it is not sent: %(task)s fails it.") % task)
+    yield from overdue("oci_end_unsendable") or no_worker()
 
 
 def blocked_by_pause_or_limits(row: Any, limits: Any) -> Iterator[Blocker]:

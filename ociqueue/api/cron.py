@@ -98,6 +98,12 @@ class RequeueView(CronView):
     task = "oci_requeue_transient"
 
 
+class EndUnsendableView(CronView):
+    """End conversions that wait and are not sent: consent was denied, or they are over 90 days old."""
+
+    task = "oci_end_unsendable"
+
+
 class UploadView(BellView):
     """Upload due conversions through the Google Ads API."""
 

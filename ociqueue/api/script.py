@@ -51,11 +51,16 @@ class EnqueueView(ScriptView):
 
         Valid ones are stored even when others are invalid. The same `sourceKey` with the same data is a `duplicate`.
         With other data it corrects a conversion that waits or has failed; otherwise nothing changes, and `differs`
-        lists the fields.
+        lists the fields. One whose visitor denied consent is stored, and not sent unless the site sends such ones.
         """
         results = enqueue(self.site(request, asked.siteId), asked.conversions, dry_run=asked.dryRun)
         corrected = sum(result["status"] == "corrected" for result in results)
-        return Response({"ok": True, **count_results(results), "corrected": corrected, "results": results})
+        counts = {
+            **count_results(results),
+            "corrected": corrected,
+            "withheld": sum("errorCode" in each for each in results),
+        }
+        return Response({"ok": True, **counts, "results": results})
 
 
 class AdjustView(ScriptView):

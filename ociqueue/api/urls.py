@@ -23,4 +23,5 @@ urlpatterns = [
     path("cron/oci/verdicts", cron.VerdictsView.as_view()),
     path("cron/oci/attempt-cap", cron.CapView.as_view()),
     path("cron/oci/requeue-transient", cron.RequeueView.as_view()),
+    path("cron/oci/end-unsendable", cron.EndUnsendableView.as_view()),
 ]

@@ -13,6 +13,7 @@ from ociqueue.models.key import key_triggers
 from ociqueue.models.limits import ATTEMPTS, TRIED_AGAIN
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.site import Site
+from ociqueue.models.unsendable import CAME_LATE, IS_DENIED, IS_TOO_OLD
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
 from ociqueue.states import CONVERSIONS, ENDED, EXPECTED_FAILURES, LIVE, WAITING, Category, ConversionStatus
 
@@ -35,7 +36,9 @@ class Conversion(Uploadable):
 
     CLICK_IDS: ClassVar = ("gclid", "wbraid", "gbraid")
     NOT_RETRIED = (
-        Q(is_replaced=True) | Q(erased_at__isnull=False) | Q(is_retracted=True, status=ConversionStatus.FAILED)
+        Q(is_replaced=True)
+        | Q(erased_at__isnull=False)
+        | Q(Q(is_retracted=True) | IS_TOO_OLD, status=ConversionStatus.FAILED)
     )
     HASHES: ClassVar = ("hashed_email", "hashed_email_ads", "hashed_phone")
     SENT = (
@@ -157,6 +160,20 @@ class Conversion(Uploadable):
                 condition=Q(send_alone=True, status__in=WAITING),
                 name="conversion_due_alone",
             ),
+            # The sweep of what is not sent: rows whose visitors denied consent, which end at once or are few, and rows
+            # that came late. All others expire long after they came, and `conversion_due` has them.
+            Index(
+                fields=["site", "created_at", "id"],
+                condition=Q(IS_DENIED, status__in=WAITING),
+                name="conversion_denied",
+            ),
+            Index(
+                fields=["conversion_time", "id"],
+                condition=Q(CAME_LATE, status__in=WAITING),
+                name="conversion_came_late",
+            ),
+            # Rows whose outcome is unknown are few: they are listed, and counted before a site changes its account.
+            Index(fields=["id"], condition=Q(outcome_unknown=True), name="conversion_unknown"),
             # Recover takes old claims.
             Index(fields=["claimed_at"], condition=Q(status=ConversionStatus.PROCESSING), name="conversion_claimed"),
             # An answer settles the rows of its upload.

@@ -1,23 +1,38 @@
 """The queryset of conversions: what only they have, as a script may take them too."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
-from django.db.models import BooleanField, Exists, Q
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 from django.db.models.expressions import RawSQL
 from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
 
-from ociqueue.models.sending import CLAIMED, NO_ERROR, OLDEST_FIRST, RELEASED, UploadableQuerySet, failure
+from ociqueue.models import unsendable
+from ociqueue.models.sending import (
+    BATCH,
+    CLAIMED,
+    NO_ERROR,
+    OLDEST_FIRST,
+    RELEASED,
+    Changes,
+    UploadableQuerySet,
+    failure,
+    sweep,
+)
 from ociqueue.models.site import Site
-from ociqueue.states import ENDED, Category, ConversionStatus, SyncMethod
+from ociqueue.states import ENDED, EXPIRED, WITHHELD, Category, ConversionStatus, SyncMethod
 
 if TYPE_CHECKING:
     from ociqueue.models.conversion import Conversion  # noqa: F401 - the type of its rows
 
 # What an answer in JSON needs, without an object for each value in between.
 PLAIN = {"uuid": TextLoader, "numeric": FloatLoader}
+UNHELD: Changes = {"next_retry_at": None, "claimed_at": None}
+END_WITHHELD: Changes = {**UNHELD, **failure(WITHHELD, Category.PERMANENT, unsendable.WITHHELD_MESSAGE)}
+END_EXPIRED: Changes = {**UNHELD, **failure(EXPIRED, Category.PERMANENT, unsendable.EXPIRED_MESSAGE)}
 NOT_ENDED = tuple(state for state in ConversionStatus if state not in ENDED)
 
 
@@ -30,8 +45,58 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         return self.filter(status__in=ENDED, erased_at=None).exclude(adjustments__status__in=NOT_ENDED)
 
     def due(self, *, path: SyncMethod | None = None) -> Self:
-        """Leave out what was retracted and Google cannot have: it ends here, with its retraction."""
-        return super().due(path=path).filter(Q(is_retracted=False) | Q(outcome_unknown=True))
+        """Leave out what ends here: retracted and unknown to Google, withheld, or too old."""
+        rows = super().due(path=path).filter(Q(is_retracted=False) | Q(outcome_unknown=True))
+        return rows.filter(~unsendable.IS_TOO_OLD, ~unsendable.is_withheld())
+
+    def retryable(self) -> Self:
+        """Leave out failures that would only be withheld again."""
+        return super().retryable().exclude(Q(status=ConversionStatus.FAILED) & unsendable.is_withheld())
+
+    def with_limits(self) -> Self:
+        return (
+            super()
+            .with_limits()
+            .annotate(
+                is_too_old=ExpressionWrapper(unsendable.IS_TOO_OLD, output_field=BooleanField()),
+                is_withheld=ExpressionWrapper(unsendable.is_withheld(), output_field=BooleanField()),
+            )
+        )
+
+    def withheld(self) -> Self:
+        """Return what waits, and is not sent because consent was denied: what `withhold` would end now."""
+        return self.waiting().filter(unsendable.is_withheld())
+
+    def expired(self) -> Self:
+        """Return what waits, and is too old for Google: what `expire` would end now."""
+        return self.waiting().filter(unsendable.IS_TOO_OLD)
+
+    def withhold(self) -> set[UUID]:
+        """End these rows, as far as they are withheld; for few rows, in the transaction that stores them."""
+        return self.withheld().move_each("withhold", **END_WITHHELD)
+
+    def sweep_withheld(self) -> int:
+        return self._sweep_sites(self.withheld(), "withhold", END_WITHHELD)
+
+    def expire(self) -> int:
+        """End what is too old for Google.
+
+        As two sets, each of which an index has: an index of all that wait by their time would be one more to be
+        written for each row, and the planner might find a site's due rows by it, and sort all of them.
+        """
+        late = self.expired().filter(unsendable.CAME_LATE)
+        by_time = ("conversion_time", "id")
+        ended = sweep(partial(late.take, "expire", limit=BATCH, order=by_time, only=("id",), **END_EXPIRED))
+        return ended + self._sweep_sites(self.expired().filter(unsendable.CAME_LONG_AGO), "expire", END_EXPIRED)
+
+    @staticmethod
+    def _sweep_sites(rows: "ConversionQuerySet", verb: str, ended: Changes) -> int:
+        """Move rows of one site after the other, as the indexes of rows that wait have them."""
+        total = 0
+        for site in Site.objects.filter(Exists(rows.filter(site=OuterRef("pk")))):
+            mine = rows.for_site(site)
+            total += sweep(partial(mine.take, verb, limit=BATCH, order=OLDEST_FIRST, only=("id",), **ended))
+        return total
 
     def with_script(self) -> Self:
         """Return what a script may settle: nothing that an upload has claimed."""

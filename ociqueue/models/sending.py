@@ -202,14 +202,14 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
     def recover(self, *, min_age: timedelta = limits.STUCK_AFTER) -> int:
         """Take rows back from a script or worker that never reported."""
         stuck = self.stuck(min_age=min_age)
-        return _sweep(partial(stuck.take_back, "recover", limit=BATCH, order=("claimed_at", "id"), **FREE))
+        return sweep(partial(stuck.take_back, "recover", limit=BATCH, order=("claimed_at", "id"), **FREE))
 
     def cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> int:
         """Fail rows that used up their attempts; without a number, each path has its own cap."""
         error = failure("MAX_ATTEMPTS", Category.PERMANENT, "MAX_ATTEMPTS_EXCEEDED")
         rows = self.over_cap(max_attempts=max_attempts, min_age=min_age)
         ended = {"next_retry_at": None, **RELEASED, **error}
-        return _sweep(partial(rows.take_back, "cap", limit=BATCH, order=BY_ATTEMPTS, **ended))
+        return sweep(partial(rows.take_back, "cap", limit=BATCH, order=BY_ATTEMPTS, **ended))
 
     def requeue_transient(self) -> int:
         """Retry TRANSIENT failures on sites that ask for it, with backoff."""
@@ -217,7 +217,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         total = 0
         for path in SyncMethod:
             take = self.requeueable(path).take
-            total += _sweep(partial(take, "requeue_transient", limit=BATCH, order=BY_ATTEMPTS, **later))
+            total += sweep(partial(take, "requeue_transient", limit=BATCH, order=BY_ATTEMPTS, **later))
         return total
 
     def take_back(
@@ -237,7 +237,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
             return rows.move_each(verb, **changes, **UNREPORTED) if held else set()
 
 
-def _sweep(take_some: Callable[[], Sized]) -> int:
+def sweep(take_some: Callable[[], Sized]) -> int:
     """Repeat until nothing is left, in batches that skip locked rows: no claim waits for a sweep."""
     total = 0
     while moved := len(take_some()):

@@ -23,7 +23,7 @@ from kilit.lock.audit import current_context, set_audit_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.currencies import CURRENCIES
-from ociqueue.states import SyncMethod
+from ociqueue.states import DeniedConsent, SyncMethod
 
 KEYS_USER_PREFIX = "site-"  # followed by the public id, the name of the user who owns a site's keys
 MAY_ACT = (Role.OPERATOR, Role.ADMIN)
@@ -143,6 +143,17 @@ class Site(models.Model):
             "Conversions may carry an e-mail address or phone number. Kilit stores and sends only their hashes. Turn "
             "it on only if your customers have consented and the Google Ads account has accepted the customer data "
             "terms."
+        ),
+    )
+    denied_consent = models.CharField(
+        _("if consent is denied"),
+        max_length=8,
+        choices=DeniedConsent,
+        default=DeniedConsent.WITHHOLD,
+        db_default=DeniedConsent.WITHHOLD,
+        help_text=_(
+            "For conversions whose visitors do not let Google use their data for ads. Those that are not sent end as "
+            "WITHHELD_CONSENT_DENIED, which is in no failure rate."
         ),
     )
     last_export_at = models.DateTimeField(_("last export at"), null=True, editable=False)

@@ -34,7 +34,8 @@ class ConversionResult(TypedDict):
     """The result for one conversion; `defaulted` lists fields that got the site's default.
 
     `differs` lists the fields in which a second delivery of a source key differs from what was stored. A `corrected`
-    one has changed the conversion, or is sent as another row in place of the one that it `replaces`.
+    one has changed the conversion, or is sent as another row in place of the one that it `replaces`. `errorCode` says
+    why a conversion was stored and is not sent: the visitor denied consent, and the site does not send such ones.
     """
 
     index: int
@@ -43,6 +44,7 @@ class ConversionResult(TypedDict):
     replaces: NotRequired[ConversionId]
     differs: NotRequired[list[str]]
     state: NotRequired[ConversionStatus]
+    errorCode: NotRequired[Literal["WITHHELD_CONSENT_DENIED"]]
     errors: NotRequired[list[FieldError]]
     defaulted: NotRequired[dict[str, str]]
 
@@ -85,6 +87,7 @@ class Enqueued(TypedDict):
     corrected: int
     duplicates: int
     invalid: int
+    withheld: Annotated[int, Field(description="How many of the created and corrected ones are not sent.")]
     results: list[ConversionResult]
 
 

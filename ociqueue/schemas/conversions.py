@@ -14,8 +14,8 @@ from kilit.api.messages import Message, invalid, line
 from ociqueue import identifiers
 from ociqueue.currencies import CURRENCIES, MINOR_UNITS
 from ociqueue.models import Site
+from ociqueue.models.unsendable import LONGEST_AGE
 
-OLDEST = timedelta(days=90)
 # The clocks of shops are a little ahead: such a time is taken as now.
 AHEAD = timedelta(minutes=5)
 LONGEST_TIME = 40
@@ -111,8 +111,8 @@ def read_time(value: Any, info: ValidationInfo) -> datetime:
         if time > now + AHEAD:
             raise invalid("The time is in the future.")
         time = min(time, now)
-        if time < now - OLDEST:
-            raise invalid(f"The time is more than {OLDEST.days} days ago.")
+        if time < now - LONGEST_AGE:
+            raise invalid(f"The time is more than {LONGEST_AGE.days} days ago.")
         # In UTC: PostgreSQL rejects some offsets that Python accepts, and one such row would fail the whole INSERT.
         return time.astimezone(UTC)
     except OverflowError:

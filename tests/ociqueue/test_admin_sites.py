@@ -40,7 +40,7 @@ def make_busy(make_site, make_conversion) -> Callable[..., Site]:
     return make
 
 
-SHOWN = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient")
+SHOWN = ("name", "time_zone", "default_currency", "sync_method", "denied_consent", "requeue_transient")
 
 
 def change(client: Client, site: Site, **changes: Any) -> Any:
@@ -142,6 +142,7 @@ def test_membership_narrows_the_sites(make_person, make_site) -> None:
 def test_whoever_adds_a_site_becomes_its_admin(make_person) -> None:
     admin = make_person(role="admin")
     form = {"name": "Yeni", "time_zone": "Europe/Istanbul", "default_currency": "TRY", "sync_method": "script"}
+    form["denied_consent"] = "WITHHOLD"
 
     answer = admin.post(f"{LIST}add/", form)
 

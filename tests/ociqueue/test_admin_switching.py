@@ -102,7 +102,7 @@ def test_settings_explain_the_three_senders_and_what_stays_where_it_is(admin, sh
 
 
 def test_a_new_sender_probes_at_once_what_the_old_one_was_refused(admin, shut_out) -> None:
-    shown = {"name": "Mobilya", "time_zone": "Europe/Istanbul", "default_currency": "TRY"}
+    shown = {"name": "Mobilya", "time_zone": "Europe/Istanbul", "default_currency": "TRY", "denied_consent": "WITHHOLD"}
     initial = {f"initial-{name}": value for name, value in {**shown, "sync_method": "api"}.items()}
 
     answer = admin.post(settings_of(shut_out), {**shown, **initial, "sync_method": "datamanager"})

@@ -77,6 +77,7 @@ def test_a_second_click_id_takes_the_place_of_the_first_only_alone(site) -> None
     ],
 )
 def test_consent_is_corrected(site, changes, consents) -> None:
+    Site.objects.update(denied_consent="SEND")
     (row,) = make_failed(site, consent_ad_user_data="DENIED", consent_ad_personalization="DENIED")
 
     copy = correct(row, **changes).copy
@@ -92,6 +93,7 @@ def test_consent_is_corrected(site, changes, consents) -> None:
     ],
 )
 def test_the_same_consent_is_no_correction(site, changes) -> None:
+    Site.objects.update(denied_consent="SEND")
     (row,) = make_failed(site, consent_ad_user_data="DENIED", consent_ad_personalization="DENIED")
 
     assert correct(row, **changes).is_unchanged

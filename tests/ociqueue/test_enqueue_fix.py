@@ -119,7 +119,8 @@ def test_a_file_corrects_what_it_fills_in(fix, site, make_reported) -> None:
 
 
 def test_corrections_are_checked_like_any_entry(fix, site, make_reported) -> None:
-    wrong, old = make_reported(site), make_reported(site, conversion_time=datetime.now(UTC) - timedelta(days=91))
+    wrong, old = make_reported(site), make_reported(site)
+    Conversion.objects.filter(pk=old.pk).update(conversion_time=datetime.now(UTC) - timedelta(days=91))
     file = f"id,conversionValue,conversionCurrency\n{wrong},many,X1\n{old},,\n"
 
     reported = fix(site, content=file)

@@ -15,7 +15,7 @@ from ociqueue.adjust import adjust
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.models.sending import failure
 from ociqueue.site_health import SiteHealth, site_health
-from ociqueue.states import EXPECTED_FAILURES, WAITING, ConversionStatus
+from ociqueue.states import EXPECTED_FAILURES, WAITING, WITHHELD, ConversionStatus
 from tests.support.conversions import make_failed, new_conversion
 from tests.support.dashboard import make_conversions, text_of
 
@@ -37,6 +37,9 @@ def reject(site: Site, number: int, *, code: str) -> None:
 def fail_as_declared(site: Site, number: int, *, code: str) -> None:
     if EXPECTED_FAILURES[code] == ConversionStatus.UPLOADED:
         reject(site, number, code=code)
+    elif code == WITHHELD:
+        Conversion.objects.bulk_create([new_conversion(site, consent_ad_user_data="DENIED") for _ in range(number)])
+        Conversion.objects.sweep_withheld()
     elif EXPECTED_FAILURES[code] in WAITING:
         rows = Conversion.objects.bulk_create([new_conversion(site) for _ in range(number)])
         adjust(site, [{"id": str(row), "kind": "RETRACTION"} for row in rows])

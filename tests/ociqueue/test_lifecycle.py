@@ -53,7 +53,7 @@ CHANGES = {
 
 
 class TestConversions(LifecycleConformance):
-    specimen = Specimen(Conversion, make=make, changes={**CHANGES, "retract": fail})
+    specimen = Specimen(Conversion, make=make, changes={**CHANGES, "retract": fail, "withhold": fail, "expire": fail})
 
 
 class TestAdjustments(LifecycleConformance):

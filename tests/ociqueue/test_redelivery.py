@@ -95,17 +95,17 @@ def test_a_waiting_row_is_corrected_in_place_with_an_event_that_names_what_chang
     row = only(pk=send(site)["id"].removeprefix("seal_"))
 
     with acting_as("key:site-shop"):
-        result = send(site, gclid="Cj0KCQ-other", conversionValue="99", consentAdUserData="DENIED")
+        result = send(site, gclid="Cj0KCQ-other", conversionValue="99", consentAdUserData="GRANTED")
 
     fields = ["gclid", "conversionValue", "consentAdUserData"]
     assert result == {"index": 0, "status": "corrected", "id": str(row), "differs": fields, "state": "QUEUED"}
     changed = only()
-    assert (changed.gclid, float(changed.value), changed.consent_ad_user_data) == ("Cj0KCQ-other", 99, "DENIED")
+    assert (changed.gclid, float(changed.value), changed.consent_ad_user_data) == ("Cj0KCQ-other", 99, "GRANTED")
     assert (changed.order_id, changed.key.click_id) == (row.order_id, "Cj0KCQ-other")
     event = Event.objects.of(row).last()
     assert (event.event_type, event.actor, event.details["changed"]) == ("CORRECTED", "key:site-shop", fields)
     assert event.details["before"] == {"conversionValue": "120.500", "consentAdUserData": "UNSPECIFIED"}
-    assert event.details["after"] == {"conversionValue": "99.00", "consentAdUserData": "DENIED"}
+    assert event.details["after"] == {"conversionValue": "99.00", "consentAdUserData": "GRANTED"}
     assert "Cj0KCQ" not in str(event.details), "an event outlives an erasure"
 
 

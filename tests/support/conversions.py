@@ -10,6 +10,7 @@ from ociqueue.models import Conversion, Site
 
 # Conversions are accepted for 90 days, so tests send one of yesterday and not of a fixed date.
 YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT10:00:00Z")
+DAY = YESTERDAY[:10]
 
 
 def new_conversion(site: Site, **columns: Any) -> Conversion:

@@ -9,6 +9,7 @@ from ociqueue.admin.dashboard import ConversionPanel
 from ociqueue.models import ReadBack, Receipt, UploadBatch
 from ociqueue.reconcile import self_check
 from ociqueue.uploader.upload_run import upload_due
+from tests.support.conversions import DAY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,7 +23,7 @@ def problems(user):
 
 def test_real_uploads_add_up(google, api_site, make_rows) -> None:
     """Of twins one is not sent; one row fails, one is deferred, and others are lost with the answer."""
-    make_rows(api_site, "twin", "twin", conversion_time="2026-11-14T10:00:00+00:00")
+    make_rows(api_site, "twin", "twin", conversion_time=f"{DAY}T10:00:00+00:00")
     make_rows(api_site, "a", "FAIL-UNPARSEABLE_GCLID-1", "FAIL-TOO_RECENT_CONVERSION_ACTION-1")
     upload_due()
     make_rows(api_site, "b", "c")

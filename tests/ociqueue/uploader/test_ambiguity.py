@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 
 from kilit.lock.models import Event
-from ociqueue.models import Conversion, UploadBatch
+from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import Call, accept
+from tests.support.conversions import DAY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -142,7 +143,7 @@ def test_a_refusal_that_names_a_row_is_not_ambiguous(google, api_site, make_rows
 
 def test_of_twins_in_one_batch_the_first_is_sent_alone(google, api_site, make_rows) -> None:
     """Google would process neither of two conversions of one click and time in a request."""
-    when = "2026-11-14T10:00:00+00:00"
+    when = f"{DAY}T10:00:00+00:00"
     make_rows(api_site, "twin", "twin", "other", conversion_time=when)
 
     upload_due()
@@ -156,7 +157,7 @@ def test_of_twins_in_one_batch_the_first_is_sent_alone(google, api_site, make_ro
 
 def test_a_twin_that_stayed_here_is_not_in_doubt_when_the_worker_dies(google, api_site, make_rows, monkeypatch) -> None:
     """It was never sent, so Google's "already exists" is about its twin, and no success of its own."""
-    sent, stayed = make_rows(api_site, "twin", "twin", conversion_time="2026-11-14T10:00:00+00:00")
+    sent, stayed = make_rows(api_site, "twin", "twin", conversion_time=f"{DAY}T10:00:00+00:00")
 
     def die(*_args, **_options):
         raise KeyboardInterrupt
@@ -176,8 +177,8 @@ def test_a_twin_that_stayed_here_is_not_in_doubt_when_the_worker_dies(google, ap
 
 def test_twins_are_what_google_takes_for_twins(google, api_site, make_rows) -> None:
     """The same second and the same action, whatever our names and fractions of it are."""
-    make_rows(api_site, "twin", conversion_time="2026-11-14T10:00:00.1+00:00", action="Satış")
-    make_rows(api_site, "twin", conversion_time="2026-11-14T10:00:00.9+00:00", action="Teklif")
+    make_rows(api_site, "twin", conversion_time=f"{DAY}T10:00:00.1+00:00", action="Satış")
+    make_rows(api_site, "twin", conversion_time=f"{DAY}T10:00:00.9+00:00", action="Teklif")
 
     upload_due()
 
@@ -185,13 +186,14 @@ def test_twins_are_what_google_takes_for_twins(google, api_site, make_rows) -> N
 
 
 def test_what_google_is_reported_of_a_row(google, api_site, make_rows) -> None:
+    Site.objects.update(denied_consent="SEND")
     (row,) = make_rows(
         api_site,
         "Cj0-abc_1",
         value="12.500",
         consent_ad_user_data="DENIED",
         consent_ad_personalization="GRANTED",  # Google takes it only with lists of users
-        conversion_time="2026-11-14T10:00:00.9+03:00",
+        conversion_time=f"{DAY}T10:00:00.9+03:00",
     )
 
     upload_due()
@@ -204,7 +206,7 @@ def test_what_google_is_reported_of_a_row(google, api_site, make_rows) -> None:
         False,
     )
     assert (sent.gclid, sent.wbraid, sent.gbraid) == ("Cj0-abc_1", "", "")
-    assert sent.conversion_date_time == "2026-11-14 07:00:00+00:00"
+    assert sent.conversion_date_time == f"{DAY} 07:00:00+00:00"
     assert (sent.conversion_value, sent.currency_code, sent.order_id) == (12.5, "TRY", row.order_id)
     assert sent.conversion_action == "customers/1234567890/conversionActions/7"
     assert (sent.consent.ad_user_data, sent.consent.ad_personalization) == (3, 0)

@@ -13,7 +13,7 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.states import Category
 from simulators.googleads.server import accept
-from tests.support.conversions import Api
+from tests.support.conversions import DAY, Api
 from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,7 +66,7 @@ def test_a_rehearsal_reports_that_the_developer_token_is_not_on_googles_list(goo
 
 def test_a_rehearsal_leaves_twins_out_as_an_upload_does(google, api_site, make_rows) -> None:
     """Together Google would refuse both; an upload sends the second one later."""
-    first, second = make_rows(api_site, "twin", "twin", conversion_time="2026-11-14T10:00:00+00:00")
+    first, second = make_rows(api_site, "twin", "twin", conversion_time=f"{DAY}T10:00:00+00:00")
 
     said = upload("--dry-run")
 

@@ -1,4 +1,4 @@
-"""The Ads Script sends consent where it was given."""
+"""The Ads Script sends consent where it was given; what was denied is not even exported, unless the site sends it."""
 
 from tests.support.ads_script import COMPLETED, outcomes, run_site_script
 
@@ -6,7 +6,7 @@ SHARED_COLUMNS = ["Conversion Name", "Conversion Time", "Conversion Value", "Con
 
 
 def test_consent_is_uploaded_with_the_rows_that_have_it(live_server, make_site, make_conversion) -> None:
-    site = make_site()
+    site = make_site(denied_consent="SEND")
     consents = {"consent_ad_user_data": "GRANTED", "consent_ad_personalization": "DENIED"}
     rows = [
         make_conversion(site, gclid="asked", **consents),
@@ -29,3 +29,14 @@ def test_consent_is_uploaded_with_the_rows_that_have_it(live_server, make_site, 
         [],
     ]
     assert outcomes(*rows) == [COMPLETED] * 4
+
+
+def test_what_was_denied_is_not_uploaded_by_default(live_server, make_site, make_conversion) -> None:
+    site = make_site()
+    denied, other = make_conversion(site, consent_ad_user_data="DENIED"), make_conversion(site)
+
+    run = run_site_script(live_server.url, site)
+
+    assert [len(upload["rows"]) for upload in run.uploads] == [1]
+    denied.refresh_from_db()
+    assert (outcomes(other), denied.status, denied.attempt_count) == ([COMPLETED], "QUEUED", 0)
