@@ -46,6 +46,13 @@ class UnansweredFilter(ChoiceFilter):
         return Q(sent_at__isnull=False, answered_at=None, pk__gte=first_at(since))
 
 
+class OutcomeFilter(ChoiceFilter):
+    """Sent, and no answer came: Google may have it."""
+
+    def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
+        return Q(outcome_unknown=True)
+
+
 def _site_filter(index: str) -> ChoiceFilter:
     return ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index=index)
 
@@ -86,6 +93,13 @@ FILTERS = FilterSet(
             index="conversion_of_category",
             leads=True,
             choices=[(category, category) for category in Category.values],
+        ),
+        OutcomeFilter(
+            name="outcome",
+            title=_("outcome"),
+            column="outcome_unknown",
+            index="conversion_unknown",
+            choices=[("unknown", _("Unknown"))],
         ),
         AgeFilter(),
         *CREATED_BETWEEN,

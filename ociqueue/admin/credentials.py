@@ -15,11 +15,13 @@ from kilit.console.formatting import page
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.login_form import LABELS, OAUTH, SERVICE_ACCOUNT, LoginForm
+from ociqueue.admin.moving import confirmation, with_open_rows
 from ociqueue.admin.permissions import may_administer, may_run, site_of
 from ociqueue.admin.site_header import header_context
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import UPLOADED_HERE
+from ociqueue.unsettled import UnsettledRows, unsettled_rows
 
 
 def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -33,9 +35,14 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
         rows = Credentials.objects.select_for_update() if is_change else Credentials.objects.all()
         stored = rows.filter(site=site).first()
         account, error = _decrypt(stored)
-        form = LoginForm(*((request.POST, request.FILES) if is_change else ()), stored=account)
+        open_rows = unsettled_rows(site)
+        form = LoginForm(
+            *((request.POST, request.FILES) if is_change else ()),
+            stored=account,
+            confirmation=confirmation(site, open_rows, _("Move to another account")) if open_rows else None,
+        )
         if form.is_valid():
-            _store(model_admin, request, site, form)
+            _store(model_admin, request, site, form, open_rows)
             return HttpResponseRedirect(_address(site))
     return page(
         model_admin,
@@ -68,10 +75,15 @@ def request_check(model_admin: Any, request: HttpRequest, object_id: str) -> Htt
     return HttpResponseRedirect(f"{_address(site)}#check")
 
 
-def _store(model_admin: Any, request: HttpRequest, site: Site, form: LoginForm) -> None:
+def _store(model_admin: Any, request: HttpRequest, site: Site, form: LoginForm, open_rows: UnsettledRows) -> None:
     Credentials.objects.store(site, form.account())
     with override(None):  # the log is read in other languages, too
         model_admin.log_change(request, site, _stored(form))
+        if form.is_move:
+            # Their last digits tell accounts apart; stored values are not shown again.
+            before, after = form.stored["customer_id"][-4:], form.cleaned_data["customer_id"][-4:]
+            moved = f"Moved from the Google account that ends in {before} to the one that ends in {after}"
+            model_admin.log_change(request, site, with_open_rows(moved, open_rows))
     # Storing makes the next probe due, and a test that was requested before.
     doorbells.ring("oci_upload")
     doorbells.ring("oci_check_credentials")

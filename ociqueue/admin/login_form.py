@@ -31,6 +31,7 @@ REQUIRED = ("customer_id", "conversion_action")
 OAUTH = ("client_id", "client_secret", "refresh_token")
 SERVICE_ACCOUNT = "service_account"
 FILE = "service_account_file"
+CONFIRM = "confirm_move"
 LONGEST_NAME = 100
 
 
@@ -103,9 +104,17 @@ class LoginForm(forms.Form):
         label=gettext_lazy("Remove stored values"), required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget
     )
 
-    def __init__(self, *args: Any, stored: GoogleAdsAccount | None, **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        stored: GoogleAdsAccount | None,
+        confirmation: forms.BooleanField | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(*args, **options)
         self.stored = asdict(stored) if stored else {}
+        if confirmation and stored:  # another account needs it
+            self.fields[CONFIRM] = confirmation
         needed = (*REQUIRED, *OAUTH, SERVICE_ACCOUNT)
         removable = [(name, LABELS[name]) for name in LABELS if name not in needed and self.stored.get(name)]
         self.fields["forget"].choices = removable  # type: ignore[attr-defined]
@@ -123,6 +132,7 @@ class LoginForm(forms.Form):
         logins = {"oauth": list(OAUTH), SERVICE_ACCOUNT: [SERVICE_ACCOUNT, FILE]}
         rest = ["developer_token", *(["forget"] if "forget" in self.fields else [])]
         names = {"account": ["customer_id", "login_customer_id", "conversion_action", "conversion_actions"]}
+        names["account"] += [CONFIRM] if CONFIRM in self.fields else []
         return {group: [self[name] for name in fields] for group, fields in (names | logins | {"rest": rest}).items()}
 
     def clean_customer_id(self) -> str:
@@ -149,7 +159,15 @@ class LoginForm(forms.Form):
         ):
             # Checked against what was entered, so that no message shows stored values.
             self.add_error("customer_id", _("Enter the customer id as well: conversion actions belong to a customer."))
+        if self.is_move and CONFIRM in self.fields and not self.cleaned_data.get(CONFIRM):
+            self.add_error(CONFIRM, _("This is another Google account. Tick the box to move the site all the same."))
         self._ask_for_secrets()
+
+    @property
+    def is_move(self) -> bool:
+        """Whether the site gets another Google account."""
+        before, entered = self.stored.get("customer_id"), self.cleaned_data.get("customer_id")
+        return bool(before and entered and before != entered)
 
     def _clean_service_account(self) -> None:
         text, file = self.cleaned_data.get(SERVICE_ACCOUNT), self.cleaned_data.pop(FILE, None)

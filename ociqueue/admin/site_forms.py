@@ -6,8 +6,9 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat
-from django.forms import BaseInlineFormSet, ModelForm
+from django.forms import BaseInlineFormSet, BooleanField, HiddenInput, ModelForm
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -17,13 +18,16 @@ from unfold.admin import TabularInline
 
 from kilit.access.roles import Role
 from kilit.access.scopes import people_seen_by
+from ociqueue.admin.moving import confirmation
 from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.switching import SENDERS, rows_in_flight
 from ociqueue.models import Site, SiteMembership
 from ociqueue.models.site import KEYS_USER_PREFIX
 from ociqueue.states import SyncMethod
+from ociqueue.unsettled import unsettled_rows
 
 SENDER = "sync_method"
+CONFIRM_SENDER = "confirm_sender"
 
 
 def sender_choices() -> list[tuple[str, Any]]:
@@ -35,6 +39,8 @@ def sender_choices() -> list[tuple[str, Any]]:
 class SiteForm(ModelForm[Site]):
     """Remembers what it showed: a page stays open for hours, and another user may have changed the sender since."""
 
+    confirm_sender = BooleanField(required=False, label="", widget=HiddenInput)  # shown only if rows are open
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         for field in self.fields.values():
@@ -42,10 +48,20 @@ class SiteForm(ModelForm[Site]):
         if SENDER in self.fields:
             said = [(_("If you change it:"),), *((sentence,) for sentence in rows_in_flight(self.instance))]
             self.fields[SENDER].help_text = format_html_join(SafeString("<br>"), "{}", said)
+        self.open_rows = unsettled_rows(self.instance)
+        if self.open_rows:
+            self.fields[CONFIRM_SENDER] = confirmation(self.instance, self.open_rows, _("Change the sender"))
+
+    @cached_property
+    def changed_data(self) -> list[str]:
+        """Leave the confirmation out: it is no column of the site."""
+        return [name for name in super().changed_data if name != CONFIRM_SENDER]
 
     def clean(self) -> dict[str, Any] | None:
         """Reject a change of the sender if another user changed it since the page was opened."""
         cleaned = super().clean()
+        if SENDER in self.changed_data and self.open_rows and not self.cleaned_data.get(CONFIRM_SENDER):
+            self.add_error(CONFIRM_SENDER, _("Rows are open. Tick the box to change the sender all the same."))
         if SENDER in self.changed_data and self._is_old():
             raise ValidationError(
                 _(

@@ -21,15 +21,19 @@ from kilit.access.roles import Role
 from kilit.console.formatting import ago, badge, column, link, number, two_lines
 from kilit.postgres.collation import NameOrder
 from ociqueue.admin import circuits, credentials, google_counts, keys, pauses, switching
+from ociqueue.admin.moving import with_open_rows
 from ociqueue.admin.permissions import may_administer, site_of
-from ociqueue.admin.site_forms import SENDER, MembershipInline, SiteForm, sender_choices
+from ociqueue.admin.site_forms import CONFIRM_SENDER, SENDER, MembershipInline, SiteForm, sender_choices
 from ociqueue.admin.site_header import header_context, site_address
 from ociqueue.admin.site_page import overview
 from ociqueue.models import Site, SiteMembership
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import UPLOADED_HERE, ConversionStatus
 
-SETTINGS = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient", "accepts_identifiers")
+SETTINGS = (
+    *("name", "time_zone", "default_currency", "sync_method", "requeue_transient", "accepts_identifiers"),
+    "denied_consent",
+)
 KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
 MEMBERS = "ociqueue_site_members"
 # One form has one button.
@@ -178,7 +182,15 @@ class SiteAdmin(ModelAdmin):
         return False  # its history refers to it
 
     def get_fieldsets(self, request: HttpRequest, obj: Site | None = None) -> Any:
-        return [] if _is_members_page(request) else super().get_fieldsets(request, obj)
+        if _is_members_page(request):
+            return []
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or not self.has_change_permission(request, obj):
+            return fieldsets
+        (title, first), *others = fieldsets
+        place = first["fields"].index(SENDER) + 1
+        fields = [*first["fields"][:place], CONFIRM_SENDER, *first["fields"][place:]]
+        return [(title, {**first, "fields": fields}), *others]
 
     def get_inlines(self, request: HttpRequest, obj: Site | None) -> list[type[MembershipInline]]:
         """A new site has one member: the user who adds it."""
@@ -196,10 +208,15 @@ class SiteAdmin(ModelAdmin):
         if change:
             obj.save(update_fields=form.changed_data)
             if SENDER in form.changed_data:
+                self.note_switch(request, obj, form)
                 switching.after_switch(obj)
             return
         super().save_model(request, obj, form, change)
         SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
+
+    def note_switch(self, request: HttpRequest, site: Site, form: Any) -> None:
+        changed = f"Changed the sender from {form.initial[SENDER]} to {site.sync_method}"
+        self.log_change(request, site, with_open_rows(changed, form.open_rows))
 
     def response_post_save_add(self, request: HttpRequest, obj: Site) -> HttpResponse:
         """Go on with what a new site needs next."""

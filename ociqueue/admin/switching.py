@@ -7,16 +7,19 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, override
+from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import number, page
 from kilit.workers import doorbells
+from ociqueue.admin.moving import warnings, with_open_rows
 from ociqueue.admin.permissions import may_administer, site_of
 from ociqueue.admin.site_header import header_context, site_address
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.site_health import site_health
 from ociqueue.states import UPLOADED_HERE, CircuitStatus, ConversionStatus, SyncMethod
+from ociqueue.unsettled import unsettled_rows
 
 # The code of a circuit when the developer token may not upload over the Google Ads API.
 NOT_ALLOWLISTED = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
@@ -47,6 +50,12 @@ def rows_in_flight(site: Site) -> list[str]:
         % {"number": number(uploaded)},
         _("All others, and what comes in, go to the new sender. No row is sent by two."),
     ]
+
+
+def _unknown(site: Site) -> list[SafeString]:
+    """Warn of rows that Google may have: by the other API they are sent again, under the same order id."""
+    rows = unsettled_rows(site)
+    return [warnings(site, rows)] if rows else []
 
 
 def after_switch(site: Site) -> None:
@@ -82,6 +91,7 @@ def switch_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         sentences=[
             _("Google closed click uploads over the Ads API to new developer tokens; the Data Manager API takes them."),
             *rows_in_flight(site),
+            *_unknown(site),
             _(
                 "The login needs the scope datamanager, and the Data Manager API must be enabled in its Google Cloud "
                 "project. The login is tested right after the switch; if it does not pass, store a new one."
@@ -102,8 +112,7 @@ def _switch(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse:
             messages.warning(request, _("Nothing was changed: the site does not use the Google Ads API any more."))
             return _to_google(site)
         site.refresh_from_db()
-        with override(None):  # the log is read in other languages, too
-            model_admin.log_change(request, site, "Switched to the Data Manager API.")
+        model_admin.log_change(request, site, with_open_rows("Switched to the Data Manager API", unsettled_rows(site)))
         after_switch(site)
     messages.success(request, _("%(site)s sends through the Data Manager API now.") % {"site": site})
     return _to_google(site)

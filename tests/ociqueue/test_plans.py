@@ -16,6 +16,7 @@ from ociqueue.metrics import oldest_waiting
 from ociqueue.models import Adjustment, Conversion, Credentials, IdentifierKind, Site
 from ociqueue.reconcile.ours import OurDays
 from ociqueue.schemas.adjustments import NewAdjustment
+from ociqueue.unsettled import unsettled_rows
 from ociqueue.uploader.upload_run import due_sites
 from tests.support.bulk_actions import user_of
 from tests.support.bulk_plans import check_bulk_actions
@@ -73,6 +74,9 @@ def check_what_runs_all_day(crowded: Site) -> None:  # noqa: F811
         "recover": Conversion.objects.recover,
         "cap": Conversion.objects.cap,
         "requeue": Conversion.objects.requeue_transient,
+        "withhold": Conversion.objects.sweep_withheld,
+        "expire": Conversion.objects.expire,
+        "unknown outcomes": lambda: unsettled_rows(crowded),
         "rows": lambda: presenters.rows_page(crowded, limit=200, status=None, cursor=cursor),
         "rows by state": lambda: presenters.rows_page(crowded, limit=200, status="FAILED", cursor=None),
         "stats": lambda: presenters.stats(crowded),
@@ -114,6 +118,27 @@ def test_rows_that_wait_for_their_time_cost_a_claim_nothing(make_site, sql) -> N
     for question in (lambda: due_sites().exists(), lambda: site.conversions.claim(limit=BATCH, batch=uuid7())):
         for statement in statements(question, over=TABLE):
             assert blocks(explained(statement)) < WAITING / 1000
+
+
+def test_a_sweep_of_what_is_not_sent_does_not_read_what_waits(make_site, sql) -> None:
+    """A backlog waits; a few of its rows were denied, came late, or have waited for months."""
+    kinds = {
+        "denied": "consent = 'DENIED'",
+        "late": "conversion_time = now() - interval '91 days'",
+        "old": "conversion_time = now() - interval '91 days', created_at = now() - interval '90 days'",
+    }
+    with crowding("ociqueue_site", TABLE):
+        site = make_site()
+        sql(FILL, site.pk, 1, BURST, "QUEUED", 0, "", "")
+        for number, columns in enumerate(kinds.values(), start=1):
+            sql(f"UPDATE {TABLE} SET {columns} WHERE order_id = %s", str(number))
+
+    for sweep in (Conversion.objects.sweep_withheld, Conversion.objects.expire):
+        ran = statements(sweep, over=TABLE)
+        assert ran
+        for statement in ran:
+            assert blocks(explained(statement)) < BURST / 100, statement  # rows that a filter removes count, too
+    assert (Conversion.objects.sweep_withheld(), Conversion.objects.expire()) == (1, 2)
 
 
 def test_a_claim_reads_only_its_rows_before_the_planner_knows_of_them(make_site, sql) -> None:
