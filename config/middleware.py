@@ -5,6 +5,7 @@ import re
 import time
 from uuid import uuid4
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import resolve
 
@@ -18,6 +19,7 @@ from kilit.trace import HEADER, request_trace
 
 logger = logging.getLogger("kilit.request")
 
+MOST_SENT = settings.MOST_UPLOADED + 1024**2  # a form has some bytes besides its file
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 
 
@@ -53,11 +55,14 @@ class ProbeMiddleware(Middleware):
 
 
 class MalformedRequestMiddleware(Middleware):
-    """Rejects what no view can read: a NUL in the address, or a chunked body without a length."""
+    """Rejects what no view can read: a NUL in the address, a chunked body without a length, or a body too large."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and "CONTENT_LENGTH" not in request.META:
             return JsonResponse(error_body("LENGTH_REQUIRED", "Send the body with a Content-Length."), status=411)
+        if request.META.get("CONTENT_LENGTH", "").isdecimal() and int(request.META["CONTENT_LENGTH"]) > MOST_SENT:
+            message = f"The body is larger than {settings.MOST_UPLOADED // 1024**2} MB."
+            return JsonResponse(error_body("TOO_LARGE", message), status=413)
         if "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             return JsonResponse(error_body("BAD_REQUEST", "The address contains a NUL character."), status=400)
         return self.get_response(request)

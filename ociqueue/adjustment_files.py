@@ -7,18 +7,13 @@ found again, so each of them needs a `sourceKey` of its own.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import IO
-from uuid import UUID
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 
 from kilit.api.messages import FieldError
-from kilit.lock.audit import without_activity
-from kilit.lock.models import Activity, ActivityKind
 from ociqueue.adjust import Entry, adjust, read_adjustment
-from ociqueue.csv_formats import FileFormats
+from ociqueue.csv_index import LineIndex, LineKey, digest_of
 from ociqueue.csv_reader import (
     REASON,
     CsvLine,
@@ -29,11 +24,12 @@ from ociqueue.csv_reader import (
     read_lines,
     shorten,
 )
+from ociqueue.csv_table import CsvTable, import_table
+from ociqueue.csv_text import START, FilePlace
 from ociqueue.models import Conversion, Site
 from ociqueue.schemas.adjustments import FIELDS, NAMES, NewAdjustment
 from ociqueue.states import ADJUSTMENTS, AdjustmentKind
 
-BATCH = 1000
 GOOGLE_TIME = "Adjustment Time"
 # Google's headings. Its files have the time of each adjustment; ours get the time at which they are imported.
 GOOGLE_NAMES = {
@@ -73,81 +69,70 @@ class AdjustmentTally(FileTally):
         return " ".join(sentences)
 
 
-def is_of_adjustments(stream: IO[bytes]) -> bool:
+def is_of_adjustments(stream: IO[bytes], *, encoding: str = "") -> bool:
     """Return whether the lines of a file are adjustments; the stream is at its beginning again."""
-    names = read_header(stream)
+    names = read_header(stream, encoding=encoding)
     stream.seek(0)
     return "kind" in names or "Adjustment Type" in names
 
 
 def import_adjustments(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[AdjustmentTally]:
-    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first.
+    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first."""
+    return import_table(AdjustmentTable(site, stream), dry_run=dry_run)
 
-    The file is read three times, so the stream must be able to seek.
-    """
-    ignores_time = GOOGLE_TIME in read_header(stream)
 
-    def cells() -> Iterator[CsvLine]:
-        known, ignored = FIELDS, [REASON, GOOGLE_TIME, *EXPORTED]
+class AdjustmentTable(CsvTable[AdjustmentTally]):
+    queue = ADJUSTMENTS.queue
+    amounts = ("value",)
+
+    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str = "") -> None:
+        super().__init__(site, stream, encoding=encoding)
+        self._ignores_time = GOOGLE_TIME in read_header(stream, encoding=self.encoding)
+
+    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
         return read_lines(
-            stream, known=known, required=["kind"], one_of=[*NAMES, "sourceKey"], ignored=ignored, aliases=GOOGLE_NAMES
+            self.stream,
+            known=FIELDS,
+            required=["kind"],
+            one_of=[*NAMES, "sourceKey"],
+            ignored=[REASON, GOOGLE_TIME, *EXPORTED],
+            aliases=GOOGLE_NAMES,
+            encoding=self.encoding,
+            place=place,
         )
 
-    formats = FileFormats(stream, cells(), site.zone, amounts=["value"])
-
-    def lines() -> Iterator[CsvLine]:
-        return map(formats.read, cells())
-
-    repeated = _find_repeated(site, lines())
-    waiting = lines()
-    created = 0
-    try:
-        while batch := list(islice(waiting, BATCH)):
-            with transaction.atomic(), without_activity():  # it shows the whole file once
-                tally = _import(site, batch, repeated, dry_run=dry_run)
-            tally.ignores_time = ignores_time
-            created += tally.created
-            yield tally
-    finally:
-        if created and not dry_run:
-            about = {"queue": ADJUSTMENTS.queue, "scope": str(site.pk)}
-            Activity.objects.record(ActivityKind.IMPORT, "import", rows=created, **about)
-
-
-def _find_repeated(site: Site, lines: Iterator[CsvLine]) -> set[int]:
-    """Return the numbers of lines without a key of their own whose conversion another line names too."""
-    first: dict[UUID, int] = {}
-    repeated: set[int] = set()
-    keyed: set[int] = set()
-    while batch := list(islice(lines, BATCH)):
-        given = [read_adjustment(_item(line)) for line in batch]
-        entry = Entry(site, given, lock=False)
-        for line, item in zip(batch, given, strict=True):
+    def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
+        """Return the conversions that lines name; the value 1 marks lines that have a key of their own."""
+        given = [read_adjustment(_item(line) | ({"value": "1"} if "value" in line.cells else {})) for line in lines]
+        entry = Entry(self.site, given, lock=False)
+        found = []
+        for line, item in zip(lines, given, strict=True):
             original = entry.original_of(item) if isinstance(item, NewAdjustment) else None
             if isinstance(item, NewAdjustment) and isinstance(original, Conversion):
-                keyed |= {line.number} if item.own_key else set()
-                number = first.setdefault(original.pk, line.number)
-                repeated |= {number, line.number} if number != line.number else set()
-    return repeated - keyed
+                found.append(LineKey(line.number, digest_of([original.pk.hex]), int(bool(item.own_key))))
+        return found
 
-
-def _import(site: Site, lines: Sequence[CsvLine], repeated: set[int], *, dry_run: bool) -> AdjustmentTally:
-    tally = AdjustmentTally(lines=len(lines))
-    sent = []
-    for line in lines:
-        fault = line.fault or (_named_twice() if line.number in repeated else "")
-        if fault:
-            tally.rejected.append(RejectedLine(line, [RejectedField(line.number, "", fault, shorten(line.text))]))
-        else:
-            sent.append(line)
-    for line, result in zip(sent, adjust(site, [_item(line) for line in sent], dry_run=dry_run), strict=True):
-        if errors := result.get("errors"):
-            tally.rejected.append(RejectedLine(line, [_invalid(line, error) for error in errors]))
-        tally.created += result["status"] == "created"
-        tally.duplicates += result["status"] == "duplicate"
-    tally.rejected.sort(key=lambda rejected: rejected.line.number)
-    tally.rejected_lines = len(tally.rejected)
-    return tally
+    def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> AdjustmentTally:
+        keys = self.keys(lines)
+        named = index.find({key.digest for key in keys})
+        repeated = {key.line for key in keys if not key.value and len(named.get(key.digest, ())) > 1}
+        tally = AdjustmentTally(lines=len(lines), ignores_time=self._ignores_time)
+        sent = []
+        for line in lines:
+            fault = line.fault or (_named_twice() if line.number in repeated else "")
+            if fault:
+                tally.rejected.append(RejectedLine(line, [RejectedField(line.number, "", fault, shorten(line.text))]))
+            else:
+                sent.append(line)
+        results = adjust(self.site, [_item(line) for line in sent], dry_run=dry_run)
+        for line, result in zip(sent, results, strict=True):
+            if errors := result.get("errors"):
+                tally.rejected.append(RejectedLine(line, [_invalid(line, error) for error in errors]))
+            tally.created += result["status"] == "created"
+            tally.duplicates += result["status"] == "duplicate"
+        tally.rejected.sort(key=lambda rejected: rejected.line.number)
+        tally.rejected_lines = len(tally.rejected)
+        return tally
 
 
 def _named_twice() -> str:

@@ -14,6 +14,7 @@ CAP = _("Fails conversions that used up their attempts.")
 SELF_CHECK = _("Checks that what became of each upload's rows is what was sent.")
 RECONCILE = _("Compares what was sent with what Google counted.")
 END_UNSENDABLE = _("Ends conversions that wait and are not sent: consent was denied, or they are over 90 days old.")
+TIDY = _("Cancels imports that were not confirmed in time, and deletes old rejected lines.")
 REQUEUE = _("Retries TRANSIENT failures on sites that ask for it.")
 
 
@@ -30,7 +31,7 @@ class OciQueueConfig(AppConfig):
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.metrics import register_oldest, registry  # noqa: PLC0415
-        from ociqueue import adjustment_webhooks, operations, webhooks  # noqa: PLC0415
+        from ociqueue import adjustment_webhooks, import_jobs, import_run, operations, webhooks  # noqa: PLC0415
         from ociqueue.metrics import VerdictCollector, oldest_waiting  # noqa: PLC0415
         from ociqueue.models import Adjustment, Conversion, Credentials, Receipt  # noqa: PLC0415
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
@@ -56,11 +57,13 @@ class OciQueueConfig(AppConfig):
         register_doorbell("oci_check_credentials", is_due=lambda: checks_due().exists(), answer=check_requested)
         compare, compares_due = reconcile.answer_bell, reconcile.due_sites
         register_doorbell("oci_reconcile", is_due=lambda: compares_due().exists(), answer=compare)
+        register_doorbell(import_jobs.BELL, is_due=import_run.is_due, answer=import_run.answer_bell)
         self.register_sweeps()
 
     @staticmethod
     def register_sweeps() -> None:
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
+        from ociqueue.import_jobs import tidy  # noqa: PLC0415
         from ociqueue.reconcile.run import answer_bell as compare  # noqa: PLC0415
         from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
         from ociqueue.sweeps import (  # noqa: PLC0415
@@ -73,6 +76,7 @@ class OciQueueConfig(AppConfig):
         from ociqueue.uploader.upload_run import answer_bell  # noqa: PLC0415
         from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
 
+        register_sweep("oci_imports_tidy", every=timedelta(hours=1), run=tidy, about=TIDY)
         register_sweep("oci_reconcile", every=timedelta(hours=1), run=compare, about=RECONCILE)
         register_sweep("oci_self_check", every=timedelta(days=1), run=check_uploads, about=SELF_CHECK)
         register_sweep("oci_upload", every=timedelta(minutes=10), run=answer_bell, about=UPLOAD)
@@ -93,6 +97,8 @@ class OciQueueConfig(AppConfig):
             Circuit,
             Conversion,
             Credentials,
+            ImportJob,
+            ImportLine,
             ReadBack,
             Receipt,
             Site,
@@ -107,3 +113,5 @@ class OciQueueConfig(AppConfig):
         register_free_text(UploadBatch, "note")
         register_free_text(Receipt, "note")
         register_free_text(ReadBack, "error")
+        register_free_text(ImportJob, "file_name", "error")
+        register_free_text(ImportLine, "cells", "text", "faults", "reason")

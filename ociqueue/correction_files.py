@@ -1,18 +1,29 @@
 """Files of corrections: the export of failed rows, edited, or any CSV file with a column `id`."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import IO
 
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from ociqueue import dead_letters
-from ociqueue.corrections import FIXED, Correction, CorrectionResult, replace_rows
-from ociqueue.csv_formats import FileFormats
-from ociqueue.csv_reader import REASON, CsvLine, RejectedField, RejectedLine, read_header, read_lines, shorten
+from ociqueue.corrections import FIXED, Correction, CorrectionResult, read_id, replace_rows
+from ociqueue.csv_index import LineIndex, LineKey, digest_of
+from ociqueue.csv_reader import (
+    REASON,
+    CsvLine,
+    FileTally,
+    RejectedField,
+    RejectedLine,
+    read_header,
+    read_lines,
+    shorten,
+)
+from ociqueue.csv_table import CsvTable, import_table
+from ociqueue.csv_text import START, FilePlace
 from ociqueue.models import Site
 from ociqueue.schemas.conversions import CONSENTS, FIELDS
+from ociqueue.states import CONVERSIONS
 
 # What a file may correct. Other columns of the export are ignored, except those that must stay as they are.
 COLUMNS = ("id", *(name for name in FIELDS if name not in FIXED))
@@ -20,37 +31,25 @@ IGNORED = (REASON, *(name for name in dead_letters.FIELDS if name not in (*COLUM
 
 
 @dataclass
-class CorrectionTally:
-    lines: int = 0
-    created: int = 0
+class CorrectionTally(FileTally):
     unchanged: int = 0
-    rejected: list[RejectedLine] = field(default_factory=list)
-    rejected_lines: int = 0
 
-    @property
-    def changes(self) -> int:
-        return self.created
+    def add(self, other: "CorrectionTally", *, most: int = 0) -> None:
+        super().add(other, most=most)
+        self.unchanged += other.unchanged
 
-    def add(self, result: CorrectionResult, *, most: int) -> None:
-        """Count a line, keeping at most so many rejected ones."""
+    def count(self, result: CorrectionResult) -> None:
         self.lines += 1
         self.created += bool(result.corrected)
         self.unchanged += result.is_unchanged
         if result.errors and result.correction.line:
             self.rejected_lines += 1
-            if len(self.rejected) < most:
-                self.rejected.append(_rejected(result.correction.line, result))
+            self.rejected.append(_rejected(result.correction.line, result))
 
     def summary(self, *, dry_run: bool) -> str:
         if not self.lines:
             return _("Nothing to correct: the file has a header and no lines.")
-        counts = {
-            "replaced": self.created,
-            "lines": self.lines,
-            "unchanged": self.unchanged,
-            "rejected": self.rejected_lines,
-        }
-        context = {name: number_format(count, force_grouping=True) for name, count in counts.items()}
+        context = self.formatted(replaced=self.created, unchanged=self.unchanged)
         message = _("Corrected %(replaced)s of %(lines)s rows; %(unchanged)s unchanged, %(rejected)s rejected.")
         if dry_run:
             message = _("Would correct %(replaced)s of %(lines)s rows; %(unchanged)s unchanged, %(rejected)s rejected.")
@@ -58,37 +57,66 @@ class CorrectionTally:
         return message % context
 
 
-def is_of_corrections(stream: IO[bytes]) -> bool:
+def is_of_corrections(stream: IO[bytes], *, encoding: str = "") -> bool:
     """Return whether a file names rows by their ids; the stream is at its beginning again."""
-    names = read_header(stream)
+    names = read_header(stream, encoding=encoding)
     stream.seek(0)
     return "id" in names
 
 
-def correct_from_file(site: Site, stream: IO[bytes], *, dry_run: bool, most: int) -> CorrectionTally:
-    tally = CorrectionTally()
-    for result in replace_rows(site, read_corrections(site, stream), dry_run=dry_run):
-        tally.add(result, most=most)
-    return tally
+def correct_from_file(site: Site, stream: IO[bytes], *, dry_run: bool) -> Iterator[CorrectionTally]:
+    """Correct rows in batches, yielding a tally after each; a CsvError is raised before the first."""
+    return import_table(CorrectionTable(site, stream), dry_run=dry_run)
+
+
+class CorrectionTable(CsvTable[CorrectionTally]):
+    """A CSV file with a column `id` and any columns to correct; an empty cell keeps the value."""
+
+    queue = CONVERSIONS.queue
+    amounts = ("conversionValue",)
+    time = "conversionTime"
+    words = ("consent", *CONSENTS)
+    is_one_activity = False  # copies are shown with their reason
+
+    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
+        return read_lines(
+            self.stream,
+            known=(*COLUMNS, *FIXED),
+            required=["id"],
+            ignored=IGNORED,
+            encoding=self.encoding,
+            place=place,
+        )
+
+    def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
+        found = ((line.number, read_id(line.cells.get("id", ""))) for line in lines)
+        return [LineKey(number, digest_of([pk.hex])) for number, pk in found if pk]
+
+    def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> CorrectionTally:
+        keys = self.keys(lines)
+        first = {digest: found[0].line for digest, found in index.find({key.digest for key in keys}).items()}
+        repeated = {key.line for key in keys if first.get(key.digest, key.line) < key.line}
+        corrections = [_correction(line, is_repeated=line.number in repeated) for line in lines]
+        tally = CorrectionTally()
+        for result in replace_rows(self.site, corrections, dry_run=dry_run):
+            tally.count(result)
+        return tally
 
 
 def read_corrections(site: Site, stream: IO[bytes]) -> Iterator[Correction]:
-    """Read a CSV file with a column `id` and any columns to correct; an empty cell keeps the value.
+    """Read a file; times and amounts may be as a spreadsheet saved them."""
+    table = CorrectionTable(site, stream)
+    scan = table.scan()
+    for line in table.cells():
+        scan.add(line)
+    return map(_correction, table.read(table.cells(), scan.result()))
 
-    Times and amounts may be as a spreadsheet saved them.
-    """
 
-    def lines() -> Iterator[CsvLine]:
-        return read_lines(stream, known=(*COLUMNS, *FIXED), required=["id"], ignored=IGNORED)
-
-    formats = FileFormats(
-        stream, lines(), site.zone, amounts=["conversionValue"], time="conversionTime", words=("consent", *CONSENTS)
-    )
-    for line in map(formats.read, lines()):
-        changes = {name: cell for name, cell in line.cells.items() if name != "id"}
-        name = line.cells.get("id", "")
-        fault = line.fault or ("" if name else _("the id is missing"))
-        yield Correction(name or f"line {line.number}", changes, fault, line)
+def _correction(line: CsvLine, *, is_repeated: bool = False) -> Correction:
+    changes = {name: cell for name, cell in line.cells.items() if name != "id"}
+    name = line.cells.get("id", "")
+    fault = line.fault or ("" if name else _("the id is missing")) or (_("named twice") if is_repeated else "")
+    return Correction(name or f"line {line.number}", changes, fault, line)
 
 
 def _rejected(line: CsvLine, result: CorrectionResult) -> RejectedLine:

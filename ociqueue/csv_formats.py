@@ -5,17 +5,17 @@ a decimal comma, so `1.250` in the same file is a thousand. A file that does not
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
-from typing import IO, Self
+from typing import Self
 from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
 
 from ociqueue.csv_reader import CsvLine
-from ociqueue.csv_text import CsvError, TableHeader, open_table
+from ociqueue.csv_text import CsvError, TableHeader
 
 COMMA, POINT = ",", "."
 GROUPED = re.compile(
@@ -35,26 +35,38 @@ GOOGLE_HEADING = "conversion time"
 GOOGLE_ZONE = re.compile(r"TimeZone=(?P<zone>[^;,\s]+)", re.IGNORECASE)
 
 
-class AmountFormat:
-    """How a file writes amounts, found from all of its lines."""
+@dataclass
+class AmountScan:
+    """Finds out how a file writes amounts, line by line: what it knows can be stored in between."""
 
-    def __init__(self, columns: Sequence[str], lines: Iterable[CsvLine]) -> None:
-        self.columns = columns
-        shown: dict[str, int] = {}  # the first line with each decimal mark
-        doubtful: tuple[int, str] | None = None
-        for line in lines:
-            for text in filter(None, map(line.cells.get, columns)):
-                if mark := decimal_mark(text):
-                    shown.setdefault(mark, line.number)
-                elif doubtful is None and _is_doubtful(text, line.delimiter):
-                    doubtful = line.number, text
-        if len(shown) > 1:
+    columns: Sequence[str]
+    shown: dict[str, int] = field(default_factory=dict)  # the first line with each decimal mark
+    doubtful: tuple[int, str] | None = None
+
+    def add(self, line: CsvLine) -> None:
+        for text in filter(None, map(line.cells.get, self.columns)):
+            if mark := decimal_mark(text):
+                self.shown.setdefault(mark, line.number)
+            elif self.doubtful is None and _is_doubtful(text, line.delimiter):
+                self.doubtful = line.number, text
+
+    def result(self) -> str:
+        """Return the decimal mark of the file; CsvError if it shows both, or if an amount could be read either way."""
+        if len(self.shown) > 1:
             message = _("Line %(comma)s has a decimal comma and line %(point)s a decimal point; use one of them.")
-            raise CsvError(message % {"comma": shown[COMMA], "point": shown[POINT]})
-        if doubtful and not shown:
+            raise CsvError(message % {"comma": self.shown[COMMA], "point": self.shown[POINT]})
+        if self.doubtful and not self.shown:
+            number, text = self.doubtful
             message = _("Line %(number)s: %(text)s could be a thousand or a fraction. Write amounts with two decimals.")
-            raise CsvError(message % {"number": doubtful[0], "text": doubtful[1]})
-        self._mark = next(iter(shown), POINT)
+            raise CsvError(message % {"number": number, "text": text})
+        return next(iter(self.shown), POINT)
+
+
+class AmountFormat:
+    """How a file writes amounts."""
+
+    def __init__(self, columns: Sequence[str], mark: str) -> None:
+        self.columns, self._mark = columns, mark
 
     def read(self, text: str) -> str:
         """Return an amount with a decimal point; what is no amount stays, and is rejected later."""
@@ -149,19 +161,8 @@ def read_zone(text: str) -> tzinfo | None:
 class FileFormats:
     """Reads the cells of one file, after all of its lines have shown how amounts are written."""
 
-    def __init__(
-        self,
-        stream: IO[bytes],
-        lines: Iterable[CsvLine],
-        zone: tzinfo,
-        *,
-        amounts: Sequence[str],
-        time: str = "",
-        words: Sequence[str] = (),
-    ) -> None:
-        header, _records = open_table(stream)
-        self._times = TimeFormat.of_file(header, zone)
-        self._amounts = AmountFormat(amounts, lines)
+    def __init__(self, times: TimeFormat, amounts: AmountFormat, *, time: str = "", words: Sequence[str] = ()) -> None:
+        self._times, self._amounts = times, amounts
         self._time, self._words = time, words
 
     def read(self, line: CsvLine) -> CsvLine:

@@ -1,23 +1,21 @@
 """Imports conversions from a CSV file: one conversion per line, with the same checks as the API."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import IO
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from kilit.api.messages import FieldError
-from kilit.lock.audit import without_activity
-from kilit.lock.models import Activity, ActivityKind
 from ociqueue import identifiers
 from ociqueue.csv_differences import content_of_line, differing_line, differing_names, stored_contents
-from ociqueue.csv_formats import FileFormats
-from ociqueue.csv_keys import KEY, SUBJECT, LineKeys, require_key
+from ociqueue.csv_index import MOST_LINES, LineIndex, LineKey
+from ociqueue.csv_keys import KEY, SUBJECT, LineKeys, line_key, require_key
 from ociqueue.csv_reader import (
     REASON,
     CsvLine,
@@ -28,7 +26,8 @@ from ociqueue.csv_reader import (
     read_lines,
     shorten,
 )
-from ociqueue.csv_text import CsvError
+from ociqueue.csv_table import BATCH, CsvTable, import_table
+from ociqueue.csv_text import START, CsvError, FilePlace
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
@@ -36,7 +35,7 @@ from ociqueue.models.key import MADE_BY_IMPORT
 from ociqueue.schemas.conversions import CONSENTS, NOT_ACCEPTED, REQUIRED, fields_of
 from ociqueue.states import CONVERSIONS
 
-BATCH = 1000
+__all__ = ["BATCH", "ConversionTable", "ImportTally", "import_file"]
 # The headings of Google's template, in small letters. Its order id is your own id; ours is made of it.
 GOOGLE_NAMES = {
     "google click id": "gclid",
@@ -108,61 +107,99 @@ class ImportTally(FileTally):
 
 
 def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[ImportTally]:
-    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first.
+    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first."""
+    return import_table(ConversionTable(site, stream), dry_run=dry_run)
 
-    The file is read three times, so the stream must be able to seek: see `ociqueue.csv_keys`.
-    """
-    if not site.accepts_identifiers and not set(identifiers.NAMES).isdisjoint(read_header(stream, GOOGLE_NAMES)):
-        raise CsvError(NOT_ACCEPTED)
-    one_of = fields_of(site, (*Conversion.CLICK_IDS, *identifiers.NAMES))
-    required = [name for name in REQUIRED if name != "conversionCurrency" or not site.default_currency]
 
-    def cells() -> Iterator[CsvLine]:
+class ConversionTable(CsvTable[ImportTally]):
+    queue = CONVERSIONS.queue
+    amounts = ("conversionValue",)
+    time = "conversionTime"
+    words = CONSENTS
+
+    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str = "") -> None:
+        super().__init__(site, stream, encoding=encoding)
+        names = read_header(stream, GOOGLE_NAMES, encoding=self.encoding)
+        if not site.accepts_identifiers and not set(identifiers.NAMES).isdisjoint(names):
+            raise CsvError(NOT_ACCEPTED)
+        self._planned = PlannedLines()
+
+    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
         return read_lines(
-            stream, known=fields_of(site), required=required, one_of=one_of, ignored=[REASON], aliases=GOOGLE_NAMES
+            self.stream,
+            known=fields_of(self.site),
+            required=[name for name in REQUIRED if name != "conversionCurrency" or not self.site.default_currency],
+            one_of=fields_of(self.site, (*Conversion.CLICK_IDS, *identifiers.NAMES)),
+            ignored=[REASON],
+            aliases=GOOGLE_NAMES,
+            encoding=self.encoding,
+            place=place,
         )
 
-    formats = FileFormats(
-        stream, cells(), site.zone, amounts=["conversionValue"], time="conversionTime", words=CONSENTS
-    )
+    def read(self, lines: Iterable[CsvLine], mark: str) -> Iterator[CsvLine]:
+        return map(require_key, super().read(lines, mark))
 
-    def lines() -> Iterator[CsvLine]:
-        return map(require_key, map(formats.read, cells()))
+    def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
+        return [key for key in map(line_key, lines) if key]
 
-    batches = FileImport(site, LineKeys(site, lines()), dry_run=dry_run)
-    waiting = lines()
-    created = 0
-    try:
-        while batch := list(islice(waiting, BATCH)):
-            with transaction.atomic(), without_activity():  # it shows the whole file once
-                tally = batches.store(batch)
-            created += tally.created
-            yield tally
-    finally:
-        if created and not dry_run:
-            about = {"queue": CONVERSIONS.queue, "scope": str(site.pk)}
-            Activity.objects.record(ActivityKind.IMPORT, "import", rows=created, **about)
+    def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> ImportTally:
+        if dry_run:
+            self._planned.look_at(lines, index)
+        return LineBatch(self.site, LineKeys(self.site, index), self._planned if dry_run else None).store(lines)
 
 
-class FileImport:
-    """Stores the lines of one file in batches, or says what it would do."""
+class PlannedLines:
+    """What a dry run would have stored. Only lines are kept whose key another line has, too."""
 
-    def __init__(self, site: Site, keys: LineKeys, *, dry_run: bool) -> None:
+    def __init__(self) -> None:
+        self._contents: dict[bytes, str] = {}
+        self._first: int | None = None  # the line at which this dry run began, or went on
+        self._others: dict[int, list[LineKey]] = {}
+
+    def look_at(self, lines: Sequence[CsvLine], index: LineIndex) -> None:
+        keys = {line.number: key for line in lines if (key := line_key(line))}
+        found = index.find({key.digest for key in keys.values()})
+        self._first = lines[0].number if self._first is None else self._first
+        self._others = {
+            number: [other for other in found.get(key.digest, ()) if other.line != number]
+            for number, key in keys.items()
+        }
+
+    def earlier(self, line: CsvLine, digest: bytes) -> str | None:
+        """Return the content of an earlier line with the same key; "" if it is not known."""
+        if digest in self._contents:
+            return self._contents[digest]
+        key = line_key(line)
+        before = (other.line < (self._first or 0) for other in self._others.get(line.number, ()) if key)
+        return "" if any(before) else None
+
+    def keep(self, line: CsvLine, digest: bytes, content: str) -> None:
+        if self._others.get(line.number):
+            self._contents[digest] = content
+
+
+class LineBatch:
+    """Stores a batch of lines, or says what it would do."""
+
+    def __init__(self, site: Site, keys: LineKeys, planned: PlannedLines | None) -> None:
         self._site = site
         self._keys = keys
-        self._dry_run = dry_run
         # A dry run stores nothing, so a second line with the same key has to be noticed here.
-        self._planned: dict[bytes, str] = {}
+        self._planned = planned
 
     def store(self, lines: Sequence[CsvLine]) -> ImportTally:
         readable = [line for line in lines if not line.fault]
-        if not self._dry_run:
+        if not self._planned:
             self._wait_for_others()
-        items = [line.cells | {KEY: key} for line, key in zip(readable, self._keys.find(readable), strict=True)]
-        results = enqueue(self._site, items, dry_run=self._dry_run)
+        keys = dict(zip([line.number for line in readable], self._keys.find(readable), strict=True))
+        crowded = [replace(line, fault=_too_many()) for line in readable if not keys[line.number]]
+        readable = [line for line in readable if keys[line.number]]
+        items = [line.cells | {KEY: keys[line.number]} for line in readable]
+        results = enqueue(self._site, items, dry_run=bool(self._planned))
         stored = stored_contents(_read_id(result["id"]) for result in results if "differs" in result)
         tally = ImportTally(lines=len(lines))
-        tally.rejected = [RejectedLine(line, [_unreadable(line)]) for line in lines if line.fault]
+        faulty = [*(line for line in lines if line.fault), *crowded]
+        tally.rejected = [RejectedLine(line, [_unreadable(line)]) for line in faulty]
         for line, item, result in zip(readable, items, results, strict=True):
             if errors := result.get("errors"):
                 tally.rejected.append(self._rejected(line, item[KEY], errors))
@@ -191,21 +228,21 @@ class FileImport:
 
     def _count_new(self, tally: ImportTally, line: CsvLine, item: Mapping[str, str]) -> None:
         """Count a line whose key is not stored. In a dry run an earlier line may have it; a real one finds its row."""
-        if not self._dry_run:
+        if not self._planned:
             tally.created += 1
             return
         digest = hashlib.sha256(f"{item['conversionName']}\n{item[KEY]}".encode()).digest()[:8]
         content = content_of_line(self._site, item)
-        earlier = self._planned.get(digest, "")
+        earlier = self._planned.earlier(line, digest)
         is_made = item[KEY].startswith(MADE_BY_IMPORT)
-        tally.created += not earlier
-        if not earlier or not is_made:
-            self._planned[digest] = content
+        tally.created += earlier is None
+        if earlier is None or not is_made:
+            self._planned.keep(line, digest, content)
         if earlier and earlier != content and not is_made:
             tally.corrected += 1
-        elif earlier:
+        elif earlier is not None:
             tally.duplicates += 1
-            if differs := differing_names(content, earlier):
+            if earlier and (differs := differing_names(content, earlier)):
                 tally.differing.append(differing_line(line, differs, earlier))
 
     def _rejected(self, line: CsvLine, key: str, errors: list[FieldError]) -> RejectedLine:
@@ -222,6 +259,11 @@ class FileImport:
 
 def _unreadable(line: CsvLine) -> RejectedField:
     return RejectedField(line.number, "", line.fault, shorten(line.text))
+
+
+def _too_many() -> str:
+    message = _("More than %(most)s lines have this click id. Give each of them a sourceKey.")
+    return message % {"most": number_format(MOST_LINES, force_grouping=True)}
 
 
 def _read_id(name: str) -> UUID:

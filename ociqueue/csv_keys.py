@@ -9,12 +9,12 @@ A click can convert more than once, so a key ends in a number, and of the lines 
    as they are to Google.
 
 So a click has as many conversions as the file with the most of them, and the order of lines does not matter. All lines
-of the file are read before the first is stored.
+of the file are read before the first is stored (`ociqueue.csv_index`).
 """
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from django.utils.translation import gettext as _
 
 from kilit.lock.text import CONTROL_CHARS
 from ociqueue import identifiers
+from ociqueue.csv_index import MOST_LINES, LineIndex, LineKey, digest_of
 from ociqueue.csv_reader import CsvLine
 from ociqueue.models import Conversion, Site
 from ociqueue.models.key import MADE_BY_IMPORT
@@ -42,36 +43,34 @@ class StoredKey(NamedTuple):
 
 
 class LineKeys:
-    """Finds the keys of a file's lines. Memory: about 170 bytes a line, whatever the line contains."""
+    """Finds the keys of a file's lines, a batch at a time."""
 
-    def __init__(self, site: Site, lines: Iterable[CsvLine]) -> None:
-        self._site = site
-        # The times of each subject in the order of the file, as digests. Most subjects have one.
-        self._times: dict[int, int | dict[int, None]] = {}
-        for line in lines:
-            if not line.fault and KEY not in line.cells:
-                self._add(_subject(line.cells), _time(line.cells))
-
-    def _add(self, subject: int, time: int) -> None:
-        known = self._times.setdefault(subject, time)
-        if isinstance(known, dict):
-            known[time] = None
-        elif known != time:
-            self._times[subject] = {known: None, time: None}
-
-    def _times_of(self, subject: int) -> Mapping[int, None]:
-        times = self._times[subject]
-        return times if isinstance(times, dict) else {times: None}
+    def __init__(self, site: Site, index: LineIndex) -> None:
+        self._site, self._index = site, index
+        # The times of each subject of the batch, in the order of the file.
+        self._times: dict[int, dict[int, None]] = {}
 
     def find(self, lines: Sequence[CsvLine]) -> list[str]:
-        """Return the key of each line, its own or that of the stored or new conversion which it is."""
+        """Return the key of each line, its own or that of the stored or new conversion which it is.
+
+        A line of a click with too many others gets none.
+        """
         unnamed = [line.cells for line in lines if KEY not in line.cells]
+        self._read_times(unnamed)
         stored = self._stored(unnamed)
         keys = {_subject(cells): self._assign(cells, stored[_subject(cells)]) for cells in unnamed}
-        return [line.cells.get(KEY) or keys[_subject(line.cells)][_time(line.cells)] for line in lines]
+        return [line.cells.get(KEY) or keys[_subject(line.cells)].get(_time(line.cells), "") for line in lines]
+
+    def _read_times(self, lines: Sequence[Mapping[str, str]]) -> None:
+        known = self._index.find({_subject(cells) for cells in lines if _has_click(cells)})
+        self._times = {subject: {key.value: None for key in found} for subject, found in known.items()}
+        for cells in lines:
+            subject = _subject(cells)
+            if len(known.get(subject, ())) <= MOST_LINES:
+                self._times.setdefault(subject, {})[_time(cells)] = None
 
     def _assign(self, cells: Mapping[str, str], rows: Sequence[StoredKey]) -> dict[int, str]:
-        times = self._times_of(_subject(cells))
+        times = self._times[_subject(cells)]
         by_time = {row.time: row.key for row in rows}
         others = iter([row.key for row in rows if row.time not in times])
         taken = {row.key for row in rows}
@@ -80,7 +79,7 @@ class LineKeys:
 
     def is_repeated(self, line: CsvLine) -> bool:
         """Return whether the file has several conversions of this line's click: alone it could be any of them."""
-        return KEY not in line.cells and len(self._times_of(_subject(line.cells))) > 1
+        return KEY not in line.cells and len(self._times[_subject(line.cells)]) > 1
 
     def _stored(self, lines: Sequence[Mapping[str, str]]) -> defaultdict[int, list[StoredKey]]:
         """Return the rows that were imported without a source key, by subject."""
@@ -94,7 +93,7 @@ class LineKeys:
         of_conversion = (*Conversion.CLICK_IDS, "conversion_time")
         columns = ("source_key", "action", *(f"conversion__{name}" for name in of_conversion))
         for key, *subject, time in of_click.order_by("pk").values_list(*columns):
-            found[_digest(subject)].append(StoredKey(key, _digest([_utc(time)])))
+            found[digest_of(subject)].append(StoredKey(key, digest_of([_utc(time)])))
         # Rows of which the click id was erased: new keys are found by the unique index, old ones here.
         old = {_old_key(cells): cells for cells in lines}
         known = set(keys.filter(source_key__in=old).values_list("source_key", flat=True))
@@ -104,9 +103,21 @@ class LineKeys:
         return found
 
 
+def line_key(line: CsvLine) -> LineKey | None:
+    """Return what a line names, if it can be a conversion: its source key, or its click at its time."""
+    cells = line.cells
+    if KEY in cells:
+        return LineKey(line.number, digest_of([KEY, cells.get("conversionName", ""), cells[KEY]]))
+    return LineKey(line.number, _subject(cells), _time(cells)) if _has_click(cells) and not line.fault else None
+
+
+def _has_click(cells: Mapping[str, str]) -> bool:
+    return not cells.keys().isdisjoint(Conversion.CLICK_IDS)
+
+
 def require_key(line: CsvLine) -> CsvLine:
     """Reject a line that only a person identifies: the same person may convert again, or the time be corrected."""
-    is_known = KEY in line.cells or not line.cells.keys().isdisjoint(Conversion.CLICK_IDS)
+    is_known = KEY in line.cells or _has_click(line.cells)
     if is_known or line.cells.keys().isdisjoint(identifiers.NAMES):
         return line
     return replace(line, fault=_("A line without a click id needs a sourceKey: a person may convert more than once."))
@@ -118,16 +129,12 @@ def _texts(lines: Sequence[Mapping[str, str]], names: Sequence[str]) -> set[str]
     return {text for text in found if not CONTROL_CHARS.search(text)}
 
 
-def _digest(parts: Iterable[str]) -> int:
-    return int.from_bytes(hashlib.sha256("\n".join(parts).encode()).digest()[:8])
-
-
 def _subject(cells: Mapping[str, str]) -> int:
-    return _digest(cells.get(name, "") for name in SUBJECT)
+    return digest_of(cells.get(name, "") for name in SUBJECT)
 
 
 def _time(cells: Mapping[str, str]) -> int:
-    return _digest([_read_time(cells)])
+    return digest_of([_read_time(cells)])
 
 
 def _read_time(cells: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@
 import csv
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import IO, Self
 
 from django.utils.formats import number_format
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from kilit.api.csv_files import unescape_formula
 from kilit.lock.text import CONTROL_CHARS
 from ociqueue import identifiers
-from ociqueue.csv_text import LONGEST_LINE, CsvError, TableHeader, open_table, split_cells
+from ociqueue.csv_text import LONGEST_LINE, START, CsvError, FilePlace, Record, TableHeader, open_table, split_cells
 
 # The column that says why a line was rejected: a corrected file may keep it.
 REASON = "reason"
@@ -32,6 +32,7 @@ class CsvLine:
     text: str = ""
     delimiter: str = ","
     is_personal: bool = False  # the file has a column of identifiers
+    next: FilePlace = START  # where the line after it begins
 
     def shown(self, name: str) -> str:
         """Return a cell as it may be shown, and written to the file of rejected lines."""
@@ -91,6 +92,11 @@ class FileTally(ABC):
     def changes(self) -> int:
         return self.created
 
+    def counts(self) -> dict[str, int]:
+        """Return the numbers alone, of which `type(self)(**numbers)` makes a tally again."""
+        numbers = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: int(number) for name, number in numbers.items() if isinstance(number, int)}
+
     @property
     def reported(self) -> list[RejectedLine]:
         """The lines to show, in the order of the file."""
@@ -124,23 +130,25 @@ def read_lines(
     one_of: Collection[str] = (),
     ignored: Collection[str] = (),
     aliases: Mapping[str, str] = NO_ALIASES,
+    encoding: str = "",
+    place: FilePlace = START,
 ) -> Iterator[CsvLine]:
-    """Read a CSV table with known columns.
+    """Read a CSV table with known columns, from a place on.
 
     Columns may have other names, `aliases`, written in small letters; cells are returned by the known ones.
     """
-    header, records = open_table(stream)
+    header, records = open_table(stream, encoding=encoding, place=place)
     delimiter, names = header.delimiter, _names(header, aliases)
     _check_header([name for name in names if name not in ignored], known=known, required=required, one_of=one_of)
-    for number, text in records:
-        if text.strip(f"{delimiter} \t\n"):
-            line = _read_line(number, text, delimiter, names)
-            yield replace(line, cells={name: cell for name, cell in line.cells.items() if name not in ignored})
+    left_out = set(names).intersection(ignored)
+    for record in records:
+        if record.text.strip(f"{delimiter} \t\n"):
+            yield _read_line(record, delimiter, names, left_out)
 
 
-def read_header(stream: IO[bytes], aliases: Mapping[str, str] = NO_ALIASES) -> list[str]:
+def read_header(stream: IO[bytes], aliases: Mapping[str, str] = NO_ALIASES, *, encoding: str = "") -> list[str]:
     """Return the names of a table's columns; the stream is then somewhere below them."""
-    header, _records = open_table(stream)
+    header, _records = open_table(stream, encoding=encoding)
     return _names(header, aliases)
 
 
@@ -166,7 +174,8 @@ def _check_header(
         raise CsvError(_("Repeated columns: %(columns)s.") % {"columns": ", ".join(repeated)})
 
 
-def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> CsvLine:
+def _read_line(record: Record, delimiter: str, names: list[str], left_out: Collection[str]) -> CsvLine:
+    number, text, following = record
     cells: list[str] = []
     fault = ""
     if len(text) > LONGEST_LINE:
@@ -181,9 +190,9 @@ def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> CsvL
     is_personal = not set(names).isdisjoint(identifiers.NAMES)
     if fault:
         shown = identifiers.HIDDEN if is_personal else CONTROL_CHARS.sub("?", text.strip()[:MOST_OF_LINE])
-        return CsvLine(number, {}, fault, shown, delimiter, is_personal)
-    found = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
-    return CsvLine(number, found, delimiter=delimiter, is_personal=is_personal)
+        return CsvLine(number, {}, fault, shown, delimiter, is_personal, following)
+    found = {name: cell for name, cell in zip(names, cells, strict=True) if cell and name not in left_out}
+    return CsvLine(number, found, delimiter=delimiter, is_personal=is_personal, next=following)
 
 
 def _clean(cell: str) -> str:

@@ -1,6 +1,7 @@
 """The text of a CSV file: its encoding, its records, and its delimiter.
 
 A file is read only if its encoding is certain; half of a file must not be stored because the other half cannot be read.
+It is read record by record, from its beginning or from a place that was reached before, and never held as a whole.
 """
 
 import codecs
@@ -18,7 +19,7 @@ from django.utils.translation import gettext as _
 # Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.
 LONGEST_LINE = 16_384
 CHUNK = 1 << 20
-BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 # Turkish Windows without a byte order mark. Any bytes are some text in cp1254; these are what Turkish is written with.
 TURKISH = "cp1254"
 NOT_TURKISH = re.compile(r"[^\x00-\x7fçğıöşüÇĞİÖŞÜâîûÂÎÛ€‘’“”–—…\xa0]")
@@ -37,6 +38,22 @@ class Record(NamedTuple):
 
     number: int  # of its first line in the file
     text: str
+    next: "FilePlace"  # where the record after it begins
+
+
+class FilePlace(NamedTuple):
+    """Where a record begins."""
+
+    offset: int  # in bytes
+    number: int  # of its line
+
+
+START = FilePlace(0, 0)
+
+
+class PhysicalLine(NamedTuple):
+    text: str  # with "\n" at its end, however the file ends its lines
+    size: int  # in bytes
 
 
 class TableHeader(NamedTuple):
@@ -45,34 +62,47 @@ class TableHeader(NamedTuple):
     parameters: str = ""  # of Google's templates
 
 
-def open_table(stream: IO[bytes]) -> tuple[TableHeader, Iterator[Record]]:
-    """Return the header of a file and the records below it, which are read one by one."""
-    lines = _physical_lines(stream, find_encoding(stream))
+def open_table(
+    stream: IO[bytes], *, encoding: str = "", place: FilePlace = START
+) -> tuple[TableHeader, Iterator[Record]]:
+    """Return the header of a file and the records below it, or those from a place on, which are read one by one.
+
+    The encoding is found from the whole file, unless it is known.
+    """
+    encoding = encoding or find_encoding(stream)
+    offset = _mark_size(stream)
+    lines = _physical_lines(stream, encoding, offset)
     delimiter = parameters = ""
-    for number, text in enumerate(lines, start=1):
+    for number, (text, size) in enumerate(lines, start=1):
+        offset += size
         if found := SEPARATOR_LINE.fullmatch(text):
             delimiter = found[1]
         elif text.startswith(PARAMETERS):
             parameters = text.removeprefix(PARAMETERS)
         elif text.strip():
             header = _read_header(text, delimiter, parameters)
-            return header, _read_records(lines, header.delimiter, number + 1)
+            below = FilePlace(offset, number + 1)
+            if place != START:
+                lines, below = _physical_lines(stream, encoding, place.offset), place
+            return header, _read_records(lines, header.delimiter, below)
     raise CsvError(_("The file is empty."))
 
 
-def _read_records(lines: Iterator[str], delimiter: str, number: int) -> Iterator[Record]:
+def _read_records(lines: Iterator[PhysicalLine], delimiter: str, place: FilePlace) -> Iterator[Record]:
     """Yield the records; a quote that is never closed costs one line."""
-    ahead: deque[str] = deque()
-    while first := ahead.popleft() if ahead else next(lines, ""):
-        text, added = first, []
+    ahead: deque[PhysicalLine] = deque()
+    while first := ahead.popleft() if ahead else next(lines, None):
+        text, added = first.text, list[PhysicalLine]()
         while _is_open(text, delimiter) and (more := _up_to_quote(ahead, lines, LONGEST_LINE - len(text))):
             added += more
-            text += "".join(more)
+            text += "".join(line.text for line in more)
         if added and _fault_of(text, delimiter):
             ahead.extendleft(reversed(added))
-            text, added = first, []
-        yield Record(number, text)
-        number += 1 + len(added)
+            text, added = first.text, []
+        size = first.size + sum(line.size for line in added)
+        following = FilePlace(place.offset + size, place.number + 1 + len(added))
+        yield Record(place.number, text, following)
+        place = following
 
 
 def _is_open(text: str, delimiter: str) -> bool:
@@ -80,15 +110,15 @@ def _is_open(text: str, delimiter: str) -> bool:
     return text.count('"') % 2 == 1 and _fault_of(text, delimiter) == "unexpected end of data"
 
 
-def _up_to_quote(ahead: deque[str], lines: Iterator[str], most: int) -> list[str]:
+def _up_to_quote(ahead: deque[PhysicalLine], lines: Iterator[PhysicalLine], most: int) -> list[PhysicalLine]:
     """Return the next lines up to one with a quote, which may end the cell; none if they are too long."""
-    found: list[str] = []
-    while line := ahead.popleft() if ahead else next(lines, ""):
+    found: list[PhysicalLine] = []
+    while line := ahead.popleft() if ahead else next(lines, None):
         found.append(line)
-        most -= len(line)
-        if '"' in line or most < 0:
+        most -= len(line.text)
+        if '"' in line.text or most < 0:
             break
-    if not found or '"' not in found[-1] or most < 0:
+    if not found or '"' not in found[-1].text or most < 0:
         ahead.extendleft(reversed(found))
         return []
     return found
@@ -121,18 +151,28 @@ def _read_header(text: str, delimiter: str, parameters: str) -> TableHeader:
 
 def find_encoding(stream: IO[bytes]) -> str:
     """Return the encoding of a whole file; the stream is at its beginning again."""
-    stream.seek(0)
-    start = stream.read(3)
-    marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS.items() if start.startswith(mark)), "")
-    if _can_decode(stream, marked or "utf-8"):
+    marked, size = _byte_order_mark(stream)
+    if _can_decode(stream, marked or "utf-8", size):
         return marked or "utf-8"
-    if not marked and _can_decode(stream, TURKISH, never=NOT_TURKISH):
+    if not marked and _can_decode(stream, TURKISH, size, never=NOT_TURKISH):
         return TURKISH
     raise CsvError(_("The encoding of the file is not certain; save the file as “CSV UTF-8”."))
 
 
-def _can_decode(stream: IO[bytes], encoding: str, *, never: re.Pattern[str] | None = None) -> bool:
+def _byte_order_mark(stream: IO[bytes]) -> tuple[str, int]:
+    """Return the encoding that the first bytes name, and how many they are."""
     stream.seek(0)
+    start = stream.read(max(map(len, BYTE_ORDER_MARKS)))
+    stream.seek(0)
+    return next(((name, len(mark)) for mark, name in BYTE_ORDER_MARKS.items() if start.startswith(mark)), ("", 0))
+
+
+def _mark_size(stream: IO[bytes]) -> int:
+    return _byte_order_mark(stream)[1]
+
+
+def _can_decode(stream: IO[bytes], encoding: str, start: int, *, never: re.Pattern[str] | None = None) -> bool:
+    stream.seek(start)
     try:
         for text in codecs.iterdecode(iter(partial(stream.read, CHUNK), b""), encoding):
             if never and never.search(text):
@@ -144,14 +184,18 @@ def _can_decode(stream: IO[bytes], encoding: str, *, never: re.Pattern[str] | No
     return True
 
 
-def _physical_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
+def _physical_lines(stream: IO[bytes], encoding: str, offset: int) -> Iterator[PhysicalLine]:
     """Yield each line; of a line that is too long only its beginning, which is enough to reject it."""
-    text = io.TextIOWrapper(stream, encoding=encoding)
+    stream.seek(offset)
+    text = io.TextIOWrapper(stream, encoding=encoding, newline="")  # line ends stay, because their bytes count
     try:
         while line := text.readline(LONGEST_LINE + 1):
-            yield line
-            while len(line) > LONGEST_LINE and not line.endswith("\n"):
-                line = text.readline(LONGEST_LINE + 1)
+            size, rest = len(line.encode(encoding)), line
+            while len(rest) > LONGEST_LINE and not rest.endswith(("\n", "\r")):
+                rest = text.readline(LONGEST_LINE + 1)
+                size += len(rest.encode(encoding))
+            ends = "\r\n" if line.endswith("\r\n") else "\r"
+            yield PhysicalLine(f"{line.removesuffix(ends)}\n" if line.endswith(ends) else line, size)
     finally:
         # The caller closes the stream, and may have done so already.
         with suppress(ValueError):

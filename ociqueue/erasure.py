@@ -20,7 +20,7 @@ from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.lock.scrubbing import email_pattern, id_pattern, phone_pattern, scrub, scrub_addresses
 from kilit.lock.text import strip_control_chars
 from ociqueue.identifiers import hash_email, hash_phone
-from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, Site
+from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, ImportLine, Site
 from ociqueue.states import CONVERSIONS
 
 BATCH = 25  # rows of one transaction; a person rarely has more
@@ -106,6 +106,7 @@ def forget(person: Person, sites: Collection[Site]) -> Iterator[SiteResult]:
     A run that is stopped between batches is completed by another.
     """
     found = False
+    ImportLine.objects.about(person.text, sites).delete()
     for site, ids in _rows_by_site(person, sites):
         for start in range(0, len(ids), BATCH):
             found = True

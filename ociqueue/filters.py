@@ -27,7 +27,7 @@ from kilit.postgres.collation import NameOrder
 from ociqueue.models import ConversionKey, Receipt, Site
 from ociqueue.models.adjustment import FAILURES as ADJUSTMENT_FAILURES
 from ociqueue.models.conversion import FAILURES, PREFIX
-from ociqueue.states import ADJUSTMENTS, CONVERSIONS, AdjustmentKind, Category
+from ociqueue.states import ADJUSTMENTS, CONVERSIONS, IMPORTS, AdjustmentKind, Category
 
 UNANSWERED_WITHIN = timedelta(days=30)
 
@@ -156,3 +156,5 @@ UPLOAD_FILTERS = FilterSet(
         AgeFilter(),
     )
 )
+
+IMPORT_FILTERS = FilterSet((state_filter(IMPORTS), _site_filter("import_of_site")))

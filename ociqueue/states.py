@@ -1,4 +1,4 @@
-"""The lifecycles of a conversion, of an adjustment to one, and of a site's circuit."""
+"""The lifecycles of a conversion, of an adjustment to one, of a site's circuit, and of an import of a file."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -59,6 +59,25 @@ class AdjustmentKind(TextChoices):
     RETRACTION = "RETRACTION"
     # It has another value.
     RESTATEMENT = "RESTATEMENT"
+
+
+class ImportState(TextChoices):
+    # Uploaded; workers read all lines, to be certain of the encoding and of how amounts are written.
+    READING = "READING"
+    # Workers check line by line what would become of it. Nothing is stored.
+    CHECKING = "CHECKING"
+    # Checked; waiting for the operator to confirm.
+    READY = "READY"
+    # Confirmed; workers store the lines batch by batch.
+    RUNNING = "RUNNING"
+    # Every line was stored or rejected.
+    DONE = "DONE"
+    # The file cannot be read with certainty, or is not one of conversions; nothing was stored.
+    REFUSED = "REFUSED"
+    # Stopped by an operator, or never confirmed; lines that were stored stay.
+    CANCELLED = "CANCELLED"
+    # It could not go on; `error` says why, and lines that were stored stay.
+    FAILED = "FAILED"
 
 
 class CircuitStatus(TextChoices):
@@ -188,5 +207,23 @@ CIRCUITS = Lifecycle(
         "trip": move(CircuitStatus.CLOSED, to=CircuitStatus.OPEN),
         # A probe got through.
         "close": move(CircuitStatus.OPEN, to=CircuitStatus.CLOSED),
+    },
+)
+
+# Workers have something to do in these.
+IMPORT_WORKING = (ImportState.READING, ImportState.CHECKING, ImportState.RUNNING)
+
+IMPORTS = Lifecycle(
+    "conversion_import",
+    states=ImportState,
+    initial=[ImportState.READING],
+    moves={
+        "check": move(ImportState.READING, to=ImportState.CHECKING),
+        "prepare": move(ImportState.CHECKING, to=ImportState.READY),
+        "start": move(ImportState.READY, to=ImportState.RUNNING),
+        "finish": move(ImportState.RUNNING, to=ImportState.DONE),
+        "refuse": move(ImportState.READING, ImportState.CHECKING, to=ImportState.REFUSED),
+        "cancel": move(*IMPORT_WORKING, ImportState.READY, to=ImportState.CANCELLED),
+        "fail": move(*IMPORT_WORKING, to=ImportState.FAILED),
     },
 )

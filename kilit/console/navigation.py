@@ -17,6 +17,7 @@ ICONS = {
     "adjustment": "price_change",
     "site": "storefront",
     "uploadbatch": "cloud_upload",
+    "importjob": "upload_file",
     "erasure": "person_remove",
     "pdfjob": "picture_as_pdf",
     "job": "carpenter",

@@ -21,6 +21,7 @@ class ProblemKind(TextChoices):
     VERDICT_OVERDUE = "verdict-overdue", _("Google gives no verdict on conversions")
     READ_BACK_DIFFERS = "read-back-differs", _("Google's counts differ from ours")
     UPLOAD_MISCOUNTED = "upload-miscounted", _("An upload does not add up")
+    IMPORT_STOPPED = "import-stopped", _("An import of a file stopped")
 
     # Panel cutting
     HOLD = "hold", _("Cutting jobs need approval (HOLD)")

@@ -8,6 +8,7 @@ from ociqueue.admin.batches import UploadBatchAdmin
 from ociqueue.admin.conversions import ConversionAdmin
 from ociqueue.admin.dashboard import AdjustmentPanel, ConversionPanel
 from ociqueue.admin.erasures import ErasureAdmin
+from ociqueue.admin.import_jobs import ImportJobAdmin
 from ociqueue.admin.keys import key_owners, owners_of_sites
 from ociqueue.admin.sites import SiteAdmin
 
@@ -15,4 +16,4 @@ panels.register_panel(ConversionPanel())
 register_problems(AdjustmentPanel().find_problems)
 register_owner_names(key_owners, owners_of_sites)
 
-__all__ = ["AdjustmentAdmin", "ConversionAdmin", "ErasureAdmin", "SiteAdmin", "UploadBatchAdmin"]
+__all__ = ["AdjustmentAdmin", "ConversionAdmin", "ErasureAdmin", "ImportJobAdmin", "SiteAdmin", "UploadBatchAdmin"]

@@ -4,16 +4,18 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import IO, Any
+from typing import Any, cast
 
 from django import forms
+from django.conf import settings
+from django.contrib.auth.models import User
 from django.core import signing
 from django.core.files.uploadedfile import UploadedFile
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
 from kilit.api.csv_files import csv_lines, csv_response
@@ -21,25 +23,28 @@ from kilit.console.formatting import number, page
 from kilit.lock.audit import for_reason
 from kilit.postgres.collation import NameOrder
 from ociqueue import identifiers
-from ociqueue.adjustment_files import AdjustmentTally, import_adjustments, is_of_adjustments
-from ociqueue.correction_files import COLUMNS as CORRECTION_COLUMNS
-from ociqueue.correction_files import CorrectionTally, correct_from_file, is_of_corrections
+from ociqueue.admin.import_jobs import page_of
+from ociqueue.admin.import_reports import MOST_SHOWN, about_kind, columns_of, submit_label
 from ociqueue.csv_differences import format_advice
-from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.csv_reader import REASON, RejectedLine
+from ociqueue.csv_import import ImportTally
+from ociqueue.csv_reader import REASON, FileTally, RejectedLine
+from ociqueue.csv_table import import_table
 from ociqueue.csv_text import CsvError
-from ociqueue.models import Site
+from ociqueue.import_jobs import TABLES, TALLIES, begin, kind_of, reason_of
+from ociqueue.models import ImportJob, Site
+from ociqueue.models.import_job import ImportKind
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
-from ociqueue.schemas.conversions import TEMPLATE_FIELDS, fields_of, without_identifiers
+from ociqueue.schemas.conversions import TEMPLATE_FIELDS, without_identifiers
 
-MEGABYTES = 5  # about 50,000 lines, half a minute; larger files go through the command
-MOST_SHOWN = 200  # rejected lines on the page
+MEGABYTES = settings.MOST_UPLOADED // 1024**2
+AT_ONCE = 1024**2  # about 10,000 lines, some seconds; workers do larger ones
 MOST_IN_FILE = 10_000  # rejected lines in the file to correct: it travels in the page
 SALT = "ociqueue.import"
 PROOF_MAX_AGE = timedelta(hours=1)
 
 
-Tally = ImportTally | CorrectionTally | AdjustmentTally
+def too_large() -> str:
+    return _("Larger than %(most)s MB; split the file.") % {"most": MEGABYTES}
 
 
 class UploadForm(forms.Form):
@@ -51,6 +56,7 @@ class UploadForm(forms.Form):
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,text/csv"}),
         error_messages={"empty": gettext_lazy("The file is empty.")},
     )
+    kind = ImportKind.CONVERSIONS  # of the file, once it was read
     # Proof that this file was checked for this site; without it nothing is stored.
     checked = forms.CharField(required=False)
 
@@ -61,9 +67,12 @@ class UploadForm(forms.Form):
     def clean_file(self) -> UploadedFile[bytes]:
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         if (file.size or 0) > MEGABYTES * 1024**2:
-            message = _("Larger than %(most)s MB; use manage.py oci_import on the server.")
-            raise forms.ValidationError(message % {"most": MEGABYTES})
+            raise forms.ValidationError(too_large())
         return file
+
+    def is_large(self) -> bool:
+        """Return whether a check would take longer than a page can wait for."""
+        return bool(self.cleaned_data["file"].size > AT_ONCE)
 
     def proof(self) -> str:
         file: Any = self.cleaned_data["file"].file
@@ -81,9 +90,12 @@ class UploadForm(forms.Form):
 
 def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
-    tally: Tally | None = None
+    tally: FileTally | None = None
     stored = False
-    if form.is_valid():
+    if form.is_valid() and form.is_large():
+        if job := _begin(form, request):
+            return _go_to(request, page_of(job.pk))
+    elif form.is_valid():
         stored = request.POST.get("step") == "import"
         if stored and not form.was_checked():
             form.add_error("file", _("This is not the file that was checked for this site. Check it first."))
@@ -98,77 +110,61 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         faults=[f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts],
         tally=tally,
         summary=tally.summary(dry_run=not stored) if tally else "",
-        **(_reports(tally, form.cleaned_data["site"]) if tally else {}),
-        submit=_submit(tally) if tally else "",
-        about=_about(tally),
+        **(_reports(tally, form.kind, form.cleaned_data["site"]) if tally else {}),
+        submit=submit_label(tally) if tally else "",
+        about=about_kind(form.kind) if tally else "",
         proof=form.proof() if tally and tally.changes and not stored else "",
         fields=", ".join(without_identifiers(TEMPLATE_FIELDS)),
         identifiers=", ".join(identifiers.NAMES) if _accept_identifiers(request) else "",
         template_address=reverse("admin:ociqueue_conversion_import_template"),
+        imports_address=reverse("admin:ociqueue_importjob_changelist"),
         megabytes=MEGABYTES,
+        most=settings.MOST_UPLOADED,
+        too_large=too_large(),
     )
 
 
-def _import(form: UploadForm, *, dry_run: bool) -> Tally | None:
+def _begin(form: UploadForm, request: HttpRequest) -> ImportJob | None:
+    """Leave a large file to the workers."""
+    try:
+        return begin(form.cleaned_data["site"], cast("User", request.user), form.cleaned_data["file"])
+    except CsvError as error:
+        form.add_error("file", str(error))
+        return None
+
+
+def _go_to(request: HttpRequest, address: str) -> HttpResponse:
+    if "HX-Request" in request.headers:  # htmx would put the other page into this one
+        return HttpResponse(status=204, headers={"HX-Redirect": address})
+    return HttpResponseRedirect(address)
+
+
+def _import(form: UploadForm, *, dry_run: bool) -> FileTally | None:
     site, file = form.cleaned_data["site"], form.cleaned_data["file"].file
     try:
-        return _read(site, file, dry_run=dry_run)
+        form.kind = kind_of(file)
+        tally = TALLIES[form.kind]()
+        with for_reason(reason_of(form.kind)):
+            for part in import_table(TABLES[form.kind](site, file), dry_run=dry_run):
+                tally.add(part, most=MOST_IN_FILE)
     except CsvError as error:
         form.add_error("file", str(error))
         return None
     finally:
         file.seek(0)
-
-
-def _read(site: Site, file: IO[bytes], *, dry_run: bool) -> Tally:
-    if is_of_adjustments(file):
-        adjusted = AdjustmentTally()
-        with for_reason(_("Adjusted in a file.")):
-            for part in import_adjustments(site, file, dry_run=dry_run):
-                adjusted.add(part, most=MOST_IN_FILE)
-        return adjusted
-    if is_of_corrections(file):
-        with for_reason(_("Corrected in a file.")):
-            return correct_from_file(site, file, dry_run=dry_run, most=MOST_IN_FILE)
-    tally = ImportTally()
-    for batch in import_file(site, file, dry_run=dry_run):
-        tally.add(batch, most=MOST_IN_FILE)
     return tally
-
-
-def _about(tally: Tally | None) -> str:
-    """Return how the file was understood, unless its lines are conversions."""
-    if isinstance(tally, AdjustmentTally):
-        return _("This is a file of adjustments.")
-    if isinstance(tally, CorrectionTally):
-        return _("The file has a column “id”: its lines are corrections of failed conversions.")
-    return ""
-
-
-def _submit(tally: Tally) -> str:
-    if isinstance(tally, AdjustmentTally):
-        text = ngettext("Adjust %(number)s conversion", "Adjust %(number)s conversions", tally.created)
-        return text % {"number": number(tally.created)}
-    if isinstance(tally, CorrectionTally):
-        text = ngettext("Correct and resend %(number)s row", "Correct and resend %(number)s rows", tally.created)
-        return text % {"number": number(tally.created)}
-    return _("Import %(number)s lines") % {"number": number(tally.changes)}
 
 
 def _accept_identifiers(request: HttpRequest) -> bool:
     return Site.objects.run_by(request.user).filter(accepts_identifiers=True).exists()
 
 
-def _reports(tally: Tally, site: Site) -> dict[str, Any]:
-    if isinstance(tally, AdjustmentTally):
-        return {"rejected": _report(tally.rejected, tally.rejected_lines, ADJUSTMENT_FIELDS)}
-    if isinstance(tally, CorrectionTally):
-        return {"rejected": _report(tally.rejected, tally.rejected_lines, fields_of(site, CORRECTION_COLUMNS))}
-    return {
-        "rejected": _report(tally.rejected, tally.rejected_lines, fields_of(site)),
-        "differing": _report(tally.differing, tally.differing_lines, fields_of(site)),
-        "advice": format_advice(),
-    }
+def _reports(tally: FileTally, kind: ImportKind, site: Site) -> dict[str, Any]:
+    columns = columns_of(kind, site)
+    found: dict[str, Any] = {"rejected": _report(tally.rejected, tally.rejected_lines, columns)}
+    if isinstance(tally, ImportTally):
+        found |= {"differing": _report(tally.differing, tally.differing_lines, columns), "advice": format_advice()}
+    return found
 
 
 def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> dict[str, Any] | None:

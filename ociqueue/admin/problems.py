@@ -15,6 +15,7 @@ from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, ProblemAction, Severity, with_number
 from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.admin.count_problems import CountProblems
+from ociqueue.admin.import_problems import ImportProblems
 from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.site_problems import UPLOADED, SiteProblems
 from ociqueue.admin.switching import NOT_ALLOWLISTED
@@ -43,6 +44,7 @@ class ConversionProblems(SiteProblems):
         yield from self._silent_scripts()
         yield from OverdueVerdicts(self._sites).find()
         yield from CountProblems(self._sites).find()
+        yield from ImportProblems(self._sites).find()
 
     @property
     def _sites(self) -> SiteQuerySet:

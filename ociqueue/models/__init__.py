@@ -1,4 +1,4 @@
-"""Sites, conversions and adjustments, uploads and their receipts, circuits, credentials, quotas, counts, erasures."""
+"""Sites, conversions, adjustments, uploads and receipts, circuits, credentials, quotas, counts, erasures, imports."""
 
 from ociqueue.models.adjustment import Adjustment
 from ociqueue.models.batch import UploadBatch
@@ -6,6 +6,8 @@ from ociqueue.models.circuit import Circuit
 from ociqueue.models.conversion import Conversion
 from ociqueue.models.credentials import Credentials
 from ociqueue.models.erasure import Erasure, IdentifierKind
+from ociqueue.models.import_file import ImportChunk, ImportKey, ImportLine
+from ociqueue.models.import_job import ImportJob
 from ociqueue.models.key import ConversionKey
 from ociqueue.models.quota import RequestQuota
 from ociqueue.models.readback import ReadBack, UploadSummary
@@ -20,6 +22,10 @@ __all__ = [
     "Credentials",
     "Erasure",
     "IdentifierKind",
+    "ImportChunk",
+    "ImportJob",
+    "ImportKey",
+    "ImportLine",
     "ReadBack",
     "Receipt",
     "RequestQuota",

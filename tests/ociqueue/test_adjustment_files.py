@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kilit.lock.models import Activity, Event
-from ociqueue import adjustment_files
+from ociqueue import csv_table
 from ociqueue.adjustment_files import AdjustmentTally, import_adjustments
 from ociqueue.csv_differences import stored_contents
 from ociqueue.models import Adjustment, Conversion, Site
@@ -163,7 +163,7 @@ def test_a_second_run_changes_nothing_and_a_dry_run_says_what_a_run_does(site, s
 
 
 def test_lines_for_one_conversion_are_noticed_across_batches(site, sold, monkeypatch) -> None:
-    monkeypatch.setattr(adjustment_files, "BATCH", 1)
+    monkeypatch.setattr(csv_table, "BATCH", 1)
 
     assert counts(load(site, file_of(*[",,order-0,,,RESTATEMENT,5,"] * 2))) == (0, 0, 2)
 

@@ -94,12 +94,12 @@ def test_what_a_file_says_is_text_on_the_page(make_person, site) -> None:
     assert "<img src=x" not in header
 
 
-def test_a_file_too_large_for_a_request_is_sent_to_the_command(make_person, site, monkeypatch) -> None:
+def test_a_file_beyond_the_limit_is_refused_in_a_sentence(make_person, site, monkeypatch) -> None:
     monkeypatch.setattr(imports, "MEGABYTES", 0)
 
     answer = send(make_person(sites={site: "operator"}), site, GOOD)
 
-    assert answer.context["faults"] == ["CSV file: Larger than 0 MB; use manage.py oci_import on the server."]
+    assert answer.context["faults"] == ["CSV file: Larger than 0 MB; split the file."]
 
 
 def test_many_refused_lines_are_counted_and_the_first_shown(make_person, site, monkeypatch) -> None:

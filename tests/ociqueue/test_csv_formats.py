@@ -23,7 +23,7 @@ def excel(*amounts: str, time: str = f"{NOON:%d.%m.%Y %H:%M}") -> str:
 
 def records_of(text: str) -> list[tuple[int, str]]:
     _header, records = open_table(BytesIO(text.encode()))
-    return [tuple(record) for record in records]
+    return [(record.number, record.text) for record in records]
 
 
 def imported(site, content: bytes) -> ImportTally:
@@ -172,3 +172,19 @@ def test_an_encoding_is_that_of_the_whole_file() -> None:
     late = ("a,b\n" + "x,y\n" * 300_000 + "ş,y\n").encode("cp1254")
 
     assert find_encoding(BytesIO(late)) == "cp1254"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "cp1254"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_reading_can_go_on_at_every_record(encoding: str, ends: str) -> None:
+    long = "ş" * (LONGEST_LINE + 5)
+    text = f'sep=,\nad,değer\nşeker,"iki\nsatır"\n\n{long},1\n"açık,2\nson,3'.replace("\n", ends)
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    stream = BytesIO((mark + text).encode(encoding))
+    found = list(open_table(stream)[1])
+
+    assert [record.number for record in found] == [3, 5, 6, 7, 8]
+    assert found[-1].next.offset == len(stream.getvalue())
+    for number, record in enumerate(found[:-1], start=1):
+        rest = open_table(stream, encoding=find_encoding(stream), place=record.next)[1]
+        assert list(rest) == found[number:]

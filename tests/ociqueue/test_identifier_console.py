@@ -2,8 +2,10 @@
 
 import pytest
 from django.conf import settings
+from django.core.files.uploadhandler import MemoryFileUploadHandler
+from django.utils.module_loading import import_string
 
-from ociqueue.admin.imports import MEGABYTES
+from config.uploads import NamelessFileUploadHandler
 from ociqueue.models import Site
 from tests.support.dashboard import text_of
 
@@ -48,5 +50,14 @@ def test_the_option_is_in_the_settings_of_a_site(admin_client, site) -> None:
     assert Site.objects.get().accepts_identifiers is False
 
 
-def test_no_file_that_is_accepted_is_written_to_disk() -> None:
-    assert settings.FILE_UPLOAD_MAX_MEMORY_SIZE > MEGABYTES * 1024**2
+def test_no_uploaded_file_has_a_name_on_the_disk() -> None:
+    handlers = [import_string(name) for name in settings.FILE_UPLOAD_HANDLERS]
+
+    assert handlers == [MemoryFileUploadHandler, NamelessFileUploadHandler]
+    handler = NamelessFileUploadHandler()
+    handler.new_file("file", "a.csv", "text/csv", None)
+    handler.receive_data_chunk(b"abc", 0)
+    file = handler.file_complete(3)
+    assert (file.name, file.size, file.read()) == ("a.csv", 3, b"abc")
+    assert isinstance(handler.file.name, int), "a number of an open file, not a path"
+    file.close()

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.lock.audit import acting_as
 from ociqueue.erasure import Person, SiteResult, find, forget
 from ociqueue.management.sites import find_site
-from ociqueue.models import IdentifierKind, Site
+from ociqueue.models import IdentifierKind, ImportJob, Site
 
 KINDS = {
     IdentifierKind.EMAIL: "an e-mail address",
@@ -38,6 +38,11 @@ class Command(BaseCommand):
         except ValueError as error:
             raise CommandError(str(error)) from None
         sites = [find_site(options["site"])] if options["site"] else list(Site.objects.all())
+        if waiting := ImportJob.objects.waiting().filter(site__in=sites).count():
+            self.stderr.write(
+                f"Files of {waiting:,} imports wait or are being imported, and are not searched. Run it again when "
+                "they have ended."
+            )
         if options["dry_run"]:
             self._report(find(person, sites), "Would erase")
             return

@@ -1,0 +1,33 @@
+// Uploads of large files: refuses what is too large before it is sent, and shows how much has arrived.
+//
+// The form has `data-most` (bytes), `data-too-large` and `data-failed` (sentences), a <progress> and an element with
+// role="alert" for the sentences. Without this file the server refuses what is too large.
+document.addEventListener("DOMContentLoaded", () => {
+  "use strict";
+  const form = document.querySelector("form[data-most]");
+  if (!form) return;
+  const bar = form.querySelector("progress");
+  const message = form.querySelector("[data-upload-message]");
+  const show = (text) => {
+    message.textContent = text;
+    message.hidden = !text;
+  };
+
+  form.addEventListener("htmx:beforeRequest", (event) => {
+    const files = [...form.querySelectorAll("input[type=file]")].flatMap((input) => [...input.files]);
+    const isTooLarge = files.some((file) => file.size > Number(form.dataset.most));
+    show(isTooLarge ? form.dataset.tooLarge : "");
+    if (isTooLarge) event.preventDefault();
+  });
+  form.addEventListener("htmx:xhr:progress", (event) => {
+    const { loaded, total } = event.detail;
+    bar.hidden = !total || loaded >= total;
+    if (total) Object.assign(bar, { max: total, value: loaded });
+  });
+  for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
+    form.addEventListener(name, (event) => {
+      bar.hidden = true;
+      show(event.detail.xhr?.status === 413 ? form.dataset.tooLarge : form.dataset.failed);
+    });
+  }
+});

@@ -1,0 +1,56 @@
+"""Imports in the background, as an operator starts them and workers do them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from ociqueue.import_run import work_due
+from ociqueue.models import ImportJob, Site
+
+ADDRESS = "/admin/ociqueue/conversion/import/"
+PAGES = "/admin/ociqueue/importjob/"
+TIME = (datetime.now(UTC) - timedelta(hours=3)).isoformat(timespec="seconds")
+HEADER = "conversionName,gclid,conversionTime,conversionValue,conversionCurrency\n"
+
+
+def good_lines(count: int, *, first: int = 0) -> str:
+    return "".join(f"Satış,click-{first + number},{TIME},1.50,TRY\n" for number in range(count))
+
+
+def upload(client: Client, site: Site, content: str | bytes) -> Any:
+    data = content.encode() if isinstance(content, str) else content
+    file = SimpleUploadedFile("satışlar.csv", data)
+    return client.post(ADDRESS, {"site": str(site.pk), "file": file, "step": "check"})
+
+
+def uploaded(client: Client, site: Site, content: str | bytes) -> ImportJob:
+    """Upload a file that workers import, and return the import."""
+    answer = upload(client, site, content)
+    assert answer.status_code == 302, answer.context["faults"]
+    return ImportJob.objects.latest("created_at")
+
+
+def worked(job: ImportJob) -> ImportJob:
+    """Let a worker do all there is."""
+    work_due()
+    job.refresh_from_db()
+    return job
+
+
+def confirm(client: Client, job: ImportJob) -> Any:
+    return client.post(f"{PAGES}{job.pk}/start/")
+
+
+def imported(client: Client, site: Site, content: str | bytes) -> ImportJob:
+    """Upload, check, confirm and store."""
+    job = worked(uploaded(client, site, content))
+    assert job.status == "READY", job.error
+    confirm(client, job)
+    return worked(job)
+
+
+def rejected_lines(client: Client, job: ImportJob, query: str = "") -> str:
+    answer = client.get(f"{PAGES}{job.pk}/lines/{query}")
+    return b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]
