@@ -34,7 +34,7 @@ def clicks(*click_ids: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def login(data_manager):
     form = {"grant_type": "refresh_token", "refresh_token": "r", "client_id": "client", "client_secret": "s"}
-    answer = requests.post(f"{data_manager.address}/token", data=form, timeout=10).json()
+    answer = requests.post(f"{data_manager.address}/token", data=form, timeout=60).json()
     return {"Authorization": f"Bearer {answer['access_token']}"}
 
 
@@ -45,7 +45,7 @@ def ingest(data_manager, login):
         destination = {"reference": "action", "operatingAccount": customer, "productDestinationId": "7"}
         body = {"destinations": [destination], "events": list(events), **columns}
         address = f"{data_manager.address}/v1/events:ingest?$alt=json"
-        return requests.post(address, json=body, headers=login, timeout=10)
+        return requests.post(address, json=body, headers=login, timeout=60)
 
     return post
 
@@ -54,7 +54,7 @@ def ingest(data_manager, login):
 def ask(data_manager, login):
     def get(request_id):
         address = f"{data_manager.address}/v1/requestStatus:retrieve"
-        return requests.get(address, params={"requestId": request_id}, headers=login, timeout=10)
+        return requests.get(address, params={"requestId": request_id}, headers=login, timeout=60)
 
     return get
 
