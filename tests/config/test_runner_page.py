@@ -89,6 +89,11 @@ def test_another_name_for_this_machine_is_refused(browser, host: str) -> None:
     assert (answer.status, "folder" in text) == (403, False)
 
 
+def test_the_page_is_served_on_loopback_only() -> None:
+    with page.StatusServer(0, log=Path("log")) as server:
+        assert server.server_address[0] == "127.0.0.1"
+
+
 def test_there_is_nothing_but_the_page(browser) -> None:
     assert browser.get(Host=f"localhost:{browser.port}")[0].status == 200
     assert browser.get("/../settings.py")[0].status == 404

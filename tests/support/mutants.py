@@ -52,7 +52,8 @@ class Mutant:
 
     @property
     def is_of_the_database(self) -> bool:
-        return any("/migrations/" in file for file in self.files)
+        """Return whether it changes what migrations leave in the database; roles are granted after each of them."""
+        return any("/migrations/" in file or file.endswith("/roles.py") for file in self.files)
 
 
 def read_mutants(folder: Path = FOLDER) -> list[Mutant]:
@@ -89,10 +90,11 @@ def failing(folder: Path, tests: Sequence[str], *options: str) -> set[str]:
     """Run tests in a copy, and return those that failed; an error before or after a test is no failure of it."""
     places = places_of_tests()
     ids = sorted({place for name in tests for place in places[name]})
+    stop = ["-x"] if len(set(tests)) == 1 else []  # of a test with many parameters, the first that fails is enough
     # The PostgreSQL of `make test`, and one database: to make it takes longer than most of the tests.
     own = {"KILIT_VAR": str(ROOT / "var" / "test"), "KILIT_TEST_DATABASE": f"test_kilit_mutants_{os.getpid()}"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *PYTEST, *options, *ids],
+        [sys.executable, "-m", "pytest", *PYTEST, *stop, *options, *ids],
         cwd=folder,
         env=fresh_environment(**own),
         capture_output=True,

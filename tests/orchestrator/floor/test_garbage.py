@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.errors import Code, JobError
@@ -24,6 +24,7 @@ from tests.support.garbage import answer, damaged, spoilt, values
 from tests.support.sheets import TEMPLATE
 
 
+@example(order_body(parts=[GOVDE | {"quantity": "2"}]))
 @given(spoilt(order_body(parts=[GOVDE, ARKALIK], plate_size={"width_mm": 1, "height_mm": 2})) | values)
 def test_every_order_is_read_or_rejected_with_a_message(body: Any) -> None:
     found = answer(read_order, body, default_mode="C", refusal=InvalidOrder)
