@@ -109,7 +109,7 @@ STORY = Story(
         **UPLOADED,
         "import": _("Imported by %(who)s"),
         "retract": _("Retracted by %(who)s before it was sent"),
-        "withhold": _("Withheld by %(who)s, because the visitor denied consent"),
+        "withhold": _("Not sent, because the visitor denied consent"),
         "expire": _("Failed by %(who)s, because the conversion is too old for Google"),
         "CORRECTED": _("Corrected by %(who)s"),
         "REPLACED": _("Replaced by %(who)s with a corrected copy"),

@@ -197,7 +197,7 @@ def test_the_page_of_a_withheld_row_says_why_and_offers_the_setting(site, admin_
     page = text_of(admin_client, f"/admin/ociqueue/conversion/{only().pk}/change/")
 
     assert "Not sent: the visitor denied consent." in page
-    assert "Withheld" in page
+    assert "Not sent, because the visitor denied consent" in page
 
 
 def test_the_page_of_a_denied_row_that_waits_says_what_happens(site, make_conversion, admin_client) -> None:
