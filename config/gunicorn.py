@@ -2,6 +2,7 @@
 
 import gc
 import os
+import resource
 from importlib import import_module
 from typing import Any
 
@@ -12,13 +13,17 @@ from config.startup_errors import one_line_errors
 from kilit.database.limits import limit_requests
 from kilit.workers.processes import die_with_parent
 
+OPEN_FILES = 8192
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 with one_line_errors():
     bind = f"{settings.HOST}:{settings.PORT}"
     workers = settings.WEB_CONCURRENCY
-worker_class = "config.web_worker.WebWorker"
+worker_class = "config.webserver.worker.WebWorker"
 threads = 4
+worker_connections = 2000
+sendfile = False  # answers pass through the event loop
 preload_app = True  # invalid configuration stops the server at once, instead of restarting workers endlessly
 graceful_timeout = 30
 timeout = 60
@@ -30,6 +35,10 @@ control_socket_disable = True  # it would be in the home folder, one for all ins
 def on_starting(server: Any) -> None:
     die_with_parent()  # under `manage.py up`
     server.log.error_log.addFilter(RedactingFilter())  # it logs the address of a request that failed
+    # The usual limit of 1024 open files would be reached before `worker_connections`.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 def post_fork(server: Any, worker: Any) -> None:

@@ -1,0 +1,85 @@
+"""Answers to requests that never reach Django, in the form of the API's errors."""
+
+import json
+from http import HTTPStatus
+
+from gunicorn.http.errors import ExpectationFailed, LimitRequestHeaders, LimitRequestLine, UnsupportedTransferCoding
+
+from kilit.api.errors import error_body
+
+
+class RequestRefused(Exception):  # noqa: N818 - an answer, not a fault of ours
+    """A request that is answered with an error; the connection is closed, because its rest was not read."""
+
+    def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
+        super().__init__(message)
+        self.http_status, self.code = status, code
+
+    def answer(self) -> bytes:
+        body = json.dumps(error_body(self.code, str(self))).encode()
+        lines = (
+            f"HTTP/1.1 {self.http_status.value} {self.http_status.phrase}",
+            "Connection: close",
+            "Cache-Control: no-store",
+            "Content-Type: application/json",
+            f"Content-Length: {len(body)}",
+        )
+        return "\r\n".join((*lines, "", "")).encode() + body
+
+
+def malformed(error: Exception) -> RequestRefused:
+    """Return the answer to what gunicorn's parser rejects."""
+    refusals: dict[type[Exception], tuple[HTTPStatus, str, str]] = {
+        LimitRequestLine: (HTTPStatus.REQUEST_URI_TOO_LONG, "URI_TOO_LONG", "The address is too long."),
+        LimitRequestHeaders: (
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "HEADER_TOO_LARGE",
+            "The request has too many header fields, or too long ones.",
+        ),
+        ExpectationFailed: (HTTPStatus.EXPECTATION_FAILED, "EXPECTATION_FAILED", "Only 100-continue can be expected."),
+        UnsupportedTransferCoding: (
+            HTTPStatus.NOT_IMPLEMENTED,
+            "UNSUPPORTED_TRANSFER_ENCODING",
+            "The only supported transfer encoding is chunked.",
+        ),
+    }
+    fallback = (HTTPStatus.BAD_REQUEST, "BAD_REQUEST", "The request is not valid HTTP.")
+    return RequestRefused(*refusals.get(type(error), fallback))
+
+
+def header_too_slow(seconds: float) -> RequestRefused:
+    return _too_slow(f"The header of the request did not arrive within {seconds:g} seconds.")
+
+
+def body_too_slow() -> RequestRefused:
+    return _too_slow("The body of the request arrived too slowly.")
+
+
+def _too_slow(message: str) -> RequestRefused:
+    return RequestRefused(HTTPStatus.REQUEST_TIMEOUT, "REQUEST_TIMEOUT", message)
+
+
+def body_too_large(limit: int) -> RequestRefused:
+    message = f"The body is larger than {limit // 1024**2} MB."
+    return RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "TOO_LARGE", message)
+
+
+def no_room_for_body() -> RequestRefused:
+    message = "Too many large requests are being received; try again later."
+    return RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, "UNAVAILABLE", message)
+
+
+def too_many_connections(*, of_address: bool) -> RequestRefused:
+    if of_address:
+        message = "There are too many connections from your address."
+        return RequestRefused(HTTPStatus.TOO_MANY_REQUESTS, "TOO_MANY_CONNECTIONS", message)
+    message = "There are too many connections; try again later."
+    return RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, "UNAVAILABLE", message)
+
+
+def internal_error() -> RequestRefused:
+    return RequestRefused(HTTPStatus.INTERNAL_SERVER_ERROR, "INTERNAL", "Something went wrong on our side.")
+
+
+def stopping() -> RequestRefused:
+    return RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, "UNAVAILABLE", "The server is stopping; try again.")
