@@ -50,7 +50,7 @@ WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
 # What the web server gives to clients that are slow, or that open many connections; see config/webserver.
 HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)
 BODY_SECONDS = env.number("KILIT_BODY_SECONDS", default=30, least=1, most=3600)
-CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=200, least=0, most=100_000)
+CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=500, least=0, most=100_000)
 METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")
 CRON_SECRET = env.secret("KILIT_CRON_SECRET")
 HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while work gets through

@@ -16,7 +16,7 @@ class WebLimits:
     least_rate: int = 8 * KIB  # bytes a second
     thread_rate: int = 256 * KIB  # bytes a second, of a client whose answer does not fit, so that a thread waits for it
     connections: int = 1000
-    connections_per_address: int = 200  # 0: no limit
+    connections_per_address: int = 500  # 0: no limit
     header_bytes: int = 64 * KIB
     body_bytes: int = 256 * MIB
     # Bodies are kept in memory up to these sizes, and then in unnamed temporary files.

@@ -1,6 +1,7 @@
 """Reads one request after the other from a connection, in the event loop; the caller sets the deadlines."""
 
 import asyncio
+import random
 import re
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -23,8 +24,8 @@ READ_BYTES = 64 * 1024
 # A client that sends in small pieces is read less and less often: each read has to wait for Python's lock, and hundreds
 # of such clients would slow down the event loop. An ordinary header arrives in one or two pieces.
 SMALL_BYTES = 512
-SMALL_READS_AT_ONCE = 3
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds
+SMALL_READS_AT_ONCE = 2
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 4.0  # seconds
 
 
 class ClientGone(ConnectionError):  # noqa: N818 - what happened
@@ -166,7 +167,8 @@ class RequestReader:
     async def _receive(self, *, paced: bool = True) -> None:
         if paced and self._small_reads > SMALL_READS_AT_ONCE:
             pause = FIRST_PAUSE * 2 ** min(self._small_reads - SMALL_READS_AT_ONCE, 10)
-            await asyncio.sleep(min(pause, LONGEST_PAUSE))
+            # By chance, so that clients who send at the same moments are not read at the same moment.
+            await asyncio.sleep(min(pause, LONGEST_PAUSE) * random.uniform(0.5, 1.0))  # noqa: S311
         data = await self._loop.sock_recv(self._sock, READ_BYTES)
         if not data:
             raise ClientGone

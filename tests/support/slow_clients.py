@@ -2,6 +2,7 @@
 
 import selectors
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -12,13 +13,14 @@ BODY = b"POST /api/oci/conversions HTTP/1.1\r\nHost: localhost\r\nContent-Type: 
 
 
 class SlowClients:
-    """Hundreds of them in one thread. With `again`, a client whose connection was closed opens a new one."""
+    """Hundreds of them in one thread. With `again`, those that were closed connect again a second later."""
 
     def __init__(self, port: int, *, headers: int, bodies: int = 0, key: str = "", again: bool = False) -> None:
         self._port, self._again = port, again
         slow_body = BODY + f"X-Api-Key: {key}\r\nContent-Length: 100000\r\n\r\n".encode() + b"{"
         self._beginnings = [HEADER] * headers + [slow_body] * bodies
         self._open: dict[socket.socket, bytes] = {}
+        self._closed: list[bytes] = []
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self.answers: list[bytes] = []  # the first line of what each closed connection got
@@ -45,6 +47,8 @@ class SlowClients:
             while not self._end.is_set():
                 if time.monotonic() >= next_byte:
                     next_byte += 1
+                    while self._again and self._closed:
+                        self._connect(self._closed.pop(), selector)
                     for client in self._open:
                         with suppress(OSError):
                             client.send(b"a")
@@ -70,7 +74,18 @@ class SlowClients:
             self.answers.append(data.partition(b"\r\n")[0])
             return
         selector.unregister(client)
-        beginning = self._open.pop(client)
+        self._closed.append(self._open.pop(client))
         client.close()
-        if self._again:
-            self._connect(beginning, selector)
+
+
+def main() -> None:
+    """Run in a process of its own until its input ends: `python -m tests.support.slow_clients PORT HEADERS BODIES`."""
+    port, headers, bodies = map(int, sys.argv[1:4])
+    with SlowClients(port, headers=headers, bodies=bodies, again=True):
+        sys.stdout.write("connected\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
