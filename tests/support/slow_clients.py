@@ -53,6 +53,7 @@ class SlowClients:
                         with suppress(OSError):
                             client.send(b"a")
                 for key, _ in selector.select(timeout=0.1):
+                    assert isinstance(key.fileobj, socket.socket)
                     self._read(key.fileobj, selector)
             for client in self._open:
                 client.close()
