@@ -32,6 +32,7 @@ from config.floor import (  # noqa: F401
 from config.logs import logging_to_stderr
 from config.secret_key import read_secret_key
 from config.sentry import start_sentry
+from config.web import BODY_SECONDS, CONNECTIONS_PER_ADDRESS, HEADER_SECONDS, HOST, PORT, WEB_CONCURRENCY  # noqa: F401
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
@@ -42,15 +43,8 @@ env = Environment(BASE_DIR)
 
 # Kilit ---------------------------------------------------------------------------------------------------------------
 
-HOST = env.text("HOST", "127.0.0.1")
-PORT = env.number("PORT", default=8000, least=1, most=65535)
 # Where the console and the API are reached from outside, for links in webhooks and alerts.
 PUBLIC_URL = env.text("KILIT_PUBLIC_URL", f"http://{HOST}:{PORT}").rstrip("/")
-WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
-# What the web server gives to clients that are slow, or that open many connections; see config/webserver.
-HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)
-BODY_SECONDS = env.number("KILIT_BODY_SECONDS", default=30, least=1, most=3600)
-CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=500, least=0, most=100_000)
 METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")
 CRON_SECRET = env.secret("KILIT_CRON_SECRET")
 HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while work gets through

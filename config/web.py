@@ -1,0 +1,15 @@
+"""Settings of the web server."""
+
+from pathlib import Path
+
+from config.environment import Environment
+
+env = Environment(Path(__file__).resolve().parent.parent)
+
+HOST = env.text("HOST", "127.0.0.1")
+PORT = env.number("PORT", default=8000, least=1, most=65535)
+WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
+# What it gives to clients that are slow, or that open many connections; see config/webserver/limits.py.
+HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)
+BODY_SECONDS = env.number("KILIT_BODY_SECONDS", default=30, least=1, most=3600)
+CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=500, least=0, most=100_000)
