@@ -122,9 +122,9 @@ class AnswerBuffer:
         sent = 0
         try:
             while piece := self._next_piece():
+                sent += len(piece)
                 async with asyncio.timeout_at(start + sent / self._limits.least_rate):
                     await self._loop.sock_sendall(self._sock, piece)
-                sent += len(piece)
                 with self._changed:
                     self._position += len(piece)
                     self._waiting -= len(piece)

@@ -98,6 +98,12 @@ def test_an_ambiguous_request_is_refused_with_all_that_follows_it(server: Runnin
     assert server.application.called[before:] == []
 
 
+def test_a_header_with_bare_line_feeds_is_refused_before_its_deadline(server: RunningServer) -> None:
+    answer = server.ask("GET / HTTP/1.1\nHost: localhost\n\n")
+
+    assert (answer.status_code, answer.code) == (400, "BAD_REQUEST")
+
+
 TOO_LARGE = {
     "a long address": (f"GET /{'a' * 9000}", 414, "URI_TOO_LONG"),
     "a long address, complete": (f"GET /{'a' * 9000} HTTP/1.1\r\nHost: localhost\r\n\r\n", 414, "URI_TOO_LONG"),

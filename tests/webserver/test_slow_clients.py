@@ -131,7 +131,7 @@ def test_a_client_that_never_reads_its_answer_is_disconnected() -> None:
 
 
 def test_a_thread_does_not_wait_for_ever_for_a_client_that_does_not_read() -> None:
-    limits = {"answer_bytes": 1_000_000, "send_seconds": 0.2, "thread_rate": 10**12}
+    limits = {"answer_bytes": 1_000_000, "send_seconds": 0.2, "least_rate": 1, "thread_rate": 10**12}
     with web_server(threads=1, **limits) as server, server.connect() as client:
         client.send(large(100_000_000))
 
