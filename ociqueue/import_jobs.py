@@ -8,6 +8,7 @@ from typing import IO, Any
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import translation
 from django.utils.translation import gettext as _
 
@@ -96,15 +97,19 @@ def cancel(job: ImportJob) -> bool:
 
 
 def end(job: ImportJob) -> None:
-    """Delete the file of an import that has ended, and show in the activity what it stored. Needs a transaction."""
+    """Delete the file of an import that has ended, and show in the activity what it stored. Needs a transaction.
+
+    What its lines name is left to `tidy`: there may be millions of them, and a page cannot wait for that.
+    """
     ImportChunk.objects.filter(job=job).delete()
-    ImportKey.objects.filter(job=job).delete()
     with acting_as(actor_of(job.asked_by)):
         TABLES[job.kind].record(job.site, job.counts.get("created", 0))
 
 
 def tidy() -> str:
-    """Cancel imports that were not confirmed in time, and delete lines that were kept long enough."""
+    """Cancel imports that were not confirmed in time, and delete what is left of those that have ended."""
     cancelled = sum(map(cancel, ImportJob.objects.never_confirmed()))
+    for job in ImportJob.objects.ended().filter(Exists(ImportKey.objects.filter(job=OuterRef("pk")))):
+        ImportKey.objects.filter(job=job).delete()
     deleted, _by_model = ImportLine.objects.outdated().delete()
     return f"Cancelled {cancelled}, deleted {deleted} lines."

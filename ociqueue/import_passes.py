@@ -80,6 +80,7 @@ class StoringPass(CheckingPass):
     def finish(self) -> None:
         self.job.finish()
         end(self.job)
+        ImportKey.objects.filter(job=self.job).delete()
 
 
 PASSES: dict[str, type[ImportPass]] = {

@@ -53,6 +53,9 @@ class ImportJobQuerySet(LongJobQuerySet["ImportJob"]):
         """Return imports that have not ended: their files are kept."""
         return self.filter(status__in=[*IMPORT_WORKING, ImportState.READY])
 
+    def ended(self) -> Self:
+        return self.exclude(status__in=[*IMPORT_WORKING, ImportState.READY])
+
     def failed_lately(self) -> Self:
         return self.filter(status=ImportState.FAILED, finished_at__gt=Now() - REPORTED_FOR)
 

@@ -10,9 +10,9 @@ from kilit.lock.leases import MOST_LAPSES
 from kilit.lock.models import Activity
 from kilit.problems.registry import find_problems
 from ociqueue import import_passes, import_run
-from ociqueue.import_jobs import cancel
+from ociqueue.import_jobs import cancel, tidy
 from ociqueue.import_run import work
-from ociqueue.models import Conversion, ImportChunk, ImportJob, ImportLine
+from ociqueue.models import Conversion, ImportChunk, ImportJob, ImportKey, ImportLine
 from tests.support.fixtures.imports import operator, small_steps
 from tests.support.imports import (
     HEADER,
@@ -80,6 +80,8 @@ def test_cancelling_waits_for_the_batch_and_keeps_what_was_stored(operator, site
     assert (job.status, job.counts["created"], Conversion.objects.count()) == ("CANCELLED", 3, 3)
     assert "Stopped. 3 were already stored and stay stored." in answer.text
     assert not ImportChunk.objects.exists()
+    tidy()
+    assert not ImportKey.objects.exists()
     assert Activity.objects.get(kind="import").rows == 3
     assert "it is CANCELLED" in operator.post(f"{PAGES}{job.pk}/cancel/", follow=True).text
 
