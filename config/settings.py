@@ -107,6 +107,7 @@ DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "Kilit <kilit@localhost>")
 # File uploads --------------------------------------------------------------------------------------------------------
 
 DATA_UPLOAD_MAX_MEMORY_SIZE, MOST_UPLOADED = 5 * 1024 * 1024, 200 * 1024 * 1024  # without files, and in all
+FILE_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
 # Files of conversions may have e-mail addresses, so those that are too large for memory have no name on the disk.
 FILE_UPLOAD_HANDLERS = [f"config.uploads.{kind}FileUploadHandler" for kind in ("Memory", "Nameless")]
 
