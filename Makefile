@@ -118,11 +118,13 @@ lock: $(BIN)/uv ## Pin all packages with hashes, from pyproject.toml
 # uv installs in seconds what takes pip a minute.
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kilit needs Python 3.11 or newer: make PYTHON=python3.12 up")'
+	@echo "Creating .venv …"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 # A stamp newer than its lock file means that everything is installed already.
 .venv/runtime: requirements.txt | $(BIN)/uv
+	@echo "Installing $$(grep -c '==' requirements.txt) packages; this takes up to a minute …"
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.txt
 	@touch $@
 

@@ -156,6 +156,8 @@ WSGI_APPLICATION = "config.wsgi.application"
 # Logging -------------------------------------------------------------------------------------------------------------
 
 LOG_LEVEL = env.one_of("KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
+# What `make up` prints: JSON lines, or steps and warnings as text. AUTO is text in a terminal.
+LOGS = env.one_of("KILIT_LOGS", ("AUTO", "JSON", "TEXT"), default="AUTO")
 LOGGING = logging_to_stderr(LOG_LEVEL)
 if SENTRY_DSN := env.text("SENTRY_DSN", ""):
     start_sentry(

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 
+from config.service_logs import ServiceLogs
 from kilit.workers.processes import PARENT, kill_family, start_group
 
 GRACE = 15.0  # seconds for services to stop before they are killed
@@ -24,6 +25,7 @@ class Stack:
         self.environment: dict[str, str] = {}
         self.services: dict[str, subprocess.Popen[bytes]] = {}
         self.stopped_by: int | None = None
+        self.logs: ServiceLogs | None = None  # in a terminal; otherwise services write to our own stdout and stderr
 
     def run(self) -> int:
         """Run until a signal or until a service ends; return an exit code."""
@@ -37,14 +39,26 @@ class Stack:
                 sys.stderr.write(f"kilit: {', '.join(self._ended())} exited; stopping everything.\n")
             return 0 if self.stopped_by else 1
         finally:
-            self._stop()
+            with self.logs.screen.step("Stopping") if self.logs else nullcontext():
+                self._stop()
 
     def _start(self) -> None:
         # Each service watches this process and ends with it, even if it is killed (kilit.workers.processes).
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
         environment = {**os.environ, **self.environment, "PATH": path, PARENT: str(os.getpid())}
-        for name, command in [*procfile(self.folder), *self.extra.items()]:
-            self.services[name] = start_group(shlex.split(command), environment=environment, folder=self.folder)
+        for name, command in self._commands():
+            service = start_group(
+                shlex.split(command), environment=environment, folder=self.folder, is_piped=self.logs is not None
+            )
+            self.services[name] = service
+            if self.logs:
+                self.logs.follow(name, service)
+
+    def names(self) -> list[str]:
+        return [name for name, _command in self._commands()]
+
+    def _commands(self) -> list[tuple[str, str]]:
+        return [*procfile(self.folder), *self.extra.items()]
 
     def _ended(self) -> list[str]:
         return [name for name, service in self.services.items() if service.poll() is not None]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -19,12 +20,14 @@ _parent = os.getpid()
 
 
 def start_group(
-    command: Sequence[str], *, environment: Mapping[str, str], folder: Path | None = None
+    command: Sequence[str], *, environment: Mapping[str, str], folder: Path | None = None, is_piped: bool = False
 ) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE if is_piped else None
+    given: dict[str, Any] = {"env": dict(environment), "cwd": folder, "stdout": pipe, "stderr": pipe}
     if sys.platform == "win32":
-        flags = subprocess.CREATE_NEW_PROCESS_GROUP  # so that the console's Ctrl-C reaches only us
-        return subprocess.Popen(command, env=dict(environment), cwd=folder, creationflags=flags)
-    return subprocess.Popen(command, env=dict(environment), cwd=folder, start_new_session=True)
+        # So that the console's Ctrl-C reaches only us.
+        return subprocess.Popen(command, creationflags=subprocess.CREATE_NEW_PROCESS_GROUP, **given)
+    return subprocess.Popen(command, start_new_session=True, **given)
 
 
 def kill_group(leader: int, *, wait: float = 5.0) -> None:

@@ -6,6 +6,9 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from io import StringIO
 from typing import Any
 
 from django.conf import settings
@@ -15,8 +18,12 @@ from django.db import connection
 
 import outbox.demo
 from config.demo import load_demo
+from config.migrating import MigrateWithProgress
+from config.screen import Screen, Step
+from config.service_logs import ServiceLogs
 from config.stack import Stack
 from orchestrator.demo import plays_here, simulators_command
+from pdfjobs.browser import find_browser
 
 READY_WITHIN = 60  # seconds
 
@@ -24,6 +31,7 @@ READY_WITHIN = 60  # seconds
 class Command(BaseCommand):
     help = "Set up and run everything on this machine; Ctrl-C stops it."
     receiver = ""  # of webhooks, in the demo
+    logs: ServiceLogs | None = None  # when text is shown instead of JSON lines
 
     def handle(self, *args: Any, **options: Any) -> None:
         stack = Stack(settings.BASE_DIR, lock=settings.KILIT_VAR / "run" / "up.pid")
@@ -31,19 +39,50 @@ class Command(BaseCommand):
             if not free:
                 raise CommandError("Kilit is already running here; stop it with `make down`.")
             check_port(settings.PORT)
-            call_command("browser")
-            call_command("migrate", verbosity=0, interactive=False, skip_checks=False)
-            logins = {}
-            if not settings.PRODUCTION:
+            if settings.LOGS == "TEXT" or (settings.LOGS == "AUTO" and sys.stdout.isatty()):
+                stack.logs = self.logs = ServiceLogs(settings.KILIT_VAR / "logs" / "up.log", Screen(sys.stdout))
+                self.logs.take_over()
+            try:
+                logins = self.prepare(stack)
+            except KeyboardInterrupt:
+                sys.exit("Stopped. Nothing is left running; `make up` continues where this ended.")
+            threading.Thread(target=self.greet, args=(logins, list(stack.names())), daemon=True).start()
+            code = stack.run()
+            self.say_goodbye(code)
+            sys.exit(code)
+
+    def prepare(self, stack: Stack) -> dict[str, Any]:
+        """Install, migrate and load what is missing; return the demo's logins."""
+        self.find_browser()
+        with self.step("Migrating the database") as step:
+            call_command(MigrateWithProgress(step), verbosity=0, interactive=False, skip_checks=False)
+        logins = {}
+        if not settings.PRODUCTION:
+            with self.step("Loading demo data"):
                 self.receive_webhooks(stack)
                 logins = load_demo()
-            if plays_here():
-                stack.extra["simulator"] = "python -m simulators.optiplanning --modes BC"  # A has its command
-                stack.environment["KILIT_OPTI_SIMULATED"] = "true"
-                stack.environment["KILIT_OPTI_COMMAND"] = settings.OPTI_COMMAND or simulators_command()
-            connection.close()
-            threading.Thread(target=self.greet, args=(logins,), daemon=True).start()
-            sys.exit(stack.run())
+        if plays_here():
+            stack.extra["simulator"] = "python -m simulators.optiplanning --modes BC"  # A has its command
+            stack.environment["KILIT_OPTI_SIMULATED"] = "true"
+            stack.environment["KILIT_OPTI_COMMAND"] = settings.OPTI_COMMAND or simulators_command()
+        connection.close()
+        return logins
+
+    def step(self, title: str) -> AbstractContextManager[Step]:
+        return self.logs.screen.step(title) if self.logs else nullcontext(Step(title))
+
+    def find_browser(self) -> None:
+        if not self.logs:
+            call_command("browser")
+            return
+        with self.step("Finding headless Chromium for PDFs") as step:
+            result = StringIO()
+            if find_browser() is None:
+                step.progress = "installing, up to some minutes"
+            call_command("browser", stdout=result, no_color=True)
+            step.progress = ""
+        if find_browser() is None:
+            self.logs.screen.line(f"    {self.logs.screen.paint(result.getvalue().splitlines()[-1], 'yellow')}")
 
     def receive_webhooks(self, stack: Stack) -> None:
         with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -53,22 +92,38 @@ class Command(BaseCommand):
         stack.extra["receiver"] = f"python -m simulators.webhooks --port {port} {secrets}"
         stack.environment["KILIT_WEBHOOK_PRIVATE_ADDRESSES"] = outbox.demo.private_addresses()
 
-    def greet(self, logins: dict[str, Any]) -> None:
+    def greet(self, logins: dict[str, Any], services: Sequence[str] = ()) -> None:
         address = f"http://localhost:{settings.PORT}"
-        end = time.monotonic() + READY_WITHIN
-        while not is_ready(f"{address}/readyz"):
-            if time.monotonic() >= end:
-                self.stderr.write(f"kilit: {address}/readyz is not ready yet; see the log above.")
-                end = math.inf  # warn once; it may still become ready
-            time.sleep(0.3)
+        with self.step(f"Starting {', '.join(services)}"):
+            self.wait_until_ready(f"{address}/readyz")
         lines = ["", f"Kilit is ready at {address}/admin/", ""]
         lines += [
             f"  {role:<9} {who['username']:<14} {who['password']}" for role, who in logins.items() if "password" in who
         ]
         if self.receiver:
             lines += ["", f"Webhooks are received at {self.receiver}"]
+        if self.logs:
+            lines += ["", f"Log: {self.logs.file}", "Warnings and errors are also shown below. Ctrl-C stops it."]
+            self.logs.screen.line("\n".join(lines))
+            return
         self.stdout.write("\n".join([*lines, "", "Ctrl-C stops it."]))
         self.stdout.flush()
+
+    def wait_until_ready(self, address: str) -> None:
+        end = time.monotonic() + READY_WITHIN
+        while not is_ready(address):
+            if time.monotonic() >= end:
+                place = self.logs.file if self.logs else "the log above"
+                message = f"kilit: {address} is not ready yet; see {place}."
+                self.logs.screen.line(message) if self.logs else self.stderr.write(message)
+                end = math.inf  # warn once; it may still become ready
+            time.sleep(0.3)
+
+    def say_goodbye(self, code: int) -> None:
+        if self.logs:
+            self.logs.close()
+            place = f"The log is {self.logs.file}."
+            self.logs.screen.line("Stopped. `make up` starts it again." if code == 0 else place)
 
 
 def is_ready(address: str) -> bool:

@@ -8,6 +8,8 @@ import psutil
 
 from config import stack
 from config.management.commands import up
+from config.screen import Screen
+from config.service_logs import ServiceLogs
 from kilit.workers.processes import kill_group
 from tests.support.waiting import wait_for_the_end, wait_until
 
@@ -47,3 +49,30 @@ def test_a_slow_start_is_reported_once_and_the_logins_are_still_printed(monkeypa
     assert complained.getvalue().count("is not ready yet") == 1
     assert "Kilit is ready at" in said.getvalue()
     assert "a-password" in said.getvalue()
+
+
+NOISY = """
+import sys
+sys.stdout.write("plan written\\n")
+sys.stderr.write('{"level": "INFO", "message": "request"}\\n')
+sys.stderr.write('{"level": "ERROR", "message": "no memory"}\\n')
+"""
+
+
+def test_the_screen_shows_errors_of_services_and_the_file_has_everything(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(stack.signal, "signal", lambda *_: None)
+    (tmp_path / "noisy.py").write_text(NOISY)
+    (tmp_path / "Procfile").write_text("web: python noisy.py\n")
+    out = StringIO()
+    kilit = stack.Stack(tmp_path, lock=tmp_path / "up.pid")
+    kilit.logs = ServiceLogs(tmp_path / "up.log", Screen(out))
+
+    assert kilit.run() == 1
+    kilit.logs.close()
+
+    assert "web error: no memory" in out.getvalue()
+    assert "request" not in out.getvalue()
+    assert "plan written" not in out.getvalue()
+    assert "✓ Stopping" in out.getvalue()
+    for line in ("plan written", '"request"', '"no memory"'):
+        assert line in kilit.logs.file.read_text()
