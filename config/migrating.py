@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from django.core.management.commands import migrate
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
+from config.management.commands import migrate
 from config.screen import Step
 
 

@@ -20,6 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from kilit.access.roles import Role
 from kilit.access.scopes import people_managed_by, people_seen_by
 from kilit.postgres.collation import NameOrder
+from ociqueue.admin.site_chooser import SiteChoiceField
 from ociqueue.models import Site, SiteMembership
 from ociqueue.scopes import GIVEN_BY_ADMINS, KEYS_USERS
 
@@ -38,10 +39,7 @@ admin.site.unregister([User, Group])
 class MemberCreationForm(UserCreationForm):
     """The form of an admin who is no superuser: a new person belongs to one of the admin's sites from the start."""
 
-    site = forms.ModelChoiceField(
-        label=gettext_lazy("Site"),
-        queryset=Site.objects.none(),
-        widget=UnfoldAdminSelectWidget,
+    site = SiteChoiceField(
         help_text=gettext_lazy("The person becomes a member of this site. You can add more sites later."),
     )
     role = forms.ChoiceField(
@@ -128,7 +126,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
         if request.user.is_superuser:
             return super().get_form(request, obj, change=change, **options)
         form: Any = super().get_form(request, obj, change=change, **(options | {"form": MemberCreationForm}))
-        form.base_fields["site"].queryset = Site.objects.administered_by(request.user)
+        form.base_fields["site"].offer(Site.objects.administered_by(request.user).active())
         return form
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:

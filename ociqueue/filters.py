@@ -33,7 +33,23 @@ UNANSWERED_WITHIN = timedelta(days=30)
 
 
 def _sites_of(user: Any) -> list[tuple[str, str]]:
-    return [(str(site.pk), site.name) for site in Site.objects.seen_by(user).order_by(NameOrder("name"))]
+    sites = Site.objects.seen_by(user).active().order_by(NameOrder("name"))
+    return [(str(site.pk), site.label) for site in sites.only("pk", "name", "customer_id")]
+
+
+class SiteFilter(ChoiceFilter):
+    """Archived sites are not offered, but their own pages link to their rows."""
+
+    def accepts(self, value: str, user: Any) -> bool:
+        with suppress(ValueError):
+            return Site.objects.seen_by(user).filter(pk=UUID(value)).exists()
+        return False
+
+    def describe(self, value: str, user: Any) -> str:
+        with suppress(ValueError):
+            if site := Site.objects.seen_by(user).filter(pk=UUID(value)).first():
+                return site.label
+        return value
 
 
 class UnansweredFilter(ChoiceFilter):
@@ -54,7 +70,7 @@ class OutcomeFilter(ChoiceFilter):
 
 
 def _site_filter(index: str) -> ChoiceFilter:
-    return ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index=index)
+    return SiteFilter(name="site", title=_("site"), column="site", choices=_sites_of, index=index)
 
 
 def _code_filter(index: str) -> TextFilter:

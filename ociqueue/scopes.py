@@ -17,6 +17,9 @@ class SiteScopes:
     def names(self) -> dict[str, str]:
         return {str(pk): name for pk, name in Site.objects.values_list("pk", "name")}
 
+    def choices(self) -> dict[str, str]:
+        return {str(site.pk): site.label for site in Site.objects.active().only("pk", "name", "customer_id")}
+
     def public_ids(self) -> dict[str, str]:
         return {str(pk): public_id for pk, public_id in Site.objects.values_list("pk", "public_id")}
 

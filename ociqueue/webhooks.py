@@ -12,7 +12,7 @@ from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
 from ociqueue.models import Circuit, Conversion, Site
-from ociqueue.models.site import PAUSED, RESUMED, SITES
+from ociqueue.models.site_events import PAUSED, RESUMED, SITES
 from ociqueue.schemas.answers import ConversionId, PublicId
 from ociqueue.states import CIRCUITS, CONVERSIONS, Category, CircuitStatus, ConversionStatus
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from kilit.access.scopes import scope_names
+from kilit.access.scopes import scope_choices
 from kilit.api.webhooks import TEST, webhook_kinds
 from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
 from kilit.bulk.item_filter import BulkFilter
@@ -28,7 +28,7 @@ PREFIX = re.compile(r"^[a-z]+_", re.IGNORECASE)
 
 def _sites_of(user: Any) -> list[tuple[str, str]]:
     seen = endpoint_scopes_seen_by(user)
-    names = [(scope, name) for scope, name in scope_names().items() if seen is None or scope in seen]
+    names = [(scope, name) for scope, name in scope_choices().items() if seen is None or scope in seen]
     return sorted(names, key=lambda site: site[1].casefold())
 
 

@@ -18,6 +18,10 @@ class ScopeSource(Protocol):
         """Return the name of every scope by its id."""
         ...
 
+    def choices(self) -> Mapping[str, str]:
+        """Return those in use by their ids, each with what tells it from others of a similar name."""
+        ...
+
     def public_ids(self) -> Mapping[str, str]:
         """Return the id by which callers of the API know each scope, by its id."""
         ...
@@ -48,6 +52,10 @@ def register_scopes(source: ScopeSource) -> None:
 
 def scope_names() -> Mapping[str, str]:
     return _sources[0].names() if _sources else {}
+
+
+def scope_choices() -> Mapping[str, str]:
+    return _sources[0].choices() if _sources else {}
 
 
 def scope_public_ids() -> Mapping[str, str]:

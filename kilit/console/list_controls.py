@@ -13,6 +13,7 @@ from kilit.console.models import SavedView
 from kilit.lock.models import Count, ErrorGroup
 
 STATE, CODE, GROUP, BULK, PAGE = "status", "code", "group", "bulk", "p"
+LONG = 15  # choices
 MOST_CODES = 5  # offered beside the filters; the panel has them all
 
 
@@ -36,6 +37,11 @@ class FilterField:
     value: str
     kind: str  # select, date or text
     choices: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def is_long(self) -> bool:
+        """Too long to look through: the choice is typed."""
+        return len(self.choices) > LONG
 
 
 class ListControls:
@@ -94,7 +100,10 @@ class ListControls:
             case DayFilter():
                 return FilterField(each.name, str(each.title), value, "date")
             case ChoiceFilter():
-                choices = [(str(choice), str(label)) for choice, label in each.choices_for(self.changelist.user)]
+                user = self.changelist.user
+                choices = [(str(choice), str(label)) for choice, label in each.choices_for(user)]
+                if value not in ("", *dict(choices)) and each.accepts(value, user):  # not offered, but given by a link
+                    choices.append((value, each.describe(value, user)))
                 return FilterField(each.name, str(each.title), value, "select", choices)
         return FilterField(each.name, str(each.title), value, "text")
 

@@ -34,9 +34,13 @@ class ConversionPanel(Panel):
     def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
         """Ask each site for its own oldest row, which an index has; together they may have millions."""
         first = Conversion.objects.waiting().filter(site=OuterRef("pk")).order_by(*OLDEST_FIRST)
-        sites = Site.objects.seen_by(user).annotate(
-            oldest=Subquery(first.values(name=JSONObject(pk="pk", key="source_key"))[:1]),
-            since=Subquery(first.values("created_at")[:1]),
+        sites = (
+            Site.objects.seen_by(user)
+            .active()
+            .annotate(
+                oldest=Subquery(first.values(name=JSONObject(pk="pk", key="source_key"))[:1]),
+                since=Subquery(first.values("created_at")[:1]),
+            )
         )
         found = sites.order_by(F("since").asc(nulls_last=True)).values_list("name", "oldest", "since").first()
         if found is None or found[2] is None:

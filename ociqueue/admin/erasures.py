@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
 from kilit.console.formatting import button, column, number, page
 from kilit.console.listing import CappedListAdmin
-from kilit.postgres.collation import NameOrder
+from ociqueue.admin.site_chooser import SiteChoiceField
 from ociqueue.erasure import Person, SiteResult, find, forget
 from ociqueue.models import Erasure, IdentifierKind, Site
 from ociqueue.models.erasure import ErasureQuerySet
@@ -41,18 +41,12 @@ class ForgetForm(forms.Form):
         widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
         help_text=gettext_lazy("Phone numbers with their country code, as in +905321234567."),
     )
-    site = forms.ModelChoiceField(
-        label=gettext_lazy("Site"),
-        queryset=Site.objects.none(),
-        required=False,
-        empty_label=gettext_lazy("All sites"),
-        widget=UnfoldAdminSelectWidget,
-    )
+    site = SiteChoiceField(required=False, empty_label=gettext_lazy("All sites"))
 
     def __init__(self, data: Any, *, user: Any) -> None:
         super().__init__(data)
         sites: Any = self.fields["site"]
-        sites.queryset = Site.objects.administered_by(user).order_by(NameOrder("name"))
+        sites.offer(Site.objects.administered_by(user))
 
     def clean(self) -> None:
         given = self.cleaned_data

@@ -16,15 +16,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from kilit.api.csv_files import csv_lines, csv_response
 from kilit.console.formatting import number, page
 from kilit.lock.audit import for_reason
-from kilit.postgres.collation import NameOrder
 from ociqueue import identifiers
 from ociqueue.admin.import_jobs import page_of
 from ociqueue.admin.import_reports import MOST_SHOWN, about_kind, columns_of, submit_label
+from ociqueue.admin.site_chooser import SiteChoiceField
 from ociqueue.csv_differences import format_advice
 from ociqueue.csv_import import ImportTally
 from ociqueue.csv_reader import REASON, FileTally, RejectedLine
@@ -48,9 +48,7 @@ def too_large() -> str:
 
 
 class UploadForm(forms.Form):
-    site = forms.ModelChoiceField(
-        queryset=Site.objects.none(), label=gettext_lazy("Site"), widget=UnfoldAdminSelectWidget
-    )
+    site = SiteChoiceField()
     file = forms.FileField(
         label=gettext_lazy("CSV file"),
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,text/csv"}),
@@ -62,7 +60,7 @@ class UploadForm(forms.Form):
 
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["site"].queryset = Site.objects.run_by(user).order_by(NameOrder("name"))  # type: ignore[attr-defined]
+        self.fields["site"].offer(Site.objects.run_by(user))  # type: ignore[attr-defined]
 
     def clean_file(self) -> UploadedFile[bytes]:
         file: UploadedFile[bytes] = self.cleaned_data["file"]

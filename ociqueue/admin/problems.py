@@ -48,7 +48,7 @@ class ConversionProblems(SiteProblems):
 
     @property
     def _sites(self) -> SiteQuerySet:
-        return Site.objects.seen_by(self.user)
+        return Site.objects.seen_by(self.user).active()
 
     def _resumable(self, sites: list[Site]) -> set[UUID]:
         """Return the ids of those sites that the user may resume."""

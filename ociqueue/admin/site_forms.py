@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat
-from django.forms import BaseInlineFormSet, BooleanField, HiddenInput, ModelForm
+from django.forms import BaseInlineFormSet, BooleanField, CharField, HiddenInput, ModelForm
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
@@ -15,6 +15,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import TabularInline
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.roles import Role
 from kilit.access.scopes import people_seen_by
@@ -22,6 +23,7 @@ from ociqueue.admin.moving import confirmation
 from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.switching import SENDERS, rows_in_flight
 from ociqueue.models import Site, SiteMembership
+from ociqueue.models.credentials import check_customer_id
 from ociqueue.models.site import KEYS_USER_PREFIX
 from ociqueue.states import SyncMethod
 from ociqueue.unsettled import unsettled_rows
@@ -36,7 +38,27 @@ def sender_choices() -> list[tuple[str, Any]]:
     return [(sender, format_html(text, sender.label, SENDERS[sender])) for sender in SyncMethod]
 
 
-class SiteForm(ModelForm[Site]):
+class NewSiteForm(ModelForm[Site]):
+    customer_id = CharField(
+        label=gettext_lazy("Customer id"),
+        max_length=20,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text=Site._meta.get_field("customer_id").help_text,
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.initial["customer_id"] = self.instance.customer
+
+    def clean_customer_id(self) -> str:
+        try:
+            return check_customer_id(self.instance, self.cleaned_data["customer_id"])
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+
+
+class SiteForm(NewSiteForm):
     """Remembers what it showed: a page stays open for hours, and another user may have changed the sender since."""
 
     confirm_sender = BooleanField(required=False, label="", widget=HiddenInput)  # shown only if rows are open

@@ -57,7 +57,9 @@ def describe_health(site: Site, health: SiteHealth) -> Blocker:
 def _faults(site: Site, health: SiteHealth) -> Iterator[Blocker]:
     google = {"link": _("Google"), "href": site_address(site, "credentials")}
     script = {"link": _("Keys and script"), "href": site_address(site, "ads_script")}
-    if site.is_paused:
+    if site.archived_at:
+        yield blocked(_("Archived: %(why)s. Its keys are denied until it is restored.") % {"why": site.pause_reason})
+    elif site.is_paused:
         who = {"person": Story().who(site.paused_by)} if site.paused_by else {}
         sentence = _("Paused by %(person)s: %(why)s. Nothing is exported or sent until the pause ends.")
         unknown = _("Paused: %(why)s. Nothing is exported or sent until the pause ends.")

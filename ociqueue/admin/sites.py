@@ -18,12 +18,13 @@ from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
 from kilit.access.roles import Role
-from kilit.console.formatting import ago, badge, column, link, number, two_lines
+from kilit.console.formatting import ago, badge, button, column, link, number, two_lines
 from kilit.postgres.collation import NameOrder
-from ociqueue.admin import circuits, credentials, google_counts, keys, pauses, switching
+from ociqueue.admin import bulk_files, circuits, credentials, google_counts, keys, pauses, site_actions, switching
+from ociqueue.admin.archived_filter import ArchivedFilter
 from ociqueue.admin.moving import with_open_rows
 from ociqueue.admin.permissions import may_administer, site_of
-from ociqueue.admin.site_forms import CONFIRM_SENDER, SENDER, MembershipInline, SiteForm, sender_choices
+from ociqueue.admin.site_forms import CONFIRM_SENDER, SENDER, MembershipInline, NewSiteForm, SiteForm, sender_choices
 from ociqueue.admin.site_header import header_context, site_address
 from ociqueue.admin.site_page import overview
 from ociqueue.models import Site, SiteMembership
@@ -31,8 +32,8 @@ from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import UPLOADED_HERE, ConversionStatus
 
 SETTINGS = (
-    *("name", "time_zone", "default_currency", "sync_method", "requeue_transient", "accepts_identifiers"),
-    "denied_consent",
+    *("name", "customer_id", "time_zone", "default_currency", "sync_method", "requeue_transient"),
+    *("accepts_identifiers", "denied_consent"),
 )
 KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
 MEMBERS = "ociqueue_site_members"
@@ -60,10 +61,10 @@ stuck = column("stuck", gettext_lazy("stuck"), lambda site: number(site.health.s
 @admin.register(Site)
 class SiteAdmin(ModelAdmin):
     list_display = ["site", "state", "alarms", waiting, "failed", stuck, "sender"]
-    list_filter = ["sync_method", "is_paused"]
+    list_filter = ["sync_method", "is_paused", ArchivedFilter]
     list_per_page = 50
-    search_fields = ["name", "=public_id"]
-    search_help_text = gettext_lazy("A name, or a public id")
+    search_fields = ["name", "=public_id", "customer_id"]
+    search_help_text = gettext_lazy("A name, a customer id, or a public id")
     fieldsets = [
         (None, {"fields": [*SETTINGS, "public_id"]}),
         (gettext_lazy("Script"), {"fields": ["last_export_at", "last_ack_at", "created_at"]}),
@@ -71,7 +72,8 @@ class SiteAdmin(ModelAdmin):
     add_fieldsets = [(None, {"fields": list(SETTINGS)})]
     readonly_fields = KNOWN
     radio_fields = {SENDER: admin.VERTICAL}
-    actions = None
+    actions = ["pause_sites", "resume_sites", "archive_sites", "restore_sites"]
+    actions_list = ["import_sites", "import_members"]
     change_form_template = "admin/ociqueue/site_form.html"
 
     # What is shown
@@ -87,10 +89,12 @@ class SiteAdmin(ModelAdmin):
 
     @admin.display(description=gettext_lazy("site"), ordering=NameOrder("name"))
     def site(self, site: Site) -> SafeString:
-        return two_lines(site.name, site.public_id)
+        return two_lines(site.name, site.customer or _("no customer id"))
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, site: Site) -> SafeString:
+        if site.archived_at:
+            return badge(_("archived"), title=site.pause_reason)
         if site.is_paused:
             return badge(_("paused"), "warning", title=site.pause_reason)
         return badge(_("running"), "success")
@@ -123,6 +127,45 @@ class SiteAdmin(ModelAdmin):
             alarms.append(badge(_("Google's counts differ"), "danger", href=site_address(site, "google_counts")))
         alarms += circuits.alarms(site, shown)
         return format_html_join(" ", "{}", ((alarm,) for alarm in alarms)) or SafeString("-")
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        """Find customer ids with their dashes, too."""
+        digits = search_term.replace("-", "")
+        return super().get_search_results(request, queryset, digits if digits.isdecimal() else search_term)
+
+    # What is done with many sites
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return site_actions.PAUSE.may(request.user)
+
+    @button(description=gettext_lazy("Import sites"), icon="upload", permissions=["archive"], url_path="import")
+    def import_sites(self, request: HttpRequest) -> HttpResponse:
+        return bulk_files.import_page(self, request, bulk_files.SITES)
+
+    @button(
+        description=gettext_lazy("Import members"), icon="group", permissions=["archive"], url_path="import-members"
+    )
+    def import_members(self, request: HttpRequest) -> HttpResponse:
+        return bulk_files.import_page(self, request, bulk_files.MEMBERS)
+
+    def has_archive_permission(self, request: HttpRequest) -> bool:
+        return site_actions.ARCHIVE.may(request.user)
+
+    @admin.action(description=gettext_lazy("Pause"), permissions=["operate"])
+    def pause_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
+        return site_actions.confirm_page(self, request, site_actions.PAUSE, queryset.values_list("pk", flat=True))
+
+    @admin.action(description=gettext_lazy("Resume"), permissions=["operate"])
+    def resume_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
+        return site_actions.confirm_page(self, request, site_actions.RESUME, queryset.values_list("pk", flat=True))
+
+    @admin.action(description=gettext_lazy("Archive"), permissions=["archive"])
+    def archive_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
+        return site_actions.confirm_page(self, request, site_actions.ARCHIVE, queryset.values_list("pk", flat=True))
+
+    @admin.action(description=gettext_lazy("Restore"), permissions=["archive"])
+    def restore_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
+        return site_actions.confirm_page(self, request, site_actions.RESTORE, queryset.values_list("pk", flat=True))
 
     # The pages of one site
 
@@ -166,7 +209,9 @@ class SiteAdmin(ModelAdmin):
             path(f"<path:object_id>/{route}", wrap(partial(view, self)), name=f"ociqueue_site_{name}")
             for name, route, view in pages
         ]
-        return own + super().get_urls()  # type: ignore[no-any-return]
+        many = path("actions/", wrap(partial(site_actions.actions_page, self)), name="ociqueue_site_actions")
+        export = path("export/<str:kind>/", wrap(bulk_files.export_file), name="ociqueue_site_export")
+        return [many, export, *own, *super().get_urls()]
 
     def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         """Explain the senders where one is chosen."""
@@ -197,7 +242,7 @@ class SiteAdmin(ModelAdmin):
         return [MembershipInline] if _is_members_page(request) else []
 
     def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
-        own = {"form": SiteForm} if obj and not _is_members_page(request) else {}
+        own = {} if _is_members_page(request) else {"form": SiteForm if obj else NewSiteForm}
         form = super().get_form(request, obj, change, **(options | own))
         if obj is None:
             form.base_fields["name"].widget.attrs["autofocus"] = True

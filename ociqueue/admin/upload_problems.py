@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -49,19 +50,14 @@ class UploadProblems:
 
     def _failures(self) -> list[Problem]:
         queue = self.panel.queue
-        causes = ErrorGroup.objects.causes(
-            queue=queue.table.queue,
-            states=[ConversionStatus.FAILED],
-            scopes=Site.objects.scopes_seen_by(self.user),
-            without=[BY_HAND],
-            named=MOST_NAMED,
-        )
+        causes = self._causes(Site.objects.scopes_shown_to(self.user))
+        names = self._names(causes)
+        # A superuser's causes are those of all sites. Only where some are archived, they are read again.
+        if self.user.is_superuser and not all(names.values()):
+            causes = self._causes([str(pk) for pk in Site.objects.active().values_list("pk", flat=True)])
+            names = self._names(causes)
         if not causes:
             return []
-        expected = self.expected({cause.name: cause.code for cause in causes})
-        causes = [cause for cause in causes if cause.name not in expected]
-        named = {scope for cause in causes for scope, _total in cause.scopes}
-        names = Site.objects.filter(pk__in=named).values_list("pk", "name") if named else ()
         may_act = queue.may_act(self.user)
         return FailureLines(
             part=queue.table.queue,
@@ -70,8 +66,26 @@ class UploadProblems:
             groups=self.panel.groups_address(),
             retry_of=lambda cause: self.panel.bulk_address("retry", group=cause.name) if may_act else "",
             is_wrong_data=self.is_wrong_data,
-            scope_names={str(pk): name for pk, name in names},
+            scope_names={scope: name for scope, name in names.items() if name},
         ).problems(causes, timezone.now())
+
+    def _causes(self, scopes: list[str] | None) -> list[Cause]:
+        causes = ErrorGroup.objects.causes(
+            queue=self.panel.queue.table.queue,
+            states=[ConversionStatus.FAILED],
+            scopes=scopes,
+            without=[BY_HAND],
+            named=MOST_NAMED,
+        )
+        expected = self.expected({cause.name: cause.code for cause in causes}) if causes else ()
+        return [cause for cause in causes if cause.name not in expected]
+
+    def _names(self, causes: list[Cause]) -> dict[str, str]:
+        """Return the names of the sites of these causes, and of archived sites an empty one."""
+        if not (named := {scope for cause in causes for scope, _total in cause.scopes}):
+            return {}
+        sites = Site.objects.filter(Q(pk__in=named) | Q(archived_at__isnull=False))
+        return {str(pk): "" if gone else name for pk, name, gone in sites.values_list("pk", "name", "archived_at")}
 
     def _stuck(self) -> Iterator[Problem]:
         rows: Any = self.panel.model._default_manager

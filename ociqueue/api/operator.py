@@ -38,7 +38,7 @@ class StatsView(OperatorView):
     def get(self, request: Request, asked: StatsQuery) -> Response:
         """Get the stats of a site, or of all."""
         if asked.scope == "multi" or asked.siteId is None:
-            return Response(presenters.summed_stats(list(Site.objects.seen_by(request.user))))
+            return Response(presenters.summed_stats(list(Site.objects.seen_by(request.user).active())))
         return Response(presenters.stats(self.site(request, asked.siteId)))
 
 

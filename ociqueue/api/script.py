@@ -26,20 +26,25 @@ from ociqueue.schemas.adjustments import AdjustRequest
 from ociqueue.states import SyncMethod
 
 NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}
+ARCHIVED = {403: {"SITE_ARCHIVED": "The site is archived: its keys work again when an admin restores it."}}
 
 
 class ScriptView(APIView):
     """A view for a site's key; other sites are not found."""
 
     tag = "Conversions"
-    errors = NO_SITE
+    errors = NO_SITE | ARCHIVED
     authentication_classes = [SessionTokenAuthentication]
 
     def site(self, request: Request, name: str) -> Site:
-        sites = Site.objects.run_by(request.user)
+        sites = Site.objects.once_run_by(request.user)
         if isinstance(request.auth, ScriptSession):
             sites = sites.filter(pk=request.auth.site_id)
-        return find_site(sites, name)
+        site = find_site(sites, name)
+        if site.archived_at:
+            message = f"The site {site.name} is archived. Stop this script or program, or ask an admin to restore it."
+            raise ApiError(403, "SITE_ARCHIVED", message)
+        return site
 
 
 class EnqueueView(ScriptView):

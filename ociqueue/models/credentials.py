@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from kilit.access.encryption import decrypt, encrypt
+from kilit.access.encryption import DecryptionError, decrypt, encrypt
 from ociqueue.models.circuit import Circuit
 from ociqueue.models.site import Site
 
@@ -57,6 +58,17 @@ def normalize_customer_id(text: str) -> str:
     return digits
 
 
+def check_customer_id(site: Site, text: str) -> str:
+    """Return the customer id to store for a site; ValueError if it is not one, or not that of its credentials."""
+    digits = normalize_customer_id(text) if text.strip() else ""
+    stored = Credentials.objects.filter(site=site.pk).first()
+    with suppress(DecryptionError):
+        if stored and (known := stored.account().customer_id) != digits:
+            message = gettext("The site's Google credentials are for customer %(customer)s; change it there.")
+            raise ValueError(message % {"customer": known})
+    return digits
+
+
 def normalize_action(text: str, *, customer_id: str) -> str:
     """Return the resource name of a conversion action, given by name or number; ValueError if it is not one."""
     text = text.strip()
@@ -88,6 +100,7 @@ class CredentialsQuerySet(models.QuerySet["Credentials"]):
                 },
             )
             Circuit.objects.filter(site=site).probe_now()
+            Site.objects.filter(pk=site.pk).update(customer_id=account.customer_id)
         return stored
 
     def awaiting_check(self) -> "CredentialsQuerySet":

@@ -103,7 +103,10 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         rows = rows.retryable()
         # One path at a time: its cap is then a constant, and an index skips what is over it.
         return rows.filter(
-            ~limits.is_over_cap(limits.max_attempts_of(path)), site__requeue_transient=True, site__sync_method=path
+            ~limits.is_over_cap(limits.max_attempts_of(path)),
+            site__requeue_transient=True,
+            site__sync_method=path,
+            site__archived_at=None,
         )
 
     def sent_by(self, sender: SyncMethod) -> Self:

@@ -23,6 +23,7 @@ from kilit.lock.audit import current_context, set_audit_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.currencies import CURRENCIES
+from ociqueue.models.site_events import RECORD_ARCHIVE, RECORD_PAUSE
 from ociqueue.states import DeniedConsent, SyncMethod
 
 KEYS_USER_PREFIX = "site-"  # followed by the public id, the name of the user who owns a site's keys
@@ -31,19 +32,6 @@ SILENT_AFTER = timedelta(hours=24)
 NOTE_EXPORT = """
     UPDATE ociqueue_site SET last_export_at = now()
     WHERE id = %s AND (%s OR set_config('synchronous_commit', 'off', true) = 'off')
-"""
-# Pauses are events, also those from psql: webhooks report them. Django's log already puts them into the activity.
-SITES, PAUSED, RESUMED = "site", "SITE_PAUSED", "SITE_RESUMED"
-RECORD_PAUSE = """
-    INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
-    SELECT 'site', NEW.id, event_type, '', '',
-      coalesce(nullif(actor, ''), nullif(current_setting('kilit.actor', true), ''), session_user), message, '{}', now()
-    FROM (
-      SELECT 'SITE_PAUSED', NEW.paused_by, NEW.pause_reason WHERE NEW.is_paused
-      UNION ALL
-      SELECT 'SITE_RESUMED', '', coalesce(current_setting('kilit.reason', true), '') WHERE NOT NEW.is_paused
-    ) AS change (event_type, actor, message);
-    RETURN NULL;
 """
 # The columns of a pause, when there is none.
 NOT_PAUSED: dict[str, Any] = {"pause_reason": "", "paused_at": None, "paused_by": ""}
@@ -73,6 +61,10 @@ class SiteQuerySet(models.QuerySet["Site"]):
         return self._with_role(user, tuple(Role))
 
     def run_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
+        return self.once_run_by(user).active()
+
+    def once_run_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
+        """Return archived sites, too: no one acts on them, but their keys get an answer that says why."""
         return self._with_role(user, MAY_ACT)
 
     def administered_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
@@ -83,6 +75,12 @@ class SiteQuerySet(models.QuerySet["Site"]):
         if getattr(user, "is_superuser", False):
             return None
         return [str(pk) for pk in self.seen_by(user).values_list("pk", flat=True)]
+
+    def scopes_shown_to(self, user: AbstractBaseUser | AnonymousUser) -> list[str] | None:
+        """Return the same for dashboards: without archived sites, except for superusers."""
+        if getattr(user, "is_superuser", False):
+            return None
+        return [str(pk) for pk in self.seen_by(user).active().values_list("pk", flat=True)]
 
     def _with_role(self, user: AbstractBaseUser | AnonymousUser, roles: tuple[Role, ...]) -> Self:
         if getattr(user, "is_superuser", False):
@@ -97,7 +95,10 @@ class SiteQuerySet(models.QuerySet["Site"]):
     def resume(self) -> int:
         with transaction.atomic(using=self.db):
             set_audit_context(verb="", using=self.db)
-            return self.filter(is_paused=True).update(is_paused=False, **NOT_PAUSED)
+            return self.active().filter(is_paused=True).update(is_paused=False, **NOT_PAUSED)
+
+    def active(self) -> Self:
+        return self.filter(archived_at=None)
 
     def with_id(self, text: str) -> Self:
         matches = models.Q(public_id=text)
@@ -124,6 +125,15 @@ class Site(models.Model):
         validators=[known_currency],
         help_text=_("For conversions without a currency; if it is empty, they are rejected."),
     )
+    # That of the credentials where there are some; otherwise typed in, or as the script reported it.
+    customer_id = models.CharField(
+        _("customer id"),
+        max_length=10,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Of the Google Ads account, as in 123-456-7890; shown beside the name."),
+    )
     sync_method = models.CharField(_("sync method"), max_length=20, choices=SyncMethod, default=SyncMethod.SCRIPT)
     is_paused = models.BooleanField(
         _("is paused"), default=False, help_text=_("Nothing is exported or sent while the site is paused.")
@@ -132,6 +142,7 @@ class Site(models.Model):
     # Empty for sites that were paused by a version without these columns.
     paused_at = models.DateTimeField(_("paused at"), null=True, editable=False)
     paused_by = models.CharField(_("paused by"), max_length=200, blank=True, db_default="", editable=False)
+    archived_at = models.DateTimeField(_("archived at"), null=True, editable=False)
     requeue_transient = models.BooleanField(
         _("requeue transient"), default=False, help_text=_("Retry TRANSIENT failures automatically.")
     )
@@ -167,15 +178,28 @@ class Site(models.Model):
         verbose_name, verbose_name_plural = _("site"), _("sites")
         ordering = ["name"]
         # Operators need to see why a site is paused.
-        constraints = [*checks(paused_has_reason=models.Q(is_paused=False) | ~models.Q(pause_reason=""))]
+        constraints = [
+            *checks(
+                paused_has_reason=models.Q(is_paused=False) | ~models.Q(pause_reason=""),
+                # Whatever sends rows looks at the pause alone.
+                archived_is_paused=models.Q(archived_at=None) | models.Q(is_paused=True),
+            )
+        ]
         triggers = [
+            Trigger(
+                name="record_archive",
+                when=After,
+                operation=Update,
+                condition=Condition("OLD.archived_at IS DISTINCT FROM NEW.archived_at"),
+                func=RECORD_ARCHIVE,
+            ),
             Trigger(
                 name="record_pause",
                 when=After,
                 operation=Update,
                 condition=Condition("OLD.is_paused IS DISTINCT FROM NEW.is_paused"),
                 func=RECORD_PAUSE,
-            )
+            ),
         ]
 
     def __str__(self) -> str:
@@ -184,6 +208,17 @@ class Site(models.Model):
     def clean(self) -> None:
         if self.is_paused and not self.pause_reason.strip():
             raise ValidationError({"pause_reason": _("Enter a reason for the pause.")})
+
+    @property
+    def customer(self) -> str:
+        """Return the customer id as Google shows it."""
+        digits = self.customer_id
+        return f"{digits[:3]}-{digits[3:6]}-{digits[6:]}" if digits else ""
+
+    @property
+    def label(self) -> str:
+        """Return what tells the site from others of a similar name."""
+        return f"{self.name} · {self.customer}" if self.customer_id else self.name
 
     @property
     def zone(self) -> ZoneInfo:

@@ -80,6 +80,7 @@ def store(site: Site, reading: Reading, *, read_at: datetime) -> None:
     rows = [UploadSummary(site=site, read_at=read_at, **asdict(day)) for day in reading.summaries]
     with transaction.atomic():
         UploadSummary.objects.store(site, rows, read_at=read_at)
+        Site.objects.filter(pk=site.pk, customer_id="").update(customer_id=reading.customer_id)
         ReadBack.objects.note(
             site,
             customer_id=reading.customer_id,

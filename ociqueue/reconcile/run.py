@@ -46,7 +46,9 @@ def due_sites() -> QuerySet[Site]:
     to_compare = Q(read_back__compared_at=None) | new
     by_api = Q(to_read, sync_method=SyncMethod.API, credentials__isnull=False)
     by_script = Q(to_compare, sync_method=SyncMethod.SCRIPT, read_back__read_at__isnull=False)
-    return Site.objects.filter(by_api | by_script).order_by(F("read_back__tried_at").asc(nulls_first=True), "pk")
+    return (
+        Site.objects.active().filter(by_api | by_script).order_by(F("read_back__tried_at").asc(nulls_first=True), "pk")
+    )
 
 
 def reconcile_due(*, sites: Iterable[Site] | None = None, seconds: float | None = None) -> str:

@@ -14,7 +14,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from kilit.access.scopes import scope_names, scopes_seen_by
+from kilit.access.scopes import scope_choices, scopes_seen_by
 from kilit.console.panels import panels
 from kilit.console.preferences import zones
 from kilit.console.worker_problems import TASKS, WORKERS
@@ -86,7 +86,9 @@ def parts() -> list[tuple[str, Any]]:
 class AlertRuleForm(ModelForm[AlertRule]):
     user: Any = None  # set for the request
     part = forms.ChoiceField(label=gettext_lazy("Queue"), required=False, widget=UnfoldAdminSelectWidget)
-    scope = forms.ChoiceField(label=gettext_lazy("Site"), required=False, widget=UnfoldAdminSelectWidget)
+    scope = forms.ChoiceField(
+        label=gettext_lazy("Site"), required=False, widget=UnfoldAdminSelectWidget(attrs={"data-choose": ""})
+    )
     kinds = forms.MultipleChoiceField(
         label=gettext_lazy("Problems"),
         choices=ProblemKind.choices,
@@ -109,7 +111,7 @@ class AlertRuleForm(ModelForm[AlertRule]):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         seen = scopes_seen_by(self.user)
-        sites = [(scope, name) for scope, name in scope_names().items() if seen is None or scope in seen]
+        sites = [(scope, name) for scope, name in scope_choices().items() if seen is None or scope in seen]
         stored = self.instance.scope
         if stored and stored not in dict(sites):  # a site that the user left, or one of another owner's channel
             sites.append((stored, stored))

@@ -14,7 +14,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from kilit.access.scopes import INSTALLATION, scope_names
+from kilit.access.scopes import INSTALLATION, scope_choices
 from kilit.api.webhooks import kinds_beyond, webhook_kinds
 from kilit.outgoing.urls import InvalidUrl
 from outbox.models import Endpoint
@@ -29,7 +29,7 @@ class EndpointForm(forms.ModelForm[Endpoint]):
     scope = forms.ChoiceField(
         label=gettext_lazy("Site"),
         required=False,
-        widget=UnfoldAdminSelectWidget,
+        widget=UnfoldAdminSelectWidget(attrs={"data-choose": ""}),
         help_text=gettext_lazy("Events of this site are reported. This cannot be changed later."),
     )
     kinds = forms.MultipleChoiceField(
@@ -58,7 +58,7 @@ class EndpointForm(forms.ModelForm[Endpoint]):
             del self.fields["scope"]
             return
         run = endpoint_scopes_run_by(self.user)
-        sites = [(scope, name) for scope, name in scope_names().items() if run is None or scope in run]
+        sites = [(scope, name) for scope, name in scope_choices().items() if run is None or scope in run]
         everything = [(INSTALLATION, _("The whole installation"))] if run is None else []
         fields["scope"].choices = [*everything, *sorted(sites, key=lambda site: site[1].casefold())]
         fields["scope"].required = run is not None

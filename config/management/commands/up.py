@@ -94,7 +94,8 @@ class Command(BaseCommand):
 
     def greet(self, logins: dict[str, Any], services: Sequence[str] = ()) -> None:
         address = f"http://localhost:{settings.PORT}"
-        with self.step(f"Starting {', '.join(services)}"):
+        with self.step("Starting the services") as step:
+            step.progress = ", ".join(services)
             self.wait_until_ready(f"{address}/readyz")
         lines = ["", f"Kilit is ready at {address}/admin/", ""]
         lines += [

@@ -10,7 +10,7 @@ from kilit.lock.audit import acting_as
 from ociqueue.correction_files import COLUMNS, read_corrections
 from ociqueue.corrections import Correction, replace_rows
 from ociqueue.csv_text import CsvError
-from ociqueue.management.sites import find_site
+from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site
 
 REASON = "A corrected copy of a row that Google rejected."
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="show what would be done, change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        site = find_site(options["site"])
+        site = find_active_site(options["site"])
         if not options["ids"] and not options["file"]:
             raise CommandError("Name rows, or give a --file.")
         replaced = total = 0

@@ -13,7 +13,7 @@ from ociqueue.csv_import import ImportTally, import_file
 from ociqueue.csv_reader import FileTally
 from ociqueue.csv_text import CsvError
 from ociqueue.management.progress_bar import ProgressBar
-from ociqueue.management.sites import find_site
+from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import FIELDS
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        site = find_site(options["site"])
+        site = find_active_site(options["site"])
         try:
             with options["file"].open("rb") as file, TemporaryFile() as copy, acting_as("command:oci_import"):
                 if not file.seekable():  # a pipe, which cannot be read twice

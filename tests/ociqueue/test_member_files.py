@@ -1,0 +1,157 @@
+"""Members in bulk: the rules of the pages hold for files, too."""
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from ociqueue.member_files import MemberPlan, read_members, store_members
+from ociqueue.models import Site, SiteMembership
+
+pytestmark = pytest.mark.django_db
+
+HEADER = "username,email,firstName,lastName,site,role\n"
+EXPORT = "/admin/ociqueue/site/export/members/"
+
+
+def store(user: User, *lines: str, **options: Any) -> MemberPlan:
+    return store_members(user, read_members(BytesIO((HEADER + "\n".join(lines)).encode())), **options)
+
+
+def roles(site: Site) -> dict[str, str]:
+    return dict(site.memberships.values_list("user__username", "role"))
+
+
+@pytest.fixture
+def own_admin(site: Site, make_person: Any) -> User:
+    """An admin of one site, who is no superuser."""
+    make_person("ayse", role="admin", sites={site: "admin"})
+    return User.objects.get(username="ayse")
+
+
+def test_new_people_can_log_in_with_their_first_password(site: Site, own_admin: User) -> None:
+    plan = store(own_admin, f"mehmet,m@example.com,Mehmet,Öz,{site.public_id},operator")
+
+    person = User.objects.get(username="mehmet")
+    assert (person.email, person.is_staff, person.is_superuser) == ("m@example.com", True, False)
+    assert [group.name for group in person.groups.all()] == ["operator"]
+    assert roles(site)["mehmet"] == "operator"
+    form = {"username": "mehmet", "password": plan.passwords["mehmet"]}
+    assert Client().post("/admin/login/", form).status_code == 302
+    person.refresh_from_db()
+    assert person.password.split("$")[1] != "1000"  # the login stored the slow hash
+
+
+def test_roles_are_changed_and_ended(site: Site, own_admin: User, make_person: Any) -> None:
+    make_person("ali", sites={site: "viewer"})
+    make_person("veli", sites={site: "viewer"})
+
+    plan = store(own_admin, f"ali,,,,{site.name},operator", f"veli,,,,{site.name},none")
+
+    assert plan.rejected == []
+    assert roles(site) == {"ayse": "admin", "ali": "operator"}
+
+
+def test_one_invalid_line_refuses_the_whole_file(site: Site, own_admin: User) -> None:
+    plan = store(
+        own_admin,
+        f"mehmet,,,,{site.public_id},operator",
+        f"mehmet,,,,{site.public_id},viewer",
+        "zeynep,,,,nowhere,viewer",
+        f"zeynep,,,,{site.public_id},boss",
+        f"bad name!,no-address,,,{site.public_id},viewer",
+        f"nobody,,,,{site.public_id},none",
+        f"site-{site.public_id},,,,{site.public_id},viewer",
+    )
+
+    assert [(each.line, each.field) for each in plan.rejected] == [
+        (3, "username"),
+        (4, "site"),
+        (5, "role"),
+        (6, "username"),
+        (6, "email"),
+        (7, "username"),
+        (8, "username"),
+    ]
+    assert not User.objects.filter(username="mehmet").exists()
+
+
+def test_an_admin_neither_makes_nor_unmakes_admins(site: Site, own_admin: User, make_person: Any) -> None:
+    make_person("fatma", role="admin", sites={site: "admin"})
+
+    plan = store(own_admin, f"fatma,,,,{site.name},viewer", f"new,,,,{site.name},admin", f"ayse,,,,{site.name},none")
+
+    assert [each.field for each in plan.rejected] == ["role", "role", "role"]
+    assert roles(site) == {"ayse": "admin", "fatma": "admin"}
+
+
+def test_an_admin_reaches_neither_other_sites_nor_strangers(
+    site: Site, own_admin: User, make_site: Callable[..., Site], make_person: Any
+) -> None:
+    other = make_site(name="Other")
+    make_person("stranger", sites={other: "operator"})
+
+    plan = store(own_admin, f"new,,,,{other.public_id},viewer", f"stranger,,,,{site.public_id},viewer")
+
+    assert [each.field for each in plan.rejected] == ["site", "username"]
+    assert set(roles(other)) == {"stranger"}
+    assert not User.objects.filter(username="new").exists()
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_others_change_no_members(site: Site, make_person: Any, role: str) -> None:
+    client = make_person(role=role, sites={site: role})
+
+    assert client.get(EXPORT).status_code == 403
+    assert store(User.objects.get(username="ayse"), f"new,,,,{site.public_id},viewer").rejected
+
+
+def test_superusers_make_admins(site: Site, admin_user: User) -> None:
+    store(admin_user, f"new,,,,{site.public_id},admin")
+
+    assert roles(site) == {"new": "admin"}
+    assert [group.name for group in User.objects.get(username="new").groups.all()] == ["admin"]
+
+
+def test_a_person_of_several_sites_gets_the_group_of_the_highest_role(
+    make_site: Callable[..., Site], admin_user: User
+) -> None:
+    first, second = make_site(name="A"), make_site(name="B")
+
+    store(admin_user, f"new,,,,{first.name},operator", f"new,,,,{second.name},viewer")
+
+    assert [group.name for group in User.objects.get(username="new").groups.all()] == ["operator"]
+    assert (roles(first), roles(second)) == ({"new": "operator"}, {"new": "viewer"})
+
+
+def test_an_exported_file_can_be_imported_again(site: Site, own_admin: User, make_person: Any) -> None:
+    make_person("ali", sites={site: "viewer"})
+    site.issue_key(name="script")
+    client = Client()
+    client.force_login(own_admin)
+    exported = b"".join(client.get(EXPORT).streaming_content)
+
+    plan = store_members(own_admin, read_members(BytesIO(exported)))
+
+    assert (plan.rejected, plan.changes, len(plan.found)) == ([], 0, 2)
+    assert SiteMembership.objects.count() == 3  # with the owner of the keys
+
+
+def test_the_page_shows_first_passwords_once(site: Site, admin_client: Client) -> None:
+    text = f"{HEADER}new,,,,{site.public_id},viewer\n"
+
+    def upload(**more: str) -> Any:
+        file = SimpleUploadedFile("members.csv", text.encode())
+        return admin_client.post("/admin/ociqueue/site/import-members/", {"file": file, **more})
+
+    checked = upload(step="check")
+    assert "new (new person)" in checked.text
+    assert not User.objects.filter(username="new").exists()
+
+    applied = upload(step="import", checked=checked.context["proof"])
+    assert applied.context["passwords"]["new"] in applied.text
+    assert upload(step="check").context["passwords"] == {}
