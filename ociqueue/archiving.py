@@ -7,9 +7,9 @@ from django.db import DEFAULT_DB_ALIAS, transaction
 from django.db.models.functions import Now
 
 from kilit.lock.audit import current_context, set_audit_context
-from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.models import Adjustment, Conversion, ImportJob, Site
 from ociqueue.models.site import SiteQuerySet
-from ociqueue.states import IN_UPLOAD, WAITING
+from ociqueue.states import IMPORT_WORKING, IN_UPLOAD, WAITING, ImportState
 
 OPEN = (*WAITING, *IN_UPLOAD)
 
@@ -40,9 +40,10 @@ def restore(sites: SiteQuerySet) -> set[UUID]:
 
 
 def sites_with_open_rows(sites: Collection[UUID]) -> set[UUID]:
-    """Return those that have rows which wait, are being sent, or have no verdict yet."""
+    """Return those with rows that wait, are being sent or have no verdict yet, or with an import that goes on."""
     found: set[UUID] = set()
     for model in (Conversion, Adjustment):
         rows = model.objects.filter(site__in=sites, status__in=OPEN).order_by()
         found.update(rows.values_list("site", flat=True).distinct())
-    return found
+    imports = ImportJob.objects.filter(site__in=sites, status__in=(*IMPORT_WORKING, ImportState.READY))
+    return found | set(imports.values_list("site", flat=True))

@@ -159,8 +159,10 @@ def _left_out(action: SiteAction, count: int, busy: set[UUID]) -> Iterable[str]:
     if busy:
         names = Site.objects.filter(pk__in=busy).order_by(NameOrder("name")).values_list("name", flat=True)
         text = ngettext(
-            "%(number)s site has rows that wait or are being sent, and cannot be archived yet: %(names)s.",
-            "%(number)s sites have rows that wait or are being sent, and cannot be archived yet: %(names)s.",
+            "%(number)s site has rows that wait or are being sent, or an import that goes on, and cannot be archived "
+            "yet: %(names)s.",
+            "%(number)s sites have rows that wait or are being sent, or an import that goes on, and cannot be archived "
+            "yet: %(names)s.",
             len(busy),
         )
         yield text % {"number": number(len(busy)), "names": ", ".join(names[:MOST_NAMED])}
