@@ -29,7 +29,7 @@ from config.floor import (  # noqa: F401
     SAW_FOLDER,
     XML_MAX_MB,
 )
-from config.logs import logging_to_stderr
+from config.logs import log_format, log_level, logging_to_stderr
 from config.secret_key import read_secret_key
 from config.sentry import start_sentry
 from config.web import BODY_SECONDS, CONNECTIONS_PER_ADDRESS, HEADER_SECONDS, HOST, PORT, WEB_CONCURRENCY  # noqa: F401
@@ -155,9 +155,7 @@ WSGI_APPLICATION = "config.wsgi.application"
 
 # Logging -------------------------------------------------------------------------------------------------------------
 
-LOG_LEVEL = env.one_of("KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
-# What `make up` prints: JSON lines, or steps and warnings as text. AUTO is text in a terminal.
-LOGS = env.one_of("KILIT_LOGS", ("AUTO", "JSON", "TEXT"), default="AUTO")
+LOG_LEVEL, LOGS = log_level(env), log_format(env)
 LOGGING = logging_to_stderr(LOG_LEVEL)
 if SENTRY_DSN := env.text("SENTRY_DSN", ""):
     start_sentry(

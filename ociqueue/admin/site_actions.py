@@ -29,7 +29,7 @@ MOST_NAMED = 10
 LONGEST_REASON = Site._meta.get_field("pause_reason").max_length
 
 
-class ReasonForm(forms.Form):
+class SiteReasonForm(forms.Form):
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         max_length=LONGEST_REASON,
@@ -68,7 +68,7 @@ PAUSE = SiteAction(
     applies=lambda sites: sites.filter(is_paused=False),
     run=lambda sites, reason: sites.pause(reason=reason),
     done=lambda count: ngettext("%(number)s site is paused.", "%(number)s sites are paused.", count),
-    form=ReasonForm,
+    form=SiteReasonForm,
 )
 RESUME = SiteAction(
     "resume",
@@ -94,7 +94,7 @@ ARCHIVE = SiteAction(
     applies=lambda sites: sites.active(),
     run=lambda sites, reason: archive(sites, reason=reason),
     done=lambda count: ngettext("%(number)s site is archived.", "%(number)s sites are archived.", count),
-    form=ReasonForm,
+    form=SiteReasonForm,
 )
 RESTORE = SiteAction(
     "restore",

@@ -63,6 +63,7 @@ class SiteAdmin(ModelAdmin):
     list_display = ["site", "state", "alarms", waiting, "failed", stuck, "sender"]
     list_filter = ["sync_method", "is_paused", ArchivedFilter]
     list_per_page = 50
+    show_full_result_count = False
     search_fields = ["name", "=public_id", "customer_id"]
     search_help_text = gettext_lazy("A name, a customer id, or a public id")
     fieldsets = [
