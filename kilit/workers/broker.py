@@ -1,10 +1,12 @@
-"""django-q2's queue in PostgreSQL, woken by a notification instead of by polling alone, and by the database's clock.
+"""django-q2's queue in PostgreSQL, woken by a notification instead of by polling, and by the database's clock.
 
-Without it a doorbell waits for the next poll of the table, on average half of `poll`: longer than most tasks take. A
-lost notification, or a pooler that passes none on, costs no more than that. django-q2 compares times of the machine
-that stored a task with those of the machine that looks for it: with clocks an hour apart, that is an hour's wait.
+Without it a doorbell waits for the next poll of the table, on average half of `poll`: longer than most tasks take; and
+an idle cluster asks ten times a second. Behind a pooler, which passes no notifications on, it does just that.
+django-q2 compares times of the machine that stored a task with those of the machine that looks for it: with clocks an
+hour apart, that is an hour's wait.
 """
 
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -14,21 +16,50 @@ from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.models import OrmQ
 
+from kilit.workers.listening import Listener
+
 CHANNEL = "kilit_tasks"
+LOOK_EVERY = 10.0  # seconds: a task whose worker died becomes due without a notification
+NOTICE_STOP = 1.0  # seconds after which the pusher checks whether it has to stop
+
+STORE = """
+    WITH stored AS (INSERT INTO django_q_ormq (key, payload, lock) VALUES (%s, %s, statement_timestamp()) RETURNING id)
+    SELECT id, pg_notify(%s, %s) FROM stored
+"""
+# The last column says whether more are waiting: if not, the next notification is soon enough to look again.
+TAKE = """
+    WITH due AS (
+        SELECT id FROM django_q_ormq WHERE key = %(key)s AND lock <= statement_timestamp()
+        ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    UPDATE django_q_ormq AS task SET lock = statement_timestamp() + make_interval(secs => %(hidden)s)
+    FROM due WHERE task.id = due.id
+    RETURNING task.id, task.payload, EXISTS (
+        SELECT FROM django_q_ormq AS other
+        WHERE other.key = %(key)s AND other.lock <= statement_timestamp() AND other.id NOT IN (SELECT id FROM due)
+    )
+"""
 
 
 class Broker(ORM):  # type: ignore[misc]
     """The same table and rules as django-q2's own; only the wait and the clock differ."""
 
-    _listening: Any = None  # the connection that listens; a new one, after that was closed, does not yet
+    def __init__(self, list_key: str | None = None) -> None:
+        super().__init__(list_key)
+        self._listener = Listener(CHANNEL, using=Conf.ORM)
+        self._next_look = 0.0
+
+    @staticmethod
+    def get_connection(list_key: str | None = None) -> Any:  # noqa: ARG004 - as django-q2 calls it
+        """Return the table; django-q2 would also test the connection before each use, and replace it each minute."""
+        return OrmQ.objects.using(Conf.ORM)
 
     def enqueue(self, task: Any) -> Any:
         """Store a task, and notify the waiting cluster when the transaction commits."""
         key = self.list_key or Conf.CLUSTER_NAME
-        stored = self.get_connection().create(key=key, payload=task, lock=Now())
         with connections[Conf.ORM].cursor() as cursor:
-            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, key])
-        return stored.pk
+            cursor.execute(STORE, [key, task, CHANNEL, key])
+            return cursor.fetchone()[0]
 
     def timeout(self, task: Any) -> Any:
         """Return until when a task is locked; it is taken again if its worker has not reported by then."""
@@ -36,23 +67,25 @@ class Broker(ORM):  # type: ignore[misc]
 
     def dequeue(self) -> Any:
         """Return tasks, or None after a wait that ends early when one is stored."""
-        self._listen()  # before the query: a task stored after it wakes us
-        if waiting := list(self.get_connection().filter(key=self.list_key, lock__lte=Now())[: Conf.BULK]):
-            # Another process of this cluster may be faster.
-            return [(task.pk, task.payload) for task in waiting if self._take(task)]
-        # Other clusters' tasks wake us too: one query too many is cheaper than a channel for each.
-        for _ in connections[Conf.ORM].connection.notifies(timeout=Conf.POLL, stop_after=1):
-            break
+        if self._listener.listen():  # before the query: a task stored after it wakes us
+            self._next_look = 0.0
+        if time.monotonic() >= self._next_look and (taken := self._take()):
+            return taken
+        wait = min(self._next_look - time.monotonic(), NOTICE_STOP)
+        if self.list_key in self._listener.wait(wait):
+            self._next_look = 0.0
         return None
 
-    def _take(self, task: OrmQ) -> bool:
-        same = self.get_connection().filter(pk=task.pk, lock=task.lock)
-        return bool(same.update(lock=self.timeout(task)))
+    def _take(self) -> list[tuple[int, str]]:
+        values = {"key": self.list_key, "limit": Conf.BULK, "hidden": Conf.RETRY}
+        with connections[Conf.ORM].cursor() as cursor:
+            cursor.execute(TAKE, values)
+            rows = cursor.fetchall()
+        pause = LOOK_EVERY if self._listener.hears else Conf.POLL
+        more = any(row[2] for row in rows)
+        self._next_look = 0.0 if more else time.monotonic() + pause
+        return [(pk, payload) for pk, payload, _ in rows]
 
-    def _listen(self) -> None:
-        connection = connections[Conf.ORM]
-        connection.ensure_connection()
-        if self._listening is not connection.connection:
-            with connection.cursor() as cursor:
-                cursor.execute(f"LISTEN {CHANNEL}")
-            self._listening = connection.connection
+    def delete(self, task_id: Any) -> None:
+        """Delete a task in one statement, without a transaction around it."""
+        self.get_connection().filter(pk=task_id)._raw_delete(Conf.ORM)  # noqa: SLF001 - as Django's own bulk deletes

@@ -26,11 +26,12 @@ class PatientBroker(Broker):
 
     def acknowledge(self, task_id: Any) -> Any:
         """Remove a task; one that could not be removed runs again, which a doorbell allows."""
-        try:
-            return super().acknowledge(task_id)
-        except Error as error:
-            self._note(error)
-            return None
+        for _ in range(2):  # the connection may have broken since the last task
+            try:
+                return super().acknowledge(task_id)
+            except Error as error:
+                self._note(error)
+        return None
 
     def _note(self, error: Error) -> None:
         if not isinstance(error, ReadOnlyDatabase):  # which is logged by the backend

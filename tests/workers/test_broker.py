@@ -1,4 +1,4 @@
-"""A cluster wakes when a task is stored, and finds it by polling when no notification arrives."""
+"""A cluster wakes when a task is stored, and finds it by looking when no notification arrives."""
 
 import threading
 from collections.abc import Callable
@@ -10,30 +10,37 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django_q.brokers import get_broker
 from django_q.conf import Conf
+from django_q.models import OrmQ
 
+from kilit.workers import broker as broker_module
 from kilit.workers.broker import Broker
 from kilit.workers.patient_broker import PatientBroker
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 AN_HOUR = timedelta(hours=1)
-LONG_POLL = 10 * PATIENCE  # seconds that a broker waits here when nothing wakes it
+LONG = 10 * PATIENCE  # seconds that a broker waits here when nothing wakes it
+
+
+@pytest.fixture(autouse=True)
+def _looks_are_rare(monkeypatch) -> None:
+    monkeypatch.setattr(broker_module, "LOOK_EVERY", LONG)
 
 
 @pytest.fixture
-def waiting(monkeypatch) -> Callable[..., Any]:
+def waiting() -> Callable[..., Any]:
     """Let a broker wait for tasks in a thread of its own, as django-q2's pusher does; return what it found."""
-    monkeypatch.setattr(Conf, "POLL", LONG_POLL)
 
     def wait(meanwhile: Callable[[], object], *, key: str = "here") -> list[Any]:
         found: list[Any] = []
         listening = threading.Event()
 
         class Listening(Broker):
-            def _listen(self) -> None:
-                super()._listen()
+            def _take(self) -> list[tuple[int, str]]:
+                found = super()._take()
                 listening.set()
+                return found
 
         def pull() -> None:
             broker = Listening(list_key=key)
@@ -77,35 +84,84 @@ def test_another_clusters_task_is_not_taken(waiting) -> None:
     assert waiting(store) == ["ring"]
 
 
-def test_a_task_stored_before_is_found_without_a_notification(monkeypatch) -> None:
-    monkeypatch.setattr(Conf, "POLL", LONG_POLL)
+def test_a_task_stored_before_is_found_without_a_notification() -> None:
     Broker(list_key="here").enqueue("early")
 
     assert [payload for _, payload in Broker(list_key="here").dequeue()] == ["early"]
 
 
-def test_without_notifications_a_task_is_found_by_polling(monkeypatch) -> None:
-    monkeypatch.setattr(Conf, "POLL", 0.05)
-    monkeypatch.setattr(Broker, "_listen", lambda self: self.get_connection())  # a pooler that passes none on
+def test_tasks_are_taken_in_the_order_of_storing_and_one_at_a_time() -> None:
+    for number in range(3):
+        Broker(list_key="here").enqueue(f"ring {number}")
     broker = Broker(list_key="here")
 
+    assert [[payload for _, payload in broker.dequeue()] for _ in range(3)] == [["ring 0"], ["ring 1"], ["ring 2"]]
+
+
+def test_a_task_is_stored_taken_and_acknowledged_in_three_statements(django_assert_num_queries) -> None:
+    broker = Broker(list_key="here")
+    assert broker.dequeue() is None  # it listens
+
+    with django_assert_num_queries(3):
+        broker.enqueue("ring")
+        taken = None
+        while not taken:
+            taken = broker.dequeue()
+        broker.acknowledge(taken[0][0])
+        assert broker.dequeue() is None
+
+    assert not OrmQ.objects.exists()
+
+
+def test_other_clusters_tasks_cost_no_statement(django_assert_num_queries) -> None:
+    broker = Broker(list_key="here")
     assert broker.dequeue() is None
+
+    Broker(list_key="there").enqueue("not for here")
+
+    with django_assert_num_queries(0):
+        assert broker.dequeue() is None
+
+
+def test_a_task_whose_worker_died_is_taken_again(monkeypatch) -> None:
     Broker(list_key="here").enqueue("ring")
+    broker = Broker(list_key="here")
+    assert broker.dequeue()
+
+    OrmQ.objects.update(lock="2020-01-01T00:00Z")  # as if its time had passed
+    monkeypatch.setattr(broker, "_next_look", 0.0)
+
     assert [payload for _, payload in broker.dequeue()] == ["ring"]
 
 
-def test_it_listens_again_on_a_new_connection() -> None:
+def test_behind_a_pooler_a_task_is_found_by_polling(monkeypatch) -> None:
+    monkeypatch.setattr(Conf, "POLL", 0.05)
+    monkeypatch.setattr(connection, "is_pooled", lambda: True)
     broker = Broker(list_key="here")
-    broker._listen()
+    assert broker.dequeue() is None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_listening_channels()")
+        assert cursor.fetchall() == []
+
+    Broker(list_key="here").enqueue("ring")
+
+    taken = wait_until(broker.dequeue, every=0)
+    assert [payload for _, payload in taken] == ["ring"]
+
+
+def test_it_listens_and_looks_again_on_a_new_connection() -> None:
+    broker = Broker(list_key="here")
+    assert broker.dequeue() is None
     first = connection.connection
     connection.close()
+    Broker(list_key="here").enqueue("missed")
+    assert connection.connection is not first
 
-    broker._listen()
+    assert [payload for _, payload in broker.dequeue()] == ["missed"]
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_listening_channels()")
         assert cursor.fetchall() == [("kilit_tasks",)]
-    assert connection.connection is not first
     connection.close()
 
 
@@ -114,7 +170,6 @@ def test_a_task_of_a_machine_with_another_clock_is_found_at_once(monkeypatch, cl
     def set_clock(offset: timedelta) -> None:
         monkeypatch.setattr(timezone, "now", lambda: datetime.now(UTC) + offset)
 
-    monkeypatch.setattr(Conf, "POLL", 0.05)
     set_clock(clock_of_caller)
     Broker(list_key="here").enqueue("ring")
 

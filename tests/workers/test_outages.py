@@ -52,6 +52,15 @@ def test_the_monitor_survives_a_task_that_it_cannot_acknowledge(monkeypatch: pyt
     assert connection.connection is None
 
 
+def test_the_monitor_acknowledges_on_a_new_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    acknowledge = Mock(side_effect=[AWAY, None])
+    monkeypatch.setattr(Broker, "acknowledge", acknowledge)
+
+    PatientBroker(list_key="here").acknowledge(1)
+
+    assert acknowledge.call_count == 2
+
+
 def test_the_supervisor_logs_an_outage_once_and_gives_the_cluster_time(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
