@@ -33,12 +33,12 @@ class OciQueueConfig(AppConfig):
         from kilit.workers.metrics import register_oldest, registry  # noqa: PLC0415
         from ociqueue import adjustment_webhooks, import_jobs, import_run, operations, webhooks  # noqa: PLC0415
         from ociqueue.metrics import VerdictCollector, oldest_waiting  # noqa: PLC0415
-        from ociqueue.models import Adjustment, Conversion, Credentials, Receipt  # noqa: PLC0415
+        from ociqueue.models import Adjustment, Conversion, Credentials, ImportJob, Receipt  # noqa: PLC0415
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
         from ociqueue.scopes import SiteScopes  # noqa: PLC0415
         from ociqueue.sweeps import finished, finished_adjustments  # noqa: PLC0415
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
-        from ociqueue.uploader.upload_run import answer_bell, is_due  # noqa: PLC0415
+        from ociqueue.uploader.upload_run import answer_bell, due_rows  # noqa: PLC0415
         from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
@@ -51,13 +51,13 @@ class OciQueueConfig(AppConfig):
             register_oldest(model.lifecycle.queue, partial(oldest_waiting, model))
         register_prunable(Adjustment, finished=finished_adjustments)  # before the conversions that they adjust
         register_prunable(Conversion, finished=finished)
-        register_doorbell("oci_upload", is_due=is_due, answer=answer_bell)
-        register_doorbell("oci_verdicts", is_due=lambda: Receipt.objects.due().exists(), answer=answer_verdict_bell)
+        register_doorbell("oci_upload", due=due_rows, answer=answer_bell)
+        register_doorbell("oci_verdicts", due=lambda: [Receipt.objects.due()], answer=answer_verdict_bell)
         checks_due = Credentials.objects.awaiting_check
-        register_doorbell("oci_check_credentials", is_due=lambda: checks_due().exists(), answer=check_requested)
+        register_doorbell("oci_check_credentials", due=lambda: [checks_due()], answer=check_requested)
         compare, compares_due = reconcile.answer_bell, reconcile.due_sites
-        register_doorbell("oci_reconcile", is_due=lambda: compares_due().exists(), answer=compare)
-        register_doorbell(import_jobs.BELL, is_due=import_run.is_due, answer=import_run.answer_bell)
+        register_doorbell("oci_reconcile", due=lambda: [compares_due()], answer=compare)
+        register_doorbell(import_jobs.BELL, due=lambda: [ImportJob.objects.due()], answer=import_run.answer_bell)
         self.register_sweeps()
 
     @staticmethod

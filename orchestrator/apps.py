@@ -16,7 +16,7 @@ class OrchestratorConfig(AppConfig):
         from kilit.workers.metrics import register_oldest, registry  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from orchestrator import metrics, webhooks  # noqa: PLC0415
-        from orchestrator.models import OrderDraft  # noqa: PLC0415
+        from orchestrator.models import Job, OrderDraft  # noqa: PLC0415
         from orchestrator.orders import enqueue  # noqa: PLC0415
         from orchestrator.saw.saw_handover import release_lapsed  # noqa: PLC0415
         from orchestrator.workflow import operations, runner  # noqa: PLC0415
@@ -30,6 +30,7 @@ class OrchestratorConfig(AppConfig):
             every=timedelta(seconds=30),
             run=lambda: f"Released {release_lapsed()}.",
             about=_("Releases cutting jobs of dead runners."),
+            due=lambda: [Job.objects.lapsed()],
         )
         register_sweep(
             "orchestrator_forget_drafts",
@@ -38,4 +39,4 @@ class OrchestratorConfig(AppConfig):
             about=_("Deletes drafts of orders that were not sent or changed for 90 days."),
         )
         if settings.FLOOR_IS_HERE:
-            register_doorbell(enqueue.BELL, is_due=runner.is_due, answer=runner.answer)
+            register_doorbell(enqueue.BELL, due=runner.due_rows, answer=runner.answer)

@@ -30,9 +30,11 @@ class OutboxConfig(AppConfig):
         self.register_metrics()
         register_queue(operations.QUEUE)
         register_prunable(OutboxMessage, finished=sweeps.finished)
-        register_doorbell(log_reader.BELL, is_due=log_reader.is_due, answer=log_reader.read_log)
-        register_doorbell(sending.BELL, is_due=sending.is_due, answer=sending.send_due)
-        register_doorbell(making.BELL, is_due=alert_sending.is_due, answer=alert_sending.send_alerts)
+        register_doorbell(log_reader.BELL, due=log_reader.due_rows, answer=log_reader.read_log)
+        register_doorbell(sending.BELL, due=lambda: [sending.sendable_endpoints()], answer=sending.send_due)
+        register_doorbell(
+            making.BELL, due=lambda: [OutboxMessage.objects.claimable_alerts()], answer=alert_sending.send_alerts
+        )
         register_readers(making.channel_owners)
         problems_tracked.connect(making.make_alerts, dispatch_uid="outbox.alerts")
         register_sweep(
@@ -40,6 +42,7 @@ class OutboxConfig(AppConfig):
             every=timedelta(minutes=1),
             run=sweeps.recover,
             about=_("Takes messages back from workers that died or hang, and fails those that waited too long."),
+            due=sweeps.unfinished,
         )
         register_sweep(
             "outbox_prune",

@@ -17,7 +17,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, Q, QuerySet, Subquery
 from pydantic_core import to_json
 
 from kilit.api.webhooks import Callback, Described, WebhookKind, webhook_kinds
@@ -45,11 +45,15 @@ WRITERS = """
 """
 
 
+def due_rows() -> "list[QuerySet[Endpoint]]":
+    """Return endpoints that may want events, if there are any to read."""
+    newest = Event.objects.order_by("-id").values("id")[:1]
+    behind = LogPosition.objects.filter(name=WEBHOOKS, event_id__lt=Subquery(newest))
+    return [Endpoint.objects.on().filter(Exists(behind))]
+
+
 def is_due() -> bool:
-    """Return whether there are events to read, and an endpoint that may want them."""
-    position = LogPosition.objects.filter(name=WEBHOOKS).first()
-    newest = Event.objects.order_by("-id").values_list("id", flat=True).first()
-    return position is not None and newest is not None and newest > position.event_id and Endpoint.objects.on().exists()
+    return any(rows.exists() for rows in due_rows())
 
 
 def read_log() -> int:

@@ -12,7 +12,7 @@ from kilit.lock.audit import for_reason
 from kilit.workers import doorbells
 from outbox.models import Attempt, OutboxMessage
 from outbox.models.message import OutboxMessageQuerySet
-from outbox.states import ENDED, MESSAGES
+from outbox.states import ENDED, MESSAGES, MessageStatus
 
 BATCH = 5_000
 
@@ -22,6 +22,12 @@ def recover() -> str:
     if recovered:
         doorbells.ring(MESSAGES.queue)
     return f"Recovered {recovered}, expired {expired}."
+
+
+def unfinished() -> list[OutboxMessageQuerySet]:
+    """Return messages among which `recover` may find some."""
+    messages = OutboxMessage.objects.all()
+    return [messages.filter(status=MessageStatus.SENDING), messages.waiting()]
 
 
 def prune() -> str:

@@ -20,15 +20,17 @@ class PdfJobsConfig(AppConfig):
         from pdfjobs import checks, cleanup, operations, webhooks, work  # noqa: PLC0415
         from pdfjobs.backup import PdfFiles  # noqa: PLC0415
         from pdfjobs.metrics import PdfCollector, oldest_queued  # noqa: PLC0415
+        from pdfjobs.models import PdfJob  # noqa: PLC0415
         from pdfjobs.states import PDF_JOBS  # noqa: PLC0415
 
         checks.register_checks()
-        register_doorbell(work.BELL, is_due=work.is_due, answer=work.run_due_jobs)
+        register_doorbell(work.BELL, due=lambda: [PdfJob.objects.claimable()], answer=work.run_due_jobs)
         register_sweep(
             "pdf_reap",
             every=timedelta(seconds=15),
             run=work.reap,
             about=_("Takes jobs back from workers that died or hang."),
+            due=lambda: [PdfJob.objects.held_too_long()],
         )
         register_sweep(
             "pdf_cleanup",

@@ -107,7 +107,7 @@ class BulkAction(LongJobModel):
             )
         ]
         indexes = [
-            # The doorbell asks every second for what is due; finished actions are not in it.
+            # Supervisors ask often for what is due; finished actions are not in it.
             models.Index(fields=["updated_at", "id"], condition=Q(status__in=WORKING), name="bulk_due"),
             # The list shows users their own.
             models.Index(fields=["asked_by", "id"], name="bulk_of_person"),

@@ -30,9 +30,11 @@ class WorkersConfig(AppConfig):
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
 
         about = _("Adds the changes of the last minute to totals and charts.")
-        register_sweep("fold_counts", every=timedelta(minutes=1), run=lock_sweeps.fold_counts, about=about)
+        every, run = timedelta(minutes=1), lock_sweeps.fold_counts
+        register_sweep("fold_counts", every=every, run=run, about=about, due=lock_sweeps.unfolded_counts)
         about = _("Adds the failures of the last minute to the error groups.")
-        register_sweep("fold_errors", every=timedelta(minutes=1), run=lock_sweeps.fold_errors, about=about)
+        run = lock_sweeps.fold_errors
+        register_sweep("fold_errors", every=every, run=run, about=about, due=lock_sweeps.unfolded_errors)
         if settings.KEEP_FINISHED_DAYS:
             about = _("Deletes old finished conversions, with their events.")
             register_sweep("prune", every=timedelta(hours=1), run=lock_sweeps.prune, about=about)

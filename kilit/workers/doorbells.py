@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
+from kilit.workers.due_rows import BoundSql, DueRows, any_exists
 from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import Bell, Heartbeat
 
@@ -24,19 +25,22 @@ RING = """
 
 @dataclass(frozen=True)
 class Doorbell:
-    """A queue's bell: a cheap query whether a row is due, and the verb that works the due rows."""
+    """A queue's bell: which rows are due, and the verb that works them."""
 
     name: str
-    is_due: Callable[[], bool]
+    due: DueRows
     answer: Callable[[], object]
+
+    def is_due(self) -> bool:
+        return any(rows.exists() for rows in self.due())
 
 
 doorbells: dict[str, Doorbell] = {}
 
 
-def register_doorbell(name: str, *, is_due: Callable[[], bool], answer: Callable[[], object]) -> None:
-    """Let workers answer for a queue; called from an app's `ready()`. `is_due` only asks and never writes."""
-    doorbells[name] = Doorbell(name, is_due, answer)
+def register_doorbell(name: str, *, due: DueRows, answer: Callable[[], object]) -> None:
+    """Let workers answer for a queue; called from an app's `ready()`."""
+    doorbells[name] = Doorbell(name, due, answer)
 
 
 def ring(name: str) -> None:
@@ -65,9 +69,19 @@ def ring_now(name: str, *, at: str | None = None) -> bool:
     return True
 
 
-def ring_due(*, at: str) -> list[str]:
+def look_statement() -> BoundSql:
+    """Return the statement that asks all queues for due rows; compiling it takes long, so supervisors keep it."""
+    found = {name: any_exists(bell.due) for name, bell in doorbells.items()}
+    due = " UNION ALL ".join(f"SELECT %s::text WHERE {condition.sql}" for condition in found.values())
+    return BoundSql(due, tuple(param for name, condition in found.items() for param in (name, *condition.params)))
+
+
+def ring_due(*, at: str, statement: BoundSql | None = None) -> list[str]:
     """Ring for every queue with a due row: one whose bell was lost, or one that became due by time alone."""
-    return [bell.name for bell in doorbells.values() if bell.is_due() and ring_now(bell.name, at=at)]
+    with connection.cursor() as cursor:
+        cursor.execute(*(statement or look_statement()))
+        due = {name for (name,) in cursor.fetchall()}
+    return [name for name in doorbells if name in due and ring_now(name, at=at)]
 
 
 def answer(name: str) -> None:

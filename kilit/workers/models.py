@@ -93,4 +93,5 @@ class SweepRun(models.Model):
 
     @classmethod
     def note(cls, name: str, **columns: Any) -> None:
-        cls.objects.update_or_create(name=name, defaults=columns)
+        if not cls.objects.filter(name=name).update(**columns):
+            cls.objects.update_or_create(name=name, defaults=columns)

@@ -1,4 +1,8 @@
-"""Sweeps: scheduled tasks, declared in code and reconciled with the database when a supervisor starts."""
+"""Sweeps: scheduled tasks, declared in code and reconciled with the database when a supervisor starts.
+
+Most of them find nothing to do most of the time. Those that declare their `due` rows are then noted as run by the
+statement that takes their turn, and no worker is troubled.
+"""
 
 import logging
 from collections.abc import Callable
@@ -7,12 +11,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.functional import Promise
 
 from kilit.lock.audit import acting_as
 from kilit.lock.outages import DATABASE_DOWN
+from kilit.workers.due_rows import BoundSql, DueRows, any_exists
 from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import SweepRun
 
@@ -22,6 +28,25 @@ logger = logging.getLogger(__name__)
 STARTS_WITHIN = timedelta(minutes=1)
 # django-q2 ends a task a little after its timeout.
 ENDS_WITHIN = timedelta(seconds=settings.TASK_TIMEOUT + 10)
+NOTHING_TO_DO = "Nothing to do."
+
+# Rows that another supervisor is taking are skipped. The rows of a sweep are looked for only if its time has come.
+TAKE = """
+    WITH due AS (
+        SELECT run.name, CASE run.name {conditions} ELSE true END AS has_work
+        FROM workers_sweeprun AS run JOIN unnest(%s::text[], %s::float8[]) AS sweep (name, seconds) USING (name)
+        WHERE run.taken_at IS NULL OR run.taken_at <= statement_timestamp() - make_interval(secs => sweep.seconds)
+        FOR UPDATE OF run SKIP LOCKED
+    )
+    UPDATE workers_sweeprun AS run SET
+        taken_at = statement_timestamp(),
+        started_at = CASE WHEN has_work THEN started_at ELSE statement_timestamp() END,
+        finished_at = CASE WHEN has_work THEN finished_at ELSE statement_timestamp() END,
+        succeeded = CASE WHEN has_work THEN succeeded ELSE true END,
+        result = CASE WHEN has_work THEN result ELSE %s END
+    FROM due WHERE run.name = due.name
+    RETURNING run.name, due.has_work
+"""
 
 
 @dataclass(frozen=True)
@@ -32,14 +57,17 @@ class Sweep:
     every: timedelta
     run: Callable[[], str]
     about: str | Promise = ""  # shown in the console
+    due: DueRows | None = None  # without rows here there is nothing to do; None if only the run itself can find out
 
 
 sweeps: dict[str, Sweep] = {}
 
 
-def register_sweep(name: str, *, every: timedelta, run: Callable[[], str], about: str | Promise = "") -> None:
+def register_sweep(
+    name: str, *, every: timedelta, run: Callable[[], str], about: str | Promise = "", due: DueRows | None = None
+) -> None:
     """Declare a sweep; called from an app's `ready()`."""
-    sweeps[name] = Sweep(name, every, run, about)
+    sweeps[name] = Sweep(name, every, run, about, due)
 
 
 def reconcile() -> None:
@@ -48,14 +76,22 @@ def reconcile() -> None:
     SweepRun.objects.bulk_create([SweepRun(name=name) for name in sweeps], ignore_conflicts=True)
 
 
-def take_due() -> list[str]:
-    """Return the sweeps that are due. Of several supervisors one gets each: the row count decides which."""
-    due = []
-    for sweep in sweeps.values():
-        waiting = Q(taken_at=None) | Q(taken_at__lte=Now() - sweep.every)
-        if SweepRun.objects.filter(waiting, name=sweep.name).update(taken_at=Now()):
-            due.append(sweep.name)
-    return due
+def take_statement() -> BoundSql:
+    """Return the statement that takes due sweeps; compiling it takes longer than running it, so supervisors keep it."""
+    conditions = {name: any_exists(sweep.due) for name, sweep in sweeps.items() if sweep.due}
+    # CASE needs at least one branch.
+    branches = " ".join(f"WHEN %s THEN {condition.sql}" for condition in conditions.values()) or "WHEN '' THEN true"
+    params = [param for name, condition in conditions.items() for param in (name, *condition.params)]
+    seconds = [sweep.every.total_seconds() for sweep in sweeps.values()]
+    return BoundSql(TAKE.format(conditions=branches), (*params, list(sweeps), seconds, NOTHING_TO_DO))
+
+
+def take_due(statement: BoundSql | None = None) -> list[str]:
+    """Return the sweeps to run now. Of several supervisors one gets each; those without due rows count as run."""
+    with connection.cursor() as cursor:
+        cursor.execute(*(statement or take_statement()))
+        has_work = dict(cursor.fetchall())
+    return [name for name in sweeps if has_work.get(name)]
 
 
 def make_due(name: str) -> bool:

@@ -145,7 +145,7 @@ class Conversion(Uploadable):
         indexes = [
             # Claims take a site's oldest rows; finished rows are not in the index.
             Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="conversion_due"),
-            # The doorbell asks every second whether a row is due, however many wait for their retry time. As two
+            # Supervisors ask often whether a row is due, however many wait for their retry time. As two
             # indexes, neither of which has all rows of a claim: without statistics of a site's new rows, the planner
             # would find them by such an index, and sort all of them for each claim.
             Index(fields=["site"], condition=Q(status__in=WAITING, next_retry_at=None), name="conversion_ready"),

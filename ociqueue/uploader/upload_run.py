@@ -42,7 +42,7 @@ OUTAGE = 2  # uploads lost in a row; a single one may be an accident
 
 
 def due_sites() -> QuerySet[Site]:
-    """Return sites that can upload now; the doorbell asks every second, so finished rows must cost nothing."""
+    """Return sites that can upload now; supervisors ask often, so finished rows must cost nothing."""
     blocking = Circuit.objects.blocking()
     blocking_name = blocking.filter(site=OuterRef("site"), action=OuterRef("action"))
     conversions, adjustments = (
@@ -60,9 +60,13 @@ def due_sites() -> QuerySet[Site]:
     return found.order_by(Subquery(last).asc(nulls_first=True), "pk")
 
 
+def due_rows() -> "list[QuerySet[Any]]":
+    """Return what the doorbell has to ring for: something can be sent, or waits in vain."""
+    return [due_sites(), Adjustment.objects.unsendable()]
+
+
 def is_due() -> bool:
-    """Return whether the doorbell has to ring: something can be sent, or waits in vain."""
-    return due_sites().exists() or Adjustment.objects.unsendable().exists()
+    return any(rows.exists() for rows in due_rows())
 
 
 def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> UploadTally:

@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import Error, InterfaceError, OperationalError, connection
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from kilit.database.outage import database_outage
@@ -160,10 +161,14 @@ def give_up(job: Job, error: JobError) -> None:
             logger.warning("%s is now held by another runner", job)
 
 
-def is_due() -> bool:
-    """Return whether the workers have something to do: a job is due, or one will be when `tick` wakes it."""
+def due_rows() -> "list[QuerySet[Job]]":
+    """Return what the workers have to do: jobs that are due, or will be when `tick` wakes them."""
     quick = Job.objects.quick()
-    return quick.claimable().exists() or quick.next_for_slot().exists()
+    return [quick.claimable(), quick.next_for_slot()]
+
+
+def is_due() -> bool:
+    return any(rows.exists() for rows in due_rows())
 
 
 def answer() -> None:

@@ -17,5 +17,6 @@ class ParcelsConfig(AppConfig):
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from tests.parcels import services  # noqa: PLC0415
 
-        register_doorbell("parcels", is_due=services.parcels_due, answer=services.carry_parcels)
-        register_sweep("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels)
+        register_doorbell("parcels", due=services.parcels_due, answer=services.carry_parcels)
+        lapsed = services.lapsed_parcels
+        register_sweep("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels, due=lapsed)

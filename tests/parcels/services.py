@@ -2,12 +2,18 @@
 
 import time
 
+from django.db.models import QuerySet
+
 from kilit.lock.guard import MoveRefused
 from tests.parcels.models import Parcel
 
 
-def parcels_due() -> bool:
-    return Parcel.objects.waiting().exists() or Parcel.objects.lapsed().exists()
+def parcels_due() -> list["QuerySet[Parcel]"]:
+    return [Parcel.objects.waiting(), Parcel.objects.lapsed()]
+
+
+def lapsed_parcels() -> list["QuerySet[Parcel]"]:
+    return [Parcel.objects.lapsed()]
 
 
 def carry_parcels() -> None:

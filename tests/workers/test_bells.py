@@ -1,6 +1,6 @@
 """Doorbells coalesce, ring on commit, and cost nothing when they are lost."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -107,6 +107,21 @@ def test_answering_works_the_due_rows() -> None:
     assert set(Parcel.objects.values_list("status", flat=True)) == {"DELIVERED"}
 
 
+def test_all_queues_are_asked_in_one_statement(django_assert_num_queries) -> None:
+    statement = doorbells.look_statement()
+
+    with django_assert_num_queries(1):
+        assert doorbells.ring_due(at="here", statement=statement) == []
+
+    Parcel.objects.create()
+    assert doorbells.ring_due(at="here", statement=statement) == ["parcels"]
+
+
+def test_the_time_in_the_statement_is_the_databases() -> None:
+    """Supervisors keep the statement, so a time of their own in it would soon be an old one."""
+    assert not [param for param in doorbells.look_statement().params if isinstance(param, date)]
+
+
 def ask_read_only(bell: doorbells.Doorbell) -> bool:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
@@ -121,7 +136,11 @@ def test_asking_whether_a_row_is_due_writes_nothing(name: str) -> None:
 
 
 def test_a_question_that_writes_is_found_out() -> None:
-    writes = doorbells.Doorbell("writes", is_due=lambda: bool(Parcel.objects.recover()), answer=lambda: None)
+    def recover() -> list[object]:
+        Parcel.objects.recover()
+        return []
+
+    writes = doorbells.Doorbell("writes", due=recover, answer=lambda: None)
 
     with pytest.raises(ReadOnlyDatabase, match="read-only"):
         ask_read_only(writes)

@@ -1,6 +1,7 @@
 """Sweeps are declared in code, run when they are due, and store their result."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import date, timedelta
 
 import pytest
 from django.utils import timezone
@@ -24,6 +25,13 @@ def test_the_schedule_in_the_database_matches_the_code() -> None:
     assert {"fold_counts", "recover_parcels"} <= set(sweeps.sweeps)
 
 
+@pytest.fixture
+def _nothing_is_idle(monkeypatch) -> None:
+    for name, sweep in sweeps.sweeps.items():
+        monkeypatch.setitem(sweeps.sweeps, name, replace(sweep, due=None))
+
+
+@pytest.mark.usefixtures("_nothing_is_idle")
 def test_a_sweep_is_due_when_its_time_has_come_and_not_before() -> None:
     sweeps.reconcile()
     assert set(sweeps.take_due()) == set(sweeps.sweeps)
@@ -35,6 +43,41 @@ def test_a_sweep_is_due_when_its_time_has_come_and_not_before() -> None:
     assert sweeps.take_due() == ["fold_counts"]
 
 
+def test_a_sweep_without_due_rows_counts_as_run_and_troubles_no_worker(django_assert_num_queries) -> None:
+    sweeps.reconcile()
+    SweepRun.objects.filter(name="recover_parcels").update(succeeded=False, result="ValueError: no broom")
+    statement = sweeps.take_statement()
+
+    with django_assert_num_queries(1):
+        taken = sweeps.take_due(statement)
+
+    idle = {name for name, sweep in sweeps.sweeps.items() if sweep.due}
+    assert set(taken) == set(sweeps.sweeps) - idle
+    assert {"recover_parcels", "pdf_reap", "orchestrator_release_lapsed", "outbox_recover", "fold_counts"} <= idle
+    run = SweepRun.objects.get(name="recover_parcels")
+    assert (run.succeeded, run.result) == (True, "Nothing to do.")
+    assert run.taken_at == run.started_at == run.finished_at
+    assert sweeps.take_due(statement) == []
+
+
+def test_a_sweep_with_due_rows_is_run() -> None:
+    sweeps.reconcile()
+    Parcel.objects.create()
+    Parcel.objects.claim(limit=1)
+    Parcel.objects.update(lease_until="2020-01-01T00:00Z")
+
+    assert "recover_parcels" in sweeps.take_due()
+
+    run = SweepRun.objects.get(name="recover_parcels")
+    assert (run.started_at, run.succeeded, run.result) == (None, None, "")
+
+
+def test_the_time_in_the_statement_is_the_databases() -> None:
+    """Supervisors keep the statement, so a time of their own in it would soon be an old one."""
+    assert not [param for param in sweeps.take_statement().params if isinstance(param, date)]
+
+
+@pytest.mark.usefixtures("_nothing_is_idle")
 @pytest.mark.django_db(transaction=True)
 def test_of_several_supervisors_one_takes_a_sweep(in_threads) -> None:
     in_threads(lambda _: sweeps.reconcile(), count=6)
