@@ -11,6 +11,7 @@ from django.conf import settings
 from config.logs import RedactingFilter
 from config.startup_errors import one_line_errors
 from kilit.database.limits import limit_requests
+from kilit.workers.announcing import announce_changes
 from kilit.workers.processes import die_with_parent
 
 OPEN_FILES = 8192
@@ -43,6 +44,7 @@ def on_starting(server: Any) -> None:
 
 def post_fork(server: Any, worker: Any) -> None:
     limit_requests(settings.DATABASE_TIMEOUT)
+    announce_changes()
 
 
 def when_ready(server: Any) -> None:

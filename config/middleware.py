@@ -14,8 +14,9 @@ from kilit.api.errors import error_body
 from kilit.api.probes import PROBES
 from kilit.api.request_id import request_id
 from kilit.lock.audit import acting_as
-from kilit.lock.outages import one_request
+from kilit.lock.outages import has_stored, one_request
 from kilit.trace import HEADER, request_trace
+from kilit.workers.announcing import announce
 
 logger = logging.getLogger("kilit.request")
 
@@ -34,6 +35,8 @@ class RequestLogMiddleware(Middleware):
             # Threads are reused: what one request did must not count for the next.
             with acting_as("anonymous"), one_request(), request_trace(request.headers.get(HEADER, "")):
                 response = self.get_response(request)
+                if has_stored():
+                    announce()
                 if request.path not in PROBES:
                     milliseconds = round((time.perf_counter() - start) * 1000, 1)
                     extra = {"method": request.method, "path": request.path, "status": response.status_code}

@@ -49,9 +49,14 @@ def note_rollback() -> None:
     _has_written.set(False)
 
 
+def has_stored() -> bool:
+    """Return whether the current request has committed something that its caller asked for."""
+    return bool(_has_stored.get())
+
+
 def is_outcome_known(error: Exception) -> bool:
     """Return whether an error of the database left nothing behind; not so after a commit of the same request."""
-    return not (isinstance(error, CommitUnknown) or _has_stored.get())
+    return not (isinstance(error, CommitUnknown) or has_stored())
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django_q.tasks import async_task
 
+from kilit.workers.announcing import announce
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists
 from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import Bell, Heartbeat
@@ -89,3 +90,4 @@ def answer(name: str) -> None:
     with interrupted_by_outages(f"work on {name}"):
         Bell.objects.filter(name=name).update(rung_at=None)
         doorbells[name].answer()
+        announce()

@@ -1,6 +1,7 @@
 """The supervisor: owns the cluster's process group, rings for due rows, and restarts a cluster without a heartbeat."""
 
 import logging
+import math
 import os
 import re
 import signal
@@ -11,13 +12,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import cached_property
 from types import FrameType
 from typing import Any
 
 import psutil
 from django.conf import settings
 from django.db import Error, connection
-from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models import F
 from django.db.models.functions import Now
 from django_q.models import OrmQ
 from django_q.tasks import async_task
@@ -26,15 +28,19 @@ from kilit.database.outage import database_outage
 from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
 from kilit.workers import doorbells, sweeps
 from kilit.workers.dead_mans_switch import DeadMansSwitch
+from kilit.workers.due_rows import BoundSql
+from kilit.workers.looking import Lookout
 from kilit.workers.models import Heartbeat, Runner
 from kilit.workers.presence import own_name
 from kilit.workers.processes import PARENT, group_members, kill_group, start_group
 
 logger = logging.getLogger(__name__)
 
-TICK = 1.0  # seconds
-BEAT_EVERY = timedelta(seconds=3)
-STALE_AFTER = timedelta(seconds=20)
+RETRY = 1.0  # seconds between two tries without a database
+BEAT_EVERY = timedelta(seconds=3)  # while there is work
+IDLE_BEAT_EVERY = timedelta(seconds=15)
+STALE_AFTER = timedelta(seconds=30)
+CHECK_EVERY = timedelta(seconds=10)  # well within ALIVE_FOR
 BUSY = re.compile(r"^qcluster \S+ processing ")
 
 
@@ -44,7 +50,9 @@ class Supervisor:
         self.stopping = threading.Event()
         self.cluster: subprocess.Popen[bytes] | None = None
         self.grace_until = 0.0
-        self.next_beat = 0.0
+        self.beat_sent_at = -math.inf
+        self.next_check = 0.0
+        self.lookout = Lookout()
         self.dead_mans_switch = DeadMansSwitch(self.name)
 
     def run(self) -> None:
@@ -52,12 +60,18 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         while not self.stopping.is_set() and not self._safely(self._sign_in):
-            self.stopping.wait(TICK)
+            self.stopping.wait(RETRY)
         if not self.stopping.is_set():
             self._start()
-        while not self.stopping.wait(TICK):
-            self._tick_safely()
+        while not self.stopping.is_set():
+            if not self._safely(self._wait, during=Error):
+                self.stopping.wait(RETRY)
+            if not self.stopping.is_set():
+                self._tick_safely()
         self._finish()
+
+    def _wait(self) -> None:
+        self.lookout.wait(stopping=lambda: self.stopping.is_set() or self._has_ended())
 
     def _sign_in(self) -> None:
         """Prepare the database for this supervisor; it may be repeated, as a commit may be of unknown outcome."""
@@ -70,17 +84,30 @@ class Supervisor:
 
     def tick(self) -> None:
         """Restart the cluster if it ended or hangs; then beat, start due sweeps, ring for due rows, call the watch."""
-        if self.cluster is None or self.cluster.poll() is not None:
+        if self._has_ended():
             self._restart("it ended")
-        elif not self._is_healthy():
+        elif time.monotonic() >= self.next_check and not self._is_healthy():
             self._restart("no task went through")
-        if time.monotonic() >= self.next_beat:
-            self.next_beat = time.monotonic() + BEAT_EVERY.total_seconds()
-            async_task("kilit.workers.heartbeat.beat", cluster=self.name)
-        for sweep in sweeps.take_due():
+        self._beat()
+        for sweep in sweeps.take_due(self._take_sweeps):
             async_task("kilit.workers.sweeps.run_as_task", sweep, cluster=self.name)
-        doorbells.ring_due(at=self.name)
+        if doorbells.ring_due(at=self.name, statement=self._look):
+            self.lookout.note_work()
         self.dead_mans_switch.tick()
+
+    @cached_property
+    def _take_sweeps(self) -> BoundSql:
+        return sweeps.take_statement()
+
+    @cached_property
+    def _look(self) -> BoundSql:
+        return doorbells.look_statement()
+
+    def _beat(self) -> None:
+        every = BEAT_EVERY if self.lookout.is_busy else IDLE_BEAT_EVERY
+        if time.monotonic() >= self.beat_sent_at + every.total_seconds():
+            self.beat_sent_at = time.monotonic()
+            async_task("kilit.workers.heartbeat.beat", cluster=self.name)
 
     def _tick_safely(self) -> None:
         if not self._safely(self.tick, during=Error):
@@ -101,17 +128,20 @@ class Supervisor:
 
     def _is_healthy(self) -> bool:
         """Return whether the cluster may continue: it beat, it is new, or all workers are busy within a task's time."""
-        silence = (
-            Heartbeat.objects.filter(name=self.name)
-            .values_list(ExpressionWrapper(Now() - F("beat_at"), output_field=DurationField()), flat=True)
-            .first()
-        )
         # A task of the full length may follow a beat at once, and django-q2 ends it three seconds later.
         longest = timedelta(seconds=settings.TASK_TIMEOUT + 3) + STALE_AFTER
-        alive = silence is not None and (silence < STALE_AFTER or (silence < longest and self._all_busy()))
+        alive = self._note_alive(STALE_AFTER) or (self._all_busy() and self._note_alive(longest))
         if alive:
-            Heartbeat.objects.filter(name=self.name).update(alive_at=Now())
+            self.next_check = time.monotonic() + CHECK_EVERY.total_seconds()
         return alive or time.monotonic() < self.grace_until
+
+    def _note_alive(self, silence: timedelta) -> bool:
+        """Note that the cluster is alive if a task went through within this time; return whether that is so."""
+        own = Heartbeat.objects.filter(name=self.name, beat_at__gt=Now() - silence)
+        return bool(own.update(alive_at=Now()))
+
+    def _has_ended(self) -> bool:
+        return self.cluster is None or self.cluster.poll() is not None
 
     def _all_busy(self) -> bool:
         """Return whether no worker is free to run a beat; only then is silence no sign of death."""
@@ -132,7 +162,9 @@ class Supervisor:
         environment = {**os.environ, "Q_CLUSTER_NAME": self.name, PARENT: str(os.getpid())}
         command = [sys.executable, sys.argv[0], "runcluster"]
         self.cluster = start_group(command, environment=environment)
+        self.next_check = 0.0
         self._allow_grace()
+        self.lookout.note_work()  # its first beat is soon here
         logger.info("cluster started", extra={"cluster_pid": self.cluster.pid})
 
     def _restart(self, why: str) -> None:

@@ -77,7 +77,7 @@ def test_supervisors_without_a_sign_of_life_for_a_day_are_long_gone() -> None:
 def test_a_beat_is_sent_only_when_it_is_due(supervisor, monkeypatch) -> None:
     monkeypatch.setattr(supervisor, "_is_healthy", lambda: True)
     # However long the first tick takes, the next beat is not due.
-    monkeypatch.setattr("kilit.workers.supervisor.BEAT_EVERY", timedelta(hours=1))
+    monkeypatch.setattr("kilit.workers.supervisor.IDLE_BEAT_EVERY", timedelta(hours=1))
     supervisor.cluster = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         supervisor.tick()

@@ -8,6 +8,7 @@ from django_q.cluster import Cluster
 from django_q.signals import post_spawn
 
 from kilit.database.limits import limit_statements
+from kilit.workers.announcing import announce_changes
 from kilit.workers.processes import die_with_parent
 
 
@@ -25,3 +26,4 @@ class Command(BaseCommand):
 def _limit_tasks(**_: Any) -> None:
     """Let tasks wait longer than the processes that pass them on; sent by each worker process when it starts."""
     limit_statements(settings.TASK_TIMEOUT)
+    announce_changes()
