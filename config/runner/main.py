@@ -67,7 +67,7 @@ def run_until(stop: threading.Event) -> None:
     from config.runner.page import status_page  # noqa: PLC0415 - as above
     from config.runner.settings import DATABASE_TIMEOUT, LOG_FILE, RUNNER_PORT  # noqa: PLC0415
     from kilit.database.limits import limit_statements  # noqa: PLC0415
-    from orchestrator.workflow.runner import watch  # noqa: PLC0415
+    from orchestrator.workflow.watching import watch  # noqa: PLC0415
 
     limit_statements(DATABASE_TIMEOUT)
     with status_page(RUNNER_PORT, log=LOG_FILE):

@@ -64,6 +64,10 @@ class JobQuerySet(LongJobQuerySet["Job"]):
     def due(self) -> Self:
         return self.filter(CLAIMABLE, next_run_at__lte=Now())
 
+    def due_within(self, span: timedelta) -> Self:
+        """Return what is not due yet, and will be by then."""
+        return self.filter(CLAIMABLE, next_run_at__gt=Now(), next_run_at__lte=Now() + span)
+
     def claimable(self) -> Self:
         """Return what a runner may claim now.
 

@@ -1,30 +1,26 @@
 """The runner: claims the job that has been due longest, takes its steps, and releases it while it has to wait.
 
-The command, the workers' doorbell and the watching runner all call `tick`.
+The command, the workers' doorbell and the watching runner (`watching`) all call `tick`.
 """
 
 import logging
 import math
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import Error, InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from kilit.database.outage import database_outage
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
 from kilit.lock.models import Event
-from kilit.lock.outages import ReadOnlyDatabase
 from kilit.trace import job_trace
-from kilit.workers.presence import present
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.share_outages import ShareOutages
 from orchestrator.models import Job
@@ -37,7 +33,6 @@ from orchestrator.workflow.steps import STEPS
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY = 1.0  # seconds
 LOG_EVERY = 60.0  # seconds between two log lines about the same problem
 RENEW_EVERY = 2.0  # seconds; the program of a cancelled job may run on for this long
 # A worker's task has a time limit; jobs that are still due ring again.
@@ -175,32 +170,3 @@ def answer() -> None:
     """Do the workers' part within the time limit of a task."""
     end = time.monotonic() + WORKERS_TURN.total_seconds()
     tick(patient=False, stopping=lambda: time.monotonic() > end)
-
-
-def watch(stop: threading.Event) -> None:
-    """Tick until stopped: quick steps in one thread, in another those that wait for OptiPlanning."""
-    with present(JOBS.queue) as sign:
-        patient = threading.Thread(target=_watch, args=(stop, sign), kwargs={"patient": True}, name="patient")
-        patient.start()
-        _watch(stop, sign, patient=False)
-        patient.join()
-
-
-def _watch(stop: threading.Event, sign: Callable[[], None], *, patient: bool) -> None:
-    def stopping() -> bool:
-        sign()  # called between two jobs and often during a long step
-        return stop.is_set()
-
-    while not stopping():
-        try:
-            tick(patient=patient, stopping=stopping)
-        except Error as error:
-            if not isinstance(error, ReadOnlyDatabase):  # which is logged by the backend
-                database_outage.begin(error)
-            connection.close()
-        except Exception:  # if one thread ended here, the other would go on alone, unnoticed
-            logger.exception("unexpected error in the runner")
-        else:
-            database_outage.end()
-        stop.wait(LOOK_EVERY)
-    connection.close()

@@ -12,7 +12,8 @@ from kilit.workers import patient_broker
 from kilit.workers.models import Heartbeat
 from kilit.workers.patient_broker import PatientBroker
 from kilit.workers.supervisor import Supervisor
-from orchestrator.workflow import runner
+from orchestrator.workflow.watching import Watcher
+from tests.support.cutting_jobs import make_job
 from tests.support.faulty_network import connected_to
 from tests.support.read_only import read_only_database
 
@@ -38,6 +39,7 @@ def test_workers_and_runners_log_it_once_and_wait(
 ) -> None:
     monkeypatch.setattr(patient_broker, "PAUSE", 0)
     OrmQ.objects.create(key="here", payload="ring", lock="2026-01-01T00:00:00Z")
+    make_job()
     supervisor, broker = Supervisor(), PatientBroker(list_key="here")
     monkeypatch.setattr(supervisor, "_restart", lambda _why: None)
 
@@ -45,7 +47,7 @@ def test_workers_and_runners_log_it_once_and_wait(
         for _ in range(3):
             supervisor._tick_safely()
             assert broker.dequeue() is None
-        runner._watch(Turns(3), lambda: None, patient=False)
+        Watcher(Turns(3), lambda: None).take_quick_steps()
     waiting = [record.getMessage() for record in caplog.records]
     assert [task for task, _ in broker.dequeue()] == [OrmQ.objects.get().pk]
 

@@ -23,7 +23,7 @@ from django.db import connections
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.optiplanning import collecting
-from orchestrator.workflow import runner, steps
+from orchestrator.workflow import steps, watching
 from tests.support.waiting import PATIENCE
 
 
@@ -35,7 +35,7 @@ def fork_killed(state: str, point: str, *, meanwhile: Callable[[], Any]) -> int:
             for connection in connections.all():
                 connection.connection = None  # the parent's; closing it here would end it there
             kill_at(state, point)
-            runner.watch(threading.Event())
+            watching.watch(threading.Event())
         finally:
             os._exit(1)
     end = time.monotonic() + PATIENCE
@@ -73,4 +73,4 @@ if __name__ == "__main__":
     collecting.STABLE_AFTER = timedelta(0)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    runner.watch(stop)
+    watching.watch(stop)

@@ -6,7 +6,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from kilit.database.limits import limit_statements
 from kilit.workers.processes import die_with_parent, stop_on_signal
 from orchestrator.models import Job
-from orchestrator.workflow.runner import tick, watch
+from orchestrator.workflow.runner import tick
+from orchestrator.workflow.watching import watch
 
 
 class Command(BaseCommand):

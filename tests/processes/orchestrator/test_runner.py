@@ -3,13 +3,11 @@
 import json
 import threading
 from datetime import timedelta
-from unittest.mock import MagicMock
 
 import pytest
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from kilit.database.outage import database_outage
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import MOST_LAPSES, ClaimLost, new_lease
 from orchestrator.errors import Code, JobError
@@ -218,22 +216,3 @@ def test_a_runner_asked_to_stop_lets_go_and_the_next_starts_again(floor, custome
 
     settings.OPTI_COMMAND = command(floor)
     work_until(job, "DONE", machines=player(floor, only="saw"))
-
-
-def test_an_outage_of_the_database_is_logged_once(monkeypatch, caplog) -> None:
-    stop, ticks = threading.Event(), []
-
-    def away(**_: object) -> None:
-        ticks.append(1)
-        if len(ticks) == 3:
-            stop.set()
-        raise OperationalError("the connection is closed")
-
-    for name, stand_in in (("tick", away), ("LOOK_EVERY", 0), ("_logged_at", {}), ("connection", MagicMock())):
-        monkeypatch.setattr(runner, name, stand_in)
-
-    runner._watch(stop, lambda: None, patient=False)
-
-    assert len(ticks) == 3
-    assert [record.message for record in caplog.records] == ["waiting for the database: the connection is closed"]
-    database_outage.end()

@@ -1,0 +1,136 @@
+"""The watching runner: when it looks, what wakes its two threads, and what it does without a database."""
+
+import threading
+from datetime import date, timedelta
+
+import pytest
+from django.db import OperationalError, connection
+from django.db.models.functions import Now
+
+from kilit.database.outage import database_outage
+from kilit.lock.leases import new_lease
+from orchestrator.models import Job
+from orchestrator.workflow import watching
+from orchestrator.workflow.watching import Watcher, look_statement
+from tests.support.cutting_jobs import make_job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
+
+A_MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def ticks(monkeypatch) -> list[bool]:
+    """Note for which of the threads it was, instead of working."""
+    noted: list[bool] = []
+    monkeypatch.setattr(watching, "tick", lambda **options: noted.append(options["patient"]) or 0)
+    return noted
+
+
+@pytest.fixture
+def watcher(monkeypatch) -> Watcher:
+    watcher = Watcher(threading.Event(), lambda: None)
+    monkeypatch.setattr(watcher.lookout, "wait", lambda **_: None)
+    return watcher
+
+
+def look() -> tuple[bool, bool]:
+    with connection.cursor() as cursor:
+        cursor.execute(*look_statement())
+        return cursor.fetchone()
+
+
+def test_with_nothing_to_do_a_look_is_one_statement(watcher, ticks, django_assert_num_queries) -> None:
+    with django_assert_num_queries(1):
+        watcher._look()
+
+    assert ticks == []
+    assert not watcher.has_due_jobs.is_set()
+    assert not watcher.lookout.is_busy
+
+
+def test_a_due_job_wakes_both_threads(watcher, ticks) -> None:
+    make_job()
+
+    watcher._look()
+
+    assert ticks == [False]
+    assert watcher.has_due_jobs.is_set()
+    assert watcher.lookout.is_busy
+
+
+def test_jobs_are_found_when_they_are_due_soon_due_or_lost_by_a_runner() -> None:
+    job = make_job()
+    rows = Job.objects.filter(pk=job.pk)
+
+    rows.update(next_run_at=Now() + A_MINUTE)
+    assert look() == (False, False)
+    rows.update(next_run_at=Now() + timedelta(seconds=watching.LATER) / 2)
+    assert look() == (False, True)
+    rows.update(next_run_at=Now())
+    assert look() == (True, False)
+    rows.update(**new_lease(A_MINUTE))
+    assert look() == (False, False)
+    rows.update(lease_until=Now() - A_MINUTE)
+    assert look() == (True, False)
+
+
+def test_the_time_in_the_statement_is_the_databases() -> None:
+    assert not [param for param in look_statement().params if isinstance(param, date)]
+
+
+def test_long_steps_are_taken_when_the_other_thread_finds_due_jobs_or_is_stuck(watcher, monkeypatch) -> None:
+    taken = []
+
+    def tick(*, patient: bool, stopping: object) -> int:
+        taken.append(patient)
+        watcher.stop.set()
+        return 0
+
+    monkeypatch.setattr(watching, "tick", tick)
+    monkeypatch.setattr(watching, "LATER", 0)
+    monkeypatch.setattr(watching.connection, "close", lambda: None)
+    watcher.looked_at = float("inf")  # it has just looked
+
+    watcher.has_due_jobs.set()
+    watcher.take_long_steps()
+    assert taken == [True]
+
+    watcher.stop.clear()
+    watcher.looked_at = float("-inf")
+    watcher.take_long_steps()
+    assert taken == [True, True]
+
+
+def test_an_outage_of_the_database_is_logged_once(watcher, monkeypatch, caplog) -> None:
+    tries = []
+
+    def away() -> None:
+        tries.append(1)
+        if len(tries) == 3:
+            watcher.stop.set()
+        raise OperationalError("the connection is closed")
+
+    monkeypatch.setattr(watching, "RETRY", 0)
+    monkeypatch.setattr(watching.connection, "close", lambda: None)
+    monkeypatch.setattr(watcher, "_look", away)
+
+    watcher.take_quick_steps()
+
+    assert len(tries) == 3
+    assert [record.message for record in caplog.records] == ["waiting for the database: the connection is closed"]
+    database_outage.end()
+
+
+def test_an_unexpected_error_ends_no_thread(watcher, monkeypatch, caplog) -> None:
+    def fail() -> None:
+        watcher.stop.set()
+        raise ValueError("not expected")
+
+    monkeypatch.setattr(watching, "RETRY", 0)
+    monkeypatch.setattr(watching.connection, "close", lambda: None)
+    monkeypatch.setattr(watcher, "_look", fail)
+
+    watcher.take_quick_steps()
+
+    assert [record.message for record in caplog.records] == ["unexpected error in the runner"]
