@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -16,6 +17,7 @@ from config.service_logs import ServiceLogs
 from kilit.workers.processes import PARENT, kill_family, start_group
 
 GRACE = 15.0  # seconds for services to stop before they are killed
+LOOK_EVERY = 1.0  # seconds between two looks whether a service has ended
 
 
 class Stack:
@@ -26,6 +28,7 @@ class Stack:
         self.services: dict[str, subprocess.Popen[bytes]] = {}
         self.stopped_by: int | None = None
         self.logs: ServiceLogs | None = None  # in a terminal; otherwise services write to our own stdout and stderr
+        self.signalled = threading.Event()
 
     def run(self) -> int:
         """Run until a signal or until a service ends; return an exit code."""
@@ -34,7 +37,7 @@ class Stack:
         try:
             self._start()
             while self.stopped_by is None and not self._ended():
-                time.sleep(0.2)
+                self.signalled.wait(LOOK_EVERY)
             if self.stopped_by is None:
                 sys.stderr.write(f"kilit: {', '.join(self._ended())} exited; stopping everything.\n")
             return 0 if self.stopped_by else 1
@@ -77,6 +80,7 @@ class Stack:
 
     def _note_signal(self, number: int, _frame: FrameType | None) -> None:
         self.stopped_by = number
+        self.signalled.set()
 
     @contextmanager
     def locked(self) -> Iterator[bool]:

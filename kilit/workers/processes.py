@@ -1,6 +1,7 @@
 """Process groups: the one place for POSIX-only calls, each with an alternative for Windows."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -116,13 +117,31 @@ def _watch(parent: int) -> None:
 
 
 def _end_when_orphaned(parent: int) -> None:
-    while not is_orphan_of(parent):
-        time.sleep(POLL)
+    with _handle_of(parent) as handle:
+        while not is_orphan_of(parent):
+            if handle is None:
+                time.sleep(POLL)
+            else:
+                select.select([handle], [], [])  # ends when the parent does
     if sys.platform == "win32":
         _kill_each([process for process in _family(os.getpid()) if process.pid != os.getpid()])
         os._exit(1)
     else:
         os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+@contextmanager
+def _handle_of(process: int) -> Iterator[int | None]:
+    """Yield a file that can be read when a process has ended; None where there is no such thing, or no such process."""
+    handle: int | None = None
+    if sys.platform == "linux":
+        with suppress(OSError):  # it is gone, or a sandbox does not allow it
+            handle = os.pidfd_open(process)
+    try:
+        yield handle
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def is_orphan_of(parent: int) -> bool:
