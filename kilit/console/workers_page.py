@@ -83,7 +83,7 @@ class RunnerStatus:
     @property
     def condition(self) -> Condition:
         if self.runner.alive_at > self.now - ALIVE_FOR:
-            return Condition(_("running"), "success", _("It looks for due jobs every second."))
+            return Condition(_("running"), "success", _("It looks for due jobs when something changes, and every few seconds."))
         return not_responding()
 
 
@@ -226,7 +226,7 @@ def workers_page(request: HttpRequest) -> HttpResponse:
 
 
 def run_task(request: HttpRequest, name: str) -> HttpResponse:
-    """Make a scheduled task due, so that a supervisor starts it within a second."""
+    """Make a scheduled task due, so that a supervisor starts it at once."""
     if not may_run_tasks(request):
         raise PermissionDenied
     if name not in sweeps:

@@ -45,14 +45,16 @@ def track_problems() -> str:
     for reader in (None, *people.values()):
         numbers = track(reader)
         opened, closed = opened + numbers[0], closed + numbers[1]
-    ProblemRecord.objects.open().exclude(reader=None).exclude(reader__in=people).close_unseen()
+    gone = ProblemRecord.objects.open().exclude(reader=None).exclude(reader__in=people)
+    if gone.exists():
+        gone.close_unseen()
     problems_tracked.send(sender=None)
     return f"Opened {opened}, closed {closed}."
 
 
 def track(reader: "User | None") -> tuple[int, int]:
     """Update the records of one reader; return how many were opened and closed."""
-    looks = {language: _look(reader, language) for language, _name in settings.LANGUAGES}
+    looks = _looks(reader)
     seen = looks[settings.LANGUAGE_CODE]
     mine = ProblemRecord.objects.open().filter(reader=reader)
     with transaction.atomic():
@@ -66,6 +68,21 @@ def track(reader: "User | None") -> tuple[int, int]:
         present = {*seen, *(key for problem in seen.values() for key in problem.stands_for)}
         mine.filter(key__in=present).update(seen_at=Now())
         return len(new), mine.close_unseen()
+
+
+def _looks(reader: "User | None") -> dict[str, dict[str, Problem]]:
+    """Look in the first language, and in the others if that finds something that is not recorded just so."""
+    looks = {settings.LANGUAGE_CODE: _look(reader, settings.LANGUAGE_CODE)}
+    records = {record.key: record for record in ProblemRecord.objects.open().filter(reader=reader)}
+    languages = {language for language, _name in settings.LANGUAGES}
+
+    def is_recorded(key: str) -> bool:
+        record = records.get(key)
+        return record is not None and languages <= record.texts.keys() and not _changes(record, _columns(key, looks))
+
+    if not all(map(is_recorded, looks[settings.LANGUAGE_CODE])):
+        looks |= {language: _look(reader, language) for language in languages - looks.keys()}
+    return looks
 
 
 def _look(reader: "User | None", language: str) -> dict[str, Problem]:
@@ -90,9 +107,14 @@ def _columns(key: str, looks: Mapping[str, Mapping[str, Problem]]) -> dict[str, 
 
 
 def _update(record: ProblemRecord, columns: dict[str, Any]) -> None:
-    changed = {name: value for name, value in columns.items() if getattr(record, name) != value}
-    if changed:
-        ProblemRecord.objects.filter(pk=record.pk).update(**changed)
+    if changes := _changes(record, columns):
+        ProblemRecord.objects.filter(pk=record.pk).update(**changes)
+
+
+def _changes(record: ProblemRecord, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that differ; languages that were not looked at stay as they are."""
+    wanted = {**columns, "texts": {**record.texts, **columns["texts"]}}
+    return {name: value for name, value in wanted.items() if getattr(record, name) != value}
 
 
 def _texts(problem: Problem, language: str) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from django_q.models import OrmQ
 from kilit.workers.listening import Listener
 
 CHANNEL = "kilit_tasks"
-LOOK_EVERY = 10.0  # seconds: a task whose worker died becomes due without a notification
+# A task whose worker died becomes due without a notification. Less than a cluster may be silent (STALE_AFTER): if ever
+# no notification arrived, heartbeats would still pass.
+LOOK_EVERY = 20.0  # seconds
 NOTICE_STOP = 1.0  # seconds after which the pusher checks whether it has to stop
 
 STORE = """

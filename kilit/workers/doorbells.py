@@ -1,6 +1,6 @@
 """Doorbells mean "go and look". They carry no payload, they coalesce, and losing one costs only time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from kilit.workers.announcing import announce
-from kilit.workers.due_rows import BoundSql, DueRows, any_exists
+from kilit.workers.due_rows import BoundSql, DueRows, any_exists, ask, question
 from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import Bell, Heartbeat
 
@@ -70,19 +70,15 @@ def ring_now(name: str, *, at: str | None = None) -> bool:
     return True
 
 
-def look_statement() -> BoundSql:
-    """Return the statement that asks all queues for due rows; compiling it takes long, so supervisors keep it."""
-    found = {name: any_exists(bell.due) for name, bell in doorbells.items()}
-    due = " UNION ALL ".join(f"SELECT %s::text WHERE {condition.sql}" for condition in found.values())
-    return BoundSql(due, tuple(param for name, condition in found.items() for param in (name, *condition.params)))
+def conditions() -> dict[str, BoundSql]:
+    """Return for each bell when it has to ring: a row lost its bell, or became due by time alone."""
+    return {name: any_exists(bell.due) for name, bell in doorbells.items()}
 
 
-def ring_due(*, at: str, statement: BoundSql | None = None) -> list[str]:
-    """Ring for every queue with a due row: one whose bell was lost, or one that became due by time alone."""
-    with connection.cursor() as cursor:
-        cursor.execute(*(statement or look_statement()))
-        due = {name for (name,) in cursor.fetchall()}
-    return [name for name in doorbells if name in due and ring_now(name, at=at)]
+def ring_due(*, at: str, due: Collection[str] | None = None) -> list[str]:
+    """Ring for every queue with a due row; a supervisor has asked already which these are."""
+    found = ask(question(conditions())) if due is None else due
+    return [name for name in doorbells if name in found and ring_now(name, at=at)]
 
 
 def answer(name: str) -> None:

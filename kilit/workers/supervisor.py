@@ -28,7 +28,7 @@ from kilit.database.outage import database_outage
 from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
 from kilit.workers import doorbells, sweeps
 from kilit.workers.dead_mans_switch import DeadMansSwitch
-from kilit.workers.due_rows import BoundSql
+from kilit.workers.due_rows import BoundSql, ask, question
 from kilit.workers.looking import Lookout
 from kilit.workers.models import Heartbeat, Runner
 from kilit.workers.presence import own_name
@@ -41,6 +41,7 @@ BEAT_EVERY = timedelta(seconds=3)  # while there is work
 IDLE_BEAT_EVERY = timedelta(seconds=15)
 STALE_AFTER = timedelta(seconds=30)
 CHECK_EVERY = timedelta(seconds=10)  # well within ALIVE_FOR
+SWEEPS = "scheduled tasks"  # asked together with the bells; no bell has this name
 BUSY = re.compile(r"^qcluster \S+ processing ")
 
 
@@ -89,9 +90,10 @@ class Supervisor:
         elif time.monotonic() >= self.next_check and not self._is_healthy():
             self._restart("no task went through")
         self._beat()
-        for sweep in sweeps.take_due(self._take_sweeps):
+        due = ask(self._question)
+        for sweep in sweeps.take_due(self._take_sweeps) if SWEEPS in due else ():
             async_task("kilit.workers.sweeps.run_as_task", sweep, cluster=self.name)
-        if doorbells.ring_due(at=self.name, statement=self._look):
+        if doorbells.ring_due(at=self.name, due=due):
             self.lookout.note_work()
         self.dead_mans_switch.tick()
 
@@ -100,8 +102,8 @@ class Supervisor:
         return sweeps.take_statement()
 
     @cached_property
-    def _look(self) -> BoundSql:
-        return doorbells.look_statement()
+    def _question(self) -> BoundSql:
+        return question({**doorbells.conditions(), SWEEPS: sweeps.due_condition()})
 
     def _beat(self) -> None:
         every = BEAT_EVERY if self.lookout.is_busy else IDLE_BEAT_EVERY

@@ -31,12 +31,13 @@ ENDS_WITHIN = timedelta(seconds=settings.TASK_TIMEOUT + 10)
 NOTHING_TO_DO = "Nothing to do."
 
 # Rows that another supervisor is taking are skipped. The rows of a sweep are looked for only if its time has come.
+DUE = """
+    FROM workers_sweeprun AS run JOIN unnest(%s::text[], %s::float8[]) AS sweep (name, seconds) USING (name)
+    WHERE run.taken_at IS NULL OR run.taken_at <= statement_timestamp() - make_interval(secs => sweep.seconds)
+"""
 TAKE = """
     WITH due AS (
-        SELECT run.name, CASE run.name {conditions} ELSE true END AS has_work
-        FROM workers_sweeprun AS run JOIN unnest(%s::text[], %s::float8[]) AS sweep (name, seconds) USING (name)
-        WHERE run.taken_at IS NULL OR run.taken_at <= statement_timestamp() - make_interval(secs => sweep.seconds)
-        FOR UPDATE OF run SKIP LOCKED
+        SELECT run.name, CASE run.name {conditions} ELSE true END AS has_work {due} FOR UPDATE OF run SKIP LOCKED
     )
     UPDATE workers_sweeprun AS run SET
         taken_at = statement_timestamp(),
@@ -82,8 +83,16 @@ def take_statement() -> BoundSql:
     # CASE needs at least one branch.
     branches = " ".join(f"WHEN %s THEN {condition.sql}" for condition in conditions.values()) or "WHEN '' THEN true"
     params = [param for name, condition in conditions.items() for param in (name, *condition.params)]
-    seconds = [sweep.every.total_seconds() for sweep in sweeps.values()]
-    return BoundSql(TAKE.format(conditions=branches), (*params, list(sweeps), seconds, NOTHING_TO_DO))
+    return BoundSql(TAKE.format(conditions=branches, due=DUE), (*params, *_schedule(), NOTHING_TO_DO))
+
+
+def due_condition() -> BoundSql:
+    """Return the condition that the time of some sweep has come."""
+    return BoundSql(f"EXISTS (SELECT {DUE})", _schedule())
+
+
+def _schedule() -> tuple[list[str], list[float]]:
+    return list(sweeps), [sweep.every.total_seconds() for sweep in sweeps.values()]
 
 
 def take_due(statement: BoundSql | None = None) -> list[str]:

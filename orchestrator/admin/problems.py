@@ -26,7 +26,7 @@ from orchestrator.models.queryset import JobQuerySet
 from orchestrator.planning.rules import rules_error
 from orchestrator.states import FAILING, JOBS, JobState
 
-# A runner looks every second, and its quick thread is never blocked by OptiPlanning.
+# A runner looks every few seconds, and its quick thread is never blocked by OptiPlanning.
 UNATTENDED_AFTER = timedelta(minutes=5)
 WARNED_COUNTED = 1000
 SLOT_TAKEN_TOO_LONG = timedelta(minutes=10)
