@@ -83,7 +83,8 @@ class RunnerStatus:
     @property
     def condition(self) -> Condition:
         if self.runner.alive_at > self.now - ALIVE_FOR:
-            return Condition(_("running"), "success", _("It looks for due jobs when something changes, and every few seconds."))
+            hint = _("It looks for due jobs when something changes, and every few seconds.")
+            return Condition(_("running"), "success", hint)
         return not_responding()
 
 
