@@ -88,6 +88,9 @@ class Broker(ORM):  # type: ignore[misc]
         self._next_look = 0.0 if more else time.monotonic() + pause
         return [(pk, payload) for pk, payload, _ in rows]
 
+    def set_stat(self, key: str, value: str, timeout: int) -> None:
+        """Store nothing: twice a second django-q2 would store its status in a cache that only this process can read."""
+
     def delete(self, task_id: Any) -> None:
         """Delete a task in one statement, without a transaction around it."""
         self.get_connection().filter(pk=task_id)._raw_delete(Conf.ORM)  # noqa: SLF001 - as Django's own bulk deletes
