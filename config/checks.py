@@ -27,6 +27,7 @@ FILLED_IN = (
     "KILIT_METRICS_TOKEN",
     "EMAIL_URL",
     "EMAIL_FROM",
+    "KILIT_PUBLIC_URL",
     "KILIT_HEARTBEAT_URL",
     "KILIT_S3_ENDPOINT",
 )
@@ -124,10 +125,13 @@ def check_placeholders(**_: Any) -> list[CheckMessage]:
 def check_production(**_: Any) -> list[CheckMessage]:
     embedded = settings.DATABASES["default"]["ENGINE"] == "kilit.postgres"
     lost = "Stored credentials are encrypted with SECRET_KEY, and lost with it."
+    unsafe_links = bool(settings.EMAIL_HOST) and not settings.PUBLIC_URL.startswith("https://")
+    links = f"Links in e-mails, also those to a new password, begin with {settings.PUBLIC_URL}."
     found = [
         (not settings.PRODUCTION, "KILIT_PRODUCTION is off.", "Set it to true.", "kilit.W001"),
         (embedded, "The embedded PostgreSQL is for one machine.", "Set DATABASE_URL.", "kilit.W002"),
         (not settings.METRICS_TOKEN, "/metrics is public.", "Set KILIT_METRICS_TOKEN.", "kilit.W003"),
         (not settings.CREDENTIAL_KEYS, lost, "Set KILIT_CREDENTIAL_KEYS to a long random string.", "kilit.W007"),
+        (unsafe_links, links, "Set KILIT_PUBLIC_URL to the console's https address.", "kilit.W009"),
     ]
     return [Warning(text, hint=hint, id=number) for applies, text, hint, number in found if applies]

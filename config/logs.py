@@ -13,12 +13,13 @@ from kilit.api.request_id import request_id
 from kilit.lock.audit import current_context
 from kilit.trace import current_trace
 
-# What must never be logged, even by a library: keys, tokens, links to a PDF, passwords in URLs, and PostgreSQL's DETAIL
-# lines, which quote whole rows.
+# What must never be logged, even by a library: keys, tokens, links to a PDF or to a new password, passwords in URLs,
+# and PostgreSQL's DETAIL lines, which quote whole rows.
 SECRETS = [
     (re.compile(r"kilit_[A-Za-z0-9_-]{8,}"), "kilit_***"),
     (re.compile(r"(?i)(bearer|x-api-key:?|token)(\s+|=)[A-Za-z0-9._~+/-]{8,}=*"), r"\1 ***"),
     (re.compile(r"(/pdf/links/)\s*(?:\\[^n]|[^\"\\\s])+"), r"\1***"),
+    (re.compile(r"(/admin/password-reset/)(?!done/|complete/)(?:\\[^n]|[^\"\\\s])+"), r"\1***"),
     (re.compile(r"(://[^\s:/@]+):[^\s@/]+@"), r"\1:***@"),
     (re.compile(r"DETAIL:[^\n]*?(?=\\n|\n|$)"), "DETAIL: ***"),
 ]

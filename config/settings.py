@@ -29,6 +29,27 @@ from config.floor import (  # noqa: F401
     SAW_FOLDER,
     XML_MAX_MB,
 )
+from config.logins import (  # noqa: F401
+    AUTH_PASSWORD_VALIDATORS,
+    AUTHENTICATION_BACKENDS,
+    AXES_CLIENT_IP_CALLABLE,
+    AXES_COOLOFF_TIME,
+    AXES_DISABLE_ACCESS_LOG,
+    AXES_ENABLE_ADMIN,
+    AXES_FAILURE_LIMIT,
+    AXES_HANDLER,
+    AXES_LOCKOUT_CALLABLE,
+    AXES_LOCKOUT_PARAMETERS,
+    AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT,
+    AXES_RESET_ON_SUCCESS,
+    AXES_SENSITIVE_PARAMETERS,
+    AXES_VERBOSE,
+    LOGIN_REDIRECT_URL,
+    LOGIN_TRIES_PER_ADDRESS,
+    LOGIN_TRIES_PER_NAME,
+    LOGIN_URL,
+    PASSWORD_RESET_TIMEOUT,
+)
 from config.logs import log_format, log_level, logging_to_stderr
 from config.secret_key import read_secret_key
 from config.sentry import start_sentry
@@ -98,7 +119,7 @@ DEBUG = env.flag("KILIT_DEBUG", default=False)
 # Email ---------------------------------------------------------------------------------------------------------------
 
 email = env.mail("EMAIL_URL")
-EMAIL_HOST, EMAIL_PORT = email["EMAIL_HOST"], email["EMAIL_PORT"]  # without a host, alerts cannot be sent by e-mail
+EMAIL_HOST, EMAIL_PORT = email["EMAIL_HOST"], email["EMAIL_PORT"]  # without a host, no e-mail is sent
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = email["EMAIL_HOST_USER"], email["EMAIL_HOST_PASSWORD"]
 EMAIL_USE_TLS, EMAIL_USE_SSL = email["EMAIL_USE_TLS"], email["EMAIL_USE_SSL"]
 EMAIL_TIMEOUT = 15  # seconds for each step
@@ -226,40 +247,6 @@ TEMPLATES = [
 # URLs ----------------------------------------------------------------------------------------------------------------
 
 ROOT_URLCONF = "config.urls"
-
-# Auth ----------------------------------------------------------------------------------------------------------------
-
-AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesBackend",  # only blocks; the next one authenticates
-    "django.contrib.auth.backends.ModelBackend",
-]
-LOGIN_REDIRECT_URL = "admin:index"
-LOGIN_URL = "admin:login"
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
-]
-
-# django-axes ---------------------------------------------------------------------------------------------------------
-
-AXES_FAILURE_LIMIT = env.number("KILIT_LOGIN_TRIES", default=5, least=1, most=1000)
-AXES_COOLOFF_TIME = timedelta(minutes=env.number("KILIT_LOCKOUT_MINUTES", default=15, least=1, most=24 * 60))
-# django-axes counts by username and address: a stranger cannot lock out a colleague, nor a colleague the whole office.
-# kilit.access.login_limits counts by address and by username as well, for those who are not known there.
-LOGIN_TRIES_PER_ADDRESS = env.number("KILIT_LOGIN_TRIES_PER_ADDRESS", default=30, least=1, most=100_000)
-LOGIN_TRIES_PER_NAME = env.number("KILIT_LOGIN_TRIES_PER_NAME", default=10, least=1, most=100_000)
-AXES_HANDLER = "kilit.access.login_limits.LoginHandler"
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_RESET_ON_SUCCESS = True
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # keeps the time shown on the page correct
-AXES_CLIENT_IP_CALLABLE = "kilit.access.lockout.client_address"
-AXES_LOCKOUT_CALLABLE = "kilit.access.lockout.locked_out"
-AXES_ENABLE_ADMIN = False  # config.admin has its own page
-AXES_DISABLE_ACCESS_LOG = True  # would grow without limit and store addresses without need
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
-AXES_VERBOSE = False
 
 # Sessions ------------------------------------------------------------------------------------------------------------
 

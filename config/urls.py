@@ -11,6 +11,7 @@ from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console import dashboard, live
 from kilit.console.command_search import command_search
+from kilit.console.password_pages import urls as password_reset
 from kilit.console.preferences import preferences
 from kilit.console.saved_views import saved_views
 from kilit.console.workers_page import run_task, workers_page
@@ -32,6 +33,7 @@ urlpatterns = [
     path("admin/", include((console, "console"))),
     path("admin/preferences/", admin.site.admin_view(preferences), name="preferences"),
     path("admin/language/", set_language, name="set_language"),
+    path("admin/password-reset/", include(password_reset)),
     path("admin/", admin.site.urls),
     path("api/schema/", ApiSchemaView.as_view(), name="api-schema"),
     path("api/docs/", admin.site.admin_view(ApiPage.as_view()), name="api-docs"),

@@ -65,6 +65,10 @@ def record_login(user: User, **_: Any) -> None:
     Activity.objects.record(ActivityKind.LOGIN, "login", actor=actor_of(user), message="")
 
 
+def record_password_reset(user: User) -> None:
+    Activity.objects.record(ActivityKind.LOGIN, "password_reset", actor=actor_of(user), message="")
+
+
 def forget_attempts() -> str:
     old = AccessAttempt.objects.filter(attempt_time__lt=Now() - settings.AXES_COOLOFF_TIME)
     windows = LoginWindow.objects.forget_old(window=settings.AXES_COOLOFF_TIME)

@@ -197,7 +197,7 @@ class ActivityWords:
     def _parts(self, row: Activity) -> Iterable[str]:
         match row.kind:
             case ActivityKind.LOGIN:
-                yield _("Logged in")
+                yield _("Password reset by e-mail") if row.verb == "password_reset" else _("Logged in")
             case ActivityKind.DENIED:
                 yield _("Request denied: %(why)s") % {"why": DenialCode(row.verb).label}
                 yield row.object_name

@@ -67,6 +67,14 @@ def test_a_local_installation_gets_the_deployment_warnings() -> None:
     assert ids == ["kilit.W001", "kilit.W002", "kilit.W003", "kilit.W007"]
 
 
+def test_links_in_mails_need_the_address_of_the_console(settings) -> None:
+    settings.EMAIL_HOST = "mail.example.com"
+    assert "kilit.W009" in [message.id for message in checks.check_production()]
+
+    settings.PUBLIC_URL = "https://kilit.example.com"
+    assert "kilit.W009" not in [message.id for message in checks.check_production()]
+
+
 def test_an_upload_that_could_outlive_its_task_is_refused(settings) -> None:
     settings.GOOGLE_ADS_TIMEOUT = settings.TASK_TIMEOUT
 

@@ -1,4 +1,4 @@
-"""The demo's rows and people, and a stranger who runs another site."""
+"""The demo's rows and people, a stranger who runs another site, and a user who can reset a password."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +9,11 @@ from django.db import connection
 from django.test import Client, override_settings
 
 from config.demo import load_demo
+from kilit.access.password_reset import save_and_mail
+from kilit.console import password_pages
 from ociqueue.demo import SHOWCASE
 from ociqueue.models import Site, SiteMembership
+from tests.support.password_resets import OLD, PUBLIC
 
 PEOPLE = {"viewer": "demo-viewer", "operator": "demo-operator", "admin": "demo-admin"}
 
@@ -50,3 +53,15 @@ def client_of(demo, stranger) -> Callable[[str], Client]:
         return client
 
     return enter
+
+
+@pytest.fixture
+def mail_set_up(settings, monkeypatch) -> None:
+    """Have a mail server; threads would not see what a test has not committed."""
+    settings.EMAIL_HOST, settings.PUBLIC_URL = "mail.example", PUBLIC
+    monkeypatch.setattr(password_pages, "send_links", lambda form: save_and_mail(form) is None)
+
+
+@pytest.fixture
+def ayse(db: None) -> User:
+    return User.objects.create_user("ayse", "ayse@example.com", OLD, is_staff=True)

@@ -21,7 +21,7 @@ def sentences() -> dict[str, str]:
     """Return each sentence with the file it is in."""
     code = (path for app in PRODUCT for path in (ROOT / app).rglob("*.py") if "migrations" not in path.parts)
     folders = [ROOT / "templates", *(ROOT / app for app in PRODUCT)]
-    files = (path for folder in folders for path in folder.rglob("*.html"))
+    files = (path for folder in folders for end in ("html", "txt") for path in folder.rglob(f"*.{end}"))
     pages = (path for path in files if "pdf" not in path.relative_to(ROOT).parts)
     found = {text: str(path.relative_to(ROOT)) for path in code for text in in_code(path)}
     return found | {text: str(path.relative_to(ROOT)) for path in pages for text in in_page(path)}

@@ -1,4 +1,4 @@
-"""Failed logins, counted by address and by username, and the addresses from which a user has logged in.
+"""Failed logins and password resets, counted by address and by name, and the addresses from which a user has logged in.
 
 Names and addresses are stored as keyed hashes: nothing has to be read back from them.
 """
@@ -21,12 +21,21 @@ COUNT = """
         ELSE login.failures + 1 END,
       last_at = excluded.last_at
 """
+# The same, unless the count has reached a limit.
+BELOW = f"{COUNT} WHERE login.failures < %s OR login.last_at < excluded.last_at - make_interval(secs => %s)"
 
 
 class LoginWindowQuerySet(models.QuerySet["LoginWindow"]):
     def add_failure(self, name: str, *, window: timedelta) -> None:
         with connection.cursor() as cursor:
             cursor.execute(COUNT, [name, window.total_seconds()])
+
+    def count_below(self, name: str, *, limit: int, window: timedelta) -> bool:
+        """Count one more; at the limit, return False and leave the count as it is."""
+        seconds = window.total_seconds()
+        with connection.cursor() as cursor:
+            cursor.execute(BELOW, [name, seconds, limit, seconds])
+            return bool(cursor.rowcount)
 
     def note_login(self, name: str) -> None:
         self.update_or_create(name=name, defaults={"failures": 0, "last_at": Now()})

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from django import template
+from django.conf import settings
 from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
@@ -21,6 +22,11 @@ SECOND = timedelta(seconds=1)
 @register.simple_tag
 def badge(word: object, colour: str = "", hint: object = "") -> SafeString:
     return formatting.badge(str(word), colour, title=str(hint))
+
+
+@register.simple_tag
+def mail_is_set_up() -> bool:
+    return bool(settings.EMAIL_HOST)
 
 
 @register.filter
