@@ -32,7 +32,7 @@ from outbox.models import Attempt, Endpoint, OutboxMessage
 from tests.support.all_columns import columns_with
 from tests.support.bulk_actions import asked, worked
 from tests.support.conversions import make_failed, new_conversion
-from tests.support.erasure import EMAIL, GCLID, PHONE, adjust, finish
+from tests.support.erasure import EMAIL, GCLID, PHONE, adjust, finish, make_import
 
 pytestmark = pytest.mark.django_db
 
@@ -100,6 +100,7 @@ def quote_everywhere(site: Site, admin_client: Client) -> list[Conversion]:
     admin_client.post(reverse("console:views"), view)
     worked(asked(admin_client, "retry", f"q={OTHER}", reason=f"asked by {EMAIL}"))
     asked(admin_client, "retry", f"q={GCLID}", reason=said)
+    make_import(site, said)
     log_reader.read_log()
     track_problems()
     message = OutboxMessage.objects.filter(object_id=rows[0].pk).latest("pk")

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from ociqueue.models import Adjustment, Conversion, Site
+from django.contrib.auth.models import User
+
+from ociqueue.models import Adjustment, Conversion, ImportJob, ImportLine, Site
 from tests.support.conversions import new_conversion
 
 GCLID = "Cj0KCQiA-7fLBhDKARIsAP8zXk2qErasureErasureErasure_wcB"
@@ -21,3 +23,11 @@ def finish(site: Site, **columns: Any) -> Conversion:
 def adjust(row: Conversion, **columns: Any) -> Adjustment:
     given = {"site": row.site, "action": row.action, "order_id": row.order_id, "kind": "RETRACTION", **columns}
     return Adjustment.objects.create(original=row, adjusted_at=row.created_at, **given)
+
+
+def make_import(site: Site, text: str) -> None:
+    """Store an import with a text, and a rejected line with the click id."""
+    file = {"file_name": f"{GCLID}.csv", "size": 1, "kind": "conversions", "error": text}
+    job = ImportJob.objects.create(site=site, asked_by=User.objects.get(username="admin"), **file)
+    texts = {"cells": {"gclid": GCLID}, "text": GCLID, "faults": [["gclid", "no", GCLID]], "reason": f"line 2: {GCLID}"}
+    ImportLine.objects.create(job=job, line=2, is_checked=True, is_differing=False, delimiter=",", **texts)
