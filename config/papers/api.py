@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from config.papers.messages import PaperRefused, PaperRequest
 from config.papers.printing import KINDS, paper_request
+from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
 from orchestrator.api.jobs import read_id
@@ -39,6 +40,7 @@ class PaperView(PdfView):
     @endpoint(
         answers=CREATED,
         body=PaperRequest,
+        scope=KeyScope.ENQUEUE,
         errors={**CREATING_ERRORS, 409: {"NOT_PRINTABLE": "The message says what is missing, or which range fits."}},
     )
     def post(self, request: Request, asked: PaperRequest, pk: str, kind: str) -> Response | HttpResponse:

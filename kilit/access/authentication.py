@@ -34,7 +34,7 @@ class KeyAuthentication(BaseAuthentication):
     """The user is the key's owner, and `request.auth` the key."""
 
     # Both are read by the OpenAPI schema.
-    is_rate_limited = True
+    is_key = True  # it has scopes and a rate limit
     schemes: tuple[str, ...] = ("key", "bearerKey")
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:

@@ -1,4 +1,7 @@
-"""Rate limits, shared by all processes: of requests per API key, and of wrong guesses per client address."""
+"""Rate limits, shared by all processes: of requests per API key and scope, and of wrong guesses per client address.
+
+Each scope of a key has a limit of its own: a burst of a shop's conversions never keeps the script from its reports.
+"""
 
 from typing import Any
 
@@ -6,6 +9,7 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from kilit.access.key_scopes import needed_scope
 from kilit.access.lockout import client_address
 from kilit.access.login_limits import network_of
 from kilit.access.models import RateWindow
@@ -21,8 +25,9 @@ class KeyThrottle(BaseThrottle):
         if not request.auth:
             return True  # a session, not a key
         key = getattr(request.auth, "key", request.auth)  # a session token counts for its key
+        scope = needed_scope(request.method or "", view)
         try:
-            hits, self.seconds = RateWindow.hit(f"key:{key.pk}")
+            hits, self.seconds = RateWindow.hit(f"key:{key.pk}:{scope}")
         except ReadOnlyDatabase:
             return True  # nothing can be counted, and what only reads still works
         return hits <= settings.RATE_PER_MINUTE

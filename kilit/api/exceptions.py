@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from kilit.api.errors import CODES, RETRY_LATER, ApiError, error_body, outage_body
+from kilit.api.errors import CODES, RETRY_LATER, error_body, outage_body
 from kilit.api.messages import InvalidMessage
 from kilit.lock.guard import MoveRefused
 from kilit.lock.outages import DATABASE_DOWN
@@ -22,9 +22,8 @@ def exception_response(error: Exception, context: dict[str, Any]) -> Response | 
     response = exception_handler(error, context)
     if response is None:
         return None
-    if isinstance(error, ApiError):
-        response.data = error_body(error.code, str(error.detail), **error.details)
-    else:
-        detail = getattr(error, "detail", None) or response.status_text
-        response.data = error_body(CODES.get(response.status_code, "ERROR"), str(detail))
+    detail = getattr(error, "detail", None) or response.status_text
+    # An ApiError has both; so has the one of kilit.access, which imports nothing from here.
+    code = getattr(error, "code", CODES.get(response.status_code, "ERROR"))
+    response.data = error_body(code, str(detail), **getattr(error, "details", {}))
     return response

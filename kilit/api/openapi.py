@@ -21,6 +21,7 @@ UNKNOWN = {
     "Sending it again with the same keys is safe."
 }
 RETRY_AFTER = "Seconds to wait before retrying."
+READ, OPERATE = "read", "operate"  # scopes of keys, as in kilit.access.key_scopes
 
 
 # The names of these two classes are names of components in docs/openapi.yaml, so they stay.
@@ -37,6 +38,8 @@ class RefusalDetail(TypedDict):
     verb: NotRequired[str]
     state: NotRequired[str]
     allowed: NotRequired[list[str]]
+    needed_scope: NotRequired[str]
+    key_scopes: NotRequired[list[str]]
     size: NotRequired[int]
 
 
@@ -66,19 +69,22 @@ class ApiEndpoint:
     body: type[Message] | None = None
     query: type[Message] | None = None
     parameters: Sequence[OpenApiParameter] = ()
+    scope: str = ""  # that a key needs
     may_retry_after: Sequence[int] = ()  # error statuses that sometimes carry Retry-After
 
 
 def endpoint(answer: Any = None, *, reads: bool = True, **described: Any) -> Callable[[Method], Method]:
     """Describe a method of a view, and hand it the request's body or query as a message, unless `reads` is false.
 
-    `answer` is the type of a 200; `answers` lists several. The schema adds the errors that all endpoints share.
+    `answer` is the type of a 200; `answers` lists several. The schema adds the errors that all endpoints share. A key
+    needs `scope`: by default `read` for a GET, and `operate` for everything else.
     """
     if answer is not None:
         described["answers"] = {200: answer if isinstance(answer, ApiResponse) else ApiResponse(answer.__doc__, answer)}
-    found = ApiEndpoint(**described)
 
     def decorate(method: Method) -> Method:
+        found = ApiEndpoint(**{"scope": READ if method.__name__ == "get" else OPERATE, **described})
+
         @wraps(method)
         def with_message(self: Any, request: Any, **options: Any) -> Any:
             if found.body:

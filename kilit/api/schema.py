@@ -37,11 +37,12 @@ SESSION = (
     "The session of a user logged in to the console; requests that change something also need the header "
     "`X-CSRFToken` with the value of the CSRF cookie."
 )
+KEY = "A key issued in the console. Operations list the scope that it needs."
 # Views and authentication classes name theirs as `schemes`; any one of them is enough.
 SCHEMES = {
     "bearerKey": {**BEARER, "description": "The same key as `Authorization: Bearer`."},
     "cronSecret": {**BEARER, "description": "The value of `KILIT_CRON_SECRET`."},
-    "key": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "A key issued in the console."},
+    "key": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": KEY},
     "metricsToken": {**BEARER, "description": "The value of `KILIT_METRICS_TOKEN`, if it is set."},
     "session": {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME, "description": SESSION},
     "sessionToken": {**BEARER, "description": "A token of `POST /api/oci/v2/verify`, for one site."},
@@ -79,7 +80,8 @@ class ApiSchema(AutoSchema):
 
     def get_auth(self) -> list[dict[str, list[str]]]:
         sources = (self.view, *self.view.get_authenticators())
-        return [{name: []} for source in sources for name in getattr(source, "schemes", ())]
+        scopes = {source: [self.endpoint.scope] if getattr(source, "is_key", False) else [] for source in sources}
+        return [{name: scopes[source]} for source in sources for name in getattr(source, "schemes", ())]
 
     def get_override_parameters(self) -> list[Any]:
         found = self.endpoint
@@ -126,8 +128,10 @@ class ApiSchema(AutoSchema):
             errors[406] = {"NOT_ACCEPTABLE": f"`Accept` does not allow {JSON}."}
         if "requestBody" in operation:
             errors |= BODY
-        if any(getattr(one, "is_rate_limited", False) for one in authenticators):
-            errors[429] = {"TOO_MANY_REQUESTS": "The key has reached its rate limit for this minute."}
+        if any(getattr(one, "is_key", False) for one in authenticators):
+            missing = {"MISSING_SCOPE": f"The key does not have the scope `{self.endpoint.scope}`."}
+            errors[403] = {**errors.get(403, {}), **missing}
+            errors[429] = {"TOO_MANY_REQUESTS": "The key has reached its rate limit for requests of this scope."}
         errors[503] = {"UNAVAILABLE": "The database is not responding, or is read-only; nothing was changed."}
         if self.method != "GET" or getattr(self.view, "get_stores", False):
             errors[503] = {**errors[503], **UNKNOWN}

@@ -7,7 +7,10 @@ REST_FRAMEWORK = {
         "kilit.access.authentication.KeyAuthentication",
         "kilit.access.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "kilit.access.permissions.KeyScopePermission",
+    ],
     "DEFAULT_THROTTLE_CLASSES": ["kilit.access.throttle.KeyThrottle"],
     "DEFAULT_PARSER_CLASSES": ["kilit.api.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["kilit.api.renderers.JSONRenderer"],

@@ -23,6 +23,7 @@ from kilit.console.activity_admin import ActivityAdmin
 from kilit.console.bulk_admin import BulkActionAdmin
 from kilit.console.formatting import breakable, column, exactly, link, new_key, number, two_lines, verbatim
 from kilit.console.key_owners import KeyChangeList, owner_name, owners_named
+from kilit.console.key_scopes import ScopesField, format_scopes
 from kilit.console.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
 from kilit.console.problem_admin import ProblemRecordAdmin
 from kilit.lock.models import Activity, Event, Pruning
@@ -92,19 +93,25 @@ class PruningAdmin(ReadOnlyAdmin):
 
 
 owner = column("owner", _("owner"), owner_name)
+scopes_shown = column("scopes_shown", _("scopes"), format_scopes)
 
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ModelAdmin):
     """Keys of users and services; every admin can revoke any of them, so that a lost key never waits."""
 
-    list_display = ["name", owner, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
+    list_display = ["name", owner, scopes_shown, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
     list_select_related = ["user"]
     search_fields = ["name", "user__username"]
     search_help_text = _("A key's name, its user or its site")
     autocomplete_fields = ["user"]
-    fields = ["user", "name", "expires_at"]
+    fields = ["user", "name", "scopes", "expires_at"]
     actions = ["revoke"]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        if db_field.name == "scopes":
+            return ScopesField()
+        return super().formfield_for_dbfield(db_field, request, **options)
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         """Issue keys only for users that this user may change: a key is as good as a password."""

@@ -14,7 +14,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from kilit.access.key_scopes import KeyScope
 from kilit.console.formatting import exactly, new_key, page
+from kilit.console.key_scopes import ScopesField, format_scopes
 from ociqueue.admin.permissions import may_administer, site_of
 from ociqueue.admin.site_header import header_context
 from ociqueue.admin.site_setup import COPIED, is_copied
@@ -34,6 +36,7 @@ class KeyForm(forms.Form):
         label=gettext_lazy("Name"),
         help_text=gettext_lazy("What uses this key, so that you recognise it later."),
     )
+    scopes = ScopesField()
 
 
 def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
@@ -54,7 +57,7 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
         script=script,
         has_key=bool(key),
         is_script_site=site.sync_method == SyncMethod.SCRIPT,
-        keys=site.keys(),
+        keys=[(key, format_scopes(key)) for key in site.keys().all()],
         form=KeyForm(),
         after=_newest(site),
         **header_context(request, site, tab="ads_script"),
@@ -74,17 +77,19 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
     site = site_of(model_admin, request, object_id, allowed=may_administer)
     form = KeyForm(request.POST or None)
     if form.is_valid():
-        name = form.cleaned_data["name"]
-        text = _issue_once(site, name=name, after=request.POST.get("after", ""))
+        name, scopes = form.cleaned_data["name"], form.cleaned_data["scopes"]
+        text = _issue_once(site, name=name, scopes=scopes, after=request.POST.get("after", ""))
         if not text:
             message = _(
                 "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
             )
             messages.error(request, message)
             return HttpResponseRedirect(_script_address(site))
-        model_admin.log_change(request, site, f"Issued the key {name}.")
+        model_admin.log_change(request, site, f"Issued the key {name} ({', '.join(scopes)}).")
         messages.warning(request, new_key(_("Copy the key now; it is not shown again:"), text))
-        return ads_script_page(model_admin, request, object_id, key=text)
+        # A script with a key that cannot claim would fail on its first run.
+        in_script = text if KeyScope.SCRIPT in scopes else ""
+        return ads_script_page(model_admin, request, object_id, key=in_script)
     return page(
         model_admin,
         request,
@@ -92,7 +97,7 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
         title=_("Issue a new key for %(site)s") % {"site": site},
         original=site,
         sentences=[
-            _("With this key, a program can add, claim and acknowledge conversions of this site."),
+            _("With this key, a program can do what you choose below, at this site only."),
             _("It is shown once, on the next page. Existing keys stay valid until you revoke them."),
         ],
         form=form,
@@ -102,14 +107,14 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
     )
 
 
-def _issue_once(site: Site, *, name: str, after: str) -> str:
+def _issue_once(site: Site, *, name: str, scopes: list[str], after: str) -> str:
     """Issue a key, unless there is a newer one than the form knows: a reload must not issue a second key.
 
     The response itself shows the key, so that its text is stored nowhere.
     """
     with transaction.atomic():
         Site.objects.select_for_update(no_key=True).get(pk=site.pk)  # serializes two clicks
-        return site.issue_key(name=name) if _newest(site) == after else ""
+        return site.issue_key(name=name, scopes=scopes) if _newest(site) == after else ""
 
 
 def _newest(site: Site) -> str:

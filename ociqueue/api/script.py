@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from kilit.access.authentication import KeyAuthentication
+from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
@@ -50,7 +51,7 @@ class ScriptView(APIView):
 class EnqueueView(ScriptView):
     authentication_classes = [KeyAuthentication]  # a script's session may only export and acknowledge
 
-    @endpoint(answers.Enqueued, body=requests.EnqueueRequest)
+    @endpoint(answers.Enqueued, body=requests.EnqueueRequest, scope=KeyScope.ENQUEUE)
     def post(self, request: Request, asked: requests.EnqueueRequest) -> Response:
         """Send conversions.
 
@@ -71,7 +72,7 @@ class EnqueueView(ScriptView):
 class AdjustView(ScriptView):
     authentication_classes = [KeyAuthentication]
 
-    @endpoint(answers.Adjusted, body=AdjustRequest)
+    @endpoint(answers.Adjusted, body=AdjustRequest, scope=KeyScope.ENQUEUE)
     def post(self, request: Request, asked: AdjustRequest) -> Response:
         """Retract conversions, or change their values.
 
@@ -91,6 +92,7 @@ class ExportView(ScriptView):
     @endpoint(
         ApiResponse("What was or would be claimed.", list[answers.Item] | answers.Preview),
         query=requests.ExportQuery,
+        scope=KeyScope.SCRIPT,
         errors={
             409: {"NOT_A_SCRIPT_SITE": "The site uses the Google Ads API or the Data Manager API."},
             503: {"SITE_PAUSED": "An operator paused the site; the message contains the reason."},
@@ -115,7 +117,7 @@ class ExportView(ScriptView):
 
 
 class AckView(ScriptView):
-    @endpoint(answers.Acknowledged, body=requests.AckRequest)
+    @endpoint(answers.Acknowledged, body=requests.AckRequest, scope=KeyScope.SCRIPT)
     def post(self, request: Request, asked: requests.AckRequest) -> Response:
         """Acknowledge uploaded conversions.
 
@@ -129,7 +131,7 @@ class AckView(ScriptView):
 
 
 class AckFailedView(ScriptView):
-    @endpoint(answers.Acknowledged, body=requests.AckFailedRequest)
+    @endpoint(answers.Acknowledged, body=requests.AckFailedRequest, scope=KeyScope.SCRIPT)
     def post(self, request: Request, asked: requests.AckFailedRequest) -> Response:
         """Report conversions that could not be uploaded."""
         site = self.site(request, asked.siteId)
@@ -147,7 +149,7 @@ class AckFailedView(ScriptView):
 class VerifyView(ScriptView):
     authentication_classes = [KeyAuthentication]
 
-    @endpoint(answers.Session, body=requests.SiteRequest)
+    @endpoint(answers.Session, body=requests.SiteRequest, scope=KeyScope.SCRIPT)
     def post(self, request: Request, asked: requests.SiteRequest) -> Response:
         """Exchange a key for a token for one site, as older scripts do."""
         token, expires_at = open_session(cast("ApiKey", request.auth), self.site(request, asked.siteId))

@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
 from kilit.lock.clock import database_time
@@ -18,6 +19,7 @@ class UploadSummaryView(ScriptView):
     @endpoint(
         answers.SummaryStored,
         body=UploadSummaryRequest,
+        scope=KeyScope.SCRIPT,
         errors={409: {"NOT_A_SCRIPT_SITE": "The site uses one of Google's APIs."}},
     )
     def post(self, request: Request, asked: UploadSummaryRequest) -> Response:

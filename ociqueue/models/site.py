@@ -1,6 +1,7 @@
 """A site: an advertiser's account, its API keys and its members."""
 
 import secrets
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Self
@@ -17,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from pgtrigger import After, Condition, Trigger, Update
 
 from kilit.access.models import ApiKey
-from kilit.access.models.api_key import ApiKeyQuerySet
+from kilit.access.models.api_key import ALL_SCOPES, ApiKeyQuerySet
 from kilit.access.roles import Role
 from kilit.lock.audit import current_context, set_audit_context
 from kilit.lock.constraints import checks
@@ -224,10 +225,10 @@ class Site(models.Model):
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.time_zone)
 
-    def issue_key(self, *, name: str) -> str:
+    def issue_key(self, *, name: str, scopes: Collection[str] = ALL_SCOPES) -> str:
         """Create a key for the site's script or backend; only its hash is stored."""
         with transaction.atomic():
-            return ApiKey.objects.issue(self.service_user(), name=name)[1]
+            return ApiKey.objects.issue(self.service_user(), name=name, scopes=scopes)[1]
 
     def keys(self) -> ApiKeyQuerySet:
         """Return the site's keys, newest first, without creating the user who owns them."""

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from kilit.access.key_scopes import KeyScope
 from kilit.api.messages import FieldError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.parsers import MultiPartParser
@@ -50,6 +51,7 @@ class ImportView(QueueView):
             201: ApiResponse("The new job.", JobStored),
         },
         body=OrderImport,
+        scope=KeyScope.ENQUEUE,
         reads=False,
         errors={**INVALID_ORDER, **NO_RULES},
     )

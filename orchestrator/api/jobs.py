@@ -14,6 +14,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.presenting import present
@@ -40,6 +41,7 @@ class JobsView(QueueView):
             201: ApiResponse("The new job.", messages.JobStored),
         },
         body=Order,
+        scope=KeyScope.ENQUEUE,
         reads=False,
         errors={**INVALID_ORDER, **NO_RULES},
     )
@@ -195,6 +197,7 @@ class CustomersView(QueueView):
             201: ApiResponse("The new customer.", messages.CustomerFound),
         },
         body=NewCustomer,
+        scope=KeyScope.ENQUEUE,
         errors=INVALID_ORDER,
     )
     def post(self, request: Request, new: NewCustomer) -> Response:

@@ -11,6 +11,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from kilit.access.key_scopes import KeyScope
 from kilit.access.throttle import GuessThrottle, count_wrong_guess
 from kilit.api import openapi
 from kilit.api.errors import ApiError
@@ -98,6 +99,7 @@ class CreateLinkView(OnePdfView):
     @endpoint(
         answers={201: ApiResponse("A new link.", PdfLink)},
         body=PdfLinkRequest,
+        scope=KeyScope.READ,  # it could download the file, too
         errors={
             409: {"NOT_FINISHED": "It is not finished yet; `state` says how far it is.", **FAILURES},
             410: FILE_ERRORS[410],

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.access.authentication import given_key
+from kilit.access.key_scopes import KeyScope
 from kilit.api.callbacks import callback_hosts
 from kilit.api.cursor import encode_cursor
 from kilit.api.errors import ApiError
@@ -89,7 +90,7 @@ class PdfJobsView(PdfView):
             page["next_cursor"] = encode_cursor(found[asked.limit - 1].pk)
         return Response(page)
 
-    @endpoint(answers=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS)
+    @endpoint(answers=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS, scope=KeyScope.ENQUEUE)
     def post(self, request: Request) -> Response | HttpResponse:
         """Request a document.
 

@@ -107,10 +107,11 @@ def test_filters_are_chips_and_can_be_combined(admin_client, ege, anadolu) -> No
 
 
 def test_changes_of_a_site_are_in_it(admin_client, ege) -> None:
-    admin_client.post(f"/admin/ociqueue/site/{ege.pk}/ads-script/issue-key/", {"name": "Ads Script", "after": "none"})
+    form = {"name": "Ads Script", "scopes": ["script"], "after": "none"}
+    admin_client.post(f"/admin/ociqueue/site/{ege.pk}/ads-script/issue-key/", form)
 
-    assert rows(admin_client, kind="key") == ["Site Ege · Issued the key Ads Script."]
-    assert rows(admin_client, kind="key", site=str(ege.pk)) == ["Site Ege · Issued the key Ads Script."]
+    assert rows(admin_client, kind="key") == ["Site Ege · Issued the key Ads Script (script)."]
+    assert rows(admin_client, kind="key", site=str(ege.pk)) == ["Site Ege · Issued the key Ads Script (script)."]
 
 
 def test_personal_data_is_masked(admin_client, ege) -> None:

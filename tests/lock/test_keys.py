@@ -97,7 +97,8 @@ def test_use_is_noted_but_not_with_every_request(service, django_assert_num_quer
 
 
 def test_the_console_shows_a_new_key_once(admin_client, service) -> None:
-    answer = admin_client.post("/admin/access/apikey/add/", {"user": service.pk, "name": "billing"}, follow=True)
+    form = {"user": service.pk, "name": "billing", "scopes": ["enqueue"]}
+    answer = admin_client.post("/admin/access/apikey/add/", form, follow=True)
     (text,) = {found for message in answer.context["messages"] for found in re.findall(r"kilit_[\w-]+", str(message))}
 
     assert ApiKey.objects.holding(text).name == "billing"

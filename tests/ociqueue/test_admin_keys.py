@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
+from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DeniedRequest
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +53,7 @@ def test_an_admin_issues_keys_of_the_people_and_services_of_its_sites(make_perso
     admin = make_person(role="admin", sites={site: "admin"})
 
     choice = admin.get(f"{CHOICE}site-").json()
-    admin.post(f"{KEYS}add/", {"user": service.pk, "name": "billing"})
+    admin.post(f"{KEYS}add/", {"user": service.pk, "name": "billing", "scopes": KeyScope.values})
 
     assert [chosen["text"] for chosen in choice["results"]] == ["site-manager"]
     assert service.api_keys.get().name == "billing"
@@ -107,11 +108,11 @@ def test_an_admin_of_no_site_sees_and_revokes_its_keys_but_prolongs_none(make_pe
 def test_a_page_that_is_sent_again_issues_no_second_key(make_person, site) -> None:
     admin = make_person(role="admin", sites={site: "admin"})
     address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
-    form = {"name": "New script", **admin.get(address).context["kept"]}
+    form = {"name": "New script", "scopes": KeyScope.values, **admin.get(address).context["kept"]}
 
     admin.post(address, form)
     reloaded = admin.post(address, form, follow=True)
-    by_hand = admin.post(address, {"name": "New script"}, follow=True)
+    by_hand = admin.post(address, {"name": "New script", "scopes": KeyScope.values}, follow=True)
 
     for answer in (reloaded, by_hand):
         (reported,) = [str(message) for message in answer.context["messages"]]
@@ -122,7 +123,7 @@ def test_a_page_that_is_sent_again_issues_no_second_key(make_person, site) -> No
         assert not answer.context["has_key"]
     assert site.keys().count() == 1
 
-    admin.post(address, {"name": "Another", **admin.get(address).context["kept"]})
+    admin.post(address, {**form, "name": "Another", **admin.get(address).context["kept"]})
     assert set(site.keys().values_list("name", flat=True)) == {"Another", "New script"}
 
 
@@ -133,7 +134,7 @@ def test_two_clicks_at_once_issue_one_key(make_person, site, site_key, in_thread
         site_key(site)
     admin = make_person(role="admin", sites={site: "admin"})
     address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
-    form = {"name": "New script", **admin.get(address).context["kept"]}
+    form = {"name": "New script", "scopes": KeyScope.values, **admin.get(address).context["kept"]}
 
     def click(_: int) -> int:
         client = Client()
@@ -172,9 +173,10 @@ def test_users_are_listed_with_their_roles_and_last_login(admin_client, make_per
 
 
 def test_a_new_key_can_be_copied(admin_client, admin_user, make_person, site) -> None:
-    beside = admin_client.post(f"{KEYS}add/", {"user": admin_user.pk, "name": "billing"}, follow=True).text
+    form = {"name": "billing", "scopes": KeyScope.values}
+    beside = admin_client.post(f"{KEYS}add/", {"user": admin_user.pk, **form}, follow=True).text
     on_page = make_person(role="admin", sites={site: "admin"}).post(
-        f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/", {"name": "script", "after": "none"}
+        f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/", {**form, "after": "none"}
     )
 
     for shown in (beside, on_page.text):
@@ -192,3 +194,40 @@ def test_keys_are_found_by_the_name_of_their_site(admin_client, make_site) -> No
 
     assert "key of Ege Mobilya" in html
     assert "key of Anadolu" not in html
+
+
+def test_a_sites_page_offers_the_scopes_of_a_key_in_words_and_lists_them(make_person, site) -> None:
+    admin = make_person(role="admin", sites={site: "admin"})
+    address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
+
+    for page in (admin.get(address), admin.get(f"/admin/ociqueue/site/{site.pk}/ads-script/")):
+        boxes = re.findall(r'<input[^>]*name="scopes"[^>]*>', page.text)
+        assert [bool(re.search(r"\schecked\b", box)) for box in boxes] == [True] * 4, "all by default"
+        assert "Claim and acknowledge conversions, as the Ads Script does" in page.text
+    none = admin.post(address, {"name": "shop", "after": "none"})
+    assert none.context["form"].errors["scopes"] == ["Choose at least one."]
+    unknown = admin.post(address, {"name": "shop", "after": "none", "scopes": ["everything"]})
+    assert "scopes" in unknown.context["form"].errors
+    assert not site.keys().exists()
+
+    issued = admin.post(address, {"name": "shop", "after": "none", "scopes": ["read", "enqueue"]})
+
+    assert site.keys().get().scopes == ["enqueue", "read"]
+    assert re.search(r"enqueue, read", issued.text)
+    assert not issued.context["has_key"], "a script with this key could not claim"
+    assert "PASTE-YOUR-KEY-HERE" in issued.context["script"]
+
+
+def test_the_keys_page_lists_offers_and_changes_scopes(admin_client, admin_user) -> None:
+    key, _ = ApiKey.objects.issue(admin_user, name="all")
+    none = admin_client.post(f"{KEYS}add/", {"user": admin_user.pk, "name": "billing"})
+    assert none.context["adminform"].form.errors["scopes"] == ["Choose at least one."]
+
+    admin_client.post(f"{KEYS}add/", {"user": admin_user.pk, "name": "billing", "scopes": ["read"]})
+    listed = admin_client.get(KEYS).text
+    assert re.search(r"field-scopes_shown[^>]*>\s*all\s*<", listed)
+    assert re.search(r"field-scopes_shown[^>]*>\s*read\s*<", listed)
+
+    admin_client.post(f"{KEYS}{key.pk}/change/", {"name": "narrow", "scopes": ["enqueue"]})
+    key.refresh_from_db()
+    assert (key.name, key.scopes) == ("narrow", ["enqueue"])

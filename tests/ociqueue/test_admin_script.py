@@ -30,7 +30,7 @@ def test_a_new_key_is_shown_once_in_the_script(make_person, site, site_key) -> N
     address = f"{LIST}{site.pk}/ads-script/issue-key/"
 
     asked = admin.get(address)
-    issued = admin.post(address, {"name": "New script", **asked.context["kept"]})
+    issued = admin.post(address, {"name": "New script", "scopes": ["script"], **asked.context["kept"]})
     later = admin.get(f"{LIST}{site.pk}/ads-script/")
 
     assert asked.context["submit"] == "Issue the key"

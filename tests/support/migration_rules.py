@@ -88,7 +88,7 @@ def fault_of_column(field: Any) -> str | None:
         return "old code inserts without it; let it be null or give it a db_default"
     if field.db_index or field.unique:
         return "its index is built while nobody can write; make one with AddIndexConcurrently"
-    if field.has_db_default() and not isinstance(field.db_default, str | int | bool | float | models.Value):
+    if field.has_db_default() and not isinstance(field.db_default, str | int | bool | float | list | models.Value):
         return "a default that is computed may rewrite the table"
     return None
 

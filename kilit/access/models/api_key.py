@@ -5,18 +5,23 @@ A key is 256 random bits, so one round of SHA-256 is as safe as a slow hash, and
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Self
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.access.key_scopes import KeyScope
+from kilit.lock.constraints import checks
 from kilit.lock.outages import bookkeeping
 
 PREFIX = "kilit_"
+ALL_SCOPES: list[str] = list(KeyScope.values)
 
 # One statement counts and returns, so two processes never both get the last request of the limit.
 # It does not wait for the disk: after a crash of the server, a minute's count may be too low.
@@ -34,10 +39,14 @@ CURRENT = """
 """
 
 
+def all_scopes() -> list[str]:
+    return [*ALL_SCOPES]
+
+
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    def issue(self, user: User, *, name: str) -> tuple["ApiKey", str]:
+    def issue(self, user: User, *, name: str, scopes: Collection[str] = ALL_SCOPES) -> tuple["ApiKey", str]:
         """Return a new key and its text, which is not stored."""
-        key = self.model(user=user, name=name)
+        key = self.model(user=user, name=name, scopes=list(scopes))
         text = key.make_text()
         key.save()
         return key, text
@@ -60,6 +69,14 @@ class ApiKey(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys", verbose_name=_("user")
     )
     name = models.CharField(_("name"), max_length=100, help_text=_("What uses this key."))
+    scopes = ArrayField(
+        models.CharField(max_length=16),
+        verbose_name=_("scopes"),
+        default=all_scopes,
+        # The version before scopes stores keys while this one is installed, and they could do everything.
+        db_default=ALL_SCOPES,
+        help_text=_("What the key may be used for."),
+    )
     hint = models.CharField(_("hint"), max_length=4, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
@@ -72,6 +89,8 @@ class ApiKey(models.Model):
     class Meta:
         verbose_name, verbose_name_plural = _("API key"), _("API keys")
         default_permissions = ("view", "add", "change")
+        # A key without a scope would be of no use, and an unknown one would look as if it allowed something.
+        constraints = [*checks(key_has_known_scopes=models.Q(scopes__len__gt=0, scopes__contained_by=ALL_SCOPES))]
 
     def __str__(self) -> str:
         return f"{self.name} (…{self.hint})"
