@@ -80,7 +80,7 @@ def redeliver(
 
 
 def _settle(site: Site, given: Mapping[UUID, Columns], *, dry_run: bool) -> dict[UUID, Redelivery]:
-    rows = _versions(site, given)
+    rows = versions(site, given)
     found = {keyed: _compare(versions, given[keyed]) for keyed, versions in rows.items()}
     differing_keys = [keyed for keyed, result in found.items() if result.differs]
     if not differing_keys:  # as mostly: nothing is locked
@@ -95,7 +95,7 @@ def _settle(site: Site, given: Mapping[UUID, Columns], *, dry_run: bool) -> dict
     return found
 
 
-def _versions(site: Site, keyed: Iterable[UUID]) -> dict[UUID, list[Conversion]]:
+def versions(site: Site, keyed: Iterable[UUID]) -> dict[UUID, list[Conversion]]:
     """Return the rows of each key, by the row that has it: that row, its copy, the copy of that copy and so on."""
     own = Conversion.objects.for_site(site)
     found = {row.pk: [row] for row in own.filter(pk__any_of=list(keyed))}
@@ -111,7 +111,7 @@ def _versions(site: Site, keyed: Iterable[UUID]) -> dict[UUID, list[Conversion]]
 def _locked(site: Site, keyed: Collection[UUID]) -> dict[UUID, Conversion]:
     """Lock the newest rows of keys; one that was replaced while we waited is no longer the newest."""
     while True:
-        heads = {pk: versions[-1] for pk, versions in _versions(site, keyed).items()}
+        heads = {pk: versions[-1] for pk, versions in versions(site, keyed).items()}
         rows = {row.pk: row for row in locked(_rows(heads.values()))}
         if all(rows[row.pk].is_replaced == row.is_replaced for row in heads.values()):
             return {pk: rows[row.pk] for pk, row in heads.items()}

@@ -92,11 +92,14 @@ def _conversion(event: Event, row: Conversion, site_id: str) -> Described:
 
 
 def masked_error(event: Event, conversion: Conversion) -> str | None:
-    """Return the error without personal data; Google's errors may quote the click id."""
-    message = event.details.get("last_error", "")
+    return mask_error(event.details.get("last_error", ""), conversion) or None
+
+
+def mask_error(message: str, conversion: Conversion) -> str:
+    """Return an error without personal data; Google's errors may quote the click id."""
     if conversion.click_id:
         message = message.replace(conversion.click_id, HIDDEN)
-    return mask_personal_data(message) or None
+    return mask_personal_data(message)
 
 
 def describe_circuits(events: Sequence[Event]) -> dict[int, Described]:

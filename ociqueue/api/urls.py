@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from ociqueue.api import cron, operator, script, summaries
+from ociqueue.api import cron, lookups, operator, script, summaries
 
 urlpatterns = [
-    path("oci/conversions", script.EnqueueView.as_view()),
+    path("oci/conversions", lookups.ConversionsView.as_view()),
+    path("oci/conversions/lookup", lookups.LookupManyView.as_view()),
     path("oci/adjustments", script.AdjustView.as_view()),
     path("oci/google-ads-export", script.ExportView.as_view()),
     path("oci/ack", script.AckView.as_view()),

@@ -13,8 +13,8 @@ from typing import Self
 
 import pgtrigger
 from django.db import models
-from django.db.models import Index, Q, UniqueConstraint, Value
-from django.db.models.functions import Lower
+from django.db.models import F, Index, Q, UniqueConstraint, Value, Window
+from django.db.models.functions import Lower, RowNumber
 
 from kilit.lock.bulk_sql import KeyTable
 from kilit.lock.prefixes import prefix_index
@@ -118,6 +118,11 @@ class ConversionKeyQuerySet(models.QuerySet["ConversionKey"]):
         """Find keys by the indexes for searching, which ignore case; the caller compares exactly."""
         lowered = [Lower(Value(text)) for text in set(texts)]
         return self.annotate(lowered=Lower(column)).filter(lowered__in=lowered)
+
+    def newest_of_each(self, column: str, most: int) -> Self:
+        """Return at most so many keys for each text of a column: those of the newest conversions."""
+        newest = Window(RowNumber(), partition_by=[F(column)], order_by=F("pk").desc())
+        return self.annotate(place=newest).filter(place__lte=most)
 
     def with_source_keys(self, names: Collection[tuple[str, str]]) -> Self:
         """Find keys by conversion name and source key; a few too many, if both have several values."""

@@ -41,7 +41,9 @@ def ask(key: str, operation: str) -> Any:
 
 def test_the_scope_of_what_machines_do_most() -> None:
     assert {name: scopes for name, scopes in OPERATIONS.items() if "/oci/" in name} == {
+        "GET /api/oci/conversions": ["read"],
         "POST /api/oci/conversions": ["enqueue"],
+        "POST /api/oci/conversions/lookup": ["read"],
         "POST /api/oci/adjustments": ["enqueue"],
         "GET /api/oci/google-ads-export": ["script"],
         "POST /api/oci/ack": ["script"],

@@ -13,10 +13,12 @@ from ociqueue.csv_reader import CsvLine
 from ociqueue.enqueue import known_ids
 from ociqueue.erasure import Person
 from ociqueue.filters import ADJUSTMENT_FILTERS, FILTERS
+from ociqueue.lookups import look_up
 from ociqueue.metrics import oldest_waiting
 from ociqueue.models import Adjustment, Conversion, Credentials, IdentifierKind, Site
 from ociqueue.reconcile.ours import OurDays
 from ociqueue.schemas.adjustments import NewAdjustment
+from ociqueue.schemas.lookups import Lookup
 from ociqueue.unsettled import unsettled_rows
 from ociqueue.uploader.upload_run import due_sites
 from tests.support.bulk_actions import user_of
@@ -39,6 +41,10 @@ MOST = {
     "keys of a request": 6 * BATCH,
     "adjusted rows": 6 * BATCH,
     "adjusted rows by key": 6 * BATCH,
+    "lookups by source key": 6 * BATCH,
+    "lookups by order": 6 * BATCH,
+    "lookups by id": 600,
+    "one lookup": 6,
     "recover": 2 * BATCH,
     "cap": 3 * BATCH,
 }
@@ -93,6 +99,10 @@ def check_what_runs_all_day(crowded: Site) -> None:  # noqa: F811
         "a person's rows": lambda: erasure.find(Person(IdentifierKind.CLICK_ID, "c500000"), [crowded]),
         "a person's rows by order": lambda: erasure.find(Person(IdentifierKind.ORDER_ID, "500000"), [crowded]),
         "a person's rows by e-mail": lambda: erasure.find(Person(IdentifierKind.EMAIL, "a@b.co"), [crowded]),
+        "lookups by source key": lambda: look_up(crowded, [Lookup(sourceKey=f"k{n}") for n in ids]),
+        "lookups by order": lambda: look_up(crowded, [Lookup(orderId=str(n)) for n in ids]),
+        "lookups by id": lambda: look_up(crowded, [Lookup(id=pk) for pk in claimed]),
+        "one lookup": lambda: look_up(crowded, [Lookup(sourceKey="k500000")]),
         "one row": lambda: list(rows.filter(pk=last)),
         "read-back": lambda: OurDays(crowded, zone=crowded.zone, read_at=timezone.now()).counts(str),
     }

@@ -49,6 +49,8 @@ def requests(site_name: str, row: Conversion) -> dict[str, tuple[str, str, dict[
             "oci/adjustments",
             {"siteId": site_name, "adjustments": [{"id": str(row), "kind": "RETRACTION"}]},
         ),
+        "lookup": ("get", "oci/conversions", {"siteId": site_name, "id": str(row)}),
+        "lookups": ("post", "oci/conversions/lookup", {"siteId": site_name, "lookups": [{"sourceKey": "their-key"}]}),
         "queue-stats": ("get", "oci/queue-stats", {"siteId": site_name}),
         "queue-rows": ("get", "oci/queue-rows", {"siteId": site_name}),
         "retry": ("post", "oci/queue-actions", {**ids, "action": "RETRY_SELECTED"}),
@@ -57,7 +59,7 @@ def requests(site_name: str, row: Conversion) -> dict[str, tuple[str, str, dict[
     }
 
 
-ENDPOINTS = ["export", "preview", "ack", "ack-failed", "verify", "conversions", "adjustments"]
+ENDPOINTS = ["export", "preview", "ack", "ack-failed", "verify", "conversions", "adjustments", "lookup", "lookups"]
 OPERATORS = ["queue-stats", "queue-rows", "retry", "reset", "fail"]
 
 
@@ -91,6 +93,15 @@ def test_another_sites_ids_are_like_ids_that_do_not_exist(api, site, their_row, 
     assert answer.json()["updated"] == 0
     assert {row["status"] for row in answer.json()["ignored"]} == {"NOT_FOUND"}
     assert unchanged(their_row)
+
+
+def test_another_sites_rows_are_not_found(api, site, their_row) -> None:
+    names = [{"id": str(their_row)}, {"sourceKey": "their-key"}, {"orderId": their_row.order_id}]
+
+    answer = api.post("oci/conversions/lookup", {"siteId": site.public_id, "lookups": names})
+
+    assert [each["status"] for each in answer.json()["results"]] == ["notFound"] * 3
+    assert [api.get("oci/conversions", **name).json()["conversions"] for name in names] == [[]] * 3
 
 
 def test_another_sites_source_key_is_no_duplicate(api, site, their_row) -> None:

@@ -135,6 +135,8 @@ def look_around(seen: Seen, client: Client, site: Site, key: str) -> None:
     Conversion.objects.mark_failed()
     Site.objects.filter(pk=site.pk).update(sync_method=SyncMethod.DATA_MANAGER)
     seen.add(client.get("/admin/ociqueue/conversion/"))
+    names = [{"id": str(row)} for row in Conversion.objects.all()[:10]] or [{"sourceKey": "none"}]
+    seen.add(Api(key).post("oci/conversions/lookup", {"siteId": site.public_id, "lookups": names}))
     seen.add(client.get("/admin/ociqueue/conversion/dead-letters/"))
     for row in Conversion.objects.all()[:2]:
         seen.add(client.get(f"/admin/ociqueue/conversion/{row.pk}/change/"))

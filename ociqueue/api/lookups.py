@@ -1,0 +1,71 @@
+"""The endpoints that look conversions up, for a key with the scope `read`."""
+
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kilit.access.authentication import KeyAuthentication
+from kilit.access.key_scopes import KeyScope
+from kilit.api.messages import InvalidMessage
+from kilit.api.openapi import endpoint
+from ociqueue.api.script import EnqueueView, ScriptView, find_site
+from ociqueue.lookups import look_up
+from ociqueue.models import Site
+from ociqueue.schemas.lookups import ConversionsFound, LookedUp, LookupQuery, LookupRequest
+
+
+class ReadView(ScriptView):
+    authentication_classes = [KeyAuthentication]  # a script's session may only export and acknowledge
+
+
+class ConversionsView(EnqueueView):
+    """Takes new conversions, and looks up old ones."""
+
+    @endpoint(ConversionsFound, query=LookupQuery)
+    def get(self, request: Request, asked: LookupQuery) -> Response:
+        """Look a conversion up.
+
+        By exactly one of `id`, `sourceKey` and `orderId`. A source key finds the conversions that were sent with it and
+        the corrected copies that were sent in their place; one that was not replaced is current. An id or an order id
+        finds the conversions that have it.
+        """
+        refuse_repeated(request)
+        site = site_to_read(request, asked.siteId)
+        (found,) = look_up(site, [asked])
+        return Response({"siteId": site.public_id, "conversions": found["conversions"], "hasMore": found["hasMore"]})
+
+
+class LookupManyView(ReadView):
+    @endpoint(LookedUp, body=LookupRequest, scope=KeyScope.READ)
+    def post(self, request: Request, asked: LookupRequest) -> Response:
+        """Look many conversions up.
+
+        At most 1,000, each as in the lookup of one. The results are in the order of the request; what is not found has
+        the status `notFound`.
+        """
+        site = site_to_read(request, asked.siteId)
+        results = look_up(site, asked.lookups)
+        found = sum(result["status"] == "found" for result in results)
+        counts = {"found": found, "notFound": len(results) - found}
+        return Response({"siteId": site.public_id, **counts, "results": results})
+
+
+def site_to_read(request: Request, name: str | None) -> Site:
+    """Return the site that is named, or else the only one of the key; viewers may read, too."""
+    sites = Site.objects.seen_by(request.user)
+    if name is not None:
+        return find_site(sites, name)
+    found = list(sites[:2])
+    if not found:
+        raise NotFound("There is no such site.")
+    if len(found) > 1:
+        message = "This field is required: the key opens several sites."
+        raise InvalidMessage([{"field": "siteId", "message": message}], 1)
+    return found[0]
+
+
+def refuse_repeated(request: Request) -> None:
+    """Refuse a parameter that is given twice: the answer would be about one of them only."""
+    repeated = [name for name, values in request.query_params.lists() if len(values) > 1]
+    if repeated:
+        raise InvalidMessage([{"field": name, "message": "Given more than once."} for name in repeated], len(repeated))
