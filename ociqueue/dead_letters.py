@@ -9,6 +9,7 @@ from ociqueue.models import Adjustment, Conversion
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import format_consent
 
+SHOWN = 4  # letters of a click id, at its beginning and its end
 ERROR: dict[str, Any] = {
     "attemptCount": "attempt_count",
     "errorCode": "provider_error_code",
@@ -24,7 +25,7 @@ FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
     "conversionName": "action",
     **{name: name for name in Conversion.CLICK_IDS},
     "conversionTime": "conversion_time",
-    "conversionValue": lambda row: _amount(row.value, row.currency),
+    "conversionValue": lambda row: format_amount(row.value, row.currency),
     "conversionCurrency": "currency",
     "consentAdUserData": lambda row: format_consent(row.consent_ad_user_data),
     "consentAdPersonalization": lambda row: format_consent(row.consent_ad_personalization),
@@ -36,7 +37,7 @@ FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
 ADJUSTMENT_FIELDS: dict[str, str | Callable[[Adjustment], Any]] = {
     "id": lambda row: f"{PREFIX}{row.original_id}",
     "kind": "kind",
-    "value": lambda row: "" if row.value is None else _amount(row.value, row.currency),
+    "value": lambda row: "" if row.value is None else format_amount(row.value, row.currency),
     "currency": "currency",
     "adjustmentId": str,
     "adjustmentKey": lambda row: row.source_key or "",
@@ -47,5 +48,11 @@ ADJUSTMENT_FIELDS: dict[str, str | Callable[[Adjustment], Any]] = {
 }
 
 
-def _amount(value: Decimal, currency: str) -> str:
+def mask_click_id(click_id: str) -> str:
+    if not click_id:
+        return ""
+    return f"{click_id[:SHOWN]}…{click_id[-SHOWN:]}" if len(click_id) > 2 * SHOWN else "…"
+
+
+def format_amount(value: Decimal, currency: str) -> str:
     return f"{value:.{MINOR_UNITS.get(currency, 2)}f}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ociqueue.models import Conversion
-from ociqueue.states import EXPECTED_FAILURES, UNEXPECTED_IN_VERDICTS, Category
+from ociqueue.states import EXPECTED_FAILURES, EXPIRED, UNEXPECTED_IN_VERDICTS, WITHHELD, Category
 from ociqueue.uploader.datamanager.later_reasons import LATER
 from ociqueue.uploader.datamanager.reasons import AT_ONCE
 from ociqueue.uploader.googleads.errors import TABLE
@@ -23,6 +23,9 @@ BY_CODE: Mapping[str, str] = {
     for table in (LATER, AT_ONCE, TABLE["conversion_upload_error"])
     for code, meaning in table.items()
     if meaning.hint
+} | {
+    EXPIRED: "It waited until it was too old for Google. It cannot be sent any more.",
+    WITHHELD: "The visitor denied consent, and the site does not send such conversions.",
 }
 
 

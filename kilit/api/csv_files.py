@@ -40,9 +40,12 @@ def _cell(cell: Any, zone: tzinfo) -> str:
 
 
 def csv_response(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
-    file_name = f"{name}-{timezone.localtime():%Y-%m-%d}.csv"
+    return lines_response(f"{name}-{timezone.localtime():%Y-%m-%d}.csv", lines, content_type="text/csv; charset=utf-8")
+
+
+def lines_response(file_name: str, lines: Iterable[str], *, content_type: str) -> StreamingHttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{file_name}"', "Cache-Control": "no-store"}
-    return StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8", headers=headers)
+    return StreamingHttpResponse(lines, content_type=content_type, headers=headers)
 
 
 def escape_formula(cell: Any) -> str:

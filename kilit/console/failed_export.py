@@ -24,6 +24,9 @@ class FailedExportMixin:
     # Columns with personal data, and how they are masked for viewers; operators need them to correct rows.
     export_masks: Mapping[str, Callable[[str], str]] = NO_MASKS
 
+    # Ends of the addresses of buttons above the list that act on what its filters match.
+    pages_with_filters: Sequence[str] = ("/dead-letters/",)
+
     @button(
         description=gettext_lazy("Export failed (CSV)"), icon="download", permissions=["view"], url_path="dead-letters"
     )
@@ -51,10 +54,10 @@ class FailedExportMixin:
         return csv_lines(tuple(self.export_fields), rows)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Keep the list's filters in the link to the file."""
+        """Keep the list's filters in the links to files."""
         response: Any = super().changelist_view(request, extra_context)  # type: ignore[misc]
         for offered in getattr(response, "context_data", {}).get("actions_list", []):
-            if offered["path"].endswith("/dead-letters/") and request.GET:
+            if offered["path"].endswith(tuple(self.pages_with_filters)) and request.GET:
                 offered["path"] += f"?{request.GET.urlencode()}"
         return response  # type: ignore[no-any-return]
 

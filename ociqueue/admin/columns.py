@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from kilit.console.formatting import badge, breakable, code_badge, column, error_cell, exactly, link, since, two_lines
 from kilit.console.machine_errors import explain, in_words
 from ociqueue.currencies import MINOR_UNITS
+from ociqueue.dead_letters import mask_click_id
 from ociqueue.models import Conversion
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.presenters import outcome_unknown
@@ -22,7 +23,6 @@ from ociqueue.states import EXPECTED_FAILURES, UNEXPECTED_IN_VERDICTS, WAITING, 
 UNKNOWN = gettext_lazy(
     "it was sent and no answer came; Google may have it. Its order id keeps Google from counting it twice."
 )
-SHOWN = 4  # characters of a click id at either end
 COLOURS = {
     ConversionStatus.QUEUED: "info",
     ConversionStatus.RETRY: "warning",
@@ -37,12 +37,6 @@ def state_badge(status: str) -> SafeString:
     return code_badge(status, COLOURS[ConversionStatus(status)])
 
 
-def masked(click_id: str) -> str:
-    if not click_id:
-        return ""
-    return f"{click_id[:SHOWN]}…{click_id[-SHOWN:]}" if len(click_id) > 2 * SHOWN else "…"
-
-
 def row_name(row: Conversion) -> str:
     """Return the source key, or else the end of the id, which differs between rows."""
     if row.source_key:
@@ -55,7 +49,7 @@ def row_name(row: Conversion) -> str:
 
 @display(description=gettext_lazy("conversion"))
 def name(row: Conversion) -> SafeString:
-    return two_lines(row_name(row), masked(row.click_id), title=str(row))
+    return two_lines(row_name(row), mask_click_id(row.click_id), title=str(row))
 
 
 @display(description=gettext_lazy("state"))
@@ -110,7 +104,7 @@ def attempts(row: Uploadable) -> str:
 
 @display(description=gettext_lazy("error"))
 def error(row: Conversion) -> SafeString | str:
-    message = row.last_error.replace(row.click_id, masked(row.click_id)) if row.click_id else row.last_error
+    message = row.last_error.replace(row.click_id, mask_click_id(row.click_id)) if row.click_id else row.last_error
     return error_cell(row.provider_error_code, f"{row.provider_error_category}: {message}")
 
 

@@ -20,6 +20,7 @@ from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
 from ociqueue.admin.adjusting import adjust_page, adjustment_offers
 from ociqueue.admin.adjustment_history import adjustments_context
 from ociqueue.admin.correcting import correct_page
+from ociqueue.admin.history import history_page
 from ociqueue.admin.uploadable import UploadableAdmin
 from ociqueue.corrected_rows import why_not
 from ociqueue.corrections import read_id
@@ -44,10 +45,14 @@ class ConversionAdmin(UploadableAdmin):
 
     list_display = columns.COLUMNS
     search_help_text = _("Source key, order id or click id: the first letters are enough")
-    actions_list = ["error_groups", "import_csv", "dead_letters"]
+    actions_list = ["error_groups", "import_csv", "dead_letters", "history"]
     fieldsets = columns.FIELDSETS
     export_fields = dead_letters.FIELDS
-    export_masks = {**dict.fromkeys(Conversion.CLICK_IDS, columns.masked), "errorMessage": mask_personal_data}
+    export_masks = {
+        **dict.fromkeys(Conversion.CLICK_IDS, dead_letters.mask_click_id),
+        "errorMessage": mask_personal_data,
+    }
+    pages_with_filters = (*UploadableAdmin.pages_with_filters, "/history-file/")
 
     # What is shown
 
@@ -97,6 +102,10 @@ class ConversionAdmin(UploadableAdmin):
     @button(description=_("Import CSV"), icon="upload", permissions=["operate"], url_path="import")
     def import_csv(self, request: HttpRequest) -> HttpResponse:
         return imports.import_page(self, request)
+
+    @button(description=_("Export conversions"), icon="history", permissions=["view"], url_path="history-file")
+    def history(self, request: HttpRequest) -> HttpResponseBase:
+        return history_page(self, request)
 
     def import_template(self, request: HttpRequest) -> HttpResponseBase:
         if not self.has_operate_permission(request):

@@ -1,5 +1,6 @@
 """The endpoints that look conversions up, for a key with the scope `read`."""
 
+from django.http import StreamingHttpResponse
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -7,11 +8,12 @@ from rest_framework.response import Response
 from kilit.access.authentication import KeyAuthentication
 from kilit.access.key_scopes import KeyScope
 from kilit.api.messages import InvalidMessage
-from kilit.api.openapi import endpoint
+from kilit.api.openapi import ApiResponse, endpoint
 from ociqueue.api.script import EnqueueView, ScriptView, find_site
+from ociqueue.history_files import JSON_LINES, history_response
 from ociqueue.lookups import look_up
 from ociqueue.models import Site
-from ociqueue.schemas.lookups import ConversionsFound, LookedUp, LookupQuery, LookupRequest
+from ociqueue.schemas.lookups import ConversionsFound, HistoryQuery, LookedUp, LookupQuery, LookupRequest
 
 
 class ReadView(ScriptView):
@@ -33,6 +35,26 @@ class ConversionsView(EnqueueView):
         site = site_to_read(request, asked.siteId)
         (found,) = look_up(site, [asked])
         return Response({"siteId": site.public_id, "conversions": found["conversions"], "hasMore": found["hasMore"]})
+
+
+class HistoryView(ReadView):
+    @endpoint(
+        ApiResponse(
+            "A line for each conversion, the oldest first.",
+            media={"text/csv": {"type": "string"}, JSON_LINES: {"type": "string"}},
+            headers={"Content-Disposition": "The file's name."},
+        ),
+        query=HistoryQuery,
+    )
+    def get(self, request: Request, asked: HistoryQuery) -> StreamingHttpResponse:
+        """Export conversions.
+
+        Those that were created in a time span, in the state they are in now, as CSV or as JSON lines. Click ids are
+        masked.
+        """
+        refuse_repeated(request)
+        site = site_to_read(request, asked.siteId)
+        return history_response([site], start=asked.start, end=asked.end, file_format=asked.format)
 
 
 class LookupManyView(ReadView):

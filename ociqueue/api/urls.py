@@ -6,6 +6,7 @@ from ociqueue.api import cron, lookups, operator, script, summaries
 
 urlpatterns = [
     path("oci/conversions", lookups.ConversionsView.as_view()),
+    path("oci/conversions/export", lookups.HistoryView.as_view()),
     path("oci/conversions/lookup", lookups.LookupManyView.as_view()),
     path("oci/adjustments", script.AdjustView.as_view()),
     path("oci/google-ads-export", script.ExportView.as_view()),

@@ -1,17 +1,19 @@
 """Looking conversions up: what is asked for, and what is answered."""
 
+from datetime import timedelta
 from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Message, Time, invalid, line
+from kilit.api.messages import Message, Moment, Time, invalid, line
 from ociqueue.schemas.answers import ConversionId, PublicId
 from ociqueue.schemas.requests import SITE, RowId, SiteId
 from ociqueue.states import Category, ConversionStatus
 
 MOST_LOOKUPS = 1_000
 MOST_FOUND = 20  # conversions of one lookup
+LONGEST_SPAN = timedelta(days=92)  # of an export: a quarter of a year
 NAMES = ("id", "sourceKey", "orderId")
 
 
@@ -39,6 +41,25 @@ AskedSite = Annotated[SiteId | None, Field(description="May be left out with a k
 
 class LookupQuery(Lookup):
     siteId: AskedSite = None
+
+
+class HistoryQuery(Message):
+    """A time span: conversions that were created in it are exported."""
+
+    model_config = ConfigDict(strict=False)
+
+    siteId: AskedSite = None
+    start: Moment = Field(alias="from", description="Created from this time on.")
+    end: Moment = Field(alias="to", description="Created before this time; at most 92 days later.")
+    format: Literal["csv", "jsonl"] = "csv"
+
+    @model_validator(mode="after")
+    def is_short_enough(self) -> Self:
+        if self.start >= self.end:
+            raise invalid("`from` must be before `to`.")
+        if self.end - self.start > LONGEST_SPAN:
+            raise invalid(f"At most {LONGEST_SPAN.days} days at once.")
+        return self
 
 
 class LookupRequest(Message):

@@ -2,22 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django import forms
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import path
 from django.utils import timezone
 from django.utils.formats import get_format, number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.api.csv_files import csv_response
+from kilit.console.day_forms import DaysForm
 from kilit.console.formatting import page
 from orchestrator.figures.export import export_lines
 from orchestrator.figures.job_figures import figures_of
@@ -124,29 +122,6 @@ def _notes(job: Job, figures: JobFigures, amounts: Amounts) -> Iterator[str]:
         yield _("By the prices in force now. The amount is fixed when the job is finished.")
 
 
-class DayInput(UnfoldAdminTextInputWidget):
-    input_type = "date"
-
-
-class FinishedDaysForm(forms.Form):
-    """Days in the reader's time zone, both included."""
-
-    first = forms.DateField(label=gettext_lazy("From"), input_formats=["%Y-%m-%d"], widget=DayInput)
-    last = forms.DateField(label=gettext_lazy("To, that day included"), input_formats=["%Y-%m-%d"], widget=DayInput)
-
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
-        first, last = cleaned.get("first"), cleaned.get("last")
-        if first and last and first > last:
-            raise ValidationError(_("The end has to be after the beginning."))
-        return cleaned
-
-    def span(self) -> tuple[datetime, datetime]:
-        first, last = self.cleaned_data["first"], self.cleaned_data["last"]
-        begins, ends = (timezone.make_aware(datetime.combine(day, time())) for day in (first, last + timedelta(days=1)))
-        return begins, ends
-
-
 def last_month() -> dict[str, str]:
     last = timezone.localdate().replace(day=1) - timedelta(days=1)
     return {"first": f"{last.replace(day=1)}", "last": f"{last}"}
@@ -161,7 +136,7 @@ class FiguresExportMixin:
         """Ask for the days, and stream the jobs that were finished on them."""
         if not self.has_view_permission(request):  # type: ignore[attr-defined]
             raise PermissionDenied
-        form = FinishedDaysForm(request.POST if request.method == "POST" else None, initial=last_month())
+        form = DaysForm(request.POST if request.method == "POST" else None, initial=last_month())
         if form.is_valid():
             jobs = Job.objects.finished_between(*form.span())
             is_comma = get_format("DECIMAL_SEPARATOR") == ","

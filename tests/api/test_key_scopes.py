@@ -43,6 +43,7 @@ def test_the_scope_of_what_machines_do_most() -> None:
     assert {name: scopes for name, scopes in OPERATIONS.items() if "/oci/" in name} == {
         "GET /api/oci/conversions": ["read"],
         "POST /api/oci/conversions": ["enqueue"],
+        "GET /api/oci/conversions/export": ["read"],
         "POST /api/oci/conversions/lookup": ["read"],
         "POST /api/oci/adjustments": ["enqueue"],
         "GET /api/oci/google-ads-export": ["script"],

@@ -1,5 +1,7 @@
 """Query plans at a million rows: what runs all day never walks the finished ones."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from django.utils import timezone
 
@@ -13,6 +15,7 @@ from ociqueue.csv_reader import CsvLine
 from ociqueue.enqueue import known_ids
 from ociqueue.erasure import Person
 from ociqueue.filters import ADJUSTMENT_FILTERS, FILTERS
+from ociqueue.history_files import read_batches
 from ociqueue.lookups import look_up
 from ociqueue.metrics import oldest_waiting
 from ociqueue.models import Adjustment, Conversion, Credentials, IdentifierKind, Site
@@ -34,6 +37,8 @@ from tests.support.crowded_conversions import (  # a fixture, too
 from tests.support.plans import blocks, crowding, explained, rows_read, statements, walked
 
 BURST = 20_000
+DAY = timedelta(days=1)
+LONG_AGO = datetime(1970, 1, 2, tzinfo=UTC)
 BATCH = 1000
 # Pages that statements may read; the table has 22,700. Half as much again as was measured, or a little more.
 MOST_OF_ALL = 300
@@ -99,6 +104,9 @@ def check_what_runs_all_day(crowded: Site) -> None:  # noqa: F811
         "a person's rows": lambda: erasure.find(Person(IdentifierKind.CLICK_ID, "c500000"), [crowded]),
         "a person's rows by order": lambda: erasure.find(Person(IdentifierKind.ORDER_ID, "500000"), [crowded]),
         "a person's rows by e-mail": lambda: erasure.find(Person(IdentifierKind.EMAIL, "a@b.co"), [crowded]),
+        "history": lambda: next(
+            read_batches(crowded, start=datetime(1970, 1, 2, tzinfo=UTC), end=timezone.now() + DAY)
+        ),
         "lookups by source key": lambda: look_up(crowded, [Lookup(sourceKey=f"k{n}") for n in ids]),
         "lookups by order": lambda: look_up(crowded, [Lookup(orderId=str(n)) for n in ids]),
         "lookups by id": lambda: look_up(crowded, [Lookup(id=pk) for pk in claimed]),

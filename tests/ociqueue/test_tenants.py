@@ -34,6 +34,9 @@ ITEM = {
 }
 
 
+SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
+
+
 def requests(site_name: str, row: Conversion) -> dict[str, tuple[str, str, dict[str, Any]]]:
     """Every endpoint, asked about a site and a row."""
     ids = {"siteId": site_name, "queueIds": [str(row)], "ids": [str(row)], "skippedIds": [str(row.pk)]}
@@ -49,6 +52,7 @@ def requests(site_name: str, row: Conversion) -> dict[str, tuple[str, str, dict[
             "oci/adjustments",
             {"siteId": site_name, "adjustments": [{"id": str(row), "kind": "RETRACTION"}]},
         ),
+        "history": ("get", "oci/conversions/export", {"siteId": site_name, **SPAN}),
         "lookup": ("get", "oci/conversions", {"siteId": site_name, "id": str(row)}),
         "lookups": ("post", "oci/conversions/lookup", {"siteId": site_name, "lookups": [{"sourceKey": "their-key"}]}),
         "queue-stats": ("get", "oci/queue-stats", {"siteId": site_name}),
@@ -59,7 +63,8 @@ def requests(site_name: str, row: Conversion) -> dict[str, tuple[str, str, dict[
     }
 
 
-ENDPOINTS = ["export", "preview", "ack", "ack-failed", "verify", "conversions", "adjustments", "lookup", "lookups"]
+ENDPOINTS = ["export", "preview", "ack", "ack-failed", "verify", "conversions", "adjustments"]
+ENDPOINTS += ["lookup", "lookups", "history"]
 OPERATORS = ["queue-stats", "queue-rows", "retry", "reset", "fail"]
 
 

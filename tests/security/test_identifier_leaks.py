@@ -10,6 +10,7 @@ import json
 import logging
 import re
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
@@ -32,6 +34,7 @@ from tests.support.fixtures.conversions import make_site, site_key  # noqa: F401
 pytestmark = pytest.mark.django_db
 
 COLUMNS = ("sourceKey", "conversionName", "gclid", "conversionTime", "conversionValue", "conversionCurrency")
+DAY = timedelta(days=1)
 IMPORT = "admin:ociqueue_conversion_import_csv"
 # Names as people confuse them; a file with one of the others is refused as a whole.
 RIGHT, WRONG = ("email", "phone", "hashedEmail", "hashedPhone"), ("Email", "e-mail", "emailAddress", "Phone", "tel")
@@ -135,6 +138,12 @@ def look_around(seen: Seen, client: Client, site: Site, key: str) -> None:
     Conversion.objects.mark_failed()
     Site.objects.filter(pk=site.pk).update(sync_method=SyncMethod.DATA_MANAGER)
     seen.add(client.get("/admin/ociqueue/conversion/"))
+    today, now = f"{timezone.localdate()}", timezone.now()
+    span = f"from={now - DAY:%Y-%m-%dT%H:%M:%SZ}&to={now + DAY:%Y-%m-%dT%H:%M:%SZ}"
+    for file_format in ("csv", "jsonl"):
+        form = {"first": today, "last": today, "format": file_format}
+        seen.add(client.post("/admin/ociqueue/conversion/history-file/", form))
+        seen.add(Api(key).get(f"oci/conversions/export?siteId={site.public_id}&{span}&format={file_format}"))
     names = [{"id": str(row)} for row in Conversion.objects.all()[:10]] or [{"sourceKey": "none"}]
     seen.add(Api(key).post("oci/conversions/lookup", {"siteId": site.public_id, "lookups": names}))
     seen.add(client.get("/admin/ociqueue/conversion/dead-letters/"))
