@@ -9,8 +9,9 @@ from django.conf import settings
 from django.db.models.functions import Now
 from django_q.models import OrmQ
 
+from kilit.workers.looking import LATER
 from kilit.workers.models import Heartbeat
-from kilit.workers.supervisor import STALE_AFTER, Supervisor
+from kilit.workers.supervisor import CHECK_EVERY, IDLE_BEAT_EVERY, STALE_AFTER, Supervisor
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +60,14 @@ def test_a_new_cluster_is_given_time_but_not_called_alive(supervisor, monkeypatc
 
     assert healthy(supervisor, silence=None, busy=0, monkeypatch=monkeypatch)
     assert not Heartbeat.objects.alive().exists()
+
+
+def test_a_cluster_that_hangs_is_replaced_within_a_minute() -> None:
+    """By these limits, and ten seconds to start; that it happens is seen where processes are killed."""
+    noticed = STALE_AFTER + CHECK_EVERY + timedelta(seconds=LATER)
+
+    assert noticed + timedelta(seconds=10) <= timedelta(minutes=1)
+    assert IDLE_BEAT_EVERY + timedelta(seconds=LATER) < STALE_AFTER, "a beat that is due comes in time"
 
 
 def test_supervisors_of_one_host_and_pid_have_different_names() -> None:
