@@ -2,6 +2,7 @@
 
 import pgtrigger.compiler
 import pgtrigger.migrations
+from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations, models
 
 
@@ -26,7 +27,7 @@ class Migration(migrations.Migration):
             model_name='site',
             trigger=pgtrigger.compiler.Trigger(name='record_archive', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD.archived_at IS DISTINCT FROM NEW.archived_at)', func="\n    INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)\n    SELECT 'site', NEW.id, CASE WHEN NEW.archived_at IS NULL THEN 'SITE_RESTORED' ELSE 'SITE_ARCHIVED' END, '', '',\n      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),\n      CASE WHEN NEW.archived_at IS NULL THEN '' ELSE NEW.pause_reason END, '{}', now();\n    RETURN NULL;\n", hash='f0412f2db79720a384e6ff10f68e8039ff0b0df4', operation='UPDATE', pgid='pgtrigger_record_archive_fd215', table='ociqueue_site', when='AFTER')),
         ),
-        migrations.AddConstraint(
+        AddConstraintNotValid(
             model_name='site',
             constraint=models.CheckConstraint(condition=models.Q(('archived_at', None), ('is_paused', True), _connector='OR'), name='archived_is_paused'),
         ),

@@ -2,6 +2,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
+from django.contrib.postgres.operations import ValidateConstraint
 from django.db import migrations
 
 from kilit.access.encryption import DecryptionError, decrypt
@@ -21,4 +22,7 @@ def copy_customer_ids(apps: Any, _schema_editor: Any) -> None:
 class Migration(migrations.Migration):
     dependencies = [("ociqueue", "0040_archived_sites")]
 
-    operations = [migrations.RunPython(copy_customer_ids, migrations.RunPython.noop)]
+    operations = [
+        ValidateConstraint(model_name="site", name="archived_is_paused"),
+        migrations.RunPython(copy_customer_ids, migrations.RunPython.noop),
+    ]
