@@ -63,9 +63,11 @@ def check_customer_id(site: Site, text: str) -> str:
     digits = normalize_customer_id(text) if text.strip() else ""
     stored = Credentials.objects.filter(site=site.pk).first()
     with suppress(DecryptionError):
-        if stored and (known := stored.account().customer_id) != digits:
+        known = stored.account().customer_id if stored else digits
+        if digits and digits != known:
             message = gettext("The site's Google credentials are for customer %(customer)s; change it there.")
             raise ValueError(message % {"customer": known})
+        return known
     return digits
 
 
