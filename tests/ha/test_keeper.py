@@ -21,8 +21,8 @@ from tests.ha.keeper import keep
 
 def run(folder):
     daemon = subprocess.run(["sh", "-c", "setsid sleep 1000 > /dev/null & echo $!"], stdout=subprocess.PIPE, text=True)
-    print(daemon.stdout.strip(), os.getpid(), folder, flush=True)
     try:
+        print(daemon.stdout.strip(), os.getpid(), folder, flush=True)  # the answer may be a signal
         {then}
     finally:
         os.kill(int(daemon.stdout), signal.SIGKILL)

@@ -133,7 +133,7 @@ def test_an_admin_cannot_take_over_who_is_not_only_of_its_sites(people, enter, n
     client.post(f"{PEOPLE}{target.pk}/change/", form_of(target, email="thief@example.com"))
     client.post(f"{PEOPLE}{target.pk}/delete/", {"post": "yes"})
     client.post(PEOPLE, selected)
-    client.post(f"{KEYS}add/", {"user": target.pk, "name": "mine now"})
+    client.post(f"{KEYS}add/", {"user": target.pk, "name": "mine now", "scopes": ["read"]})
 
     target.refresh_from_db()
     assert target.check_password(OLD)
@@ -147,7 +147,7 @@ def test_an_admin_manages_the_people_of_its_site(people, enter) -> None:
 
     client.post(f"{PEOPLE}{target.pk}/password/", PASSWORD)
     client.post(f"{PEOPLE}{target.pk}/change/", form_of(target, email="new@example.com"))
-    client.post(f"{KEYS}add/", {"user": target.pk, "name": "billing"})
+    client.post(f"{KEYS}add/", {"user": target.pk, "name": "billing", "scopes": ["enqueue"]})
 
     target.refresh_from_db()
     assert target.check_password(NEW)
