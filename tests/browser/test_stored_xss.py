@@ -186,6 +186,7 @@ def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> Non
     for address in pages:
         open_page(unguarded, address)
         look(address)
+    spoilt.refresh_from_db()
     for name, content in FILES.items():
         open_page(unguarded, "/admin/ociqueue/conversion/import/")
         unguarded.locator("#id_site").click()
