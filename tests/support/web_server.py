@@ -17,7 +17,7 @@ from gunicorn.glogging import Logger
 
 from config.webserver.limits import WebLimits
 from config.webserver.worker import WebWorker
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 
 class SmallApplication:
@@ -185,6 +185,7 @@ def web_server(*, threads: int = 2, path: str = "", **limits: Any) -> Iterator[R
     thread.start()
     try:
         server.get("/")
+        wait_until(lambda: not len(worker.connections), every=0.01)  # or that one would count, too
         yield server
     finally:
         application.go_on.set()

@@ -124,6 +124,7 @@ def test_clients_that_do_not_read_their_answers_occupy_no_thread(server: Running
 def test_a_client_that_never_reads_its_answer_is_disconnected() -> None:
     with web_server(send_seconds=0.2, least_rate=10**12) as server, server.connect() as client:
         client.send(large(20_000_000))
+        wait_until(lambda: "/large/20000000" in server.application.called)
 
         wait_until(lambda: not len(server.worker.connections))
         with pytest.raises((EOFError, ConnectionError)):
