@@ -1,4 +1,4 @@
-"""Conversions that wait until Google would not take them any more: they end, and an operator is told why."""
+"""Conversions that wait until Google would not take them any more: they end, and the reason is shown to operators."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
