@@ -27,7 +27,7 @@ PARTS = 5_000
 COLOURS = ("Beyaz", "Antrasit", "Meşe", "Gümüş")
 JOBS = 200
 PHONE = "+905551234567"
-PATIENCE = 120  # seconds
+PATIENCE = 600  # seconds
 # OptiPlanning in an instant: a solution named after the job, whose id the sheets' names begin with.
 INSTANT = """\
 job=$(basename "$1" | cut -c1-36)
@@ -124,18 +124,24 @@ def overhead() -> float:
     jobs = [order(1, "A").pk for _ in range(JOBS)]
     before = time.process_time()
     done = Job.objects.filter(pk__in=jobs, status=JobState.DONE)
-    folders = folders_here()
     end = time.monotonic() + PATIENCE
     while done.count() < JOBS:
-        if not tick(patient=True):
+        # The saw cuts between two jobs: 200 jobs that wait for it would be due again and again, in an endless tick.
+        if not tick(patient=True, stopping=cut_at_once):
             time.sleep(0.1)  # until the saw is looked at again
-        for xml in folders.inbox.glob("*.xml"):  # an instant saw
-            xml.replace(folders.processed / xml.name)
         if time.monotonic() > end:
             raise RuntimeError(
                 f"{done.count()} of {JOBS} are done: {set(Job.objects.values_list('status', flat=True))}"
             )
     return (time.process_time() - before) / JOBS
+
+
+def cut_at_once() -> bool:
+    """Be an instant saw, and never ask the runner to stop."""
+    folders = folders_here()
+    for xml in folders.inbox.glob("*.xml"):
+        xml.replace(folders.processed / xml.name)
+    return False
 
 
 ALONE = "openpyxl writing the same cells into as many files"
