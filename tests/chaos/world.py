@@ -80,7 +80,9 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float, receiver: Web
     from ociqueue.states import SyncMethod  # noqa: PLC0415
     from orchestrator.models import Customer  # noqa: PLC0415
     from pdfjobs.documents import documents  # noqa: PLC0415
+    from tests.support.fast_migrations import skip_needless_rendering  # noqa: PLC0415
 
+    skip_needless_rendering()
     call_command("migrate", verbosity=0, interactive=False)
     service = User.objects.create_user("chaos-service")
     service.groups.set(Group.objects.filter(name=Role.OPERATOR))
