@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from axes.models import AccessAttempt
 from axes.utils import reset
 from django.contrib import admin, messages
@@ -15,6 +17,7 @@ from config import people  # noqa: F401 - registers users and groups
 from config.papers.console import papers_of_job
 from kilit.access.lockout import seconds_left
 from kilit.access.login_limits import seconds_to_wait
+from kilit.access.second_factor import forget_wrong_codes
 from kilit.console.formatting import exactly, number
 from kilit.console.listing import ReadOnlyAdmin
 from kilit.lock.clock import database_time
@@ -23,6 +26,8 @@ from orchestrator.admin.papers import register_papers
 register_papers(papers_of_job)
 # django-q2's pages are hidden: "resubmit" drops a task's options and deletes history, and tasks are only doorbells.
 admin.site.unregister([Failure, OrmQ, Schedule, Success])
+# django-allauth's pages show secrets; users have their own pages, and superusers an action in the list of users.
+admin.site.unregister([Authenticator, EmailAddress])
 
 
 @admin.register(AccessAttempt)
@@ -55,5 +60,6 @@ class LockoutAdmin(ReadOnlyAdmin):
         self.log_deletions(request, queryset)
         for username, address in pairs:
             reset(username=username, ip=address)
+            forget_wrong_codes(username or "")
         text = ngettext("Unlocked %(number)s username.", "Unlocked %(number)s usernames.", len(pairs))
         messages.success(request, text % {"number": number(len(pairs))})

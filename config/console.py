@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.templatetags.static import static
-from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy
 
 UNFOLD: dict[str, Any] = {
@@ -26,11 +25,6 @@ UNFOLD: dict[str, Any] = {
     ],
     "DASHBOARD_CALLBACK": "kilit.console.dashboard.on_index",
     "SHOW_LANGUAGES": True,
-    "ACCOUNT": {
-        "navigation": [
-            {"title": gettext_lazy("Time zone"), "link": reverse_lazy("preferences")},
-            {"title": gettext_lazy("Change password"), "link": reverse_lazy("admin:password_change")},
-        ]
-    },
+    "ACCOUNT": {"navigation": "kilit.console.navigation.account"},
     "SIDEBAR": {"navigation": "kilit.console.navigation.sidebar", "show_search": True, "command_search": True},
 }

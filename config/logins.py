@@ -1,4 +1,4 @@
-"""Settings of logins: who authenticates, passwords, and how many wrong ones are taken."""
+"""Settings of logins: who authenticates, passwords, second factors, and how many wrong ones are taken."""
 
 from datetime import timedelta
 
@@ -38,3 +38,20 @@ AXES_ENABLE_ADMIN = False  # config.admin has its own page
 AXES_DISABLE_ACCESS_LOG = True  # would grow without limit and store addresses without need
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
 AXES_VERBOSE = False
+
+# Second factor: off, allowed or required; docs/logins.md ------------------------------------------------------------
+
+SECOND_FACTOR = env.one_of("KILIT_SECOND_FACTOR", ("OFF", "ALLOWED", "REQUIRED"), default="OFF").lower()
+
+# django-allauth; only the pages that kilit.console has for it answer, none of its own -------------------------------
+
+ACCOUNT_ADAPTER = "kilit.access.second_factor.LoginAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_LOGIN_TIMEOUT = 600  # seconds between the password and the code
+ACCOUNT_RATE_LIMITS = False  # would count in each process; kilit.access counts in the database
+MFA_ADAPTER = "kilit.access.second_factor.SecondFactorAdapter"
+MFA_RATE_LIMITS = False
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Kilit"
+MFA_TOTP_TOLERANCE = 1  # periods of 30 seconds that a phone's clock may be off

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as BaseGroupAdmin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.models import Group, User
@@ -12,13 +12,15 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.access.roles import Role
 from kilit.access.scopes import people_managed_by, people_seen_by
+from kilit.access.second_factor import is_on, remove_all, with_second_factor
+from kilit.console.formatting import number
 from kilit.postgres.collation import NameOrder
 from ociqueue.admin.site_chooser import SiteChoiceField
 from ociqueue.models import Site, SiteMembership
@@ -61,10 +63,14 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     list_display = ["username", "full_name", "email", "roles", "last_login", "is_active"]
+    actions = ["remove_second_factor"]  # type: ignore[assignment]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         people: QuerySet[User] = super().get_queryset(request).filter(pk__in=people_seen_by(request.user).values("pk"))
-        return people.prefetch_related("groups")
+        return with_second_factor(people).prefetch_related("groups")
+
+    def get_list_display(self, request: HttpRequest) -> list[str]:
+        return [*self.list_display, *(["second_factor"] if is_on() else [])]  # type: ignore[list-item]
 
     def get_ordering(self, request: HttpRequest) -> list[Any]:
         return [NameOrder("username").asc()]
@@ -77,6 +83,10 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     def roles(self, user: User) -> str:
         names = sorted(group.name for group in user.groups.all())
         return ", ".join([*([_("superuser")] if user.is_superuser else []), *names]) or "-"
+
+    @admin.display(description=gettext_lazy("second factor"), boolean=True)
+    def second_factor(self, user: User) -> bool:
+        return bool(user.has_second_factor)  # type: ignore[attr-defined]
 
     # Who may do what; ociqueue.scopes says whom an admin manages.
 
@@ -101,6 +111,21 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
         if id == str(request.user.pk):
             return HttpResponseRedirect(reverse("admin:password_change"))
         return super().user_change_password(request, id, form_url)
+
+    def has_remove_second_factor_permission(self, request: HttpRequest) -> bool:
+        return is_on() and bool(request.user.is_superuser)
+
+    @admin.action(description=gettext_lazy("Remove the second factor"), permissions=["remove_second_factor"])
+    def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """For those who have lost theirs; one's own is removed where the password is asked for."""
+        by: Any = request.user
+        count = remove_all(by, queryset.exclude(pk=by.pk))
+        text = ngettext(
+            "Removed the second factor of %(number)s user.", "Removed the second factor of %(number)s users.", count
+        )
+        messages.success(request, text % {"number": number(count)})
+        if queryset.filter(pk=by.pk).exists():
+            messages.warning(request, _("Your own is removed on the page of your account."))
 
     # The forms
 

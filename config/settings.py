@@ -29,27 +29,7 @@ from config.floor import (  # noqa: F401
     SAW_FOLDER,
     XML_MAX_MB,
 )
-from config.logins import (  # noqa: F401
-    AUTH_PASSWORD_VALIDATORS,
-    AUTHENTICATION_BACKENDS,
-    AXES_CLIENT_IP_CALLABLE,
-    AXES_COOLOFF_TIME,
-    AXES_DISABLE_ACCESS_LOG,
-    AXES_ENABLE_ADMIN,
-    AXES_FAILURE_LIMIT,
-    AXES_HANDLER,
-    AXES_LOCKOUT_CALLABLE,
-    AXES_LOCKOUT_PARAMETERS,
-    AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT,
-    AXES_RESET_ON_SUCCESS,
-    AXES_SENSITIVE_PARAMETERS,
-    AXES_VERBOSE,
-    LOGIN_REDIRECT_URL,
-    LOGIN_TRIES_PER_ADDRESS,
-    LOGIN_TRIES_PER_NAME,
-    LOGIN_URL,
-    PASSWORD_RESET_TIMEOUT,
-)
+from config.logins import *  # noqa: F403
 from config.logs import log_format, log_level, logging_to_stderr
 from config.secret_key import read_secret_key
 from config.sentry import start_sentry
@@ -164,12 +144,14 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "kilit.access.middleware.SecondFactorMiddleware",  # before anything reads the user
     "kilit.access.middleware.ActorMiddleware",
     "kilit.console.preferences.UserTimezoneMiddleware",
     "kilit.access.middleware.DeniedRequestMiddleware",
     "kilit.console.live.LiveMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",  # must be last: it shows the lockout page
 ]
 WSGI_APPLICATION = "config.wsgi.application"
@@ -202,6 +184,8 @@ INSTALLED_APPS = [
     "pgtrigger",
     "django_q",
     "config.axes_app.LoginsConfig",  # django-axes
+    # Also while second factors are off: a user could not be deleted if rows of tables without models referred to it.
+    *(f"allauth{app}" for app in ("", ".account", ".mfa")),
     *(f"kilit.{app}" for app in ("lock", "workers", "access", "bulk", "problems", "console", "backup")),
     "ociqueue",
     "pdfjobs",

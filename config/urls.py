@@ -11,9 +11,11 @@ from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console import dashboard, live
 from kilit.console.command_search import command_search
+from kilit.console.login_pages import urls as login
 from kilit.console.password_pages import urls as password_reset
 from kilit.console.preferences import preferences
 from kilit.console.saved_views import saved_views
+from kilit.console.second_factor_pages import urls as second_factor
 from kilit.console.workers_page import run_task, workers_page
 
 admin.autodiscover()
@@ -33,7 +35,9 @@ urlpatterns = [
     path("admin/", include((console, "console"))),
     path("admin/preferences/", admin.site.admin_view(preferences), name="preferences"),
     path("admin/language/", set_language, name="set_language"),
+    path("admin/login/", include(login)),  # before the admin's own
     path("admin/password-reset/", include(password_reset)),
+    path("admin/second-factor/", include(second_factor)),
     path("admin/", admin.site.urls),
     path("api/schema/", ApiSchemaView.as_view(), name="api-schema"),
     path("api/docs/", admin.site.admin_view(ApiPage.as_view()), name="api-docs"),

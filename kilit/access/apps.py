@@ -11,7 +11,8 @@ class AccessConfig(AppConfig):
     verbose_name = _("Operations")  # as in the side bar
 
     def ready(self) -> None:
-        from kilit.access import lockout, roles, sessions  # noqa: PLC0415
+        from kilit.access import lockout, roles, second_factor, sessions  # noqa: PLC0415
+        from kilit.access.encryption import register_reencryption  # noqa: PLC0415
         from kilit.access.models import LoggedChange  # noqa: PLC0415
         from kilit.access.models.denied_request import forget_denied_requests  # noqa: PLC0415
         from kilit.lock.scrubbing import register_free_text, register_scrubber  # noqa: PLC0415
@@ -19,6 +20,7 @@ class AccessConfig(AppConfig):
 
         register_free_text(LoggedChange, "change_message", "object_repr")
         register_scrubber(sessions.scrub)
+        register_reencryption(second_factor.reencrypt_second_factors)
         post_migrate.connect(roles.grant, dispatch_uid="kilit.access.roles")
         user_logged_in.connect(lockout.record_login, dispatch_uid="kilit.access.logins")
         about = _("Deletes denied requests older than the retention period.")

@@ -5,6 +5,7 @@ Apps register the columns that they encrypt; `manage.py reencrypt_secrets` encry
 
 import base64
 import hashlib
+from collections.abc import Callable
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
@@ -13,6 +14,7 @@ from django.db.models import Model
 from django.utils.translation import gettext
 
 _columns: dict[type[Model], tuple[str, ...]] = {}
+_others: list[Callable[[], int]] = []
 
 
 class DecryptionError(Exception):
@@ -35,6 +37,11 @@ def register_encrypted(model: type[Model], *columns: str) -> None:
     _columns[model] = columns
 
 
+def register_reencryption(reencrypt: Callable[[], int]) -> None:
+    """Register secrets that are not columns of their own; the function returns how many it has encrypted."""
+    _others.append(reencrypt)
+
+
 def reencrypt_all() -> int:
     """Encrypt all stored secrets with the first key; return how many. If one cannot be decrypted, none is changed."""
     count = 0
@@ -46,7 +53,7 @@ def reencrypt_all() -> int:
                     setattr(row, name, encrypt(decrypt(getattr(row, name))))
                 row.save(update_fields=stored)
                 count += len(stored)
-    return count
+        return count + sum(reencrypt() for reencrypt in _others)
 
 
 def _keys() -> MultiFernet:

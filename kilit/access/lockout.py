@@ -17,9 +17,12 @@ from django.shortcuts import render
 
 from kilit.access.login_limits import seconds_to_wait
 from kilit.access.models import LoginWindow, RateWindow
+from kilit.access.models.login_window import window_name
 from kilit.access.roles import actor_of
 from kilit.lock.clock import database_time
 from kilit.lock.models import Activity, ActivityKind
+
+CODE_LIFE = timedelta(minutes=2)  # longer than any code of an authenticator app is accepted
 
 
 def client_address(request: HttpRequest) -> str:
@@ -41,7 +44,7 @@ def client_address(request: HttpRequest) -> str:
 def locked_out(request: HttpRequest, response: HttpResponse | None, credentials: dict[str, Any] | None) -> HttpResponse:
     """Show how long the lockout lasts; the page is the same whether or not the username exists."""
     username, address = str((credentials or {}).get("username", "")), client_address(request)
-    by_both, by_one = seconds_left(username, address), seconds_to_wait(username, address)
+    by_both, by_one = seconds_left(username, address), max(seconds_to_wait(username, address), _code_seconds(username))
     seconds = max(by_both, by_one, 1)
     limit = settings.AXES_FAILURE_LIMIT if by_both >= by_one else 0
     context = {**admin.site.each_context(request), "minutes": ceil(seconds / 60), "limit": limit}
@@ -61,6 +64,15 @@ def seconds_left(username: str, address: str) -> int:
     return max(1, ceil(left.total_seconds()))
 
 
+def _code_seconds(username: str) -> int:
+    """Return how long no more codes of a user are taken; 0 if they are."""
+    window = LoginWindow.objects.with_age([window_name("codes", username)]).first()
+    if window is None or window.failures < settings.AXES_FAILURE_LIMIT:
+        return 0
+    left: timedelta = settings.AXES_COOLOFF_TIME - window.age  # type: ignore[attr-defined]
+    return max(0, ceil(left.total_seconds()))
+
+
 def record_login(user: User, **_: Any) -> None:
     Activity.objects.record(ActivityKind.LOGIN, "login", actor=actor_of(user), message="")
 
@@ -71,5 +83,5 @@ def record_password_reset(user: User) -> None:
 
 def forget_attempts() -> str:
     old = AccessAttempt.objects.filter(attempt_time__lt=Now() - settings.AXES_COOLOFF_TIME)
-    windows = LoginWindow.objects.forget_old(window=settings.AXES_COOLOFF_TIME)
+    windows = LoginWindow.objects.forget_old(window=max(settings.AXES_COOLOFF_TIME, CODE_LIFE))
     return f"Deleted {old.delete()[0] + windows + RateWindow.forget_old()}."

@@ -1,17 +1,19 @@
-"""Middleware: name the logged-in user as the actor, and record the requests that are denied."""
+"""Middleware: require a second factor, name the logged-in user as the actor, and record requests that are denied."""
 
 from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from kilit.access.lockout import client_address
 from kilit.access.models import DenialCode, DeniedRequest
 from kilit.access.roles import actor_of
+from kilit.access.second_factor import lacks_second_factor
 from kilit.lock.audit import current_context, name_actor
 
 CONSOLE = "/admin/"
@@ -20,6 +22,23 @@ CONSOLE = "/admin/"
 class Middleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
+
+
+class SecondFactorMiddleware(Middleware):
+    """Where a second factor is required, a session without one reaches only the pages that set one up."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.COOKIES or not lacks_second_factor(request):
+            return self.get_response(request)
+        if not request.path.startswith(CONSOLE):
+            request.user = AnonymousUser()  # the API answers as it does without a session
+            return self.get_response(request)
+        pages = reverse("second_factor")
+        if request.path.startswith((pages, reverse("admin:logout"), reverse("set_language"))):
+            return self.get_response(request)
+        if "HX-Request" in request.headers:
+            return HttpResponse(status=204)  # nothing to update on the page that is open
+        return HttpResponseRedirect(pages)
 
 
 class ActorMiddleware(Middleware):

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from kilit.access.second_factor import is_on
 from kilit.console.workers_page import may_see_workers
 
 # Apps and models that are not named here come last.
@@ -49,6 +50,14 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     groups = [{"title": app["name"], "separator": True, "items": _models(app)} for app in apps]
     api = {"separator": True, "items": [_link(_("API"), "api", reverse("api-docs"))]}
     return [{"items": first}, *groups, api]
+
+
+def account(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the links of the user's menu."""
+    links = [(_("Time zone"), "preferences"), (_("Change password"), "admin:password_change")]
+    if is_on():
+        links.append((_("Two-factor authentication"), "second_factor"))
+    return [{"title": title, "link": reverse(name)} for title, name in links]
 
 
 def _grouped(apps: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ from math import ceil
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
 from django.contrib.auth import views
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
@@ -12,39 +11,21 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path, reverse_lazy
-from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
-from django.views.decorators.cache import never_cache
-from unfold.widgets import BASE_INPUT_CLASSES
 
 from kilit.access.lockout import client_address
 from kilit.access.password_reset import LinkRequestForm, may_reset, note_reset, seconds_to_wait_for_reset, send_links
+from kilit.console.form_pages import FormPage
 
-INPUT = " ".join(BASE_INPUT_CLASSES)
 
-
-@method_decorator(never_cache, name="dispatch")
-class ResetPage:
-    """What the pages have in common: the console's look, and that they need a mail server."""
-
-    request: HttpRequest
+class ResetPage(FormPage):
+    """What the pages have in common: they need a mail server."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
         if not settings.EMAIL_HOST:
             raise Http404
-        found: HttpResponseBase = super().dispatch(request, *args, **options)  # type: ignore[misc]
-        return found
-
-    def get_context_data(self, **context: Any) -> dict[str, Any]:
-        shared = admin.site.each_context(self.request)
-        return {**shared, **super().get_context_data(**context)}  # type: ignore[misc]
-
-    def get_form(self, *args: Any) -> Any:
-        form = super().get_form(*args)  # type: ignore[misc]
-        for field in form.fields.values():
-            field.widget.attrs["class"] = INPUT
-        return form
+        return super().dispatch(request, *args, **options)
 
 
 class RequestPage(ResetPage, views.PasswordResetView):

@@ -1,0 +1,33 @@
+"""What pages with a form of Django's or our own have in common: the console's look."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from unfold.widgets import BASE_INPUT_CLASSES
+
+INPUT = " ".join(BASE_INPUT_CLASSES)
+
+
+@method_decorator(never_cache, name="dispatch")
+class FormPage:
+    """Stands before a class-based view of Django."""
+
+    request: HttpRequest
+
+    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+        found: HttpResponseBase = super().dispatch(request, *args, **options)  # type: ignore[misc]
+        return found
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        shared = admin.site.each_context(self.request)
+        return {**shared, **super().get_context_data(**context)}  # type: ignore[misc]
+
+    def get_form(self, *args: Any) -> Any:
+        form = super().get_form(*args)  # type: ignore[misc]
+        for field in form.fields.values():
+            field.widget.attrs["class"] = INPUT
+        return form
