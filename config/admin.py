@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from axes.models import AccessAttempt
 from axes.utils import reset
 from django.contrib import admin, messages
@@ -27,7 +28,7 @@ register_papers(papers_of_job)
 # django-q2's pages are hidden: "resubmit" drops a task's options and deletes history, and tasks are only doorbells.
 admin.site.unregister([Failure, OrmQ, Schedule, Success])
 # django-allauth's pages show secrets; users have their own pages, and superusers an action in the list of users.
-admin.site.unregister([Authenticator, EmailAddress])
+admin.site.unregister([Authenticator, EmailAddress, SocialAccount, SocialApp, SocialToken])
 
 
 @admin.register(AccessAttempt)

@@ -33,6 +33,10 @@ FILLED_IN = (
 )
 PLACEHOLDER = re.compile(r"\bput-.*-here\b|\bchange-me\b|\bexample\.com\b|\byour-check\b")
 
+# Tokens and the client's secret travel there; on this machine, for tests, they need no TLS.
+OIDC_ISSUER = re.compile(r"(https://[^\s/?#]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[^\s?#]*)?")
+LONGEST_ISSUER = 200  # as django-allauth stores it
+
 TASK_PER_UPLOAD = 1.5  # a task also claims rows before the upload and records results after it
 
 
@@ -83,6 +87,29 @@ def check_heartbeat_url(**_: Any) -> list[CheckMessage]:
         return []
     hint = "Use the address that the service gave you, such as https://hc-ping.com/…"
     return [Error("KILIT_HEARTBEAT_URL is not an http or https address.", hint=hint, id="kilit.E006")]
+
+
+@register()
+def check_oidc(**_: Any) -> list[CheckMessage]:
+    """An issuer that is not complete would give a button that leads nowhere."""
+    needed = {
+        "KILIT_OIDC_ISSUER": settings.OIDC_ISSUER,
+        "KILIT_OIDC_CLIENT_ID": settings.OIDC_CLIENT_ID,
+        "KILIT_OIDC_CLIENT_SECRET": settings.OIDC_CLIENT_SECRET,
+        "KILIT_OIDC_GROUPS": settings.OIDC_GRANTS,
+    }
+    missing = [name for name, value in needed.items() if not value]
+    if len(missing) == len(needed):
+        return []
+    found: list[CheckMessage] = [
+        Error(f"{name} is not set, but others of OpenID Connect are.", hint="Set all or none of them.", id="kilit.E009")
+        for name in missing
+    ]
+    fits = OIDC_ISSUER.fullmatch(settings.OIDC_ISSUER) and len(settings.OIDC_ISSUER) <= LONGEST_ISSUER
+    if settings.OIDC_ISSUER and not fits:
+        hint = "Use an https address of at most 200 characters, as the provider writes it in its tokens."
+        found.append(Error("KILIT_OIDC_ISSUER is not an https address.", hint=hint, id="kilit.E010"))
+    return found
 
 
 @register(Tags.database)

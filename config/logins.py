@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from config.floor import env
+from config.oidc.grants import read_grants
 
 # Auth ----------------------------------------------------------------------------------------------------------------
 
@@ -43,6 +44,17 @@ AXES_VERBOSE = False
 
 SECOND_FACTOR = env.one_of("KILIT_SECOND_FACTOR", ("OFF", "ALLOWED", "REQUIRED"), default="OFF").lower()
 
+# Logins by OpenID Connect; without an issuer they are off -------------------------------------------------------------
+
+OIDC_ISSUER = env.text("KILIT_OIDC_ISSUER", "")
+OIDC_CLIENT_ID = env.text("KILIT_OIDC_CLIENT_ID", "")
+OIDC_CLIENT_SECRET = env.text("KILIT_OIDC_CLIENT_SECRET", "")
+OIDC_NAME = env.text("KILIT_OIDC_NAME", "OpenID Connect")  # on the button of the login page
+OIDC_SCOPES = env.text("KILIT_OIDC_SCOPES", "openid profile email")
+OIDC_GROUP_CLAIM = env.text("KILIT_OIDC_GROUP_CLAIM", "groups")
+OIDC_GRANTS = read_grants(env.text("KILIT_OIDC_GROUPS", ""))
+OIDC_JOIN_BY_EMAIL = env.flag("KILIT_OIDC_JOIN_BY_EMAIL", default=False)
+
 # django-allauth; only the pages that kilit.console has for it answer, none of its own -------------------------------
 
 ACCOUNT_ADAPTER = "kilit.access.second_factor.LoginAdapter"
@@ -54,4 +66,5 @@ MFA_ADAPTER = "kilit.access.second_factor.SecondFactorAdapter"
 MFA_RATE_LIMITS = False
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Kilit"
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 5  # seconds to connect to the provider, and for each of its answers
 MFA_TOTP_TOLERANCE = 1  # periods of 30 seconds that a phone's clock may be off

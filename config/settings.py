@@ -184,8 +184,8 @@ INSTALLED_APPS = [
     "pgtrigger",
     "django_q",
     "config.axes_app.LoginsConfig",  # django-axes
-    # Also while second factors are off: a user could not be deleted if rows of tables without models referred to it.
-    *(f"allauth{app}" for app in ("", ".account", ".mfa")),
+    # Also while they are off: a user could not be deleted if rows of tables without models referred to it.
+    *(f"allauth{app}" for app in ("", ".account", ".mfa", ".socialaccount")),
     *(f"kilit.{app}" for app in ("lock", "workers", "access", "bulk", "problems", "console", "backup")),
     "ociqueue",
     "pdfjobs",

@@ -153,19 +153,28 @@ def _use_once(authenticator: Authenticator, code: str) -> bool:
 
 
 def gave_second_factor(request: HttpRequest) -> bool:
-    methods = {record["method"] for record in get_authentication_records(request, request.user)}
-    return "mfa" in methods
+    return "mfa" in {record["method"] for record in _records(request)}
 
 
 def lacks_second_factor(request: HttpRequest) -> bool:
-    """Return whether the session was started without a second factor, although one is required."""
-    return settings.SECOND_FACTOR == "required" and request.user.is_authenticated and not gave_second_factor(request)
+    """Return whether the session was started without a second factor, although one is required.
+
+    A login by a provider of OpenID Connect counts as one: the provider asks for its own.
+    """
+    if settings.SECOND_FACTOR != "required" or not request.user.is_authenticated:
+        return False
+    return not {"mfa", "socialaccount"} & {record["method"] for record in _records(request)}
 
 
 def confirmed_recently(request: HttpRequest) -> bool:
     """Return whether the user has entered a password or a code in this session lately."""
-    times = [record["at"] for record in get_authentication_records(request, request.user)]
+    times = [record["at"] for record in _records(request)]
     return bool(times) and time() - max(times) < CONFIRMED_FOR.total_seconds()
+
+
+def _records(request: HttpRequest) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = get_authentication_records(request, request.user)
+    return found
 
 
 def confirm(request: HttpRequest, user: User) -> None:

@@ -8,7 +8,6 @@ from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import clear_totp_secret, get_totp_secret, validate_totp_code
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import authenticate, logout
 from django.contrib.auth.models import User
@@ -29,6 +28,7 @@ from kilit.access.second_factor import (
     gave_second_factor,
     has_second_factor,
     is_on,
+    lacks_second_factor,
     remove_own,
     replace_recovery_codes,
 )
@@ -71,8 +71,7 @@ class OverviewPage(SecondFactorPage, TemplateView):
             except DecryptionError as error:
                 messages.error(self.request, str(error))
         own = {"app": self.own(TOTP), "codes": codes, "codes_left": left}
-        is_required = settings.SECOND_FACTOR == "required" and not gave_second_factor(self.request)
-        return super().get_context_data(**context, **own, is_required=is_required)
+        return super().get_context_data(**context, **own, is_required=lacks_second_factor(self.request))
 
 
 class PasswordForm(forms.Form):

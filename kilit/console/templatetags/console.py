@@ -29,6 +29,12 @@ def mail_is_set_up() -> bool:
     return bool(settings.EMAIL_HOST)
 
 
+@register.simple_tag
+def login_provider() -> str:
+    """Return the name of the provider of OpenID Connect; empty if there is none."""
+    return settings.OIDC_NAME if settings.OIDC_ISSUER else ""
+
+
 @register.filter
 def lookup(found: Mapping[str, object], key: str) -> object:
     return found.get(key)

@@ -1,0 +1,121 @@
+"""The user of a person at the provider: found, joined or made, with the roles that their groups give."""
+
+import re
+from typing import Any
+
+from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from config.oidc.grants import Grant, highest
+from config.oidc.provider import UnverifiedError
+from kilit.access.roles import Role
+from ociqueue.models import Site, SiteMembership
+from ociqueue.scopes import KEYS_USERS
+
+LONGEST_SUBJECT = 191  # as django-allauth stores it
+NOT_IN_NAMES = re.compile(r"[^\w.@+-]")
+
+
+class NotInvitedError(Exception):
+    """The person is in no group that may use the console."""
+
+
+class InactiveError(Exception):
+    """The person's user was deactivated here."""
+
+
+@transaction.atomic
+def user_of(claims: dict[str, Any]) -> User:
+    """Return the user, with the roles that the person's groups give at this moment."""
+    grants = granted(claims)
+    if not grants:
+        raise NotInvitedError
+    subject = str(claims["sub"])
+    if len(subject) > LONGEST_SUBJECT:
+        raise UnverifiedError("the subject is too long")
+    # The issuer is part of who it is: another provider's subject may be the same.
+    known = SocialAccount.objects.filter(provider=settings.OIDC_ISSUER, uid=subject).select_related("user").first()
+    user: User | None = known.user if known else _with_same_address(claims)
+    if user and not user.is_active:
+        raise InactiveError
+    if user is None:
+        user = _new_user(claims)
+    if known is None:
+        SocialAccount.objects.create(provider=settings.OIDC_ISSUER, uid=subject, user=user, extra_data={})
+    set_roles(user, grants)
+    return user
+
+
+def granted(claims: dict[str, Any]) -> list[Grant]:
+    groups = claims.get(settings.OIDC_GROUP_CLAIM)
+    names = {groups} if isinstance(groups, str) else {name for name in groups or [] if isinstance(name, str)}
+    return [grant for grant in settings.OIDC_GRANTS if grant.group in names]
+
+
+def set_roles(user: User, grants: list[Grant]) -> None:
+    """Give exactly the roles of the grants; memberships of sites that KILIT_OIDC_GROUPS does not name stay."""
+    role = highest([grant.role for grant in grants])
+    before, held = set(user.groups.filter(name__in=Role.values).values_list("name", flat=True)), {role}
+    user.groups.remove(*Group.objects.filter(name__in=before - held))
+    user.groups.add(*Group.objects.filter(name__in=held - before))
+    named = Site.objects.filter(public_id__in={grant.site for grant in settings.OIDC_GRANTS if grant.site})
+    changed = before != held
+    for site in named:
+        roles = [grant.role for grant in grants if grant.site == site.public_id]
+        own = SiteMembership.objects.filter(site=site, user=user)
+        if not roles:
+            changed |= bool(own.delete()[0])
+        elif not own.filter(role=highest(roles)).exists():
+            SiteMembership.objects.update_or_create(site=site, user=user, defaults={"role": highest(roles)})
+            changed = True
+    if changed:
+        LogEntry.objects.log_actions(
+            user.pk, [user], CHANGE, change_message="Set roles by groups at the login provider"
+        )  # type: ignore[arg-type]
+
+
+def _with_same_address(claims: dict[str, Any]) -> User | None:
+    """Return the one user with the same e-mail address, if users are joined by it and the provider has verified it.
+
+    Never a superuser or a service: whoever controls addresses at the provider would become them.
+    """
+    email = claims.get("email")
+    if not settings.OIDC_JOIN_BY_EMAIL or claims.get("email_verified") is not True or not isinstance(email, str):
+        return None
+    people = User.objects.filter(email__iexact=email, is_staff=True, is_superuser=False)
+    people = people.exclude(username__regex=KEYS_USERS).exclude(socialaccount__provider=settings.OIDC_ISSUER)
+    found = [user for user in people.select_for_update(of=("self",)) if user.has_usable_password()]
+    return found[0] if len(found) == 1 else None
+
+
+def _new_user(claims: dict[str, Any]) -> User:
+    user = User(
+        username=_free_name(str(claims.get("preferred_username") or claims.get("email") or claims["sub"])),
+        email=_text(claims, "email", 254),
+        first_name=_text(claims, "given_name", 150),
+        last_name=_text(claims, "family_name", 150),
+        is_staff=True,
+    )
+    user.set_unusable_password()
+    user.save()
+    return user
+
+
+def _free_name(wanted: str) -> str:
+    """Return the name, with a number if it is taken: a user is never found by name alone."""
+    base = NOT_IN_NAMES.sub("-", wanted)[:140]
+    if re.match(KEYS_USERS, base):
+        base = f"oidc-{base}"
+    name, number = base, 1
+    while User.objects.filter(username__iexact=name).exists():
+        number += 1
+        name = f"{base}-{number}"
+    return name
+
+
+def _text(claims: dict[str, Any], name: str, longest: int) -> str:
+    value = claims.get(name)
+    return value.replace("\0", "")[:longest] if isinstance(value, str) else ""
