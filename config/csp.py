@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template import Context, Engine
 
 from kilit.access.middleware import Middleware
+from kilit.access.second_factor import is_on
 
 # The <style> blocks of unfold's pages are allowed by their hashes, so that no other is.
 SKELETON = "unfold/layouts/skeleton.html"
@@ -21,10 +22,11 @@ DATA = "default-src 'none'"
 PDF = f"{DATA}; object-src 'self'; style-src 'unsafe-inline'"
 FEATURES = (
     "accelerometer autoplay camera display-capture geolocation gyroscope magnetometer microphone midi payment "
-    "publickey-credentials-get screen-wake-lock usb xr-spatial-tracking"
+    "publickey-credentials-create publickey-credentials-get screen-wake-lock usb xr-spatial-tracking"
 )
 KEPT = ("/admin/", "/static/")  # Django and whitenoise say what a browser may keep of these
 PERMISSIONS = ", ".join(f"{feature}=()" for feature in FEATURES.split())
+PASSKEYS = re.sub(r"(publickey-credentials-\w+)=\(\)", r"\1=(self)", PERMISSIONS)
 
 
 class SecurityHeadersMiddleware(Middleware):
@@ -37,7 +39,7 @@ class SecurityHeadersMiddleware(Middleware):
         policy = page_policy() if media == "text/html" else PDF if media == "application/pdf" else DATA
         # A view may have set its own.
         response.headers.setdefault("Content-Security-Policy", f"{policy}; frame-ancestors {framed_by}")
-        response.headers.setdefault("Permissions-Policy", PERMISSIONS)
+        response.headers.setdefault("Permissions-Policy", PASSKEYS if is_on() else PERMISSIONS)
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
         if not request.path.startswith(KEPT):
             response.headers.setdefault("Cache-Control", "no-store")

@@ -37,7 +37,7 @@ AXES_CLIENT_IP_CALLABLE = "kilit.access.lockout.client_address"
 AXES_LOCKOUT_CALLABLE = "kilit.access.lockout.locked_out"
 AXES_ENABLE_ADMIN = False  # config.admin has its own page
 AXES_DISABLE_ACCESS_LOG = True  # would grow without limit and store addresses without need
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next", "code", "credential"]
 AXES_VERBOSE = False
 
 # Second factor: off, allowed or required; docs/logins.md ------------------------------------------------------------
@@ -64,7 +64,7 @@ ACCOUNT_LOGIN_TIMEOUT = 600  # seconds between the password and the code
 ACCOUNT_RATE_LIMITS = False  # would count in each process; kilit.access counts in the database
 MFA_ADAPTER = "kilit.access.second_factor.SecondFactorAdapter"
 MFA_RATE_LIMITS = False
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Kilit"
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 5  # seconds to connect to the provider, and for each of its answers
 MFA_TOTP_TOLERANCE = 1  # periods of 30 seconds that a phone's clock may be off

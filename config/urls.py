@@ -13,10 +13,10 @@ from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console import dashboard, live
 from kilit.console.command_search import command_search
 from kilit.console.login_pages import urls as login
+from kilit.console.passkey_pages import urls as second_factor
 from kilit.console.password_pages import urls as password_reset
 from kilit.console.preferences import preferences
 from kilit.console.saved_views import saved_views
-from kilit.console.second_factor_pages import urls as second_factor
 from kilit.console.workers_page import run_task, workers_page
 
 admin.autodiscover()

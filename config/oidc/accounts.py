@@ -34,8 +34,8 @@ def user_of(claims: dict[str, Any]) -> User:
     if not grants:
         raise NotInvitedError
     subject = str(claims["sub"])
-    if len(subject) > LONGEST_SUBJECT:
-        raise UnverifiedError("the subject is too long")
+    if len(subject) > LONGEST_SUBJECT or "\0" in subject:
+        raise UnverifiedError("the subject cannot be stored")
     # The issuer is part of who it is: another provider's subject may be the same.
     known = SocialAccount.objects.filter(provider=settings.OIDC_ISSUER, uid=subject).select_related("user").first()
     user: User | None = known.user if known else _with_same_address(claims)
@@ -51,7 +51,7 @@ def user_of(claims: dict[str, Any]) -> User:
 
 def granted(claims: dict[str, Any]) -> list[Grant]:
     groups = claims.get(settings.OIDC_GROUP_CLAIM)
-    names = {groups} if isinstance(groups, str) else {name for name in groups or [] if isinstance(name, str)}
+    names = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
     return [grant for grant in settings.OIDC_GRANTS if grant.group in names]
 
 
@@ -74,16 +74,16 @@ def set_roles(user: User, grants: list[Grant]) -> None:
     if changed:
         LogEntry.objects.log_actions(
             user.pk, [user], CHANGE, change_message="Set roles by groups at the login provider"
-        )  # type: ignore[arg-type]
+        )
 
 
 def _with_same_address(claims: dict[str, Any]) -> User | None:
     """Return the one user with the same e-mail address, if users are joined by it and the provider has verified it.
 
-    Never a superuser or a service: whoever controls addresses at the provider would become them.
+    Never a superuser or a service: someone who controls addresses at the provider would become them.
     """
-    email = claims.get("email")
-    if not settings.OIDC_JOIN_BY_EMAIL or claims.get("email_verified") is not True or not isinstance(email, str):
+    email = _text(claims, "email", 254)
+    if not settings.OIDC_JOIN_BY_EMAIL or claims.get("email_verified") is not True or not email:
         return None
     people = User.objects.filter(email__iexact=email, is_staff=True, is_superuser=False)
     people = people.exclude(username__regex=KEYS_USERS).exclude(socialaccount__provider=settings.OIDC_ISSUER)

@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from config.oidc.accounts import InactiveError, NotInvitedError, user_of
-from config.oidc.provider import Attempt, ProviderError, UnverifiedError
+from config.oidc.provider import PendingLogin, ProviderError, UnverifiedError
 
 logger = logging.getLogger("kilit.oidc")
 
@@ -34,10 +34,10 @@ def start(request: HttpRequest) -> HttpResponse:
     following = request.GET.get("next", "")
     if not url_has_allowed_host_and_scheme(following, {request.get_host()}, require_https=request.is_secure()):
         following = reverse("admin:index")
-    attempt = Attempt.begin(following)
-    state = statekit.stash_state(request, provider_id=PROVIDER, state=asdict(attempt))
+    pending = PendingLogin.begin(following)
+    state = statekit.stash_state(request, provider_id=PROVIDER, state=asdict(pending))
     try:
-        return HttpResponseRedirect(attempt.login_url(state, _callback_url()))
+        return HttpResponseRedirect(pending.login_url(state, _callback_url()))
     except ProviderError as error:
         return _provider_failed(request, error)
 
@@ -52,10 +52,10 @@ def callback(request: HttpRequest) -> HttpResponse:
         return _refused(request, _("This login was not started in this browser, or too long ago. Start again."), 400)
     if "code" not in request.GET:
         return _refused(request, _("%(provider)s did not log you in.") % _provider())
-    attempt = Attempt(**state)
+    pending = PendingLogin(**state)
     try:
-        claims = attempt.claims(request, request.GET["code"], _callback_url())
-        return _log_in(request, claims, attempt.next)
+        claims = pending.claims(request, request.GET["code"], _callback_url())
+        return _log_in(request, claims, pending.next)
     except ProviderError as error:
         return _provider_failed(request, error)
     except UnverifiedError as error:

@@ -31,7 +31,7 @@ class UnverifiedError(Exception):
 
 
 @dataclass(frozen=True)
-class Attempt:
+class PendingLogin:
     """What a login remembers in its session while the browser is at the provider."""
 
     next: str
@@ -39,7 +39,7 @@ class Attempt:
     verifier: str
 
     @classmethod
-    def begin(cls, following: str) -> "Attempt":
+    def begin(cls, following: str) -> "PendingLogin":
         return cls(following, secrets.token_urlsafe(32), secrets.token_urlsafe(64))
 
     def login_url(self, state: str, redirect_uri: str) -> str:
@@ -71,7 +71,7 @@ class Attempt:
         )
         try:
             tokens = client.get_access_token(code, pkce_code_verifier=self.verifier)
-        except (OAuth2Error, RequestException, ValueError) as error:
+        except (OAuth2Error, RequestException, ValueError, LookupError) as error:
             raise ProviderError(f"no token: {type(error).__name__}") from error
         claims = _verified(str(tokens.get("id_token", "")), self.nonce)
         if settings.OIDC_GROUP_CLAIM in claims or "userinfo_endpoint" not in discovery():
@@ -106,7 +106,7 @@ def _verified(token: str, nonce: str) -> dict[str, Any]:
             leeway=CLOCKS_OFF,
             options={"require": REQUIRED},
         )
-    except jwt.PyJWTError as error:
+    except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
         raise UnverifiedError(f"the token is not valid: {type(error).__name__}") from error
     if not secrets.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
         raise UnverifiedError("the token belongs to another login")

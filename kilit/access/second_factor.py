@@ -1,4 +1,4 @@
-"""The second factor of a login: codes of an authenticator app, and recovery codes.
+"""The second factor of a login: codes of an authenticator app, passkeys (kilit.access.passkeys) and recovery codes.
 
 django-allauth stores them and keeps a login that is not complete: there is no session before the second factor is
 given. Wrong codes count like wrong passwords. All counts are in the database: each web process has its own memory.
@@ -40,7 +40,7 @@ from kilit.access.models.login_window import LoginWindow, window_name
 logger = logging.getLogger("kilit.access")
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-MAIN_TYPES = (Authenticator.Type.TOTP,)  # recovery codes only help out for one of these
+MAIN_TYPES = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)  # recovery codes only help out for one of these
 ENCRYPTED = ("secret", "seed")  # keys of Authenticator.data
 CONFIRMED_FOR = timedelta(minutes=5)  # then a change of the second factor asks for the password again
 
@@ -104,10 +104,22 @@ def reencrypt_second_factors() -> int:
 
 
 def check_code(request: HttpRequest, user: User, code: str) -> Authenticator | None:
-    """Return what the code belongs to; a wrong one counts towards the lockouts of wrong passwords.
+    """Return what the code belongs to; a wrong one counts towards the lockouts of wrong passwords."""
+    if not count_try(request, user):
+        return None
+    for authenticator in Authenticator.objects.filter(user=user).order_by("-type"):
+        if _matches(authenticator, code):
+            forget_wrong_codes(user.get_username())
+            return authenticator
+    count_failure(request, user)
+    return None
 
-    Tries are also counted by user alone, before the code is looked at: many at once, or from many addresses, are no
-    more than AXES_FAILURE_LIMIT. Only those who know the password get here, so nobody can lock a user out this way.
+
+def count_try(request: HttpRequest, user: User) -> bool:
+    """Count a try by user alone, before it is looked at; if it is one too many, return False and show the lockout.
+
+    So many at once, or from many addresses, are no more than AXES_FAILURE_LIMIT. Only those who know the password get
+    here, so nobody can lock a user out this way.
     """
     credentials, tries = {"username": user.get_username()}, window_name("codes", user.get_username())
     allowed = AxesProxyHandler.is_allowed(request, credentials) and LoginWindow.objects.count_below(
@@ -116,13 +128,11 @@ def check_code(request: HttpRequest, user: User, code: str) -> Authenticator | N
     if not allowed:
         request.axes_locked_out = True  # type: ignore[attr-defined]
         request.axes_credentials = credentials  # type: ignore[attr-defined]
-        return None
-    for authenticator in Authenticator.objects.filter(user=user).order_by("-type"):
-        if _matches(authenticator, code):
-            forget_wrong_codes(user.get_username())
-            return authenticator
-    user_login_failed.send(sender=__name__, credentials=credentials, request=request)
-    return None
+    return bool(allowed)
+
+
+def count_failure(request: HttpRequest, user: User) -> None:
+    user_login_failed.send(sender=__name__, credentials={"username": user.get_username()}, request=request)
 
 
 def forget_wrong_codes(username: str) -> None:
@@ -189,16 +199,20 @@ def add_app(request: HttpRequest, user: User, secret: str) -> None:
     _lock(user)
     if Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists():
         return  # the form was sent twice
-    _remember(request, user, TOTP.activate(user, secret).instance)
+    remember(request, user, TOTP.activate(user, secret).instance, "Added an authenticator app")
+    add_recovery_codes(user)
+
+
+def add_recovery_codes(user: User) -> None:
+    """Make recovery codes for a user who has none."""
     RecoveryCodes.activate(user)
-    _log(user, [user], "Added an authenticator app")
 
 
 @transaction.atomic
 def replace_recovery_codes(user: User) -> None:
     _lock(user)
     Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).delete()
-    RecoveryCodes.activate(user)
+    add_recovery_codes(user)
     _log(user, [user], "Made new recovery codes")
 
 
@@ -226,9 +240,11 @@ def _lock(user: User) -> None:
     User.objects.select_for_update().get(pk=user.pk)
 
 
-def _remember(request: HttpRequest, user: User, authenticator: Authenticator) -> None:
+def remember(request: HttpRequest, user: User, authenticator: Authenticator, message: str) -> None:
+    """Log what was added; who has just added it has also shown to have it, in this session."""
     record_authentication(request, user, method="mfa", id=authenticator.pk, type=authenticator.type)
+    _log(user, [user], message)
 
 
 def _log(by: User, users: Iterable[User], message: str) -> None:
-    LogEntry.objects.log_actions(by.pk, users, CHANGE, change_message=message)  # type: ignore[arg-type]
+    LogEntry.objects.log_actions(by.pk, users, CHANGE, change_message=message)

@@ -9,6 +9,7 @@ from allauth.account.internal.flows.login import perform_password_login
 from allauth.account.models import Login
 from allauth.account.stages import LoginStageController
 from allauth.mfa.base.internal.flows import post_authentication
+from allauth.mfa.models import Authenticator
 from allauth.mfa.stages import AuthenticateStage
 from django import forms
 from django.contrib import admin
@@ -21,8 +22,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.generic import FormView
 
+from kilit.access.passkeys import challenge, check_passkey, has_passkeys
 from kilit.access.second_factor import check_code, is_on
-from kilit.console.form_pages import FormPage
+from kilit.console.form_pages import INPUT, FormPage
 
 
 class LoginPage(LoginView):
@@ -71,10 +73,13 @@ class CodeForm(forms.Form):
     )
 
 
-class CodePage(FormPage, FormView[CodeForm]):
-    """Asks for a code of the authenticator app, or a recovery code, after the password was right."""
+class CredentialForm(forms.Form):
+    credential = forms.JSONField(widget=forms.HiddenInput)
 
-    form_class = CodeForm
+
+class CodePage(FormPage, FormView[forms.Form]):
+    """Asks for a passkey, a code of the authenticator app, or a recovery code, after the password was right."""
+
     template_name = "admin/login_code.html"
     extra_context = {"title": gettext_lazy("Two-factor authentication")}
     stage: Any
@@ -87,12 +92,29 @@ class CodePage(FormPage, FormView[CodeForm]):
             return HttpResponseRedirect(reverse("admin:login"))
         return super().dispatch(request, *args, **options)
 
-    def form_valid(self, form: CodeForm) -> HttpResponse:
-        authenticator = check_code(self.request, self.stage.login.user, form.cleaned_data["code"])
+    def get_form_class(self) -> type[forms.Form]:
+        return CredentialForm if "credential" in self.request.POST else CodeForm
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        user = self.stage.login.user
+        context["options"] = challenge(user) if has_passkeys(user) else None
+        context["has_app"] = Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists()
+        found = super().get_context_data(**context)
+        if isinstance(found["form"], CredentialForm):  # the page has both forms
+            found |= {"form": CodeForm(), "passkey_form": found["form"]}
+            found["form"].fields["code"].widget.attrs["class"] = INPUT
+        return found
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        user, given = self.stage.login.user, form.cleaned_data
+        if isinstance(form, CredentialForm):
+            authenticator = check_passkey(self.request, user, given["credential"])
+            refusal = _("This passkey was not accepted. Try again.")
+        else:
+            authenticator = check_code(self.request, user, given["code"])
+            refusal = _("This code is wrong, too old, or was used before. Enter the one that is shown now.")
         if authenticator is None:
-            form.add_error(
-                "code", _("This code is wrong, too old, or was used before. Enter the one that is shown now.")
-            )
+            form.add_error(None if isinstance(form, CredentialForm) else "code", refusal)
             return self.form_invalid(form)
         post_authentication(self.request, authenticator)
         answer: HttpResponse = self.stage.exit()

@@ -1,4 +1,4 @@
-"""A user's own pages of the second factor: set up an authenticator app, recovery codes, remove."""
+"""A user's own pages of the second factor: set up an authenticator app, recovery codes, remove; see passkey_pages."""
 
 from io import BytesIO
 from typing import Any
@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy
 from django.views.generic import FormView, TemplateView, View
 
 from kilit.access.encryption import DecryptionError
+from kilit.access.passkeys import PASSKEY
 from kilit.access.second_factor import (
     add_app,
     confirm,
@@ -46,7 +47,7 @@ class SecondFactorPage(FormPage):
     def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
         if not is_on():
             raise Http404
-        self.user = request.user  # type: ignore[assignment] - admin_view lets no one else through
+        self.user = request.user  # type: ignore[assignment]  # admin_view lets no one else through
         if has_second_factor(self.user) and not gave_second_factor(request):
             logout(request)  # the session began before there was a second factor: it must not change it
             return HttpResponseRedirect(reverse("admin:login"))
@@ -70,7 +71,8 @@ class OverviewPage(SecondFactorPage, TemplateView):
                 left = len(codes.wrap().get_unused_codes())
             except DecryptionError as error:
                 messages.error(self.request, str(error))
-        own = {"app": self.own(TOTP), "codes": codes, "codes_left": left}
+        passkeys = Authenticator.objects.filter(user=self.user, type=PASSKEY).order_by("created_at")
+        own = {"app": self.own(TOTP), "passkeys": passkeys, "codes": codes, "codes_left": left}
         return super().get_context_data(**context, **own, is_required=lacks_second_factor(self.request))
 
 
@@ -96,7 +98,7 @@ class ConfirmPage(SecondFactorPage, FormView[PasswordForm]):
             form.add_error("password", _("This password is wrong."))
             return self.form_invalid(form)
         confirm(self.request, self.user)
-        pages = [reverse(name) for name in ("second_factor_app", "second_factor_codes")]
+        pages = [reverse(name) for name in ("second_factor_app", "second_factor_passkey", "second_factor_codes")]
         chosen = self.request.GET.get("next", "")
         return HttpResponseRedirect(chosen if chosen in pages else reverse("second_factor"))
 
@@ -173,14 +175,14 @@ class RemoveAppPage(SecondFactorPage, View):
         return HttpResponseRedirect(reverse("second_factor"))
 
 
-def _page(route: str, page: Any, name: str) -> Any:
-    return path(route, admin.site.admin_view(page.as_view()), name=name)
+def page(route: str, view: Any, name: str) -> Any:
+    return path(route, admin.site.admin_view(view.as_view()), name=name)
 
 
 urls = [
-    _page("", OverviewPage, "second_factor"),
-    _page("confirm/", ConfirmPage, "second_factor_confirm"),
-    _page("app/", AppPage, "second_factor_app"),
-    _page("app/remove/", RemoveAppPage, "second_factor_app_remove"),
-    _page("codes/", CodesPage, "second_factor_codes"),
+    page("", OverviewPage, "second_factor"),
+    page("confirm/", ConfirmPage, "second_factor_confirm"),
+    page("app/", AppPage, "second_factor_app"),
+    page("app/remove/", RemoveAppPage, "second_factor_app_remove"),
+    page("codes/", CodesPage, "second_factor_codes"),
 ]

@@ -2,37 +2,16 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.support.browsing import (
-    CONTRAST,
     NARROW,
-    ROW_OF_EACH_SHAPE,
     WIDE,
     open_page,
-    overflow,
-    settled,
-    stopped,
-    violations,
     watched,
 )
 from tests.support.console_pages import places
-
-
-def faults(page: Page, name: str) -> list[str]:
-    """Return what is wrong with the page that is open: what its policy stops, who is kept out, what is too wide.
-
-    One visit for all, because pages take longer to come than to be looked over.
-    """
-    found = []
-    for width in (NARROW, WIDE):
-        page.set_viewport_size({"width": width, "height": 900})
-        if pixels := overflow(settled(page)):
-            found.append(f"{name} is {pixels} pixels wider than {width}")
-    page.evaluate(ROW_OF_EACH_SHAPE)
-    found += [*stopped(page), *violations(page)]
-    page.evaluate("document.documentElement.classList.add('dark')")  # as the switch does
-    return found + [f"dark: {fault}" for fault in violations(settled(page), rules=CONTRAST)]
+from tests.support.page_faults import faults
 
 
 def test_no_page_keeps_people_out_or_is_wider_than_its_window(visitor, house) -> None:

@@ -8,6 +8,7 @@ from django.db import NotSupportedError, connections
 from django.test import override_settings
 
 from config import checks
+from config.oidc.grants import read_grants
 
 
 def test_our_own_settings_pass() -> None:
@@ -86,3 +87,31 @@ def test_a_dead_mans_switch_without_an_http_address_is_refused(settings, address
     settings.HEARTBEAT_URL = address
 
     assert [message.id for message in checks.check_heartbeat_url()] == ["kilit.E006"]
+
+
+OIDC = {
+    "OIDC_ISSUER": "https://id.example.com/realms/main",
+    "OIDC_CLIENT_ID": "kilit",
+    "OIDC_CLIENT_SECRET": "secret",
+    "OIDC_GRANTS": read_grants("ops=operator"),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, []),
+        ({"OIDC_ISSUER": "http://localhost:8080/realms/main"}, []),
+        ({"OIDC_ISSUER": ""}, ["kilit.E009"]),
+        ({"OIDC_CLIENT_ID": "", "OIDC_CLIENT_SECRET": ""}, ["kilit.E009", "kilit.E009"]),
+        ({"OIDC_GRANTS": []}, ["kilit.E009"]),
+        ({"OIDC_ISSUER": "http://id.example.com"}, ["kilit.E010"]),
+        ({"OIDC_ISSUER": "http://localhost.evil.example"}, ["kilit.E010"]),
+        ({"OIDC_ISSUER": "id.example.com"}, ["kilit.E010"]),
+        ({"OIDC_ISSUER": f"https://id.example.com/{'x' * 200}"}, ["kilit.E010"]),
+    ],
+)
+def test_logins_by_openid_connect_are_set_up_as_a_whole(changes, expected) -> None:
+    with override_settings(**{**OIDC, **changes}):
+        assert [message.id for message in checks.check_oidc()] == expected
+    assert checks.check_oidc() == []

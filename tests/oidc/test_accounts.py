@@ -205,6 +205,14 @@ def test_odd_claims_make_a_user_too(provider, log_in, claims, name) -> None:
     assert User.objects.get().username == name
 
 
+@pytest.mark.parametrize("subject", ["x" * 192, "a\0b"])
+def test_a_subject_that_cannot_be_stored_is_refused(provider, log_in, subject) -> None:
+    provider.person["sub"] = subject
+
+    assert log_in().status_code == 403
+    assert not User.objects.exists()
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_first_logins_at_once_make_one_user(provider, come_back, monkeypatch) -> None:
     clients = [Client(), Client()]

@@ -16,7 +16,20 @@ pytestmark = pytest.mark.django_db
 
 # What is everybody's own: to log in and out, the password, the language, the zone.
 RESET = {"password_reset", "password_reset_done", "password_reset_complete", "password_reset_confirm"}
-OWN = RESET | {"login", "logout", "password_change", "password_change_done", "set_language", "preferences", "jsi18n"}
+LOGIN = {"account_login", "mfa_authenticate", "oidc_start", "oidc_callback"}
+OWN = (
+    RESET
+    | LOGIN
+    | {
+        "login",
+        "logout",
+        "password_change",
+        "password_change_done",
+        "set_language",
+        "preferences",
+        "jsi18n",
+    }
+)
 LANGUAGE, LOGOUT, ZONE = "/admin/language/", "/admin/logout/", "/admin/preferences/"
 VIEWS = "/admin/views/"  # saved filters, the user's own
 

