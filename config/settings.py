@@ -33,7 +33,17 @@ from config.logins import *  # noqa: F403
 from config.logs import log_format, log_level, logging_to_stderr
 from config.secret_key import read_secret_key
 from config.sentry import start_sentry
-from config.web import BODY_SECONDS, CONNECTIONS_PER_ADDRESS, HEADER_SECONDS, HOST, PORT, WEB_CONCURRENCY  # noqa: F401
+from config.web import (  # noqa: F401
+    ADDRESS_BODIES_MB,
+    ALL_BODIES_MB,
+    BODY_SECONDS,
+    CONNECTIONS_PER_ADDRESS,
+    HEADER_SECONDS,
+    HOST,
+    PORT,
+    UNKNOWN_BODY_KB,
+    WEB_CONCURRENCY,
+)
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
@@ -78,6 +88,8 @@ PDF_FONTS = env.text("KILIT_PDF_FONTS", "")  # a folder of extra fonts, for othe
 PDF_SANDBOX = env.flag("KILIT_PDF_SANDBOX", default=True)
 PDF_FAIL_SAFE = env.one_of("KILIT_PDF_FAIL_SAFE", ("STRICT", "DEGRADE"), default="STRICT").lower()
 PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)
+# Half of it, so that no owner keeps the others out.
+PDF_QUEUE_LIMIT_PER_OWNER = env.number("KILIT_PDF_QUEUE_LIMIT_PER_OWNER", default=(PDF_QUEUE_LIMIT + 1) // 2, least=1)
 PDF_JOBS_PER_OWNER = env.number("KILIT_PDF_JOBS_PER_OWNER", default=0, least=0)  # running at once; 0: no limit
 PDF_TTL = timedelta(hours=env.number("KILIT_PDF_TTL_HOURS", default=24, least=1, most=24 * 366))
 PDF_S3_BUCKET = env.text("KILIT_S3_BUCKET", "")

@@ -13,3 +13,7 @@ WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
 HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)
 BODY_SECONDS = env.number("KILIT_BODY_SECONDS", default=30, least=1, most=3600)
 CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=500, least=0, most=100_000)
+# What it receives before Django has seen a request.
+UNKNOWN_BODY_KB = env.number("KILIT_UNKNOWN_BODY_KB", default=64, least=16, most=262_144)
+ALL_BODIES_MB = env.number("KILIT_ALL_BODIES_MB", default=1024, least=256, most=1_048_576)
+ADDRESS_BODIES_MB = env.number("KILIT_ADDRESS_BODIES_MB", default=512, least=0, most=1_048_576)

@@ -10,12 +10,11 @@ from typing import Any
 from config.webserver.answers import AnswerBuffer
 from config.webserver.limits import WebLimits
 from config.webserver.reading import ClientGone, RequestReader
-from config.webserver.refusals import RequestRefused, header_too_slow
+from config.webserver.refusals import UNREAD, RequestRefused, header_too_slow
 
 # After the last answer the connection stays readable for a moment: closing it at once, while the client still sends,
 # would make the kernel discard an answer that the client has not read.
 LINGER_SECONDS = 2.0
-LINGER_BYTES = 64 * 1024
 
 Run = Callable[[Any, "WebConnection"], Awaitable[bool]]
 
@@ -53,7 +52,7 @@ class WebConnection:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(self._limits.send_seconds):
                     await self._loop.sock_sendall(self._socket, refusal.answer())
-                await self._linger()
+                await self._linger(refusal.unread)
             return refusal
         except (OSError, TimeoutError):
             pass  # the client is gone, or was silent between two requests
@@ -100,12 +99,12 @@ class WebConnection:
         except TimeoutError:
             raise header_too_slow(self._limits.header_seconds) from None
 
-    async def _linger(self) -> None:
+    async def _linger(self, unread: int = UNREAD) -> None:
         self._wait_for(Phase.END)
         self._socket.shutdown(socket.SHUT_WR)
         with suppress(ClientGone):
             async with asyncio.timeout(LINGER_SECONDS):
-                await self._reader.discard(LINGER_BYTES)
+                await self._reader.discard(unread)
 
     def _wait_for(self, phase: Phase) -> None:
         self.phase = phase

@@ -18,10 +18,14 @@ class WebLimits:
     connections: int = 1000
     connections_per_address: int = 500  # 0: no limit
     header_bytes: int = 64 * KIB
-    body_bytes: int = 256 * MIB
+    body_bytes: int = 256 * MIB  # of a session: files that are imported
+    key_bytes: int = 6 * MIB  # of a key: the API takes 5 MB
+    unknown_bytes: int = 64 * KIB  # of a request with neither: forms of the login page
+    unchecked_bytes: int = 512 * KIB  # what a key or a session may send before the database is asked for it
     # Bodies are kept in memory up to these sizes, and then in unnamed temporary files.
     body_memory_bytes: int = 6 * MIB  # as FILE_UPLOAD_MAX_MEMORY_SIZE
     all_bodies_memory_bytes: int = 64 * MIB
     all_bodies_bytes: int = 1024 * MIB
+    address_bodies_bytes: int = 512 * MIB  # from one address; 0: no limit
     answer_memory_bytes: int = 256 * KIB
     answer_bytes: int = 64 * MIB  # a thread that is further ahead of its client waits

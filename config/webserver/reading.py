@@ -13,10 +13,11 @@ from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
 from gunicorn.http.message import Request
 from gunicorn.http.unreader import IterUnreader
 
+from config.webserver.admission import BodyAdmission
 from config.webserver.bodies import BodyBudget, RequestBody
 from config.webserver.chunks import ChunkDecoder
 from config.webserver.limits import WebLimits
-from config.webserver.refusals import body_too_large, body_too_slow, malformed
+from config.webserver.refusals import body_too_slow, malformed
 
 END_OF_HEADER = b"\r\n\r\n"
 BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
@@ -33,10 +34,20 @@ class ClientGone(ConnectionError):  # noqa: N818 - what happened
 
 
 class RequestReader:
-    def __init__(self, sock: socket.socket, client: Any, *, config: Any, limits: WebLimits, budget: BodyBudget) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        client: Any,
+        *,
+        config: Any,
+        limits: WebLimits,
+        budget: BodyBudget,
+        admission: Callable[[Request], BodyAdmission],
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sock, self._client, self._config = sock, client, config
-        self._limits, self._budget = limits, budget
+        self._limits, self._budget, self._admission = limits, budget, admission
+        self._address: str = client[0] if isinstance(client, tuple) else ""
         self._buffer = bytearray()
         self._requests = 0
         self._small_reads = 0
@@ -70,14 +81,17 @@ class RequestReader:
         """Return the body of a request whose header was read; raises RequestRefused."""
         is_chunked = isinstance(request.body.reader, ChunkedReader)
         length = 0 if is_chunked else request.body.reader.length
-        if length > self._limits.body_bytes:
-            raise body_too_large(self._limits.body_bytes)
-        body = RequestBody(self._budget)
+        admission = self._admission(request)
+        await admission.admit(length)
+        body = RequestBody(self._budget, self._address)
         try:
             if is_chunked or length:
                 async with self._deadline(body):
                     await self._continue(request)
-                    await (self._read_chunks(request, body) if is_chunked else self._read_length(length, body))
+                    if is_chunked:
+                        await self._read_chunks(request, body, admission)
+                    else:
+                        await self._read_length(length, body)
         except BaseException:
             body.close()
             raise
@@ -144,7 +158,7 @@ class RequestReader:
         finally:
             self._wake_at(1)
 
-    async def _read_chunks(self, request: Any, body: RequestBody) -> None:
+    async def _read_chunks(self, request: Any, body: RequestBody, admission: BodyAdmission) -> None:
         decoder = ChunkDecoder(request.body.reader)
         while True:
             try:
@@ -152,6 +166,7 @@ class RequestReader:
                     body.write(piece)
             except ParseException as error:
                 raise malformed(error) from None
+            await admission.admit(body.size)
             if decoder.is_complete:
                 break
             self._received()

@@ -7,13 +7,17 @@ from gunicorn.http.errors import ExpectationFailed, LimitRequestHeaders, LimitRe
 
 from kilit.api.errors import error_body
 
+# What a client may still send after an answer: many read it only when they have sent all they have.
+UNREAD, UNREAD_BODY = 64 * 1024, 8 * 1024**2
+
 
 class RequestRefused(Exception):  # noqa: N818 - an answer, not a fault of ours
     """A request that is answered with an error; the connection is closed, because its rest was not read."""
 
-    def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
+    def __init__(self, status: HTTPStatus, code: str, message: str, *, unread: int = UNREAD) -> None:
         super().__init__(message)
         self.http_status, self.code = status, code
+        self.unread = unread
 
     def answer(self) -> bytes:
         body = json.dumps(error_body(self.code, str(self))).encode()
@@ -22,6 +26,7 @@ class RequestRefused(Exception):  # noqa: N818 - an answer, not a fault of ours
             "Connection: close",
             "Cache-Control: no-store",
             "Content-Type: application/json",
+            *(("WWW-Authenticate: Bearer",) if self.http_status is HTTPStatus.UNAUTHORIZED else ()),
             f"Content-Length: {len(body)}",
         )
         return "\r\n".join((*lines, "", "")).encode() + body
@@ -62,6 +67,26 @@ def _too_slow(message: str) -> RequestRefused:
 def body_too_large(limit: int) -> RequestRefused:
     message = f"The body is larger than {limit // 1024**2} MB."
     return RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "TOO_LARGE", message)
+
+
+def key_or_session_missing(limit: int) -> RequestRefused:
+    message = f"Without an API key or a session, a request may send at most {limit // 1024} KB."
+    return RequestRefused(HTTPStatus.UNAUTHORIZED, "UNAUTHENTICATED", message, unread=UNREAD_BODY)
+
+
+def key_or_session_unknown() -> RequestRefused:
+    message = "The API key is unknown, expired or revoked, or the session has ended; the body was not read."
+    return RequestRefused(HTTPStatus.UNAUTHORIZED, "UNAUTHENTICATED", message, unread=UNREAD_BODY)
+
+
+def database_away() -> RequestRefused:
+    message = "The database is not responding, so the request could not be checked; nothing was changed."
+    return RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, "UNAVAILABLE", message, unread=UNREAD_BODY)
+
+
+def too_much_of_address(limit: int) -> RequestRefused:
+    message = f"More than {limit // 1024**2} MB are being received from your address; try again later."
+    return RequestRefused(HTTPStatus.TOO_MANY_REQUESTS, "TOO_LARGE", message)
 
 
 def no_room_for_body() -> RequestRefused:

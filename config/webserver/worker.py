@@ -5,20 +5,23 @@ import errno
 import logging
 import signal
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
+from django.db import Error, close_old_connections
 from gunicorn.workers.base import Worker
 from gunicorn.workers.gthread import ThreadWorker
 
+from config.webserver.admission import BodyAdmission, Caller, RequestCredentials
 from config.webserver.bodies import BodyBudget
 from config.webserver.connection import Phase, WebConnection
-from config.webserver.limits import WebLimits
+from config.webserver.limits import KIB, MIB, WebLimits
 from config.webserver.reading import RequestReader
-from config.webserver.refusals import internal_error, stopping, too_many_connections
+from config.webserver.refusals import database_away, internal_error, stopping, too_many_connections
 from config.webserver.table import ConnectionTable
 
 logger = logging.getLogger(__name__)
@@ -30,14 +33,31 @@ REPORT_EVERY = 60  # seconds
 OUT_OF_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
+def identify_caller(credentials: RequestCredentials) -> Caller:
+    from config.webserver.callers import identify  # noqa: PLC0415 - gunicorn imports this before Django is set up
+
+    close_old_connections()  # as before and after a request
+    try:
+        return identify(credentials)
+    finally:
+        close_old_connections()
+
+
 class WebWorker(ThreadWorker):  # type: ignore[misc]
     """gunicorn's threaded worker, whose threads get complete requests only.
 
     Of ThreadWorker it uses `handle_request`, which calls the application; the event loop is its own.
     """
 
-    def __init__(self, *args: Any, limits: WebLimits | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        limits: WebLimits | None = None,
+        identify: Callable[[RequestCredentials], Caller] = identify_caller,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.identify = identify
         self.limits = limits or replace(settings_limits(), connections=self.worker_connections)
         self.limits = replace(self.limits, idle_seconds=self.cfg.keepalive)
         self.connections = ConnectionTable(self.limits)
@@ -129,7 +149,9 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
             sock.close()
             return
         sock.setblocking(False)  # noqa: FBT003 - of the standard library
-        reader = RequestReader(sock, client, config=self.cfg, limits=self.limits, budget=self.budget)
+        reader = RequestReader(
+            sock, client, config=self.cfg, limits=self.limits, budget=self.budget, admission=self._admission
+        )
         connection = WebConnection(
             sock, client=client, server=listener.getsockname(), reader=reader, limits=self.limits
         )
@@ -146,6 +168,16 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]
                 self.refusals[refusal.code] += 1
         finally:
             self.connections.remove(connection)
+
+    def _admission(self, request: Any) -> BodyAdmission:
+        cookie = settings.SESSION_COOKIE_NAME
+        return BodyAdmission(request, limits=self.limits, cookie=cookie, identify=self._identify)
+
+    async def _identify(self, credentials: RequestCredentials) -> Caller:
+        try:
+            return await self.loop.run_in_executor(self.tpool, self.identify, credentials)
+        except Error:
+            raise database_away() from None
 
     async def _run_in_thread(self, request: Any, connection: WebConnection) -> bool:
         pool = self.liveness_pool if request.path == LIVENESS else self.tpool
@@ -177,4 +209,7 @@ def settings_limits() -> WebLimits:
         body_seconds=settings.BODY_SECONDS,
         # Behind a proxy all connections come from its address.
         connections_per_address=0 if settings.PROXIES else settings.CONNECTIONS_PER_ADDRESS,
+        unknown_bytes=settings.UNKNOWN_BODY_KB * KIB,
+        all_bodies_bytes=settings.ALL_BODIES_MB * MIB,
+        address_bodies_bytes=0 if settings.PROXIES else settings.ADDRESS_BODIES_MB * MIB,
     )

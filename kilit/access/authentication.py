@@ -60,6 +60,9 @@ class KeyAuthentication(BaseAuthentication):
 
 
 def given_key(request: Request) -> str:
-    header = request.headers.get("x-api-key", "").strip()
-    scheme, _, bearer = request.headers.get("authorization", "").strip().partition(" ")
-    return header or (bearer.strip() if scheme.lower() == "bearer" else "")
+    return key_of_headers(request.headers.get("x-api-key", ""), request.headers.get("authorization", ""))
+
+
+def key_of_headers(key: str, authorization: str) -> str:
+    scheme, _, bearer = authorization.strip().partition(" ")
+    return key.strip() or (bearer.strip() if scheme.lower() == "bearer" else "")

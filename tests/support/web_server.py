@@ -15,6 +15,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
+from config.webserver.admission import Caller, RequestCredentials
 from config.webserver.limits import WebLimits
 from config.webserver.worker import WebWorker
 from tests.support.waiting import PATIENCE, wait_until
@@ -136,6 +137,7 @@ class RunningServer:
     place: Any  # address and port, or the path of a socket
     worker: Any
     application: SmallApplication = field(default_factory=SmallApplication)
+    identified: list[RequestCredentials] = field(default_factory=list)  # for which the database would have been asked
 
     def connect(self) -> RawConnection:
         return RawConnection(self.place)
@@ -161,8 +163,22 @@ class _Application(BaseApplication):  # type: ignore[misc]
         return self.callable
 
 
+class KnownCallers:
+    """Keys and sessions, instead of those of a database."""
+
+    def __init__(self, known: dict[str, Caller]) -> None:
+        self._known = known
+        self.asked: list[RequestCredentials] = []
+
+    def identify(self, given: RequestCredentials) -> Caller:
+        self.asked.append(given)
+        return self._known.get(given.session or given.key, Caller.UNKNOWN)
+
+
 @contextmanager
-def web_server(*, threads: int = 2, path: str = "", **limits: Any) -> Iterator[RunningServer]:
+def web_server(
+    *, threads: int = 2, path: str = "", known: dict[str, Caller] | None = None, **limits: Any
+) -> Iterator[RunningServer]:
     """Run the server until the block ends; `path` is that of a socket in the file system."""
     config = Config()
     for name, value in {
@@ -177,10 +193,11 @@ def web_server(*, threads: int = 2, path: str = "", **limits: Any) -> Iterator[R
     listener.listen(1024)
     application = SmallApplication()
     arguments = (1, os.getppid(), [listener], _Application(application), 60, config, Logger(config))
-    worker = WebWorker(*arguments, limits=WebLimits(**limits))
+    callers = KnownCallers(known or {})
+    worker = WebWorker(*arguments, limits=WebLimits(**limits), identify=callers.identify)
     worker.wsgi = application
     worker.tpool, worker.liveness_pool = ThreadPoolExecutor(threads), ThreadPoolExecutor(1)
-    server = RunningServer(path or listener.getsockname(), worker, application)
+    server = RunningServer(path or listener.getsockname(), worker, application, callers.asked)
     thread = threading.Thread(target=lambda: asyncio.run(worker.serve()))
     thread.start()
     try:

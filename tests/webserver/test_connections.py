@@ -81,7 +81,8 @@ def test_a_socket_of_the_file_system_has_no_limit_of_connections_per_address(tmp
 
 def test_large_bodies_share_a_limit_and_give_it_back() -> None:
     half = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n" + "a" * 69_999
-    with web_server(all_bodies_bytes=100_000, all_bodies_memory_bytes=10_000) as server:
+    limits = {"all_bodies_bytes": 100_000, "all_bodies_memory_bytes": 10_000, "unknown_bytes": 100_000}
+    with web_server(**limits) as server:
         with server.connect() as first:
             first.send(half)
             wait_until(lambda: server.worker.budget.total)

@@ -12,7 +12,7 @@ CHUNKED = HEADER + "Transfer-Encoding: chunked\r\n\r\n"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RunningServer]:
-    with web_server(body_bytes=1024**2, body_memory_bytes=1024) as server:
+    with web_server(body_bytes=1024**2, body_memory_bytes=1024, unknown_bytes=1024**2) as server:
         yield server
 
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
@@ -89,3 +90,18 @@ def test_no_honest_request_fails_under_500_slow_headers_and_100_slow_bodies(hone
     assert set(statuses) == {200}
     assert len(strangers.answers) == 600
     assert {answer.split()[1] for answer in strangers.answers} <= {b"408", b"429"}
+
+
+def test_a_large_body_is_received_for_a_valid_key_only(honest: HonestClient) -> None:
+    body = json.dumps({"siteId": str(honest.site.public_id), "queueIds": ["x" * 1000] * 1000}).encode()
+
+    def send(key: str) -> int:
+        headers = {"x-api-key": key, "Content-Type": "application/json"}
+        request = urllib.request.Request(f"http://127.0.0.1:{honest.port}/api/oci/ack", body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    assert [send(honest.key), send("forged"), send("")] == [200, 401, 401]
