@@ -28,6 +28,10 @@ class QueueFullError(Exception):
     """More jobs wait than PDF_QUEUE_LIMIT allows, or other callers kept taking and freeing the key."""
 
 
+class OwnersShareFullError(QueueFullError):
+    """More jobs of the owner wait than PDF_QUEUE_LIMIT_PER_OWNER allows: the rest of the queue is for others."""
+
+
 class TooManyCallbacksError(Exception):
     """The job has MOST_CALLBACKS addresses already."""
 
@@ -40,10 +44,10 @@ def enqueue(owner: User, request: JobRequest) -> tuple[PdfJob, bool]:
     """
     key = job_key(request.document, request.variables, request.options)
     for _ in range(ATTEMPTS):
-        if queue_is_full():
+        if refusal := find_full(owner):
             job, is_new = PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
             if job is None:
-                raise QueueFullError
+                raise refusal
         else:
             job, is_new = insert_or_find(owner, request, key)
         if job is None:
@@ -103,7 +107,7 @@ def expire_missing(job: PdfJob) -> None:
 def expire_changed(job: PdfJob) -> None:
     """Expire a finished job whose file is not the one that was stored, and report it to operators.
 
-    The cleanup deletes the file an hour later, as one that belongs to no job; until then it can be examined.
+    The next cleanup deletes the file as one that belongs to no job; until then it can be examined.
     """
     logger.error("a stored PDF was changed; it is not served", extra={"artifact_key": job.artifact_key})
     with for_reason(CHANGED), transaction.atomic(), suppress(MoveRefused):  # another request was faster
@@ -111,6 +115,11 @@ def expire_changed(job: PdfJob) -> None:
         Activity.objects.record(ActivityKind.ACTION, FILE_CHANGED, queue=PDF_JOBS.queue, object_id=job.job_id)
 
 
-def queue_is_full() -> bool:
-    """Whether PDF_QUEUE_LIMIT jobs wait; counting stops there."""
-    return PdfJob.objects.due()[: settings.PDF_QUEUE_LIMIT].count() >= settings.PDF_QUEUE_LIMIT
+def find_full(owner: User) -> QueueFullError | None:
+    """Return which limit of waiting jobs is reached, if any; counting stops there."""
+    waiting, most, share = PdfJob.objects.due(), settings.PDF_QUEUE_LIMIT, settings.PDF_QUEUE_LIMIT_PER_OWNER
+    if waiting[:most].count() >= most:
+        return QueueFullError()
+    if waiting.owned_by(owner)[:share].count() >= share:
+        return OwnersShareFullError()
+    return None

@@ -3,6 +3,7 @@
 import logging
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.urls import reverse
@@ -25,7 +26,14 @@ from pdfjobs import cleanup
 from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, created_body, fallback_response
 from pdfjobs.documents import Document, documents
 from pdfjobs.documents.fields import walk
-from pdfjobs.enqueue import MOST_CALLBACKS, QueueFullError, TooManyCallbacksError, enqueue, request_callback
+from pdfjobs.enqueue import (
+    MOST_CALLBACKS,
+    OwnersShareFullError,
+    QueueFullError,
+    TooManyCallbacksError,
+    enqueue,
+    request_callback,
+)
 from pdfjobs.job_request import JobRequest, parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
@@ -143,6 +151,9 @@ def request_document(request: Request, job_request: JobRequest) -> Response | Ht
     except RenderError as error:
         logger.error("cannot render PDFs: %s", error)  # noqa: TRY400 - a missing browser needs no traceback
         raise ApiError(400, error.code, "This server cannot render PDFs.") from None
+    except OwnersShareFullError:
+        message = f"{settings.PDF_QUEUE_LIMIT_PER_OWNER:,} of your jobs are waiting, as many as may; try again later."
+        raise ApiError(429, "QUEUE_FULL", message, retry_after=RETRY_AFTER) from None
     except QueueFullError:
         message = "Too many jobs are waiting; try again later."
         raise ApiError(429, "QUEUE_FULL", message, retry_after=RETRY_AFTER) from None

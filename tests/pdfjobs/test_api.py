@@ -7,6 +7,8 @@ import pytest
 
 from kilit.lock.models import Event
 from ociqueue.models import Site
+from pdfjobs.enqueue import enqueue
+from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode
 from tests.support.pdf_jobs import PDF, Api, body, bring, new_job, some_user
@@ -237,6 +239,22 @@ def test_a_queue_at_its_limit_is_429_but_knows_what_it_has(api, settings) -> Non
     assert (other.status_code, other.json()["error"]["code"]) == (429, "QUEUE_FULL")
     assert int(other.headers["Retry-After"]) > 0
     assert PdfJob.objects.count() == 2
+
+
+def test_one_owner_does_not_fill_the_queue_of_the_others(api, settings) -> None:
+    settings.PDF_QUEUE_LIMIT, settings.PDF_QUEUE_LIMIT_PER_OWNER = 4, 2
+    first = api.post()
+    new_job(api.user, number=2)
+    other = some_user("other")
+
+    again, refused = api.post(), api.post(body(options={"landscape": True}))
+    new_job(other)
+
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "QUEUE_FULL")
+    assert refused.json()["error"]["message"] == "2 of your jobs are waiting, as many as may; try again later."
+    assert int(refused.headers["Retry-After"]) > 0
+    assert enqueue(other, parse_job_request(body(options={"landscape": True})))[1], "others have room"
 
 
 def test_whatever_is_accepted_a_refusal_can_be_read(api) -> None:
