@@ -13,6 +13,7 @@ from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_wor
 from kilit.console.formatting import number as grouped
 from kilit.lock.models import Event
 from pdfjobs.admin.columns import remedy
+from pdfjobs.enqueue import CHANGED
 from pdfjobs.models import PdfJob
 from pdfjobs.models.turns import TURN
 from pdfjobs.states import PDF_JOBS, PdfStatus
@@ -37,8 +38,22 @@ def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
             yield ended(_("Succeeded. The PDF is kept until %(time)s.") % {"time": moment(kept_until)})
             if kept_until < timezone.now():
                 yield from overdue("pdf_cleanup")
+        case _ if any(event.message == CHANGED for event in timeline):
+            yield from _changed(row)
         case _:
             yield ended(_("Expired. The file and the variables are deleted."))
+
+
+def _changed(row: PdfJob) -> Iterator[Blocker]:
+    yield blocked(
+        _("The stored file was changed after it was rendered. It is no longer served, and the job is expired.")
+    )
+    yield blocked(_("Request the document again to render a new PDF."))
+    text = _(
+        "Find out who can write to the storage. The changed file is in %(folder)s there until the hourly cleanup "
+        "deletes it; copy it before."
+    )
+    yield blocked(text % {"folder": artifacts.folder_of(row.pk)})
 
 
 def _queued(row: PdfJob) -> Iterator[Blocker]:

@@ -33,7 +33,11 @@ class Artifact(NamedTuple):
 
 def new_key(job_id: UUID, at: datetime) -> str:
     """Return the key of an attempt's file. The time differs for each attempt, so none overwrites another's file."""
-    return f"{PREFIX}/{job_id}/{at:%Y%m%dT%H%M%S%f}.pdf"
+    return f"{folder_of(job_id)}{at:%Y%m%dT%H%M%S%f}.pdf"
+
+
+def folder_of(job_id: UUID) -> str:
+    return f"{PREFIX}/{job_id}/"
 
 
 def job_id_of(key: str) -> UUID | None:

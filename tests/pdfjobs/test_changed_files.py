@@ -49,7 +49,12 @@ def test_a_changed_file_is_a_problem_for_a_day_and_stays_to_be_examined(
     assert answer.text.startswith("The file was changed after it was stored")
     (problem,) = [problem for problem in find_problems(answer.wsgi_request.user) if problem.kind == "file-changed"]
     assert (problem.title, problem.severity) == ("1 stored PDF was changed", Severity.CRITICAL)
-    assert "Its file was changed after it was stored." in text_of(admin_client, problem.link)
+    page = text_of(admin_client, problem.link)
+    assert "Its file was changed after it was stored." in page
+    assert "The stored file was changed after it was rendered. It is no longer served" in page
+    assert "Request the document again to render a new PDF." in page
+    assert f"pdfs/{job.pk}/" in page
+    assert "The file and the variables are deleted." not in page
     assert (artifact_folder / job.artifact_key).exists()
     with transaction.atomic():
         sql("SET LOCAL session_replication_role = replica")
