@@ -13,6 +13,7 @@ from orchestrator.admin.columns import state_notes
 from orchestrator.admin.first_actions import choose_primary
 from orchestrator.errors import Code
 from orchestrator.models import Job
+from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.states import WORKING, JobState
 
 LABELS = {
@@ -53,6 +54,7 @@ STORY = Story(
         "JOB_RETRY_SCHEDULED": _("Retry scheduled"),
         "JOB_DEDUP": _("The same order was sent again by %(who)s"),
         "BACKING_EDGE_RESET": _("Edges of backing parts removed"),
+        LEFTOVER_REMOVED: _("A file that a stopped runner had left in a folder was removed"),
     },
     links={"JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", ""))},
 )

@@ -4,7 +4,7 @@ import hashlib
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,20 +12,36 @@ from kilit.files import TEMP_SUFFIX
 from orchestrator.errors import Code, JobError
 
 OURS = re.compile(r"\.(kilit-|[0-9a-f]{8}-[0-9a-f-]{27}_)")  # probes, and files of jobs
+WITHDRAWN = f".withdrawn{TEMP_SUFFIX}"  # the end of the name of a file that was taken back from the saw
 LEFTOVER_AFTER = 3600  # seconds; no write takes this long
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove temporary files of our killed processes. The folders are shared, so nothing else is touched."""
+def remove_leftovers(folder: Path) -> list[str]:
+    """Remove temporary files of our killed processes, and return their names.
+
+    The folders are shared, so nothing else is touched. Files that were taken back from the saw are left to
+    `orchestrator.saw.leftovers`: a runner may still need them.
+    """
     ours = [temp for temp in folder.glob(f".*{TEMP_SUFFIX}") if OURS.match(temp.name)]
-    if not ours:
-        return
-    with suppress(OSError):  # in a read-only folder nothing can be removed anyway
-        now = current_mtime(folder)
-        for temp in ours:
-            with suppress(OSError):
-                if temp.lstat().st_mtime < now - LEFTOVER_AFTER:
-                    temp.unlink()
+    removed = []
+    for temp in old_ones([temp for temp in ours if not temp.name.endswith(WITHDRAWN)], folder):
+        with suppress(OSError):
+            temp.unlink()
+            removed.append(temp.name)
+    return removed
+
+
+def old_ones(files: Sequence[Path], folder: Path) -> list[Path]:
+    """Return the files of a folder that no process writes any more; none if it is read-only."""
+    old: list[Path] = []
+    if files:
+        with suppress(OSError):
+            now = current_mtime(folder)
+            for file in files:
+                with suppress(OSError):
+                    if file.lstat().st_mtime < now - LEFTOVER_AFTER:
+                        old.append(file)
+    return old
 
 
 def current_mtime(folder: Path) -> float:

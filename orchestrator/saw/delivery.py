@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from kilit.files import TEMP_SUFFIX, place, sync_folder, write_temp
+from kilit.files import place, sync_folder, write_temp
 from orchestrator.errors import HandoverUnknownError
-from orchestrator.files.exchange import folder_errors, remove_leftovers
+from orchestrator.files.exchange import OURS, WITHDRAWN, folder_errors, remove_leftovers
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import fold, short_hash
 
@@ -97,7 +97,15 @@ def discard(name: str, folders: Folders) -> None:
 
 
 def _withdrawn(name: str, folders: Folders) -> Path:
-    return folders.inbox / f".{name}.withdrawn{TEMP_SUFFIX}"
+    return folders.inbox / f".{name}{WITHDRAWN}"
+
+
+def withdrawn_files(folders: Folders) -> list[Path]:
+    return [path for path in folders.inbox.glob(f".*{WITHDRAWN}") if OURS.match(path.name)]
+
+
+def name_of_withdrawn(path: Path) -> str:
+    return path.name.removeprefix(".").removesuffix(WITHDRAWN)
 
 
 def stat_folders(folders: Folders) -> None:

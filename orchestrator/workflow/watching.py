@@ -10,14 +10,16 @@ from functools import cache
 from django.db import Error, connection
 
 from kilit.database.outage import database_outage
+from kilit.lock.audit import acting_as
 from kilit.lock.outages import ReadOnlyDatabase
 from kilit.workers.announcing import announce, announce_changes
 from kilit.workers.due_rows import BoundSql, any_exists
 from kilit.workers.looking import LATER, Lookout
 from kilit.workers.presence import present
 from orchestrator.models import Job
+from orchestrator.saw.leftovers import LeftoverWatch
 from orchestrator.states import JOBS
-from orchestrator.workflow.runner import tick
+from orchestrator.workflow.runner import actor, tick
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +44,7 @@ class Watcher:
         self.lookout = Lookout()
         self.looked_at = time.monotonic()
         self.has_due_jobs = threading.Event()
+        self.leftovers = LeftoverWatch()
 
     def stopping(self) -> bool:
         self.sign()  # called between two jobs, often during a long step, and while there is nothing to do
@@ -72,6 +75,8 @@ class Watcher:
         self.looked_at = time.monotonic()
         if is_due or is_due_soon:
             self.lookout.note_work()
+        with acting_as(actor()):
+            self.leftovers.look()
         if is_due:
             self.has_due_jobs.set()
             self._work(patient=False)
