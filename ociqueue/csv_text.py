@@ -25,7 +25,8 @@ TURKISH = "cp1254"
 NOT_TURKISH = re.compile(r"[^\x00-\x7fçğıöşüÇĞİÖŞÜâîûÂÎÛ€‘’“”–—…\xa0]")
 SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)  # Excel writes and reads it, but never shows it
 DELIMITERS = (",", ";", "\t")
-PARAMETERS = "Parameters:"  # Google's templates begin with such a line
+PARAMETERS = re.compile(r'"?Parameters:')  # Google's templates have such a line above the header
+ABOVE_HEADER = re.compile(r'"?#|[",;\s]*$')  # and instructions, which need not be removed
 QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -77,9 +78,9 @@ def open_table(
         offset += size
         if found := SEPARATOR_LINE.fullmatch(text):
             delimiter = found[1]
-        elif text.startswith(PARAMETERS):
-            parameters = text.removeprefix(PARAMETERS)
-        elif text.strip():
+        elif found := PARAMETERS.match(text):
+            parameters = text[found.end() :]
+        elif not ABOVE_HEADER.match(text):
             header = _read_header(text, delimiter, parameters)
             below = FilePlace(offset, number + 1)
             if place != START:

@@ -115,6 +115,26 @@ def test_googles_own_template_is_read(site) -> None:
     assert second.conversion_time == NOON
 
 
+@pytest.mark.django_db
+def test_the_instructions_of_googles_template_may_stay(site) -> None:
+    lines = [
+        "### INSTRUCTIONS ###,,,,",
+        '# IMPORTANT: Remember to set the TimeZone value in the "parameters" row,,,,',
+        '"# For instructions on how to set your timezones, visit http://goo.gl/T1C5Ov",,,,',
+        ",,,,",
+        "### TEMPLATE ###,,,,",
+        '"Parameters:TimeZone=America/New_York;",,,,',
+        "Google Click ID,Conversion Name,Conversion Time,Conversion Value,Conversion Currency",
+        f"click-a,Sale,{NOON:%m/%d/%Y} 06:30:00 PM,1250.5,TRY",
+        f"click-b,Sale,{NOON:%m/%d/%Y} 06:30:00 PM,many,TRY",
+    ]
+
+    tally = imported(site, "\n".join(lines).encode())
+
+    assert (tally.created, [rejected.line.number for rejected in tally.rejected]) == (1, [9])
+    assert Conversion.objects.get().conversion_time == NOON.replace(hour=18, tzinfo=ZoneInfo("America/New_York"))
+
+
 @pytest.mark.parametrize(
     ("text", "is_google", "time"),
     [
