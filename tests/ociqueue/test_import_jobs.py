@@ -11,6 +11,7 @@ from kilit.lock.models import Activity, Event
 from ociqueue import import_run
 from ociqueue.import_jobs import tidy
 from ociqueue.models import Conversion, ImportChunk, ImportJob, ImportKey, ImportLine
+from ociqueue.states import SyncMethod
 from tests.support.fixtures.imports import operator, small_steps
 from tests.support.imports import (
     ADDRESS,
@@ -189,3 +190,22 @@ def test_rejected_lines_about_a_person_are_erased_and_waiting_files_are_named(op
 
     assert {line.cells["gclid"] for line in ImportLine.objects.all()} == {"other"}
     assert "Files of 1 imports wait or are being imported, and are not searched." in warned.getvalue()
+
+
+def test_what_is_kept_of_rejected_lines_hides_identifiers(make_person, make_site, small_steps) -> None:
+    site = make_site(accepts_identifiers=True, sync_method=SyncMethod.DATA_MANAGER)
+    operator = make_person(sites={site: "operator"})
+    header = HEADER.strip() + ",email,sourceKey\n"
+    lines = [
+        f"Satış,,{TIME},many,TRY,jane.doe@example.com,k-1\n",
+        f"Satış,,{TIME},1,TRY,jane,k-2\n",
+        f"jane.doe@example.com,,{TIME},many,TRY,,k-3\n",
+        f"Satış,,{TIME},1,TRY,jane.doe@example.com,k-4,one too many\n",
+    ]
+
+    job = worked(uploaded(operator, site, header + "".join(lines)))
+
+    kept = ImportLine.objects.filter(job=job)
+    assert kept.count() == 4
+    assert "jane" not in str([[line.cells, line.text, line.faults, line.reason] for line in kept])
+    assert "jane" not in rejected_lines(operator, job)

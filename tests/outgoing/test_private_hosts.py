@@ -151,7 +151,7 @@ def test_a_kept_connection_that_was_closed_is_opened_again_only_to_a_checked_add
         inner.accept()
 
 
-def test_a_redirect_is_not_followed(listener: Listener, receiver: WebhookReceiver, poster: Poster) -> None:
+def test_a_webhook_follows_no_redirect(listener: Listener, receiver: WebhookReceiver, poster: Poster) -> None:
     for status in (301, 302, 303, 307, 308):
         receiver.behave(status=status, location=f"http://127.0.0.1:{listener.port}/")
 

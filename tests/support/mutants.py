@@ -78,7 +78,7 @@ def _changes(files: Sequence[str]) -> Iterator[Change]:
 
 
 def places_of_tests() -> dict[str, list[str]]:
-    """Return the ids by which pytest runs each test; some names are those of several."""
+    """Return the ids by which pytest runs each test. Names in docs/security.md are those of one test."""
     places: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for name in re.findall(r"^def (test_\w+)", path.read_text(), flags=re.MULTILINE):

@@ -66,7 +66,7 @@ def test_a_person_without_a_click_is_in_no_failure_rate(data_manager, dm_site, m
     assert site_health([dm_site])[dm_site.pk].recently_ended["EXPECTED_FAILURE"] == Panel.fewest_ended
 
 
-def test_a_hash_that_google_quotes_is_not_stored(data_manager, dm_site, make_rows) -> None:
+def test_a_hash_that_the_data_manager_quotes_is_not_stored(data_manager, dm_site, make_rows) -> None:
     make_rows(dm_site, "", hashed_email=EMAIL)
     data_manager.refusals[EMAIL] = Violation("user_data", "INVALID_FORMAT", f"Bad value {EMAIL}")
 

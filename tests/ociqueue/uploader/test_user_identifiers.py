@@ -79,7 +79,7 @@ def test_a_person_without_a_click_is_an_expected_failure(google, api_site, make_
     assert Conversion.objects.get().provider_error_code in EXPECTED_FAILURES
 
 
-def test_a_hash_that_google_quotes_is_not_stored(google, api_site, make_rows) -> None:
+def test_a_hash_that_google_ads_quotes_is_not_stored(google, api_site, make_rows) -> None:
     make_rows(api_site, "", hashed_email=EMAIL)
     google.errors[EMAIL] = [{"family": FAMILY, "name": "INVALID_USER_IDENTIFIER", "message": f"Bad: '{EMAIL}'."}]
 

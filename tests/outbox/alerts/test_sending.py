@@ -189,7 +189,7 @@ def test_loggers_that_may_hold_tokens_are_kept_from_the_log() -> None:
     assert loggers["urllib3.connectionpool"]["level"] == "INFO"
 
 
-def test_a_redirect_is_not_followed(receiver) -> None:
+def test_an_alert_follows_no_redirect(receiver) -> None:
     inside = JsonReceiver()
     receiver.status, receiver.location = 307, f"http://127.0.0.1:{inside.server_port}/"
     message = making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE))

@@ -165,7 +165,7 @@ def test_a_paused_site_is_left_alone_and_its_reason_is_reported(run_script, make
     assert fresh(row).status == "QUEUED"
 
 
-def test_a_redirect_is_not_followed(run_script, make_site) -> None:
+def test_the_script_follows_no_redirect(run_script, make_site) -> None:
     elsewhere = {"path": EXPORT, "status": 302, "headers": {"Location": "http://elsewhere.invalid/"}}
 
     run = run_script(make_site(), answers=[elsewhere])
