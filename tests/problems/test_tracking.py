@@ -131,6 +131,53 @@ def test_texts_are_stored_in_each_language(problems, monkeypatch) -> None:
     assert (record.text("where", "en"), record.text("where", "tr")) == (["Ege (1,200)"], ["Ege (1.200)"])
 
 
+def looked_in(monkeypatch, find) -> list[str | None]:
+    """Note in which languages problems are looked for."""
+    languages: list[str | None] = []
+
+    def source(_user: object) -> list[Problem]:
+        languages.append(translation.get_language())
+        return find()
+
+    monkeypatch.setattr(registry, "sources", [source])
+    monkeypatch.setattr(tracking, "readers", [])
+    return languages
+
+
+def test_a_change_is_stored_in_each_language(monkeypatch) -> None:
+    counts = iter([1, 1, 7, 7])  # each round looks in two languages
+    looked_in(monkeypatch, lambda: [held(next(counts))])
+    tracking.track_problems()
+
+    tracking.track_problems()
+
+    record = ProblemRecord.objects.get()
+    assert [record.text("title", language)[-3:] for language in ("en", "tr")] == [": 7", ": 7"]
+
+
+def test_what_is_recorded_just_so_is_looked_for_in_one_language(monkeypatch, settings) -> None:
+    languages = looked_in(monkeypatch, lambda: [held()])
+    tracking.track_problems()
+    assert sorted(languages) == ["en", "tr"]
+    languages.clear()
+
+    tracking.track_problems()
+
+    assert languages == [settings.LANGUAGE_CODE]
+    assert ProblemRecord.objects.get().texts.keys() == {"en", "tr"}
+
+
+def test_a_language_that_is_missing_in_a_record_is_added(monkeypatch) -> None:
+    looked_in(monkeypatch, lambda: [held()])
+    tracking.track_problems()
+    record = ProblemRecord.objects.get()
+    ProblemRecord.objects.update(texts={"en": record.texts["en"]})  # it appeared between the looks, say
+
+    tracking.track_problems()
+
+    assert ProblemRecord.objects.get().texts == record.texts
+
+
 def test_nothing_personal_is_stored(problems) -> None:
     cause = "No consent of ayse.yilmaz@example.com, +90 555 123 45 67."
     places = [Place("Ahmet Demir", 2, is_personal=True), Place("Ege", scope="7")]

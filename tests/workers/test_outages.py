@@ -1,12 +1,14 @@
 """What the processes of a worker do while the database is away: wait, and log it once."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from unittest.mock import Mock
 
 import psycopg
 import pytest
 from django.db import OperationalError, connection
+from django_q.models import OrmQ
 
 from kilit.database.outage import database_outage
 from kilit.workers import doorbells, patient_broker, sweeps
@@ -52,13 +54,15 @@ def test_the_monitor_survives_a_task_that_it_cannot_acknowledge(monkeypatch: pyt
     assert connection.connection is None
 
 
-def test_the_monitor_acknowledges_on_a_new_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    acknowledge = Mock(side_effect=[AWAY, None])
-    monkeypatch.setattr(Broker, "acknowledge", acknowledge)
+def test_the_monitor_acknowledges_on_a_new_connection() -> None:
+    broker = PatientBroker(list_key="here")
+    task = broker.enqueue("ring")
+    with connection.cursor() as cursor, suppress(OperationalError):
+        cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
-    PatientBroker(list_key="here").acknowledge(1)
+    broker.acknowledge(task)
 
-    assert acknowledge.call_count == 2
+    assert not OrmQ.objects.exists()
 
 
 def test_the_supervisor_logs_an_outage_once_and_gives_the_cluster_time(
