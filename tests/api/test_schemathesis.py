@@ -1,20 +1,23 @@
 """The API asked everything that its schema allows, and much that it does not: it answers as described."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
+from django.conf import settings as usual
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections
+from django.db import close_old_connections, transaction
 from django.db.models.functions import Now
-from django.test import Client
+from django.test import Client, override_settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
@@ -80,14 +83,24 @@ def _one_connection() -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
-@pytest.fixture
-def world(settings: Any, tmp_path: Any) -> dict[str, Any]:
-    """Create rows to request, and a user with all permissions."""
-    settings.CRON_SECRET, settings.RATE_PER_MINUTE = "cron-secret", 10**6
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "artifacts": {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": tmp_path}},
-    }
+def stored_in(folder: Path) -> dict[str, Any]:
+    """Return the settings that keep documents in a folder."""
+    store = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": folder}}
+    return {**usual.STORAGES, "artifacts": store}
+
+
+@pytest.fixture(scope="module")
+def rows(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Create rows to request, and a user with all permissions: once, and every test takes back what it did to them."""
+    folder = tmp_path_factory.mktemp("artifacts")
+    with django_db_blocker.unblock(), transaction.atomic():
+        with override_settings(STORAGES=stored_in(folder)):
+            made = make_rows()
+        yield folder, made
+        transaction.set_rollback(True)
+
+
+def make_rows() -> dict[str, Any]:
     Heartbeat.objects.create(name="here", alive_at=Now() + timedelta(hours=1))
     user = User.objects.create_superuser("root")
     client = Client()
@@ -104,6 +117,15 @@ def world(settings: Any, tmp_path: Any) -> dict[str, Any]:
         "jobs": [str(make_job(order_id=f"S-{number}").pk) for number in range(3)],
         "pdfs": [str(bring(new_job(user, n), state).pk) for n, state in enumerate(("succeeded", "queued", "failed"))],
     }
+
+
+@pytest.fixture
+def world(rows: Any, settings: Any, tmp_path: Path) -> dict[str, Any]:
+    """Give the rows, and files of the test's own."""
+    folder, made = rows
+    settings.CRON_SECRET, settings.RATE_PER_MINUTE = "cron-secret", 10**6
+    settings.STORAGES = stored_in(Path(shutil.copytree(folder, tmp_path / "artifacts")))
+    return made
 
 
 def headers_for(world: dict[str, Any], path: str) -> dict[str, str]:
