@@ -15,6 +15,7 @@ from orchestrator.workflow.preflight import CheckLevel, PreflightCheck
 from tests.support.commands import free_port
 from tests.support.cutting_jobs import make_job
 from tests.support.fixtures.cutting_jobs import floor
+from tests.support.waiting import PATIENCE
 
 __all__ = ["floor"]
 
@@ -26,7 +27,7 @@ class Browser:
         self.port = port
 
     def get(self, path: str = "/", *, method: str = "GET", **headers: str) -> tuple[Any, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
         return answer, answer.read().decode()
@@ -110,7 +111,7 @@ def test_a_check_that_hangs_is_reported_and_not_started_again() -> None:
 
     def hang() -> list[PreflightCheck]:
         calls.append(1)
-        release.wait(30)
+        release.wait(PATIENCE)
         return [PreflightCheck("share", CheckLevel.PASS, "It is back.")]
 
     def look(limit: float = 0.01) -> list[str]:
@@ -139,12 +140,12 @@ def test_two_browsers_take_turns(browser, monkeypatch) -> None:
             self.lock.release()
 
     def check() -> list[PreflightCheck]:
-        level = CheckLevel.PASS if asked_twice.wait(30) else CheckLevel.FAIL
+        level = CheckLevel.PASS if asked_twice.wait(PATIENCE) else CheckLevel.FAIL
         return [PreflightCheck("database", level, "")]
 
     monkeypatch.setattr(status, "_lock", WatchedLock())
     monkeypatch.setattr(status, "check_database", check)
-    monkeypatch.setattr(status.run_checks, "__kwdefaults__", {"limit": 60})
+    monkeypatch.setattr(status.run_checks, "__kwdefaults__", {"limit": 2 * PATIENCE})
 
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda _: browser.get()[1], range(2))

@@ -15,7 +15,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from config.stack import GRACE
 from kilit.workers.processes import PARENT, kill_family
 from tests.support.commands import ROOT, free_port, fresh_environment
 from tests.support.faulty_network import FaultyNetwork, faulty_network
@@ -138,5 +137,5 @@ def test_everything_waits_no_longer_than_its_limit_and_goes_on_by_itself(
     wait_until(lambda: running.get("/readyz")[0] == 503)
     below = psutil.Process(running.process.pid).children(recursive=True)
     running.process.send_signal(signal.SIGTERM)
-    running.process.wait(timeout=2 * GRACE)
+    running.process.wait(timeout=PATIENCE)
     wait_for_the_end(*below)
