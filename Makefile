@@ -12,7 +12,7 @@ UV_CACHE_DIR ?= $(shell folder="$${XDG_CACHE_HOME:-$$HOME/.cache}/uv"; mkdir -p 
 export UV_CACHE_DIR
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test test-postgres quick durations fuzz mutants lint quick-lint compiled-tests mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
+.PHONY: help up up-google down test test-postgres quick durations fuzz mutants lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,15 +27,12 @@ down: ## Stop everything `make up` started, including the embedded PostgreSQL
 	@test ! -x $(BIN)/python || $(BIN)/python manage.py down
 
 test: .venv/dev ## Check formatting, types and imports, and run all tests
-	@$(MAKE) --no-print-directory --jobs 2 quick-lint compiled-tests
-	@$(BIN)/python manage.py browser
+	@$(MAKE) --no-print-directory --jobs 2 quick-lint browser
 	@# mypy uses one core for half a minute: it runs beside the tests, and prints what it finds as soon as it is done.
 	@$(MAKE) --no-print-directory --jobs 2 mypy pytest
 
-compiled-tests: .venv/dev
-	@# Each of the processes below would compile all the tests for itself; one does it while the linters run,
-	@# and what is wrong with a test is reported there.
-	@$(BIN)/python -m pytest --collect-only --quiet --quiet > /dev/null 2>&1 || true
+browser: .venv/dev
+	@$(BIN)/python manage.py browser
 
 pytest: .venv/dev
 	@# Three on two cores: many tests wait for processes that they started.
