@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -31,8 +32,7 @@ def parse_job_request(body: Any) -> JobRequest:
     """Return the request, or raise UnknownTemplateError or InvalidMessage."""
     name = body.get("template_name") if isinstance(body, dict) else None
     variables = document(name).model if isinstance(name, str) and name else Any
-    generic: Any = PdfRequest  # for mypy, which takes what stands in brackets for a type
-    request: PdfRequest[Any] = generic[variables].read(body)
+    request = _request_with(variables).read(body)
     kind = document(request.template_name)
     options = with_own_page(kind, request.variables, request.options or PdfOptions())
     return JobRequest(
@@ -44,6 +44,14 @@ def parse_job_request(body: Any) -> JobRequest:
         Priority[(request.priority or "normal").upper()],
         request.callbackUrl or "",
     )
+
+
+@cache
+def _request_with(variables: Any) -> type[PdfRequest[Any]]:
+    """Return the message with these variables. It is kept: pydantic drops it when no one does, and builds it again."""
+    generic: Any = PdfRequest  # for mypy, which takes what stands in brackets for a type
+    model: type[PdfRequest[Any]] = generic[variables]
+    return model
 
 
 def with_own_page(kind: Document, variables: Any, options: PdfOptions) -> PdfOptions:

@@ -1,5 +1,6 @@
 """The errors of an invalid request are limited in number and length."""
 
+import gc
 import json
 from decimal import Decimal
 from typing import Any
@@ -10,6 +11,7 @@ from kilit.api.json_reader import parse_json
 from kilit.api.messages import InvalidMessage
 from pdfjobs.job_request import as_stored, parse_job_request
 from pdfjobs.rendering import PageOptions
+from pdfjobs.schemas import PdfRequest
 from tests.support.pdf_jobs import body
 
 LONG = "x" * 10_000
@@ -80,3 +82,12 @@ def test_a_name_that_is_not_text_is_refused_in_words(api, place: str) -> None:
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "VALIDATION")
     assert "A field's name contains broken Unicode." in [fault["message"] for fault in answer.json()["error"]["fields"]]
+
+
+def test_the_message_of_a_template_is_built_once(monkeypatch) -> None:
+    """It takes longer than everything else that a request does before it is stored."""
+    parse_job_request(body())
+    gc.collect()
+    monkeypatch.setattr(PdfRequest, "__class_getitem__", lambda _variables: pytest.fail("built again"))
+
+    assert parse_job_request(body()).document.name == "invoice"
