@@ -20,8 +20,9 @@ def databases(env: Environment, *, default: dict[str, Any]) -> dict[str, Any]:
     # Of several hosts, the one that can be written: after a failover that is another one.
     several = {"target_session_attrs": "read-write"} if "," in str(database.get("HOST", "")) else {}
     options = {**TCP, **several, "connect_timeout": connect_timeout, **database.get("OPTIONS", {})}
-    # A new connection for each doorbell would cost more than its insert.
-    return {"default": {**database, "OPTIONS": options, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
+    # A new connection for each doorbell would cost more than its insert. Sooner or later each is replaced, because a
+    # server process keeps what it has learned of each table.
+    return {"default": {**database, "OPTIONS": options, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 
 
 def database_timeout(env: Environment) -> int:

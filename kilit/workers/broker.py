@@ -24,10 +24,14 @@ CHANNEL = "kilit_tasks"
 LOOK_EVERY = 20.0  # seconds
 NOTICE_STOP = 1.0  # seconds after which the pusher checks whether it has to stop
 
+# A task for each of these rows; one, mostly.
 STORE = """
-    WITH stored AS (INSERT INTO django_q_ormq (key, payload, lock) VALUES (%s, %s, statement_timestamp()) RETURNING id)
+    stored AS (
+      INSERT INTO django_q_ormq (key, payload, lock) SELECT %s, %s, statement_timestamp() FROM {rows} RETURNING id
+    )
     SELECT id, pg_notify(%s, %s) FROM stored
 """
+STORE_ONE = f"WITH {STORE.format(rows='(SELECT) AS one')}"
 # The last column says whether more are waiting: if not, the next notification is soon enough to look again.
 TAKE = """
     WITH due AS (
@@ -58,10 +62,15 @@ class Broker(ORM):  # type: ignore[misc]
 
     def enqueue(self, task: Any) -> Any:
         """Store a task, and notify the waiting cluster when the transaction commits."""
+        return self.store(STORE_ONE, [], task)
+
+    def store(self, statement: str, params: list[Any], task: Any) -> int | None:
+        """Run a statement that ends with STORE; return the id of the task, or None if it stored none."""
         key = self.list_key or Conf.CLUSTER_NAME
         with connections[Conf.ORM].cursor() as cursor:
-            cursor.execute(STORE, [key, task, CHANNEL, key])
-            return cursor.fetchone()[0]
+            cursor.execute(statement, [*params, key, task, CHANNEL, key])
+            found = cursor.fetchone()
+        return found[0] if found else None
 
     def timeout(self, task: Any) -> Any:
         """Return until when a task is locked; it is taken again if its worker has not reported by then."""

@@ -3,25 +3,51 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db import connection, transaction
-from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from kilit.workers.announcing import announce
+from kilit.workers.broker import STORE, Broker
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists, ask, question
 from kilit.workers.interruptions import interrupted_by_outages
-from kilit.workers.models import Bell, Heartbeat
+from kilit.workers.models import ALIVE_FOR, Bell
 
 # A ring that was not answered by then was lost with its worker.
 RING_AGAIN_AFTER = timedelta(seconds=10)
 
-# The row count is the answer: of a thousand callers, one enqueues the task.
-RING = """
-    INSERT INTO workers_bell AS bell (name, rung_at) VALUES (%s, now())
-    ON CONFLICT (name) DO UPDATE SET rung_at = now()
-    WHERE bell.rung_at IS NULL OR bell.rung_at < now() - make_interval(secs => %s)
+# Whether a bell rings, and a cluster that is alive.
+LOOK = """
+    SELECT EXISTS (
+      SELECT FROM workers_bell WHERE name = %s AND rung_at > statement_timestamp() - make_interval(secs => %s)
+    ), (
+      SELECT name FROM workers_heartbeat WHERE alive_at > statement_timestamp() - make_interval(secs => %s)
+      ORDER BY random() LIMIT 1
+    )
 """
+# Of a thousand callers, one rings the bell, and its task is stored in the same statement.
+RING = """
+    WITH rung AS (
+      INSERT INTO workers_bell AS bell (name, rung_at) VALUES (%s, now())
+      ON CONFLICT (name) DO UPDATE SET rung_at = now()
+      WHERE bell.rung_at IS NULL OR bell.rung_at < now() - make_interval(secs => %s)
+      RETURNING name
+    ),
+""" + STORE.format(rows="rung")  # noqa: S608 - our own words
+
+
+class RingingBroker(Broker):
+    """Stores the task of a bell if the bell is not ringing already; `rang` says whether."""
+
+    def __init__(self, cluster: str, bell: str) -> None:
+        super().__init__(cluster)
+        self.bell, self.rang = bell, False
+
+    def enqueue(self, task: Any) -> Any:
+        found = self.store(RING, [self.bell, RING_AGAIN_AFTER.total_seconds()], task)
+        self.rang = found is not None
+        return found
 
 
 @dataclass(frozen=True)
@@ -57,17 +83,15 @@ def ring_now(name: str, *, at: str | None = None) -> bool:
     """
     # In a flood of rows all callers but the first find the bell ringing, and stop after this SELECT. That is safe: the
     # worker clears the bell before it looks for rows, so it sees the row of a caller that saw the bell ringing.
-    if Bell.objects.filter(name=name, rung_at__gt=Now() - RING_AGAIN_AFTER).exists():
+    with connection.cursor() as cursor:
+        cursor.execute(LOOK, [name, RING_AGAIN_AFTER.total_seconds(), ALIVE_FOR.total_seconds()])
+        is_ringing, alive = cursor.fetchone()
+    cluster = at or alive
+    if is_ringing or cluster is None:
         return False
-    cluster = at or Heartbeat.objects.alive().order_by("?").values_list("name", flat=True).first()
-    if cluster is None:
-        return False
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(RING, [name, RING_AGAIN_AFTER.total_seconds()])
-        if not cursor.rowcount:
-            return False
-        async_task("kilit.workers.doorbells.answer", name, cluster=cluster)
-    return True
+    broker = RingingBroker(cluster, name)
+    async_task("kilit.workers.doorbells.answer", name, cluster=cluster, broker=broker)
+    return broker.rang
 
 
 def conditions() -> dict[str, BoundSql]:

@@ -28,7 +28,7 @@ from kilit.database.outage import database_outage
 from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
 from kilit.workers import doorbells, sweeps
 from kilit.workers.dead_mans_switch import DeadMansSwitch
-from kilit.workers.due_rows import BoundSql, ask, question
+from kilit.workers.due_rows import BoundSql, RepeatedQuestion, question
 from kilit.workers.looking import Lookout
 from kilit.workers.models import Heartbeat, Runner
 from kilit.workers.presence import own_name
@@ -90,7 +90,7 @@ class Supervisor:
         elif time.monotonic() >= self.next_check and not self._is_healthy():
             self._restart("no task went through")
         self._beat()
-        due = ask(self._question)
+        due = self._question.ask(is_busy=self.lookout.is_busy)
         for sweep in sweeps.take_due(self._take_sweeps) if SWEEPS in due else ():
             async_task("kilit.workers.sweeps.run_as_task", sweep, cluster=self.name)
         if doorbells.ring_due(at=self.name, due=due):
@@ -102,8 +102,8 @@ class Supervisor:
         return sweeps.take_statement()
 
     @cached_property
-    def _question(self) -> BoundSql:
-        return question({**doorbells.conditions(), SWEEPS: sweeps.due_condition()})
+    def _question(self) -> RepeatedQuestion:
+        return RepeatedQuestion(question({**doorbells.conditions(), SWEEPS: sweeps.due_condition()}))
 
     def _beat(self) -> None:
         every = BEAT_EVERY if self.lookout.is_busy else IDLE_BEAT_EVERY

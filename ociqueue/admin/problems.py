@@ -1,10 +1,11 @@
 """What is wrong with conversions and their sites: failures, pauses, open circuits, no credentials, silent scripts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -13,6 +14,7 @@ from kilit.console.panels import Panel
 from kilit.console.timeline import Story
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, ProblemAction, Severity, with_number
+from kilit.workers.due_rows import BoundSql, any_exists, ask, question
 from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.admin.count_problems import CountProblems
 from ociqueue.admin.import_problems import ImportProblems
@@ -37,18 +39,33 @@ class ConversionProblems(SiteProblems):
 
     def find(self) -> Iterator[Problem]:
         yield from UploadProblems(self.panel, self.user).find()
-        yield from self._paused()
-        yield from self._open_circuits()
-        yield from self._without_credentials()
-        yield from self._failed_tests()
-        yield from self._silent_scripts()
+        # Mostly there are none: one statement asks whether there are, and a kind is read only then.
+        kinds: dict[str, tuple[QuerySet[Any], Callable[[Any], Iterator[Problem]]]] = {
+            ProblemKind.PAUSED: (self._sites.filter(is_paused=True), self._paused),
+            ProblemKind.OPEN_CIRCUIT: (self._circuits, self._open_circuits),
+            ProblemKind.NO_CREDENTIALS: (without_credentials(self._sites), self._without_credentials),
+            ProblemKind.FAILED_TEST: (with_failed_test(self._sites), self._failed_tests),
+            ProblemKind.SILENT_SCRIPT: (with_silent_script(self._sites), self._silent_scripts),
+        }
+        found = ask(question({kind: self._any(rows) for kind, (rows, _) in kinds.items()}))
+        for kind, (rows, problems) in kinds.items():
+            if kind in found:
+                yield from problems(rows)
         yield from OverdueVerdicts(self._sites).find()
         yield from CountProblems(self._sites).find()
         yield from ImportProblems(self._sites).find()
 
+    @staticmethod
+    def _any(rows: QuerySet[Any]) -> BoundSql:
+        return any_exists(lambda: [rows])
+
     @property
     def _sites(self) -> SiteQuerySet:
         return Site.objects.seen_by(self.user).active()
+
+    @property
+    def _circuits(self) -> QuerySet[Circuit]:
+        return Circuit.objects.open().filter(site__in=self._sites, site__sync_method__in=UPLOADED_HERE)
 
     def _resumable(self, sites: list[Site]) -> set[UUID]:
         """Return the ids of those sites that the user may resume."""
@@ -67,8 +84,7 @@ class ConversionProblems(SiteProblems):
     def _switch(site: Site) -> ProblemAction:
         return ProblemAction(_("Switch to Data Manager"), reverse("admin:ociqueue_site_switch", args=[site.pk]))
 
-    def _paused(self) -> Iterator[Problem]:
-        rows = self._sites.filter(is_paused=True)
+    def _paused(self, rows: SiteQuerySet) -> Iterator[Problem]:
         first = self._first(rows)
         resumable = self._resumable(first)
 
@@ -98,8 +114,7 @@ class ConversionProblems(SiteProblems):
             is_paused__exact="1",
         )
 
-    def _open_circuits(self) -> Iterator[Problem]:
-        circuits = Circuit.objects.open().filter(site__in=self._sites, site__sync_method__in=UPLOADED_HERE)
+    def _open_circuits(self, circuits: QuerySet[Circuit]) -> Iterator[Problem]:
         rows = circuits.select_related("site").order_by("opened_at")
         first = self._first(rows)
         switchable = self._switchable([circuit.site for circuit in first if circuit.code == NOT_ALLOWLISTED])
@@ -129,7 +144,7 @@ class ConversionProblems(SiteProblems):
             sync_method__in=UPLOADED,
         )
 
-    def _without_credentials(self) -> Iterator[Problem]:
+    def _without_credentials(self, rows: SiteQuerySet) -> Iterator[Problem]:
         def problem(site: Site) -> Problem:
             return self._of_site(
                 site,
@@ -139,7 +154,6 @@ class ConversionProblems(SiteProblems):
                 cause=_("nothing is sent until they are stored"),
             )
 
-        rows = without_credentials(self._sites)
         yield from self._each(
             self._first(rows),
             rows,
@@ -152,7 +166,7 @@ class ConversionProblems(SiteProblems):
             sync_method__in=UPLOADED,
         )
 
-    def _failed_tests(self) -> Iterator[Problem]:
+    def _failed_tests(self, sites: SiteQuerySet) -> Iterator[Problem]:
         def problem(site: Site) -> Problem:
             return self._of_site(
                 site,
@@ -164,7 +178,7 @@ class ConversionProblems(SiteProblems):
                 since=site.credentials.checked_at,
             )
 
-        rows = with_failed_test(self._sites).select_related("credentials")
+        rows = sites.select_related("credentials")
         yield from self._each(
             self._first(rows),
             rows,
@@ -176,7 +190,7 @@ class ConversionProblems(SiteProblems):
             cause=_("Google did not accept the stored credentials"),
         )
 
-    def _silent_scripts(self) -> Iterator[Problem]:
+    def _silent_scripts(self, rows: SiteQuerySet) -> Iterator[Problem]:
         def problem(site: Site) -> Problem:
             return self._of_site(
                 site,
@@ -186,7 +200,6 @@ class ConversionProblems(SiteProblems):
                 since=site.seen_at,  # type: ignore[attr-defined]
             )
 
-        rows = with_silent_script(self._sites)
         yield from self._each(
             self._first(rows),
             rows,

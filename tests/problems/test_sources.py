@@ -5,7 +5,9 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
+from django.db import connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 
 from kilit.console.panels import Panel
 from kilit.problems import disk, tracking
@@ -89,6 +91,20 @@ def test_sites_that_are_folded_into_one_line_keep_their_records(monkeypatch) -> 
     paused = ProblemRecord.objects.open().filter(kind="paused")
     assert {*paused.values_list("count", flat=True)} == {1, 5}
     assert paused.count() == 4
+
+
+def test_sites_are_read_only_if_something_is_wrong_with_one() -> None:
+    """The sweep asks each minute, and mostly nothing is wrong."""
+    make_site("Ege")
+
+    def reads() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            find_problems(SeesEverything())
+        return len([query for query in asked if query["sql"].startswith('SELECT "ociqueue_site"."id"')])
+
+    assert reads() == 0
+    Site.objects.all().pause(reason="Audit")
+    assert reads() == 1
 
 
 def test_the_kinds_of_problems_are_those_that_rules_offer() -> None:

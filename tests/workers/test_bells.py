@@ -49,6 +49,13 @@ def test_a_thousand_rings_make_one_task() -> None:
     assert OrmQ.objects.count() == 1
 
 
+def test_a_ring_costs_two_statements_and_another_one(django_assert_num_queries) -> None:
+    with django_assert_num_queries(2):
+        assert doorbells.ring_now("parcels")
+    with django_assert_num_queries(1):
+        assert not doorbells.ring_now("parcels")
+
+
 def test_concurrent_rings_make_one_task(in_threads) -> None:
     in_threads(lambda _: [doorbells.ring_now("parcels") for _ in range(20)], count=8)
 
