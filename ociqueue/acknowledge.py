@@ -1,6 +1,7 @@
 """Acknowledgements and operators' actions: which rows moved, and which were skipped."""
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from operator import attrgetter
 from uuid import UUID
@@ -11,6 +12,7 @@ from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.script_statements import ack_ids
 from ociqueue.states import Category, ConversionStatus
 
 NOT_FOUND = "NOT_FOUND"
@@ -34,14 +36,24 @@ def move_rows(
 
     With `late`, an event of that name is recorded for each skipped row that is not in the state `ends`.
     """
+
+    def move(wanted: AbstractSet[UUID]) -> set[UUID]:
+        return verb(Conversion.objects.for_site(site).filter(pk__any_of=wanted))
+
+    return _move_ids(site, ids, move, late=late, ends=ends)
+
+
+def _move_ids(
+    site: Site, ids: Iterable[UUID], move: Callable[[AbstractSet[UUID]], AbstractSet[UUID]], *, late: str, ends: str
+) -> MoveResult:
     wanted = set(ids)
     if not wanted:
         return MoveResult(moved=0, skipped=[])
-    with transaction.atomic():
-        rows = Conversion.objects.for_site(site).filter(pk__any_of=wanted)
-        moved = verb(rows)
+    with transaction.atomic(savepoint=False):
+        moved = move(wanted)
         rest = sorted(wanted - moved, key=attrgetter("int")) if len(moved) < len(wanted) else []
-        found = {row.pk: row for row in rows.filter(pk__any_of=rest).only("pk", "status")} if rest else {}
+        rows = Conversion.objects.for_site(site).filter(pk__any_of=rest).only("pk", "status") if rest else []
+        found = {row.pk: row for row in rows}
         if late and found:
             Event.objects.record_each([row for row in found.values() if row.status != ends], late)
     skipped = [(pk, found[pk].status if pk in found else NOT_FOUND) for pk in rest]
@@ -59,10 +71,10 @@ def ack(
     with transaction.atomic():
         if skipped_ids:
             Conversion.objects.for_site(site).filter(pk__any_of=done_ids + skipped_ids).lock_in_order()
-        done = move_rows(
+        done = _move_ids(
             site,
             done_ids,
-            lambda rows: rows.under_claims(claims).ack(),
+            lambda wanted: ack_ids(site, wanted, claims),
             late="LATE_ACK",
             ends=ConversionStatus.COMPLETED,
         )

@@ -1,39 +1,42 @@
 """The export for a site's script: exactly the rows that its request claimed."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.db.models import Count
 
+from ociqueue.local_times import LocalTimes
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.limits import RETRY_TIME_PASSED, is_over_cap
+from ociqueue.models.script_statements import claim_values
 from ociqueue.models.sending import OLDEST_FIRST
 from ociqueue.models.unsendable import IS_TOO_OLD, LONGEST_AGE, is_withheld
 from ociqueue.schemas.answers import Item
 
-# In the order that `item` unpacks.
+# In the order of the parameters of `item`.
 COLUMNS = (
     *("id", "order_id", *Conversion.CLICK_IDS, "action", "conversion_time", "value", "currency"),
     *("consent_ad_user_data", "consent_ad_personalization", "hashed_email", "hashed_phone"),
 )
+TIME = COLUMNS.index("conversion_time")
 # Each claim counts an attempt, and the count never goes down: it is the number of the claim.
 CLAIM = "attempt_count"
 NO_CONSENT = Conversion.Consent.UNSPECIFIED.value
 
 
 def claim_items(site: Site, *, limit: int) -> list[Item]:
-    zone = site.zone  # before the claim: an error here must not leave rows claimed
-    claimed = Conversion.objects.claim_values(site, *COLUMNS, CLAIM, limit=limit)
+    local = LocalTimes(site.zone)  # before the claim: an error here must not leave rows claimed
+    claimed = claim_values(site, *COLUMNS, CLAIM, limit=limit)
     site.note_export()
-    return [item(row, zone, claim) for *row, claim in claimed]
+    # By position: names for the columns of thousands of rows would take as long as the rest.
+    return [item(*row, time=local.format_text(row[TIME])) for row in claimed]
 
 
 def preview(site: Site, *, limit: int) -> dict[str, Any]:
     """Return what a claim would export, and why the other rows wait; nothing is written."""
     rows = Conversion.objects.for_site(site)
+    local = LocalTimes(site.zone)
     due = rows.due().order_by(*OLDEST_FIRST).values_list(*COLUMNS)[:limit]
     # Each row that waits has one reason: the first of these.
     sendable = ~IS_TOO_OLD & ~is_withheld()
@@ -47,7 +50,7 @@ def preview(site: Site, *, limit: int) -> dict[str, Any]:
     queued = 2 * waits["all"] - sum(waits.values())
     return {
         "siteId": str(site.pk),
-        "items": [item(row, site.zone) for row in due],
+        "items": [item(*row, time=local.format(row[TIME])) for row in due],
         "counts": {"queued": queued, "skipped": waits["all"] - queued},
         "warnings": list(_warnings(site, waits)),
     }
@@ -66,8 +69,24 @@ def _warnings(site: Site, waits: Mapping[str, int]) -> Iterator[str]:
         yield f"The site is paused: {site.pause_reason}"
 
 
-def item(row: Sequence[Any], zone: ZoneInfo, claim: int | None = None) -> Item:
-    pk, order_id, gclid, wbraid, gbraid, action, time, value, currency, user_data, personalization, email, phone = row
+def item(  # noqa: PLR0917 - the columns
+    pk: Any,
+    order_id: str,
+    gclid: str,
+    wbraid: str,
+    gbraid: str,
+    action: str,
+    _time: Any,
+    value: Any,
+    currency: str,
+    user_data: Any,
+    personalization: Any,
+    email: str,
+    phone: str,
+    claim: int | None = None,
+    *,
+    time: str,
+) -> Item:
     found: Item = {
         "id": f"{PREFIX}{pk}",
         "orderId": order_id,
@@ -75,7 +94,7 @@ def item(row: Sequence[Any], zone: ZoneInfo, claim: int | None = None) -> Item:
         "wbraid": wbraid,
         "gbraid": gbraid,
         "conversionName": action,
-        "conversionTime": format_time(time, zone),
+        "conversionTime": time,
         "conversionValue": float(value),
         "conversionCurrency": currency,
     }
@@ -90,8 +109,3 @@ def item(row: Sequence[Any], zone: ZoneInfo, claim: int | None = None) -> Item:
     if phone:
         found["hashedPhone"] = phone
     return found
-
-
-def format_time(time: datetime, zone: ZoneInfo) -> str:
-    """Return `yyyy-mm-dd HH:mm:ss+HH:mm` in the site's zone, with the offset that held at that time."""
-    return time.astimezone(zone).isoformat(sep=" ", timespec="seconds")

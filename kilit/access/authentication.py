@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import rest_framework.authentication
-from django.db.models import Q
+from django.db.models import CharField, Q
 from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
@@ -14,9 +14,12 @@ from rest_framework.request import Request
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import digest
 from kilit.lock.audit import name_actor
+from kilit.lock.compiled import CompiledQuery, given
 from kilit.lock.outages import ReadOnlyDatabase, bookkeeping
 
 UPDATE_USED_AT_EVERY = timedelta(minutes=1)
+IS_STALE = Q(used_at=None) | Q(used_at__lt=Now() - UPDATE_USED_AT_EVERY)
+HELD_KEY = CompiledQuery(lambda: ApiKey.objects.annotate(is_stale=IS_STALE).with_digest(given("digest", CharField())))
 
 
 class SessionAuthentication(rest_framework.authentication.SessionAuthentication):
@@ -41,8 +44,7 @@ class KeyAuthentication(BaseAuthentication):
         text = given_key(request)
         if not text:
             return None
-        stale = Q(used_at=None) | Q(used_at__lt=Now() - UPDATE_USED_AT_EVERY)
-        key = ApiKey.objects.annotate(is_stale=stale).holding(text)
+        key = HELD_KEY.first(digest=digest(text))
         if key is None:
             # Its denied requests can be traced if it was a key once.
             if ended := ApiKey.objects.filter(digest=digest(text)).select_related("user").first():
@@ -51,7 +53,7 @@ class KeyAuthentication(BaseAuthentication):
         # At most one write a minute: one for each request would make the row hot.
         if key.is_stale:  # type: ignore[attr-defined]
             with bookkeeping(), suppress(ReadOnlyDatabase):
-                ApiKey.objects.filter(stale, pk=key.pk).update(used_at=Now())
+                ApiKey.objects.filter(IS_STALE, pk=key.pk).update(used_at=Now())
         name_actor(f"key:{key.user.get_username()}")
         return key.user, key
 

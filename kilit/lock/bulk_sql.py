@@ -3,7 +3,7 @@
 Checked with Django 5.2 and psycopg 3.3; `tests/lock/test_bulk_sql.py` fails when either moves on. These parts of them
 are not documented, so read them again then:
 
-- `QuerySet.query.get_compiler().as_sql()` and `UpdateQuery.add_update_values()`, which `pick_and_update` joins into one
+- `QuerySet.query.get_compiler().as_sql()` and `UpdateQuery.add_update_values()`, which `PickAndUpdate` joins into one
   statement;
 - `ModelState` and `Model.__new__`, by which `fast_instance` makes a row without `Model.__init__`;
 - `Field.get_db_converters()` and `cached_col`, by which `_convert` reads columns as a queryset would;
@@ -28,12 +28,14 @@ from psycopg.pq import Format
 from pydantic_core import to_json
 
 from kilit.lock.audit import set_audit_context
+from kilit.lock.compiled import Given, fill_in
 from kilit.lock.outages import note_write
 
 Instance = TypeVar("Instance", bound=models.Model)
 Values = tuple[Any, ...]
 Loaders = Mapping[str, type[Loader]]
 NO_LOADERS: Loaders = MappingProxyType({})
+ALL_OR_IDS = 'count(*), CASE WHEN count(*) < %s THEN array_agg("id") END'
 
 
 @UUIDField.register_lookup
@@ -45,48 +47,74 @@ class AnyOf(Lookup[Any]):
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
         column, params = self.process_lhs(compiler, connection)
-        ids = ",".join(pk.hex for pk in self.rhs)
-        return f"{column} = ANY(%s::uuid[])", [*params, f"{{{ids}}}"]
+        ids = self.rhs if isinstance(self.rhs, Given) else uuid_array(self.rhs)
+        return f"{column} = ANY(%s::uuid[])", [*params, ids]
 
 
-def pick_and_update(
-    rows: models.QuerySet[Any, Any],
-    changes: dict[str, Any],
-    *,
-    returning: Sequence[Any],
-    order: Sequence[Any] = (),
-    limit: int | None = None,
-    loaders: Loaders = NO_LOADERS,
-) -> list[Values]:
-    """Lock rows and update them in one statement; return the fields `returning` of each, sorted by the fields `order`.
+def uuid_array(ids: Iterable[UUID]) -> str:
+    return "{" + ",".join(pk.hex for pk in ids) + "}"
+
+
+class PickAndUpdate:
+    """Locks rows and updates them in one statement; returns the fields `returning` of each, sorted by `order`.
 
     `rows` says which rows, and by `order_by().select_for_update()` in which order they are locked and whether rows that
     another transaction has locked are skipped. The pick is MATERIALIZED, or the planner may run its LIMIT twice.
-    `loaders` are psycopg's, by types of PostgreSQL, where others than the usual ones read the values.
+    `loaders` are psycopg's, by types of PostgreSQL, where others than the usual ones read the values. With `expected`,
+    the one row that it returns is how many were updated and, only if these are fewer than expected, their ids.
     """
-    model, using = rows.model, rows.db
-    # By the name `pk`: for any other alias Django drops the OF of FOR UPDATE and locks joined tables too.
-    picked = rows.values("pk")[:limit]
-    try:
-        pick, pick_params = picked.query.get_compiler(using=using).as_sql()
-    except EmptyResultSet:  # Django knows without a query, as for `pk__in=[]`
-        return []
+
+    def __init__(
+        self,
+        rows: models.QuerySet[Any, Any],
+        changes: dict[str, Any],
+        *,
+        returning: Sequence[Any] = (),
+        order: Sequence[Any] = (),
+        limit: int | None = None,
+        expected: Given | None = None,
+        loaders: Loaders = NO_LOADERS,
+    ) -> None:
+        self._using, self._returning, self._loaders = rows.db, returning, loaders
+        self._params: tuple[Any, ...] = ()
+        # By the name `pk`: for any other alias Django drops the OF of FOR UPDATE and locks joined tables too.
+        picked = rows.values("pk")[:limit]
+        try:
+            pick, pick_params = picked.query.get_compiler(using=self._using).as_sql()
+        except EmptyResultSet:  # Django knows without a query, as for `pk__in=[]`
+            self._statement = ""
+            return
+        update, update_params = _update_of_picked(rows.model, changes, using=self._using)
+        ends = f" ORDER BY {_columns(order)}" if order else ""
+        if expected:
+            returning, ends = [rows.model._meta.pk], ""
+        selected = ALL_OR_IDS if expected else _columns(returning)
+        self._params = (*pick_params, *update_params, *([expected] if expected else []))
+        self._statement = (  # made by Django, and of the model's own names
+            f"WITH picked AS MATERIALIZED ({pick}), updated AS ({update} RETURNING {_columns((*returning, *order))})"  # noqa: S608
+            f" SELECT {selected} FROM updated{ends}"
+        )
+
+    def run(self, **values: Any) -> list[Values]:
+        """Run it, with the values that its expressions leave to be given (kilit.lock.compiled)."""
+        if not self._statement:
+            return []
+        with connections[self._using].cursor() as cursor:
+            _read_times_fast(cursor)
+            for type_name, loader in self._loaders.items():
+                cursor.cursor.adapters.register_loader(type_name, loader)
+            cursor.execute(self._statement, fill_in(self._params, values))
+            return _convert(self._returning, cursor.fetchall(), using=self._using)
+
+
+def _update_of_picked(model: type[models.Model], changes: dict[str, Any], *, using: str) -> tuple[str, Any]:
     # As an array: joined to the pick, the planner would rather read a small table from end to end.
     is_picked = f'"{model._meta.db_table}"."id" = ANY(ARRAY(SELECT picked.pk FROM picked))'  # noqa: S608
     chosen = model._base_manager.filter(RawSQL(is_picked, (), models.BooleanField()))  # noqa: S611
     query = cast("UpdateQuery", chosen.query.chain(UpdateQuery))
     query.add_update_values(changes)
-    update, update_params = query.get_compiler(using=using).as_sql()
-    statement = (  # made by Django, and of the model's own names
-        f"WITH picked AS MATERIALIZED ({pick}), updated AS ({update} RETURNING {_columns((*returning, *order))})"  # noqa: S608
-        f" SELECT {_columns(returning)} FROM updated" + (f" ORDER BY {_columns(order)}" if order else "")
-    )
-    with connections[using].cursor() as cursor:
-        _read_times_fast(cursor)
-        for type_name, loader in loaders.items():
-            cursor.cursor.adapters.register_loader(type_name, loader)
-        cursor.execute(statement, (*pick_params, *update_params))
-        return _convert(returning, cursor.fetchall(), using=using)
+    statement, params = query.get_compiler(using=using).as_sql()
+    return statement, params
 
 
 @dataclass(frozen=True)

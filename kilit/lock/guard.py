@@ -9,8 +9,10 @@ Which states a verb may start from is listed in the queue's `states.py` (kilit.l
 for every other way to the rows (kilit.lock.triggers).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar, cast
 from uuid import UUID
 
@@ -19,7 +21,8 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import set_audit_context
-from kilit.lock.bulk_sql import NO_LOADERS, Loaders, fast_instance, pick_and_update
+from kilit.lock.bulk_sql import NO_LOADERS, Loaders, PickAndUpdate, fast_instance, uuid_array
+from kilit.lock.compiled import Given
 from kilit.lock.identity import uuid7
 from kilit.lock.table import Lifecycle, Move
 
@@ -54,7 +57,14 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         never deadlock.
         """
         rows = self.order_by("pk").select_for_update(of=("self",))
-        return {pk for (pk,) in self._move_picked(verb, rows, changes, returning=[self.model._meta.pk])}
+        return {pk for (pk,) in CompiledMove(rows, verb, changes, returning=[self.model._meta.pk]).run()}
+
+    def move_ids(self, verb: str, ids: AbstractSet[UUID], /, **changes: Any) -> AbstractSet[UUID]:
+        """Do as `move_each` does, for the rows of this set with these ids.
+
+        Mostly all of them move, and then no id is read back: of thousands that takes milliseconds.
+        """
+        return CompiledMoveOfIds(self, verb, changes).run(ids)
 
     def take(
         self, verb: str, /, *, limit: int, order: tuple[Any, ...], only: tuple[str, ...] = (), **changes: Any
@@ -67,8 +77,9 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         """
         fields = [field for field in self.model._meta.concrete_fields if not only or field.name in only]
         names = [field.attname for field in fields]
-        rows = self._take(verb, fields, limit=limit, order=order, changes=changes)
-        return [fast_instance(self.model, self.db, names, row) for row in rows]
+        rows = self.take_values(verb, *(field.name for field in fields), limit=limit, order=order, **changes)
+        model, using = self.model, self.db  # once: `db` asks the routers
+        return [fast_instance(model, using, names, row) for row in rows]
 
     def take_values(
         self,
@@ -76,13 +87,28 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         /,
         *columns: str,
         limit: int,
-        order: tuple[str, ...],
+        order: tuple[Any, ...],
         loaders: Loaders = NO_LOADERS,
         **changes: Any,
     ) -> list[tuple[Any, ...]]:
         """Do as `take` does, and return only these columns: thousands of instances would take most of the time."""
+        return self.compile_take(verb, *columns, limit=limit, order=order, loaders=loaders, **changes).run()
+
+    def compile_take(
+        self,
+        verb: str,
+        /,
+        *columns: str,
+        limit: int,
+        order: tuple[Any, ...],
+        loaders: Loaders = NO_LOADERS,
+        **changes: Any,
+    ) -> "CompiledMove":
+        """Return `take_values` as a move that can be run again and again, with other values (kilit.lock.compiled)."""
+        free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
         fields = [self.model._meta.get_field(name) for name in columns]
-        return self._take(verb, fields, limit=limit, order=order, changes=changes, loaders=loaders)
+        by = [self.model._meta.get_field(name) for name in order if isinstance(name, str)]
+        return CompiledMove(free, verb, changes, returning=fields, order=by, limit=limit, loaders=loaders)
 
     def lock_in_order(self) -> None:
         """Lock these rows in the order of their ids, for a transaction that moves them by more than one statement."""
@@ -101,28 +127,6 @@ class LifecycleQuerySet(models.QuerySet[Row]):
             set_audit_context(verb="", using=self.db)
             return super().bulk_create(objs, *args, **options)
 
-    def _take(
-        self,
-        verb: str,
-        fields: Sequence[Any],
-        *,
-        limit: int,
-        order: tuple[Any, ...],
-        changes: dict[str, Any],
-        loaders: Loaders = NO_LOADERS,
-    ) -> list[tuple[Any, ...]]:
-        free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
-        by = [self.model._meta.get_field(name) for name in order if isinstance(name, str)]
-        return self._move_picked(verb, free, changes, returning=fields, order=by, limit=limit, loaders=loaders)
-
-    def _move_picked(self, verb: str, rows: Self, changes: dict[str, Any], **options: Any) -> list[tuple[Any, ...]]:
-        with self._recorded_as(verb) as move:
-            able = rows.filter(status__in=move.sources)
-            moved = pick_and_update(able, _columns_of(move, changes), **options)
-            if not moved:
-                self._clear_verb()
-            return moved
-
     @contextmanager
     def _recorded_as(self, verb: str) -> Iterator[Move]:
         """Open a transaction in which the next statement is recorded under this verb."""
@@ -133,6 +137,43 @@ class LifecycleQuerySet(models.QuerySet[Row]):
     def _clear_verb(self) -> None:
         # Django may have sent no statement at all, and then no recorder has cleared the verb.
         set_audit_context(verb="", using=self.db)
+
+
+class CompiledMove:
+    """A move of picked rows by one statement, compiled once; its rows may leave values to be given (`given`)."""
+
+    def __init__(self, rows: LifecycleQuerySet[Any], verb: str, changes: dict[str, Any], **options: Any) -> None:
+        self._rows, self._verb, self._changes, self._options = rows, verb, changes, options
+        self._using = rows.db
+
+    @cached_property
+    def _statement(self) -> PickAndUpdate:
+        """Compile it at the first run: Django compiles FOR UPDATE inside a transaction only."""
+        move = self._rows.model.lifecycle.moves[self._verb]
+        able = self._rows.filter(status__in=move.sources)
+        return PickAndUpdate(able, _columns_of(move, self._changes), **self._options)
+
+    def run(self, **values: Any) -> list[tuple[Any, ...]]:
+        with transaction.atomic(using=self._using, savepoint=False):
+            set_audit_context(verb=self._verb, using=self._using)
+            moved = self._statement.run(**values)
+            if not moved:
+                # Django may have sent no statement at all, and then no recorder has cleared the verb.
+                set_audit_context(verb="", using=self._using)
+            return moved
+
+
+class CompiledMoveOfIds:
+    """A move of rows by their ids; `move_ids` says what it returns. Locks in the order of ids, as `move_each` does."""
+
+    def __init__(self, rows: LifecycleQuerySet[Any], verb: str, changes: dict[str, Any]) -> None:
+        of_ids = rows.filter(pk__any_of=Given("ids")).order_by("pk").select_for_update(of=("self",))
+        self._move = CompiledMove(of_ids, verb, changes, expected=Given("expected"))
+
+    def run(self, ids: AbstractSet[UUID], **values: Any) -> AbstractSet[UUID]:
+        rows = self._move.run(ids=uuid_array(ids), expected=len(ids), **values)
+        count, moved = rows[0] if rows else (0, None)
+        return ids if count == len(ids) else set(moved or ())
 
 
 class LifecycleModel(models.Model):

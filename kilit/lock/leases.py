@@ -20,7 +20,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.bulk_sql import fast_instance, pick_and_update
+from kilit.lock.bulk_sql import PickAndUpdate, fast_instance
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
 
 Row = TypeVar("Row", bound="LeasedModel")
@@ -78,7 +78,7 @@ class LongJobQuerySet(LeasedQuerySet[LongJob]):
         columns = {"lapse_count": lapses, **new_lease(self.model.lease_length), **changes}
         fields = self.model._meta.concrete_fields
         with transaction.atomic(using=self.db):
-            rows = pick_and_update(free, columns, returning=fields, limit=1)
+            rows = PickAndUpdate(free, columns, returning=fields, limit=1).run()
         names = [field.attname for field in fields]
         return fast_instance(self.model, self.db, names, rows[0]) if rows else None
 

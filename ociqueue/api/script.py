@@ -21,11 +21,13 @@ from ociqueue.adjust import adjust
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Site
+from ociqueue.models.script_statements import find_site_run_by
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.schemas import answers, requests
 from ociqueue.schemas.adjustments import AdjustRequest
 from ociqueue.states import SyncMethod
 
+NO_SUCH_SITE = "There is no such site."
 NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}
 ARCHIVED = {403: {"SITE_ARCHIVED": "The site is archived: its keys work again when an admin restores it."}}
 
@@ -38,10 +40,11 @@ class ScriptView(APIView):
     authentication_classes = [SessionTokenAuthentication]
 
     def site(self, request: Request, name: str) -> Site:
-        sites = Site.objects.once_run_by(request.user)
-        if isinstance(request.auth, ScriptSession):
-            sites = sites.filter(pk=request.auth.site_id)
-        site = find_site(sites, name)
+        site = find_site_run_by(request.user, name)
+        if isinstance(request.auth, ScriptSession) and site and str(site.pk) != request.auth.site_id:
+            site = None
+        if site is None:
+            raise NotFound(NO_SUCH_SITE)
         if site.archived_at:
             message = f"The site {site.name} is archived. Stop this script or program, or ask an admin to restore it."
             raise ApiError(403, "SITE_ARCHIVED", message)
@@ -174,4 +177,4 @@ def count_results(results: Sequence[answers.ConversionResult | answers.Adjustmen
 def find_site(sites: SiteQuerySet, name: str) -> Site:
     if site := sites.with_id(name).first():
         return site
-    raise NotFound("There is no such site.")
+    raise NotFound(NO_SUCH_SITE)

@@ -1,22 +1,19 @@
 """The queryset of conversions: what only they have, as a script may take them too."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 from django.db.models.expressions import RawSQL
-from psycopg.types.numeric import FloatLoader
-from psycopg.types.string import TextLoader
 
+from kilit.lock.compiled import Given
 from ociqueue.models import unsendable
 from ociqueue.models.sending import (
     BATCH,
-    CLAIMED,
     NO_ERROR,
     OLDEST_FIRST,
-    RELEASED,
     Changes,
     UploadableQuerySet,
     failure,
@@ -28,8 +25,7 @@ from ociqueue.states import ENDED, EXPIRED, WITHHELD, Category, ConversionStatus
 if TYPE_CHECKING:
     from ociqueue.models.conversion import Conversion  # noqa: F401 - the type of its rows
 
-# What an answer in JSON needs, without an object for each value in between.
-PLAIN = {"uuid": TextLoader, "numeric": FloatLoader}
+ACKED: Changes = {**NO_ERROR, "outcome_unknown": False}
 UNHELD: Changes = {"next_retry_at": None, "claimed_at": None}
 END_WITHHELD: Changes = {**UNHELD, **failure(WITHHELD, Category.PERMANENT, unsendable.WITHHELD_MESSAGE)}
 END_EXPIRED: Changes = {**UNHELD, **failure(EXPIRED, Category.PERMANENT, unsendable.EXPIRED_MESSAGE)}
@@ -111,25 +107,19 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         if not numbers:
             return self
         if len(numbers) == 1:  # as mostly: the first claim of all rows
-            is_held = Q(attempt_count=numbers.pop())
-        else:
-            pairs = "SELECT * FROM unnest(%s::uuid[], %s::integer[])"
-            row = "(offline_conversion_queue.id, offline_conversion_queue.attempt_count)"
-            numbered = [list(claims), list(claims.values())]
-            is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))  # noqa: S611 - no text of callers
+            return self.under_claim(numbers.pop(), of=claims)
+        pairs = "SELECT * FROM unnest(%s::uuid[], %s::integer[])"
+        row = "(offline_conversion_queue.id, offline_conversion_queue.attempt_count)"
+        numbered = [list(claims), list(claims.values())]
+        is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))  # noqa: S611 - no text of callers
         return self.filter(is_held | ~Q(pk__any_of=claims))
 
-    def claim_values(self, site: Site, *columns: str, limit: int) -> list[tuple[Any, ...]]:
-        """Claim for a site's script; return a few columns of each row, ids as texts and amounts as floats."""
-        claimed = {**CLAIMED, **RELEASED}
-        # The site is asked once for all rows, in the statement that claims them.
-        may_take = Exists(Site.objects.filter(pk=site.pk, sync_method=SyncMethod.SCRIPT, is_paused=False))
-        due = self.for_site(site).due(path=SyncMethod.SCRIPT).filter(may_take)
-        return due.take_values("claim", *columns, limit=limit, order=OLDEST_FIRST, loaders=PLAIN, **claimed)
+    def under_claim(self, number: int | RawSQL, *, of: Collection[UUID] | Given) -> Self:
+        return self.filter(Q(attempt_count=number) | ~Q(pk__any_of=of))
 
     def ack(self) -> set[UUID]:
         """Complete what the script uploaded; only the API path learns when Google took it."""
-        return self.with_script().move_each("ack", **NO_ERROR, outcome_unknown=False)
+        return self.with_script().move_each("ack", **ACKED)
 
     def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
         """Fail what the script could not upload; the claim has already counted the attempt."""

@@ -13,6 +13,7 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.core.exceptions import ValidationError
 from django.db import connection, models, transaction
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from pgtrigger import After, Condition, Trigger, Update
@@ -57,6 +58,14 @@ def known_time_zone(name: str) -> None:
         raise ValidationError(_("%(name)s is not a time zone, such as Europe/Istanbul."), params={"name": name})
 
 
+def read_site_id(text: str) -> dict[str, Any]:
+    """Return what may name a site: its public id, and its id if the text is a uuid."""
+    found: dict[str, Any] = {"name": "" if "\x00" in text else text, "pk": None}
+    with suppress(ValueError):
+        found["pk"] = UUID(text)
+    return found
+
+
 class SiteQuerySet(models.QuerySet["Site"]):
     def seen_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         return self._with_role(user, tuple(Role))
@@ -84,9 +93,10 @@ class SiteQuerySet(models.QuerySet["Site"]):
         return [str(pk) for pk in self.seen_by(user).active().values_list("pk", flat=True)]
 
     def _with_role(self, user: AbstractBaseUser | AnonymousUser, roles: tuple[Role, ...]) -> Self:
-        if getattr(user, "is_superuser", False):
-            return self.all()
-        return self.filter(pk__in=SiteMembership.objects.filter(user=user.pk, role__in=roles).values("site"))
+        return self.all() if getattr(user, "is_superuser", False) else self.of_member(user.pk, roles)
+
+    def of_member(self, user: int | RawSQL | None, roles: tuple[Role, ...]) -> Self:
+        return self.filter(pk__in=SiteMembership.objects.filter(user=user, role__in=roles).values("site"))
 
     def pause(self, *, reason: str) -> int:
         """Stop exporting and sending for sites that are not paused yet, and store who paused them."""
@@ -102,10 +112,10 @@ class SiteQuerySet(models.QuerySet["Site"]):
         return self.filter(archived_at=None)
 
     def with_id(self, text: str) -> Self:
-        matches = models.Q(public_id=text)
-        with suppress(ValueError):
-            matches |= models.Q(pk=UUID(text))
-        return self.filter(matches) if "\x00" not in text else self.none()
+        return self.with_ids(**read_site_id(text))
+
+    def with_ids(self, name: str | RawSQL, pk: UUID | RawSQL | None) -> Self:
+        return self.filter(models.Q(public_id=name) | models.Q(pk=pk))
 
 
 class Site(models.Model):
@@ -251,7 +261,8 @@ class Site(models.Model):
             cursor.execute(NOTE_EXPORT, [self.pk, connection.in_atomic_block])
 
     def note_ack(self) -> None:
-        Site.objects.filter(pk=self.pk).update(last_ack_at=Now())
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE ociqueue_site SET last_ack_at = statement_timestamp() WHERE id = %s", [self.pk])
 
 
 class SiteMembership(models.Model):

@@ -1,15 +1,26 @@
 """Handing rows out: eligibility, order, form, refusals."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.db import connection
 from django.utils import timezone
+from hypothesis import given
+from hypothesis.strategies import datetimes, integers, lists, sampled_from
 
-from ociqueue.export import format_time
+from kilit.api.messages import EARLIEST, LATEST
+from ociqueue.local_times import LocalTimes
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import Api
 
 pytestmark = pytest.mark.django_db
+
+# When clocks change, in New York, Dublin and on Lord Howe Island, where it is by half an hour.
+CHANGES = [
+    datetime.fromisoformat(f"{time}+00:00")
+    for time in ("2026-03-08T07:00", "2026-11-01T06:00", "2026-03-29T01:00", "2026-10-03T15:30", "2027-04-03T15:00")
+]
 
 
 def test_an_item_has_all_fields_and_strings_where_click_ids_are_absent(api, site, make_conversion) -> None:
@@ -24,7 +35,7 @@ def test_an_item_has_all_fields_and_strings_where_click_ids_are_absent(api, site
         "wbraid": "Wb-1_x",
         "gbraid": "",
         "conversionName": "Satış & Teklif",
-        "conversionTime": format_time(row.conversion_time, site.zone),
+        "conversionTime": LocalTimes(site.zone).format(row.conversion_time),
         "conversionValue": 1234.5,
         "conversionCurrency": "TRY",
         "claim": 1,
@@ -114,8 +125,51 @@ def test_the_script_is_seen_when_it_pulls_and_not_when_it_previews(api, site) ->
 )
 def test_times_are_formatted_in_the_sites_zone(zone: str, utc: str, formatted: str) -> None:
     time = datetime.fromisoformat(utc).replace(tzinfo=UTC, microsecond=999_999)
+    local = LocalTimes(Site(time_zone=zone).zone)
 
-    assert format_time(time, Site(time_zone=zone).zone) == formatted
+    assert (local.format(time), local.format_text(f"{time:%Y-%m-%d %H:%M:%S.%f}+00")) == (formatted, formatted)
+
+
+ZONES = (
+    *("Europe/Istanbul", "America/New_York", "Europe/Dublin", "Asia/Kolkata", "Asia/Kathmandu", "Africa/Monrovia"),
+    *("Australia/Lord_Howe", "Pacific/Apia", "America/St_Johns", "Antarctica/Troll", "UTC"),
+)
+
+
+@given(
+    zone=sampled_from(ZONES),
+    times=lists(datetimes(EARLIEST.replace(tzinfo=None), LATEST.replace(tzinfo=None)), min_size=1),
+    near=integers(-7200, 7200),
+)
+def test_times_are_formatted_the_same_from_texts_of_the_database(zone: str, times: list[datetime], near: int) -> None:
+    local = LocalTimes(ZoneInfo(zone))
+    moments = [time.replace(tzinfo=UTC) for time in times]
+    moments += [change + timedelta(seconds=near) for change in CHANGES]
+
+    for moment in moments:
+        # Without a fraction, PostgreSQL writes none.
+        text = moment.isoformat(sep=" ").removesuffix(":00")
+        assert local.format_text(text) == local.format(moment)
+
+
+def test_a_session_in_another_zone_gets_the_same_times(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL TimeZone = 'Asia/Kolkata'")
+
+    (item,) = api.claim(site)
+
+    assert item["conversionTime"] == LocalTimes(site.zone).format(row.conversion_time)
+
+
+def test_the_cap_of_attempts_holds_when_it_is_changed(api, site, make_conversion, settings) -> None:
+    row = make_conversion(site, attempt_count=3)
+    settings.SCRIPT_MAX_ATTEMPTS = 3
+    before = api.claim(site)
+
+    settings.SCRIPT_MAX_ATTEMPTS = 4
+
+    assert (before, [item["id"] for item in api.claim(site)]) == ([], [f"seal_{row.pk}"])
 
 
 @pytest.mark.parametrize("claims", ["true", "false"])

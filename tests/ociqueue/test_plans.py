@@ -19,6 +19,7 @@ from ociqueue.history_files import read_batches
 from ociqueue.lookups import look_up
 from ociqueue.metrics import oldest_waiting
 from ociqueue.models import Adjustment, Conversion, Credentials, IdentifierKind, Site
+from ociqueue.models.script_statements import claim_values
 from ociqueue.reconcile.ours import OurDays
 from ociqueue.schemas.adjustments import NewAdjustment
 from ociqueue.schemas.lookups import Lookup
@@ -169,7 +170,7 @@ def test_a_claim_reads_only_its_rows_before_the_planner_knows_of_them(make_site,
     sql(FILL, site.pk, 20_001, 20_000 + BURST, "QUEUED", 0, "", "")
 
     claims = (
-        lambda: Conversion.objects.claim_values(site, "id", limit=10),
+        lambda: claim_values(site, "id", limit=10),
         lambda: Conversion.objects.for_site(site).claim(limit=10),
     )
     for claim in claims:

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
@@ -57,7 +58,11 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         )
 
     def holding(self, text: str) -> "ApiKey | None":
-        return self.valid().filter(digest=digest(text)).select_related("user").first()
+        return self.with_digest(digest(text)).first()
+
+    def with_digest(self, hashed: str | RawSQL) -> Self:
+        """Return the valid key of this hash, with its user."""
+        return self.valid().filter(digest=hashed).select_related("user")
 
     def revoke(self) -> int:
         """Keys revoked earlier keep their time."""
