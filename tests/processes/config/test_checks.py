@@ -10,6 +10,7 @@ EXAMPLE = (ROOT / ".env.production.example").read_text()
 USABLE = {
     "KILIT_PRODUCTION",
     "KILIT_VAR",
+    "KILIT_SECOND_FACTOR",
     "KILIT_S3_BUCKET",
     "KILIT_OPTI_IMPORT",
     "KILIT_OPTI_EXPORT",
