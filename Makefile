@@ -24,7 +24,7 @@ up-google: .venv/runtime ## The same, with simulated Google servers for the demo
 	@$(BIN)/python -m simulators.google
 
 down: ## Stop everything `make up` started, including the embedded PostgreSQL
-	@test ! -x $(BIN)/python || $(BIN)/python manage.py down
+	@test ! -e .venv/runtime || $(BIN)/python manage.py down
 
 test: .venv/dev ## Check formatting, types and imports, and run all tests
 	@$(MAKE) --no-print-directory --jobs 2 quick-lint browser

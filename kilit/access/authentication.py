@@ -15,7 +15,7 @@ from kilit.access.models import ApiKey
 from kilit.access.models.api_key import digest
 from kilit.lock.audit import name_actor
 from kilit.lock.compiled import CompiledQuery, given
-from kilit.lock.outages import ReadOnlyDatabase, bookkeeping
+from kilit.lock.outages import NOT_WRITABLE, bookkeeping
 
 UPDATE_USED_AT_EVERY = timedelta(minutes=1)
 IS_STALE = Q(used_at=None) | Q(used_at__lt=Now() - UPDATE_USED_AT_EVERY)
@@ -52,7 +52,7 @@ class KeyAuthentication(BaseAuthentication):
             raise AuthenticationFailed("This key is unknown, expired or revoked.")
         # At most one write a minute: one for each request would make the row hot.
         if key.is_stale:  # type: ignore[attr-defined]
-            with bookkeeping(), suppress(ReadOnlyDatabase):
+            with bookkeeping(), suppress(*NOT_WRITABLE):
                 ApiKey.objects.filter(IS_STALE, pk=key.pk).update(used_at=Now())
         name_actor(f"key:{key.user.get_username()}")
         return key.user, key

@@ -13,7 +13,7 @@ from kilit.access.key_scopes import needed_scope
 from kilit.access.lockout import client_address
 from kilit.access.login_limits import network_of
 from kilit.access.models import RateWindow
-from kilit.lock.outages import ReadOnlyDatabase
+from kilit.lock.outages import NOT_WRITABLE
 
 WRONG_GUESSES_PER_MINUTE = 20
 
@@ -28,7 +28,7 @@ class KeyThrottle(BaseThrottle):
         scope = needed_scope(request.method or "", view)
         try:
             hits, self.seconds = RateWindow.hit(f"key:{key.pk}:{scope}")
-        except ReadOnlyDatabase:
+        except NOT_WRITABLE:
             return True  # nothing can be counted, and what only reads still works
         return hits <= settings.RATE_PER_MINUTE
 

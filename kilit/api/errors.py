@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_noop
 from rest_framework.exceptions import APIException
 
 from kilit.api.request_id import request_id
-from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase, is_outcome_known
+from kilit.lock.outages import DATABASE_DOWN, CommitsWaitError, ReadOnlyDatabase, is_outcome_known
 
 CODES = {
     400: "BAD_REQUEST",
@@ -29,6 +29,7 @@ CODES = {
 
 NO_DATABASE = gettext_noop("The database is not responding; nothing was changed.")
 READ_ONLY = gettext_noop("The database is read-only; nothing was changed.")
+COMMITS_WAIT = gettext_noop("The database is waiting for its standby; nothing was changed.")
 OUTCOME_UNKNOWN = (
     "The connection to the database was lost, and it is not known whether this was stored. "
     "Sending it again with the same keys is safe."
@@ -58,7 +59,8 @@ def outage_body(error: Exception) -> dict[str, Any]:
     """Return the body of a 503 for an error of the database."""
     if not is_outcome_known(error):
         return error_body("OUTCOME_UNKNOWN", OUTCOME_UNKNOWN)
-    return error_body("UNAVAILABLE", READ_ONLY if isinstance(error, ReadOnlyDatabase) else NO_DATABASE)
+    messages: dict[type[Exception], str] = {ReadOnlyDatabase: READ_ONLY, CommitsWaitError: COMMITS_WAIT}
+    return error_body("UNAVAILABLE", messages.get(type(error), NO_DATABASE))
 
 
 def error_response(request: HttpRequest, status: int, message: str, **values: str) -> HttpResponse:

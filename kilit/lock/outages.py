@@ -23,8 +23,15 @@ class ReadOnlyDatabase(OperationalError):  # noqa: N818 - named for what is wron
     """The server accepts no writes: it is a standby or an old primary, or an administrator made it read-only."""
 
 
+class CommitsWaitError(OperationalError):
+    """Commits wait for a synchronous standby that is gone: no transaction is begun, and what only reads goes on."""
+
+
 class CommitUnknown(OperationalError):  # noqa: N818 - named for what is wrong
     """The connection was lost during a commit: the transaction may be stored or not. Read again before you conclude."""
+
+
+NOT_WRITABLE = (ReadOnlyDatabase, CommitsWaitError)  # the server answers, and what only reads goes on
 
 
 def is_outage(error: BaseException) -> bool:

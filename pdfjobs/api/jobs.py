@@ -111,7 +111,8 @@ class PdfJobsView(PdfView):
 
     def handle_exception(self, exc: Exception) -> Any:
         """Without a database keys cannot be checked: a caller who sends one gets its own variables back as HTML."""
-        if isinstance(exc, DATABASE_DOWN) and is_outcome_known(exc) and given_key(self.request):
+        is_sent = self.request.method == "POST" and bool(given_key(self.request))
+        if is_sent and isinstance(exc, DATABASE_DOWN) and is_outcome_known(exc):
             try:
                 return fallback_response(parse_job_request(self.request.data))
             except Exception as error:  # noqa: BLE001 - any error of the request gets its usual response

@@ -112,6 +112,13 @@ def test_without_a_database_asking_is_503(api) -> None:
         assert api.get("0199f3a0-0000-7000-8000-000000000000").status_code == 503
 
 
+def test_without_a_database_the_list_of_jobs_is_503(api) -> None:
+    with no_database():
+        answer = api.list()
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "UNAVAILABLE")
+
+
 def test_fallback_pages_hold_no_script_and_load_nothing(api) -> None:
     page = api.post(body(**DEGRADE)).content.decode()
 

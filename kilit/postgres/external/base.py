@@ -14,7 +14,7 @@ from psycopg import errors
 
 from kilit.database import limits
 from kilit.database.outage import database_outage, read_only_outage, standby_outage
-from kilit.lock.outages import CommitUnknown, ReadOnlyDatabase, note_commit, note_rollback, note_write
+from kilit.lock.outages import CommitsWaitError, CommitUnknown, ReadOnlyDatabase, note_commit, note_rollback, note_write
 from kilit.postgres.external.connection import LimitedConnection, commits_waiting
 
 # Classes of SQLSTATE: the connection broke, the server stops or starts, completion unknown. Any other is the server's
@@ -124,7 +124,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         with self.wrap_database_errors:
             waiting = commits_waiting(self.connection)
         if waiting:
-            raise OperationalError("commits are waiting for a synchronous standby")
+            raise CommitsWaitError("commits are waiting for a synchronous standby")
         standby_outage.end()
 
     def _commit(self) -> None:

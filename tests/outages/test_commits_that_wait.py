@@ -1,0 +1,39 @@
+"""Commits wait for a standby that is gone: a process that knows it begins no transaction, and still answers reads."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from kilit.access.models import ApiKey
+from kilit.database import limits
+from kilit.database.outage import standby_outage
+from kilit.postgres.external import base
+from ociqueue.models import Conversion, Site
+from tests.support.conversions import YESTERDAY, Api
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SALE = {"conversionName": "Satış", "conversionTime": YESTERDAY, "conversionValue": 120, "gclid": "Cj0KCQ-test_1"}
+
+
+@pytest.fixture
+def _commits_wait(site: Site, api: Api, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(base, "commits_waiting", lambda _connection: 1)
+    limits.limit_statements(60.0)
+    standby_outage.begin("1 so far")
+    yield
+    standby_outage.end()
+    limits.limit_statements(None)
+
+
+@pytest.mark.usefixtures("_commits_wait")
+def test_the_api_refuses_writes_and_answers_reads(site: Site, api: Api) -> None:
+    written = api.post("oci/conversions", {"siteId": str(site.public_id), "conversions": [SALE]})
+    read = api.get("oci/google-ads-export", siteId=str(site.public_id))
+
+    assert (written.status_code, written["Retry-After"]) == (503, "5")
+    sentence = "The database is waiting for its standby; nothing was changed."
+    assert written.json()["error"] == {"code": "UNAVAILABLE", "message": sentence}
+    assert read.status_code == 200
+    assert not Conversion.objects.exists()
+    assert ApiKey.objects.get().used_at is None  # it could not be noted, and that is no reason to refuse
