@@ -211,7 +211,7 @@ class Conversion(Uploadable):
     @property
     def kind_of_click_id(self) -> str:
         """Return the name of the click id that a row has; none if it is found by hashes, or was erased."""
-        return next((name for name in self.CLICK_IDS if getattr(self, name)), "")
+        return "gclid" if self.gclid else "wbraid" if self.wbraid else "gbraid" if self.gbraid else ""
 
     @property
     def has_only_hashes(self) -> bool:

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, CharField, DurationField, F, Field, QuerySet
+from django.db.models import BooleanField, CharField, DurationField, F, Field
 from django.db.models.expressions import Func, Value
-
-Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 
 class JsonColumn(Func):
@@ -33,8 +32,9 @@ class PerRowValues:
     def _json(self) -> str:
         return json.dumps({str(pk): dict(values) for pk, values in self._values.items()})
 
-    def rows_of(self, rows: Rows) -> Rows:
-        return rows.filter(pk__any_of=self._values.keys())
+    @property
+    def ids(self) -> AbstractSet[UUID]:
+        return self._values.keys()
 
     def text(self, key: str) -> "JsonColumn | Value":
         """Return a text; when it is the same for every row, it is passed once and not looked up."""

@@ -1,6 +1,7 @@
 """What conversions and adjustments share: questions about rows that are uploaded, and the verbs that move them."""
 
 from collections.abc import Callable, Sized
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -136,9 +137,10 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         claimed = {**CLAIMED, "open_batch": batch}
         return self.due().sent_by(sender).take("claim", limit=limit, order=order, only=self.model.SENT, **claimed)
 
-    def accept(self, values: PerRowValues) -> set[UUID]:
-        return values.rows_of(self).move_each(
+    def accept(self, values: PerRowValues) -> AbstractSet[UUID]:
+        return self.move_ids(
             "ack",
+            values.ids,
             **NO_ERROR,
             **RELEASED,
             uploaded_at=Now(),
@@ -146,36 +148,37 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
             provider_request_id=values.text("provider_request_id"),
         )
 
-    def receive(self, values: PerRowValues) -> set[UUID]:
+    def receive(self, values: PerRowValues) -> AbstractSet[UUID]:
         """Store that the provider took rows: they stay with their upload until the verdict."""
         request_id = values.text("provider_request_id")
-        return values.rows_of(self).move_each(
-            "receive", next_retry_at=None, send_alone=False, provider_request_id=request_id
+        return self.move_ids(
+            "receive", values.ids, next_retry_at=None, send_alone=False, provider_request_id=request_id
         )
 
-    def confirm(self, values: PerRowValues) -> set[UUID]:
+    def confirm(self, values: PerRowValues) -> AbstractSet[UUID]:
         done: Changes = {**NO_ERROR, **RELEASED, "uploaded_at": Now(), "outcome_unknown": False}
-        return values.rows_of(self).move_each("confirm", **done)
+        return self.move_ids("confirm", values.ids, **done)
 
-    def reject(self, values: PerRowValues) -> set[UUID]:
-        return values.rows_of(self).move_each("reject", **RELEASED, **self._error_columns(values))
+    def reject(self, values: PerRowValues) -> AbstractSet[UUID]:
+        return self.move_ids("reject", values.ids, **RELEASED, **self._error_columns(values))
 
-    def lose(self, values: PerRowValues, *, alone: bool = False) -> set[UUID]:
+    def lose(self, values: PerRowValues, *, alone: bool = False) -> AbstractSet[UUID]:
         """Retry rows whose verdict cannot be known any more; Google may have them."""
         unknown: Changes = {**self._error_columns(values), "outcome_unknown": True}
         unknown |= {"send_alone": True} if alone else {}
         later = Now() + limits.BACKOFF
-        return values.rows_of(self).move_each("lose", **RELEASED, **unknown, claimed_at=None, next_retry_at=later)
+        return self.move_ids("lose", values.ids, **RELEASED, **unknown, claimed_at=None, next_retry_at=later)
 
-    def refuse(self, values: PerRowValues) -> set[UUID]:
-        return values.rows_of(self).move_each("ack_failed", **RELEASED, **self._error_columns(values))
+    def refuse(self, values: PerRowValues) -> AbstractSet[UUID]:
+        return self.move_ids("ack_failed", values.ids, **RELEASED, **self._error_columns(values))
 
-    def put_off(self, values: PerRowValues, *, alone: bool = False) -> set[UUID]:
+    def put_off(self, values: PerRowValues, *, alone: bool = False) -> AbstractSet[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
         wait = Coalesce(values.duration("wait"), limits.BACKOFF)
         spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=models.DurationField())
-        return values.rows_of(self).move_each(
+        return self.move_ids(
             "defer",
+            values.ids,
             **RELEASED,
             **self._error_columns(values),
             **({"send_alone": True} if alone else {}),

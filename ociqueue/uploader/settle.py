@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -151,7 +152,7 @@ def _move(batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult],
     return UploadTally(len(moved), len(taken), len(failed) + capped, len(waiting) - capped, late, batches=1)
 
 
-def _receive(batch: UUID, held: Rows, received: RowResults) -> set[UUID]:
+def _receive(batch: UUID, held: Rows, received: RowResults) -> AbstractSet[UUID]:
     """Store a receipt for each request, also with rows that were taken back: the verdict names places in it."""
     requests: dict[str, list[UUID]] = defaultdict(list)
     for row, result in received:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -30,6 +31,8 @@ def load_client() -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # otherwise it logs every process that a worker starts
     from google.ads.googleads import client  # noqa: F401, PLC0415
 
+    # Otherwise the first request would load them, after the freeze.
+    import_module(f"google.ads.googleads.{VERSION}")
     # The client stays loaded: without this the garbage collector would walk it several times per batch.
     gc.collect()
     gc.freeze()

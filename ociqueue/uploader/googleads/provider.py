@@ -17,8 +17,8 @@ class GoogleAds(GoogleAdsConnection):
 
     def add_row(self, request: Any, row: Conversion) -> None:
         conversion = request.conversions.add()
-        if row.click_id:
-            setattr(conversion, row.kind_of_click_id, row.click_id)
+        if kind := row.kind_of_click_id:
+            setattr(conversion, kind, row.click_id)
         self._identify(conversion, row)
         conversion.conversion_action = self.account.action_of(row.action)
         conversion.conversion_date_time = google_time(row.conversion_time)
