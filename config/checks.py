@@ -12,6 +12,8 @@ from django.contrib.admin.checks import check_admin_app
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 from django.db import NotSupportedError, connection
 
+from kilit.workers.management.checked_settings import SETTINGS
+
 # With these, our rows and not django-q2's tasks own attempts and retries.
 DOORBELL_SETTINGS = {"ack_failures": True, "max_attempts": 1, "save_limit": -1, "scheduler": False, "guard_cycle": 0.5}
 
@@ -47,7 +49,7 @@ def check_admins(app_configs: Any, **_: Any) -> list[CheckMessage]:
     return check_admin_app(app_configs)
 
 
-@register()
+@register(SETTINGS)
 def check_retry(**_: Any) -> list[CheckMessage]:
     """The visibility timeout of a prefetched task runs while it waits for the tasks before it."""
     q = settings.Q_CLUSTER
@@ -57,7 +59,7 @@ def check_retry(**_: Any) -> list[CheckMessage]:
     return [] if q["retry"] > needed else [Error(text, hint=hint, id="kilit.E001")]
 
 
-@register()
+@register(SETTINGS)
 def check_doorbells(**_: Any) -> list[CheckMessage]:
     """By default django-q2 retries and stores tasks; a doorbell must not."""
     return [
@@ -71,7 +73,7 @@ def check_doorbells(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(SETTINGS)
 def check_upload_fits(**_: Any) -> list[CheckMessage]:
     """A task killed during an upload leaves rows with an unknown result."""
     needed = settings.GOOGLE_ADS_TIMEOUT * TASK_PER_UPLOAD
@@ -80,7 +82,7 @@ def check_upload_fits(**_: Any) -> list[CheckMessage]:
     return [] if needed <= settings.TASK_TIMEOUT else [Error(text, hint=hint, id="kilit.E005")]
 
 
-@register()
+@register(SETTINGS)
 def check_heartbeat_url(**_: Any) -> list[CheckMessage]:
     address = settings.HEARTBEAT_URL
     if not address or re.fullmatch(r"https?://[^\s/?#]+\S*", address):
@@ -89,7 +91,7 @@ def check_heartbeat_url(**_: Any) -> list[CheckMessage]:
     return [Error("KILIT_HEARTBEAT_URL is not an http or https address.", hint=hint, id="kilit.E006")]
 
 
-@register()
+@register(SETTINGS)
 def check_oidc(**_: Any) -> list[CheckMessage]:
     """An issuer that is not complete would give a button that leads nowhere."""
     needed = {

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 
+from kilit.workers.management.checked_settings import SETTINGS
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.models.job import LONGEST_TIMEOUT
 from pdfjobs.work import BEYOND_TIMEOUT
@@ -13,7 +14,7 @@ from pdfjobs.work import BEYOND_TIMEOUT
 
 def register_checks() -> None:
     for check in (check_asset_patterns, check_templates, check_timeouts):
-        register(check)
+        register(check, SETTINGS)
     register(check_sandbox, Tags.security, deploy=True)
 
 

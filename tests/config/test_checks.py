@@ -1,7 +1,10 @@
 """System checks refuse settings that would break the promises, and a production example passes them all."""
 
+import inspect
+
 import pytest
 from django.conf import settings
+from django.core.checks.registry import registry
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import NotSupportedError, connections
@@ -33,6 +36,24 @@ def test_a_cluster_that_would_retry_tasks_is_refused(changed: dict, identifier: 
 
     assert identifier in str(refusal.value)
     assert "HINT" in str(refusal.value)
+
+
+@pytest.mark.django_db  # migrate asks for the version of the server
+@pytest.mark.parametrize("command", ["up", "runworkers", "orchestrator_tick", "migrate", "backup x", "demo"])
+def test_a_service_does_not_start_with_settings_that_break_a_guarantee(command: str) -> None:
+    late = override_settings(Q_CLUSTER={**settings.Q_CLUSTER, "retry": 100})
+
+    with late, pytest.raises(SystemCheckError, match=r"kilit\.E001"):
+        call_command(*command.split(), skip_checks=False)
+
+
+def test_every_check_of_ours_has_a_tag() -> None:
+    """Services choose by tag what they check, and would leave out one without."""
+    known = registry.get_checks(include_deployment_checks=True)
+    ours = [check for check in known if "site-packages" not in inspect.getfile(check)]
+
+    assert {"config.checks", "pdfjobs.checks"} <= {check.__module__ for check in ours}
+    assert [check.__name__ for check in ours if not check.tags] == []
 
 
 def test_another_database_is_refused(monkeypatch) -> None:

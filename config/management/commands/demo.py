@@ -7,10 +7,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.demo import load_demo
+from kilit.workers.management.checked_settings import SETTINGS
 
 
 class Command(BaseCommand):
     help = "Load demo data and print the logins; safe to run again."
+    requires_system_checks = (SETTINGS,)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="print JSON")

@@ -5,10 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import DatabaseError, OperationalError, connections
 from psycopg.errors import LockNotAvailable
+
+from kilit.workers.management.checked_settings import SETTINGS
 
 # A schema change that waits for a lock blocks every query behind it; so it gives up soon and tries again.
 LOCK_TIMEOUT = "2s"
@@ -17,6 +20,8 @@ PAUSE = 2.0  # seconds for the blocked queries to run
 
 
 class Command(migrate.Command):
+    requires_system_checks = (SETTINGS, Tags.database)
+
     def handle(self, *args: Any, **options: Any) -> None:
         for left in reversed(range(TRIES)):
             try:

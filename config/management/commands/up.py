@@ -22,6 +22,7 @@ from config.migrating import MigrateWithProgress
 from config.screen import Screen, Step
 from config.service_logs import ServiceLogs
 from config.stack import Stack
+from kilit.workers.management.checked_settings import SETTINGS
 from orchestrator.demo import plays_here, simulators_command
 from pdfjobs.browser import find_browser
 
@@ -30,6 +31,7 @@ READY_WITHIN = 60  # seconds
 
 class Command(BaseCommand):
     help = "Set up and run everything on this machine; Ctrl-C stops it."
+    requires_system_checks = (SETTINGS,)
     receiver = ""  # of webhooks, in the demo
     logs: ServiceLogs | None = None  # when text is shown instead of JSON lines
 

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from kilit.database.limits import limit_statements
+from kilit.workers.management.checked_settings import SETTINGS
 from kilit.workers.processes import die_with_parent, stop_on_signal
 from orchestrator.models import Job
 from orchestrator.workflow.runner import tick
@@ -12,6 +13,7 @@ from orchestrator.workflow.watching import watch
 
 class Command(BaseCommand):
     help = "Work the due cutting jobs once, or with --watch until stopped."
+    requires_system_checks = (SETTINGS,)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--watch", action="store_true", help="run until SIGTERM or Ctrl-C")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from config.checks import FILLED_IN
-from tests.support.commands import ROOT, manage
+from tests.support.commands import ROOT, manage, run_python
 
 EXAMPLE = (ROOT / ".env.production.example").read_text()
 # These may stay as they are.
@@ -40,6 +40,22 @@ def test_check_deploy_is_clean_with_the_production_example_filled_in(tmp_path: P
 
     assert ended.stderr == ""
     assert "no issues" in ended.stdout
+
+
+def test_services_without_pages_do_not_load_the_console(tmp_path: Path) -> None:
+    """It would take longer than all else they do to start, and stay in memory."""
+    asked = (
+        "import django, sys; django.setup()\n"
+        "from django.core.management import load_command_class\n"
+        "for app, name in (('kilit.workers', 'runworkers'), ('orchestrator', 'orchestrator_tick'), ('config', 'up')):\n"
+        "    command = load_command_class(app, name)\n"
+        "    command.check(**command.get_check_kwargs({}))\n"
+        "print(sorted({'config.urls', 'orchestrator.admin'} & set(sys.modules)))"
+    )
+
+    ended = run_python("-c", asked, DJANGO_SETTINGS_MODULE="config.settings", SECRET_KEY="x", KILIT_VAR=str(tmp_path))
+
+    assert (ended.stdout.strip(), ended.stderr) == ("[]", "")
 
 
 def test_check_deploy_refuses_every_placeholder_of_the_example_by_name(tmp_path: Path) -> None:

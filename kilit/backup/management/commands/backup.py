@@ -8,10 +8,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.backup.files import StoreUnavailable
 from kilit.backup.programs import NoProgram, ProgramFailed
 from kilit.backup.taking import EmptyDatabase, take
+from kilit.workers.management.checked_settings import SETTINGS
 
 
 class Command(BaseCommand):
     help = "Back up the database and its files into a new folder, while everything runs."
+    requires_system_checks = (SETTINGS,)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path, help="a new folder; it appears when the backup is complete")
