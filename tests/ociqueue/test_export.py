@@ -16,10 +16,13 @@ from tests.support.conversions import Api
 
 pytestmark = pytest.mark.django_db
 
-# When clocks change, in New York, Dublin and on Lord Howe Island, where it is by half an hour.
+# When clocks change, in New York and Dublin, on Lord Howe Island by half an hour, and a minute past midnight in Gaza.
 CHANGES = [
     datetime.fromisoformat(f"{time}+00:00")
-    for time in ("2026-03-08T07:00", "2026-11-01T06:00", "2026-03-29T01:00", "2026-10-03T15:30", "2027-04-03T15:00")
+    for time in (
+        *("2026-03-08T07:00", "2026-11-01T06:00", "2026-03-29T01:00", "2026-10-03T15:30", "2027-04-03T15:00"),
+        "2011-03-31T22:01",
+    )
 ]
 
 
@@ -132,7 +135,7 @@ def test_times_are_formatted_in_the_sites_zone(zone: str, utc: str, formatted: s
 
 ZONES = (
     *("Europe/Istanbul", "America/New_York", "Europe/Dublin", "Asia/Kolkata", "Asia/Kathmandu", "Africa/Monrovia"),
-    *("Australia/Lord_Howe", "Pacific/Apia", "America/St_Johns", "Antarctica/Troll", "UTC"),
+    *("Australia/Lord_Howe", "Pacific/Apia", "America/St_Johns", "Antarctica/Troll", "Asia/Gaza", "UTC"),
 )
 
 
@@ -144,7 +147,7 @@ ZONES = (
 def test_times_are_formatted_the_same_from_texts_of_the_database(zone: str, times: list[datetime], near: int) -> None:
     local = LocalTimes(ZoneInfo(zone))
     moments = [time.replace(tzinfo=UTC) for time in times]
-    moments += [change + timedelta(seconds=near) for change in CHANGES]
+    moments += [change + timedelta(seconds=seconds) for change in CHANGES for seconds in (-1, 0, near)]
 
     for moment in moments:
         # Without a fraction, PostgreSQL writes none.
