@@ -8,24 +8,27 @@ import pgtrigger
 from kilit.lock.audit import PEOPLE, person_in_sql
 from kilit.lock.table import Lifecycle
 
-# Planned for each statement (EXECUTE): a plan cached for one row would join ten thousand by nested loops. Actor and
-# verb come from kilit.lock.audit; without it, the database role is the actor.
+# Planned for each statement (EXECUTE): a plan cached for one row would join ten thousand by nested loops. Rows that
+# moved alike are one group with one JSON. Actor and verb come from kilit.lock.audit; else the database role acts.
 RECORD = """
     EXECUTE $record$
-      WITH moved AS MATERIALIZED ({moved}),
+      WITH moved AS MATERIALIZED (
+        SELECT from_state, from_scope, to_state, to_scope, count(*) AS rows, array_agg(id) AS ids,
+          jsonb_strip_nulls(jsonb_build_object('verb', nullif($1, ''){facts})) AS details
+        FROM ({moved}) AS each GROUP BY {alike}
+      ),
       events AS (
         INSERT INTO lock_event
           (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
-        SELECT {queue}, id, {event_type}, from_state, to_state, $2, $3,
-          jsonb_strip_nulls(jsonb_build_object('verb', nullif($1, ''){facts})), now()
+        SELECT {queue}, unnest(ids), {event_type}, from_state, to_state, $2, $3, details, now()
         FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''
       )
       INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)
-      SELECT {queue}, scope, state, sum(change), count(*) FILTER (WHERE change > 0), now() FROM (
-        SELECT to_scope AS scope, to_state AS state, 1 AS change FROM moved
+      SELECT {queue}, scope, state, sum(change), coalesce(sum(change) FILTER (WHERE change > 0), 0), now() FROM (
+        SELECT to_scope AS scope, to_state AS state, rows AS change FROM moved
           WHERE (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)
         UNION ALL
-        SELECT from_scope, from_state, -1 FROM moved
+        SELECT from_scope, from_state, -rows FROM moved
           WHERE from_state <> '' AND (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)
       ) AS changes GROUP BY scope, state
     $record$ USING
@@ -269,6 +272,7 @@ def _recorder(
         "moved": f"SELECT {', '.join(columns)} FROM {source}",
         "queue": quote(table.queue),
         "event_type": event_type,
+        "alike": ", ".join(["from_state", "from_scope", "to_state", "to_scope", *facts]),
         "facts": "".join(f", {quote(fact)}, {fact}" for fact in facts) + trace,
     }
     activity = ACTIVITY.format(

@@ -14,7 +14,7 @@ from django.db.models import CharField, Exists, IntegerField, UUIDField
 from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
 
-from kilit.lock.bulk_sql import uuid_array
+from kilit.lock.bulk_sql import along_index, uuid_array
 from kilit.lock.compiled import CompiledQuery, Given, given
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from ociqueue.models.conversion import Conversion
@@ -43,7 +43,8 @@ def find_site_run_by(user: AbstractBaseUser | AnonymousUser, name: str) -> Site 
 
 def claim_values(site: Site, *columns: str, limit: int) -> list[tuple[Any, ...]]:
     """Claim for a site's script; return a few columns of each row, ids and times as texts and amounts as floats."""
-    return _claim(columns, limit, max_attempts_of(SyncMethod.SCRIPT)).run(site=site.pk)
+    with along_index(Conversion.objects.for_site(site).deferred()):
+        return _claim(columns, limit, max_attempts_of(SyncMethod.SCRIPT)).run(site=site.pk)
 
 
 def ack_ids(site: Site, ids: AbstractSet[UUID], claims: Mapping[UUID, int]) -> AbstractSet[UUID]:

@@ -12,6 +12,7 @@ from django.db import models, transaction
 from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce, Now, Random
 
+from kilit.lock.bulk_sql import along_index
 from kilit.lock.guard import LifecycleQuerySet
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
@@ -67,6 +68,10 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
 
     def waiting(self) -> Self:
         return self.filter(status__in=WAITING)
+
+    def deferred(self) -> Self:
+        """Return what has a retry time, which only rows in RETRY have, in its order."""
+        return self.filter(status=ConversionStatus.RETRY, next_retry_at__isnull=False).order_by("next_retry_at")
 
     def due(self, *, path: SyncMethod | None = None) -> Self:
         """Return what may be claimed now: the retry time has passed and attempts are left.
@@ -135,7 +140,9 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         One statement claims, and nothing else counts an attempt.
         """
         claimed = {**CLAIMED, "open_batch": batch}
-        return self.due().sent_by(sender).take("claim", limit=limit, order=order, only=self.model.SENT, **claimed)
+        due = self.due().sent_by(sender)
+        with along_index(self.deferred()):
+            return due.take("claim", limit=limit, order=order, only=self.model.SENT, **claimed)
 
     def accept(self, values: PerRowValues) -> AbstractSet[UUID]:
         return self.move_ids(

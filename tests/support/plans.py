@@ -61,6 +61,26 @@ def explained(statement: str) -> dict[str, Any]:
     return plan
 
 
+def plans(act: Callable[[], Any], *, over: str) -> list[dict[str, Any]]:
+    """Return the plans of the UPDATEs of a table that something runs, as they are planned there and then."""
+    found: list[dict[str, Any]] = []
+
+    def explain(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001 - as Django calls it
+        if f'UPDATE "{over}"' in statement:
+            with transaction.atomic():
+                execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", params, many, context)
+                ((explained,),) = context["cursor"].fetchall()
+                found.append(explained[0]["Plan"])
+                transaction.set_rollback(True)
+        return execute(statement, params, many, context)
+
+    with transaction.atomic():
+        with connection.execute_wrapper(explain):
+            act()
+        transaction.set_rollback(True)
+    return found
+
+
 def blocks(plan: dict[str, Any]) -> int:
     """Return how many pages of 8 kB a plan read, from memory or not."""
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
