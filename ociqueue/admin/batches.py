@@ -94,7 +94,7 @@ def job(batch: UploadBatch) -> str:
     return _("%(sent)s; Google answered %(answered)s") % {"sent": batch.job_id, "answered": batch.answered_job_id}
 
 
-site = column("site", gettext_lazy("site"), lambda batch: two_lines(batch.site.name, batch.get_sender_display()))
+site = column("site", gettext_lazy("site"), lambda batch: columns.site_cell(batch.site, batch.get_sender_display()))
 whole_id = column("whole_id", gettext_lazy("id"), lambda batch: breakable(str(batch.pk)))
 
 FIELDSETS: Any = [

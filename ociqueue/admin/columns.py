@@ -10,11 +10,22 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, breakable, code_badge, column, error_cell, exactly, link, since, two_lines
+from kilit.console.formatting import (
+    badge,
+    breakable,
+    code_badge,
+    column,
+    error_cell,
+    exactly,
+    joined,
+    link,
+    since,
+    two_lines,
+)
 from kilit.console.machine_errors import explain, in_words
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.dead_letters import mask_click_id
-from ociqueue.models import Conversion
+from ociqueue.models import Conversion, Site
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.presenters import outcome_unknown
 from ociqueue.schemas.conversions import format_consent
@@ -50,6 +61,12 @@ def row_name(row: Conversion) -> str:
 @display(description=gettext_lazy("conversion"))
 def name(row: Conversion) -> SafeString:
     return two_lines(row_name(row), mask_click_id(row.click_id), title=str(row))
+
+
+def site_cell(site: Site, below: str) -> SafeString:
+    """Return a site's name over its customer id, which stays in one piece, and something else."""
+    customer = format_html('<span class="whitespace-nowrap">{}</span>', site.customer) if site.customer_id else ""
+    return two_lines(site.name, joined(customer, below), title=site.label)
 
 
 @display(description=gettext_lazy("state"))
@@ -164,7 +181,7 @@ def replaced_by(row: Conversion) -> SafeString | str:
 
 
 whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_words(row.last_error) or "-")
-site = column("site", gettext_lazy("site"), lambda row: two_lines(row.site.name, row.action))
+site = column("site", gettext_lazy("site"), lambda row: site_cell(row.site, row.action))
 age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
 ad_user_data = column(
     "ad_user_data", gettext_lazy("consent: ad user data"), lambda row: format_consent(row.consent_ad_user_data) or "-"

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -127,7 +127,8 @@ class SiteAdmin(ModelAdmin):
         if shown.google_differs:
             alarms.append(badge(_("Google's counts differ"), "danger", href=site_address(site, "google_counts")))
         alarms += circuits.alarms(site, shown)
-        return format_html_join(" ", "{}", ((alarm,) for alarm in alarms)) or SafeString("-")
+        badges = format_html_join("", "{}", ((alarm,) for alarm in alarms))
+        return format_html('<span class="kilit-badges">{}</span>', badges) if alarms else SafeString("-")
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find customer ids with their dashes, too."""
