@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from kilit.access.roles import Role
 from kilit.access.scopes import people_managed_by, people_seen_by
@@ -163,8 +163,10 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
         return field
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
-        if db_field.name == "groups" and not request.user.is_superuser:
-            options |= {"queryset": Group.objects.filter(name__in=GIVEN_BY_ADMINS)}
+        if db_field.name == "groups":
+            options["widget"] = UnfoldAdminCheckboxSelectMultipleWidget  # there are few
+            if not request.user.is_superuser:
+                options["queryset"] = Group.objects.filter(name__in=GIVEN_BY_ADMINS)
         return super().formfield_for_manytomany(db_field, request, **options)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:  # noqa: FBT001

@@ -11,6 +11,7 @@ UNFOLD = (
     _("Choose file to upload"),
     _("Click to cancel"),
     _("Click to download"),
+    _("Date"),
     _("Date from"),
     _("Date to"),
     _("Expand row"),

@@ -2,14 +2,11 @@
 
 import re
 
+from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
-from tests.support.browsing import (
-    NARROW,
-    WIDE,
-    open_page,
-    watched,
-)
+from ociqueue.models import Site
+from tests.support.browsing import NARROW, WIDE, open_page, overflow, settled, watched
 from tests.support.console_pages import places
 from tests.support.page_faults import faults
 
@@ -39,8 +36,9 @@ def test_no_cell_of_a_list_is_cut_off_on_a_narrow_screen(visitor, house) -> None
 
 
 def test_a_row_has_two_lines_on_a_phone_and_no_column_is_cut_off_at_1280(visitor, house) -> None:
+    Site.objects.update(customer_id="1234567890")
     page = visitor.enter("demo-operator", width=NARROW)
-    for name in ("conversions", "pdf-jobs", "cutting-jobs"):
+    for name in ("conversions", "adjustments", "uploads", "pdf-jobs", "cutting-jobs"):
         open_page(page, places(house)[name])
         heights = page.locator("#list-rows > tr").evaluate_all("rows => rows.map(row => row.offsetHeight)")
         assert max(heights) < 75, (name, heights)
@@ -49,10 +47,29 @@ def test_a_row_has_two_lines_on_a_phone_and_no_column_is_cut_off_at_1280(visitor
     expect(page.locator(".action-counter")).to_have_text("1 selected")
 
     page.set_viewport_size({"width": WIDE, "height": 800})
-    for name in ("conversions", "failed-conversions", "pdf-jobs", "cutting-jobs"):
+    for name in ("conversions", "failed-conversions", "adjustments", "uploads", "pdf-jobs", "cutting-jobs"):
         open_page(page, places(house)[name])
         over = "frame => frame.scrollWidth - frame.clientWidth"
         assert page.locator(".kilit-list-frame").evaluate(over) == 0, name
+
+
+def test_the_page_of_a_person_fits_for_superusers_too(visitor, house) -> None:
+    """They choose among all permissions, in two boxes."""
+    User.objects.create_superuser("root")
+    page = open_page(visitor.enter("root"), places(house)["person"])
+
+    for width in (NARROW, 1024, WIDE):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert overflow(settled(page)) == 0, width
+
+
+def test_members_of_a_site_can_be_removed_on_a_phone(visitor, house) -> None:
+    page = open_page(visitor.enter("demo-admin", width=NARROW), places(house)["members"])
+
+    buttons = page.locator("tbody.original td.delete label")
+
+    assert buttons.count()
+    assert max(buttons.evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")) <= NARROW
 
 
 def test_the_console_is_dark_where_the_machine_is(visitor, house) -> None:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
+
 from kilit.bulk.models import BulkAction
 from ociqueue.models import Circuit, Conversion, Site
 from orchestrator.models import Job
@@ -23,6 +25,7 @@ class House:
     bulk: BulkAction
     circuit: Circuit
     unsent: OutboxMessage
+    person: User
     logins: dict[str, Any]
 
 
@@ -42,7 +45,8 @@ def places(house: House) -> dict[str, str]:
         "bulk-confirm": f"{rows}all/retry/?status=FAILED",
         "bulk-action": f"/admin/bulk/bulkaction/{house.bulk.pk}/change/",
         "bulk-actions": "/admin/bulk/bulkaction/",
-        "sites": "/admin/ociqueue/site/",
+        "adjustments": "/admin/ociqueue/adjustment/",
+        "uploads": "/admin/ociqueue/uploadbatch/",
         **site_places(house),
         "pdf-jobs": "/admin/pdfjobs/pdfjob/",
         "pdf-job": f"/admin/pdfjobs/pdfjob/{house.broken.pk}/change/",
@@ -58,17 +62,28 @@ def places(house: House) -> dict[str, str]:
         "activity": "/admin/lock/activity/",
         "problems": "/admin/problems/problemrecord/",
         "events": "/admin/lock/event/",
+        **access_places(house),
+        "preferences": "/admin/preferences/",
+    }
+
+
+def access_places(house: House) -> dict[str, str]:
+    return {
         "keys": "/admin/access/apikey/",
+        "add-key": "/admin/access/apikey/add/",
         "refusals": "/admin/access/deniedrequest/",
         "lockouts": "/admin/axes/accessattempt/",
         "people": "/admin/auth/user/",
-        "preferences": "/admin/preferences/",
+        "person": f"/admin/auth/user/{house.person.pk}/change/",
     }
 
 
 def site_places(house: House) -> dict[str, str]:
     site, other = (f"/admin/ociqueue/site/{pk}" for pk in (house.site.pk, house.circuit.site_id))
     return {
+        "sites": "/admin/ociqueue/site/",
+        "import-sites": "/admin/ociqueue/site/import/",
+        "import-members": "/admin/ociqueue/site/import-members/",
         "site": f"{site}/change/",
         "ads-script": f"{site}/ads-script/",
         "members": f"{site}/members/",
