@@ -2,19 +2,24 @@
 
 import json
 import secrets
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, User
+from django.utils import timezone
 
 import ociqueue.demo
 import orchestrator.demo
 import outbox.demo
 import pdfjobs.demo
+from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.access.roles import Role
 from kilit.files import write_atomically
+
+AGENCY_KEY_LASTS = timedelta(days=30)
 
 
 def load_demo() -> dict[str, Any]:
@@ -27,6 +32,7 @@ def load_demo() -> dict[str, Any]:
     people = {login["username"]: role for role, login in logins.items()}
     logins |= ociqueue.demo.load_demo(people=people, kept=kept)
     service, logins["service"] = demo_service(kept)
+    logins["agency"] = demo_agency(kept)
     pdfjobs.demo.load_demo(owner=service)
     orchestrator.demo.load_demo()
     outbox.demo.load_failed_messages()
@@ -43,6 +49,16 @@ def demo_service(kept: dict[str, str]) -> tuple[User, dict[str, str]]:
     if not (text and ApiKey.objects.valid().filter(user=user).holding(text)):
         text = kept["service"] = ApiKey.objects.issue(user, name="demo")[1]
     return user, {"username": user.username, "api_key": text}
+
+
+def demo_agency(kept: dict[str, str]) -> dict[str, str]:
+    """Issue a key that manages the sites of the demo's admin."""
+    user = User.objects.get(username=f"demo-{Role.ADMIN}")
+    text = kept.get("agency")
+    if not (text and ApiKey.objects.valid().filter(user=user).holding(text)):
+        ends = timezone.now() + AGENCY_KEY_LASTS
+        text = kept["agency"] = ApiKey.objects.issue(user, name="agency", scopes=[KeyScope.ADMIN], expires_at=ends)[1]
+    return {"username": user.username, "api_key": text}
 
 
 def demo_user(role: Role, kept: dict[str, str]) -> dict[str, str]:

@@ -62,6 +62,7 @@ HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while 
 DISK_LOW_GB = env.number("KILIT_DISK_LOW_GB", default=5, least=0)  # a problem when less is free; 0 switches it off
 KEEP_FINISHED_DAYS = env.number("KILIT_KEEP_FINISHED_DAYS", default=0, least=0, most=36_500)  # 0 keeps everything
 RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
+ADMIN_RATE_PER_MINUTE = env.number("KILIT_ADMIN_RATE_PER_MINUTE", default=60, least=1)  # of a key that manages sites
 # How many of our own proxies a request passes; without any, X-Forwarded-For cannot be trusted.
 PROXIES = env.number("KILIT_PROXIES", default=0, least=0, most=9)
 KEEP_DENIED_REQUESTS_FOR = timedelta(days=env.number("KILIT_KEEP_REFUSALS_DAYS", default=90, least=7, most=3660))

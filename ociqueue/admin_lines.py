@@ -12,14 +12,23 @@ from ociqueue.models import Site
 
 MOST_LINES = 5000
 Change = TypeVar("Change")
+PlaceName = Callable[[int], str]  # what people call a line, or an item of a request
+
+
+def csv_line(number: int) -> str:
+    return _("Line %(line)s") % {"line": number}
 
 
 class AdministeredSites:
-    """The sites that a user administers, locked: what is checked here is stored in the same transaction."""
+    """The sites that a user administers, locked: what is checked here is stored in the same transaction.
+
+    Their keys stay as they are, so requests that store conversions of these sites do not wait for the lock.
+    """
 
     def __init__(self, user: User) -> None:
         mine = Site.objects.administered_by(user) if user.has_perm("ociqueue.change_site") else Site.objects.none()
-        self.by_id = {site.public_id: site for site in mine.select_for_update(of=["self"]).order_by("pk")}
+        locked = mine.select_for_update(of=["self"], no_key=True).order_by("pk")
+        self.by_id = {site.public_id: site for site in locked}
         self._by_name: dict[str, list[Site]] = {}
         for site in self.by_id.values():
             self._by_name.setdefault(site.name, []).append(site)

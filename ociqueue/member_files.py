@@ -15,11 +15,12 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from kilit.access.roles import Role
 from kilit.access.scopes import people_seen_by
-from ociqueue.admin_lines import AdministeredSites, check_lines
+from ociqueue.admin_lines import AdministeredSites, PlaceName, check_lines, csv_line
 from ociqueue.csv_reader import CsvLine, RejectedField, read_lines
 from ociqueue.models import Site, SiteMembership
 from ociqueue.models.site import SiteQuerySet
@@ -70,25 +71,37 @@ def read_members(file: IO[bytes]) -> Iterator[CsvLine]:
     return read_lines(file, known=COLUMNS, required=("username", "site", "role"), ignored=(SITE_NAME,))
 
 
-def member_rows(sites: SiteQuerySet) -> Iterator[list[Any]]:
-    """Return the lines of a file that can be imported again, without the technical users that own keys."""
+def managed_members(sites: SiteQuerySet) -> QuerySet[SiteMembership]:
+    """Return the members of sites, without the technical users that own keys."""
     members = SiteMembership.objects.filter(site__in=sites).exclude(user__username__regex=KEYS_USERS)
-    for each in members.select_related("user", "site").order_by("user__username", "site__name", "pk"):
+    return members.select_related("user", "site")
+
+
+def member_rows(sites: SiteQuerySet) -> Iterator[list[Any]]:
+    """Return the lines of a file that can be imported again."""
+    for each in managed_members(sites).order_by("user__username", "site__name", "pk"):
         person = each.user
         about = [person.username, person.email, person.first_name, person.last_name]
         yield [*about, each.site.public_id, each.role, each.site.name]
 
 
-def store_members(user: User, lines: Iterable[CsvLine], *, dry_run: bool = False) -> MemberPlan:
+def store_members(
+    user: User,
+    lines: Iterable[CsvLine],
+    *,
+    dry_run: bool = False,
+    name_place: PlaceName = csv_line,
+    logged: str = LOGGED,
+) -> MemberPlan:
     """Give and end roles as one user; if a line is invalid, nothing is stored."""
     with transaction.atomic():
-        plan = MemberPlanner(user).plan(lines)
+        plan = MemberPlanner(user, name_place).plan(lines)
         if not plan.rejected and not dry_run:
-            _store(user, plan)
+            _store(user, plan, logged)
     return plan
 
 
-def _store(user: User, plan: MemberPlan) -> None:
+def _store(user: User, plan: MemberPlan, logged: str) -> None:
     groups = {group.name: group for group in Group.objects.filter(name__in=Role)}
     for name, person in plan.people.items():
         password = plan.passwords[name] = secrets.token_urlsafe(PASSWORD_BYTES)
@@ -104,14 +117,14 @@ def _store(user: User, plan: MemberPlan) -> None:
             memberships.update_or_create(site=each.site, user=each.person, defaults={"role": each.after})
         else:
             memberships.delete()
-    LogEntry.objects.log_actions(user.pk, list(plan.people.values()), ADDITION, LOGGED)
+    LogEntry.objects.log_actions(user.pk, list(plan.people.values()), ADDITION, logged)
     sites = {each.site.pk: each.site for each in plan.changed}
-    LogEntry.objects.log_actions(user.pk, list(sites.values()), CHANGE, f'{LOGGED} "site membership"')
+    LogEntry.objects.log_actions(user.pk, list(sites.values()), CHANGE, f'{logged} "site membership"')
 
 
 class MemberPlanner:
-    def __init__(self, user: User) -> None:
-        self.user, self.sites = user, AdministeredSites(user)
+    def __init__(self, user: User, name_place: PlaceName) -> None:
+        self.user, self.sites, self.name_place = user, AdministeredSites(user), name_place
         self.known = {person.username: person for person in people_seen_by(user)}
         held = SiteMembership.objects.filter(site__in=self.sites.by_id.values()).values_list("user", "site", "role")
         self.roles = {(person, site): role for person, site, role in held}
@@ -132,7 +145,8 @@ class MemberPlanner:
             raise ValidationError({"role": _("Only superusers add, change and remove admins.")})
         first = self.seen.setdefault((name, site.pk), line.number)
         if first != line.number:
-            raise ValidationError({"username": _("Line %(line)s has the same person and site.") % {"line": first}})
+            message = _("%(place)s has the same person and site.") % {"place": self.name_place(first)}
+            raise ValidationError({"username": message})
         if person.pk is None:
             self.people[name] = person
         return MemberChange(line.number, person, site, before, after)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from kilit.access.roles import Role
 from kilit.postgres.collation import NameOrder
-from ociqueue.admin_lines import AdministeredSites, check_lines
+from ociqueue.admin_lines import AdministeredSites, PlaceName, check_lines, csv_line
 from ociqueue.csv_reader import CsvLine, RejectedField, read_lines
 from ociqueue.models import Site, SiteMembership
 from ociqueue.models.credentials import check_customer_id
@@ -67,23 +67,30 @@ def read_sites(file: IO[bytes]) -> Iterator[CsvLine]:
     return read_lines(file, known=COLUMNS, required=(), one_of=("publicId", "name"))
 
 
-def store_sites(user: User, lines: Iterable[CsvLine], *, dry_run: bool = False) -> SitePlan:
+def store_sites(
+    user: User,
+    lines: Iterable[CsvLine],
+    *,
+    dry_run: bool = False,
+    name_place: PlaceName = csv_line,
+    logged: str = LOGGED,
+) -> SitePlan:
     """Create and change sites as one user; if a line is invalid, nothing is stored."""
     with transaction.atomic():
-        plan = SitePlanner(user).plan(lines)
+        plan = SitePlanner(user, name_place).plan(lines)
         if not plan.rejected and not dry_run:
-            _store(user, plan)
+            _store(user, plan, logged)
     return plan
 
 
-def _store(user: User, plan: SitePlan) -> None:
+def _store(user: User, plan: SitePlan, logged: str) -> None:
     for each in plan.created:
         each.site.save()
         SiteMembership.objects.create(site=each.site, user=user, role=Role.ADMIN)
     for each in plan.changed:
         each.site.save(update_fields=[STORED[name] for name in each.changes])
     for action, changes in ((ADDITION, plan.created), (CHANGE, plan.changed)):
-        LogEntry.objects.log_actions(user.pk, [each.site for each in changes], action, LOGGED)
+        LogEntry.objects.log_actions(user.pk, [each.site for each in changes], action, logged)
 
 
 def site_rows(sites: SiteQuerySet) -> Iterator[list[Any]]:
@@ -97,8 +104,8 @@ def _shown(value: Any) -> Any:
 
 
 class SitePlanner:
-    def __init__(self, user: User) -> None:
-        self.user, self.sites = user, AdministeredSites(user)
+    def __init__(self, user: User, name_place: PlaceName) -> None:
+        self.user, self.sites, self.name_place = user, AdministeredSites(user), name_place
         self.seen: dict[str, int] = {}  # lines by the site that they are about
 
     def plan(self, lines: Iterable[CsvLine]) -> SitePlan:
@@ -143,7 +150,7 @@ class SitePlanner:
         key = str(site.pk) if site else line.cells["name"]
         first = self.seen.setdefault(key, line.number)
         if first != line.number:
-            raise ValidationError(_("Line %(line)s is about the same site.") % {"line": first})
+            raise ValidationError(_("%(place)s is about the same site.") % {"place": self.name_place(first)})
 
 
 def _values(line: CsvLine, site: Site, *, is_new: bool) -> tuple[dict[str, Any], dict[str, Any]]:

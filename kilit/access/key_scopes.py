@@ -1,7 +1,7 @@
 """Scopes of API keys: what a key may be used for, of all that its user may do.
 
 An endpoint says which scope it needs (kilit.api.openapi). Other views need `read`, or `operate` if they change
-something.
+something. The scope `admin` is of a key of its own, which superusers issue: see docs/decisions/0022-admin-keys.md.
 """
 
 from typing import Any
@@ -17,6 +17,10 @@ class KeyScope(TextChoices):
     SCRIPT = "script", _("Claim and acknowledge conversions, as the Ads Script does")
     READ = "read", _("Look up, list, download and export")
     OPERATE = "operate", _("Act on jobs and documents, and manage webhook endpoints")
+    ADMIN = "admin", _("Manage many sites and their members; a key with it is for nothing else")
+
+
+DEFAULT_SCOPES: list[str] = [scope for scope in KeyScope.values if scope != KeyScope.ADMIN]
 
 
 def needed_scope(method: str, view: Any) -> str:

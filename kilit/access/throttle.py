@@ -9,7 +9,7 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from kilit.access.key_scopes import needed_scope
+from kilit.access.key_scopes import KeyScope, needed_scope
 from kilit.access.lockout import client_address
 from kilit.access.login_limits import network_of
 from kilit.access.models import RateWindow
@@ -30,7 +30,7 @@ class KeyThrottle(BaseThrottle):
             hits, self.seconds = RateWindow.hit(f"key:{key.pk}:{scope}")
         except NOT_WRITABLE:
             return True  # nothing can be counted, and what only reads still works
-        return hits <= settings.RATE_PER_MINUTE
+        return hits <= (settings.ADMIN_RATE_PER_MINUTE if scope == KeyScope.ADMIN else settings.RATE_PER_MINUTE)
 
     def wait(self) -> int | None:
         return self.seconds

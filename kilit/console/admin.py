@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
+from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DeniedRequest
 from kilit.access.scopes import people_managed_by
 from kilit.bulk.filters import FilterSet
@@ -23,7 +24,7 @@ from kilit.console.activity_admin import ActivityAdmin
 from kilit.console.bulk_admin import BulkActionAdmin
 from kilit.console.formatting import breakable, column, exactly, link, new_key, number, two_lines, verbatim
 from kilit.console.key_owners import KeyChangeList, owner_name, owners_named
-from kilit.console.key_scopes import ScopesField, format_scopes
+from kilit.console.key_scopes import ApiKeyForm, ScopesField, format_scopes
 from kilit.console.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
 from kilit.console.problem_admin import ProblemRecordAdmin
 from kilit.lock.models import Activity, Event, Pruning
@@ -105,12 +106,13 @@ class ApiKeyAdmin(ModelAdmin):
     search_fields = ["name", "user__username"]
     search_help_text = _("A key's name, its user or its site")
     autocomplete_fields = ["user"]
+    form = ApiKeyForm
     fields = ["user", "name", "scopes", "expires_at"]
     actions = ["revoke"]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         if db_field.name == "scopes":
-            return ScopesField()
+            return ScopesField(with_admin=request.user.is_superuser)
         return super().formfield_for_dbfield(db_field, request, **options)
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
@@ -138,6 +140,8 @@ class ApiKeyAdmin(ModelAdmin):
         if obj is None:
             return []
         may_issue = people_managed_by(request.user, itself=True).filter(pk=obj.user_id).exists()
+        if KeyScope.ADMIN in obj.scopes and not request.user.is_superuser:
+            may_issue = False
         return [owner] if may_issue else self.get_fields(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

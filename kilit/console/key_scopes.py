@@ -1,34 +1,41 @@
-"""Scopes of API keys in the console: a field to choose them, and how they are listed."""
+"""Scopes of API keys in the console: a field to choose them, who may choose `admin`, and how they are listed."""
 
+from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from kilit.access.key_scopes import KeyScope
+from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.access.models import ApiKey
+from kilit.access.roles import Role, role_of
 
-
-def _choices() -> list[tuple[str, str]]:
-    return [(scope.value, format_html("<b>{}</b> {}", scope.value, scope.label)) for scope in KeyScope]
+ADMIN_KEY_LASTS = timedelta(days=366)  # at most
 
 
 class ScopesField(forms.MultipleChoiceField):
-    def __init__(self, **options: Any) -> None:
+    """The scopes of a key; `admin` is offered to superusers, on the page of all keys."""
+
+    def __init__(self, *, with_admin: bool = False, **options: Any) -> None:
         described = {
             "label": gettext_lazy("What the key may be used for"),
-            "initial": KeyScope.values,
+            "initial": DEFAULT_SCOPES,
             "help_text": gettext_lazy("Choose no more than the program needs: a key that leaks can do no more."),
             "error_messages": {"required": gettext_lazy("Choose at least one.")},
         }
+        self.offered = [scope for scope in KeyScope if with_admin or scope != KeyScope.ADMIN]
         super().__init__(
-            choices=_choices,
+            choices=self._choices,
             widget=UnfoldAdminCheckboxSelectMultipleWidget,
             **{**described, **options},
         )
+
+    def _choices(self) -> list[tuple[str, str]]:
+        return [(scope.value, format_html("<b>{}</b> {}", scope.value, scope.label)) for scope in self.offered]
 
     def clean(self, value: Any) -> list[str]:
         """Return the scopes in the order in which they are listed everywhere."""
@@ -36,5 +43,23 @@ class ScopesField(forms.MultipleChoiceField):
         return [scope for scope in KeyScope.values if scope in chosen]
 
 
+class ApiKeyForm(forms.ModelForm[ApiKey]):
+    """Refuses what no admin key may be: the database says the same, but not to people."""
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if KeyScope.ADMIN not in given.get("scopes", ()):
+            return given
+        if given["scopes"] != [KeyScope.ADMIN]:
+            self.add_error("scopes", _("A key with the scope admin is for nothing else. Choose it alone."))
+        ends = given.get("expires_at")
+        if "expires_at" not in self.errors and (ends is None or ends > timezone.now() + ADMIN_KEY_LASTS):
+            self.add_error("expires_at", _("A key with the scope admin expires within a year. Enter when."))
+        owner = given.get("user") or (self.instance.user if self.instance.pk else None)
+        if owner is not None and role_of(owner) != Role.ADMIN:
+            self.add_error("scopes", _("The key's user may not administer sites: choose an admin or a superuser."))
+        return given
+
+
 def format_scopes(key: ApiKey) -> str:
-    return _("all") if set(key.scopes) == set(KeyScope.values) else ", ".join(key.scopes)
+    return _("all but admin") if set(key.scopes) == set(DEFAULT_SCOPES) else ", ".join(key.scopes)

@@ -8,9 +8,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -21,9 +19,10 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from kilit.console.formatting import number, page
 from kilit.console.reasons import recent_reasons
 from kilit.postgres.collation import NameOrder
-from ociqueue.archiving import archive, restore, sites_with_open_rows
+from ociqueue import site_operations
+from ociqueue.archiving import sites_with_open_rows
 from ociqueue.models import Site
-from ociqueue.models.site import SiteQuerySet
+from ociqueue.site_operations import SiteOperation
 
 MOST_NAMED = 10
 LONGEST_REASON = Site._meta.get_field("pause_reason").max_length
@@ -43,71 +42,48 @@ class NoReasonForm(forms.Form):
 
 @dataclass(frozen=True)
 class SiteAction:
-    name: str
+    """An operation as the console offers it."""
+
+    operation: SiteOperation
     title: StrOrPromise
     effect: StrOrPromise
-    permission: str
-    logged: str  # in the history of each site, in English
-    allowed: Callable[[Any], SiteQuerySet]
-    applies: Callable[[SiteQuerySet], SiteQuerySet]  # to which of the chosen sites
-    run: Callable[[SiteQuerySet, str], Any]
     done: Callable[[int], str]
     form: type[forms.Form] = NoReasonForm
 
     def may(self, user: Any) -> bool:
-        return bool(user.has_perm(self.permission))
+        return self.operation.may(user)
 
 
 PAUSE = SiteAction(
-    "pause",
+    site_operations.PAUSE,
     gettext_lazy("Pause"),
     gettext_lazy("Nothing is exported or sent while a site is paused."),
-    "ociqueue.operate_site",
-    "Paused: {reason}",
-    allowed=Site.objects.run_by,
-    applies=lambda sites: sites.filter(is_paused=False),
-    run=lambda sites, reason: sites.pause(reason=reason),
     done=lambda count: ngettext("%(number)s site is paused.", "%(number)s sites are paused.", count),
     form=SiteReasonForm,
 )
 RESUME = SiteAction(
-    "resume",
+    site_operations.RESUME,
     gettext_lazy("Resume"),
     gettext_lazy("Their conversions are exported and sent again."),
-    "ociqueue.operate_site",
-    "Resumed.",
-    allowed=Site.objects.run_by,
-    applies=lambda sites: sites.filter(is_paused=True),
-    run=lambda sites, _reason: sites.resume(),
     done=lambda count: ngettext("%(number)s site is resumed.", "%(number)s sites are resumed.", count),
 )
 ARCHIVE = SiteAction(
-    "archive",
+    site_operations.ARCHIVE,
     gettext_lazy("Archive"),
     gettext_lazy(
         "An archived site is not in lists, choosers and dashboards any more, and its keys are denied. Its rows stay, "
         "and it can be restored."
     ),
-    "ociqueue.change_site",
-    "Archived: {reason}",
-    allowed=Site.objects.administered_by,
-    applies=lambda sites: sites.active(),
-    run=lambda sites, reason: archive(sites, reason=reason),
     done=lambda count: ngettext("%(number)s site is archived.", "%(number)s sites are archived.", count),
     form=SiteReasonForm,
 )
 RESTORE = SiteAction(
-    "restore",
+    site_operations.RESTORE,
     gettext_lazy("Restore"),
     gettext_lazy("Restored sites are listed again, and their keys work. They stay paused until you resume them."),
-    "ociqueue.change_site",
-    "Restored.",
-    allowed=Site.objects.administered_by,
-    applies=lambda sites: sites.filter(archived_at__isnull=False),
-    run=lambda sites, _reason: restore(sites),
     done=lambda count: ngettext("%(number)s site is restored.", "%(number)s sites are restored.", count),
 )
-ACTIONS = {action.name: action for action in (PAUSE, RESUME, ARCHIVE, RESTORE)}
+ACTIONS = {action.operation.name: action for action in (PAUSE, RESUME, ARCHIVE, RESTORE)}
 
 
 def actions_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
@@ -128,7 +104,7 @@ def confirm_page(
     if not action.may(request.user):
         raise PermissionDenied
     chosen = set(ids)
-    able = action.applies(action.allowed(request.user).filter(pk__in=chosen))
+    able = action.operation.applies(action.operation.allowed(request.user).filter(pk__in=chosen))
     busy = sites_with_open_rows(list(able.values_list("pk", flat=True))) if action is ARCHIVE else set()
     sites = list(able.exclude(pk__in=busy).order_by(NameOrder("name")))
     sentences = [*([str(action.effect)] if sites else []), *_left_out(action, len(chosen) - len(sites), busy)]
@@ -145,8 +121,8 @@ def confirm_page(
         if len(sites) > MOST_NAMED
         else "",
         form=form or action.form(),
-        reasons=recent_reasons(request.user, action.name),
-        kept={"action": action.name, "sites": ",".join(str(site.pk) for site in sites), "confirmed": "1"},
+        reasons=recent_reasons(request.user, action.operation.name),
+        kept={"action": action.operation.name, "sites": ",".join(str(site.pk) for site in sites), "confirmed": "1"},
         post_to=reverse("admin:ociqueue_site_actions"),
         submit=action.title if sites else "",
         is_dangerous=action is ARCHIVE,
@@ -176,18 +152,10 @@ def _left_out(action: SiteAction, count: int, busy: set[UUID]) -> Iterable[str]:
         yield text % {"number": number(rest)}
 
 
-@transaction.atomic  # with its record
 def _apply(request: HttpRequest, action: SiteAction, ids: list[UUID], reason: str) -> HttpResponse:
     if not action.may(request.user):
         raise PermissionDenied
-    sites = action.applies(action.allowed(request.user).filter(pk__in=ids))
-    # Locked, so that exactly these change; another user may do the same now.
-    chosen = list(sites.select_for_update(of=["self"]).order_by("pk").values_list("pk", flat=True))
-    able = Site.objects.filter(pk__in=chosen)
-    action.run(able, reason)
-    changed = able.exclude(pk__in=action.applies(able).values("pk"))
-    count = len(changed)
-    LogEntry.objects.log_actions(int(request.user.pk or 0), changed, CHANGE, action.logged.format(reason=reason))
+    count = len(site_operations.run_where_possible(action.operation, request.user, ids, reason=reason))
     if count:
         messages.success(request, action.done(count) % {"number": number(count)})
     if rest := len(set(ids)) - count:

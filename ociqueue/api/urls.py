@@ -2,9 +2,15 @@
 
 from django.urls import path
 
-from ociqueue.api import cron, lookups, operator, script, summaries
+from ociqueue.api import agency, cron, lookups, operator, script, summaries
 
 urlpatterns = [
+    path("oci/sites", agency.SitesView.as_view()),
+    path("oci/sites/pause", agency.PauseSitesView.as_view()),
+    path("oci/sites/resume", agency.ResumeSitesView.as_view()),
+    path("oci/sites/archive", agency.ArchiveSitesView.as_view()),
+    path("oci/sites/restore", agency.RestoreSitesView.as_view()),
+    path("oci/members", agency.MembersView.as_view()),
     path("oci/conversions", lookups.ConversionsView.as_view()),
     path("oci/conversions/export", lookups.HistoryView.as_view()),
     path("oci/conversions/lookup", lookups.LookupManyView.as_view()),

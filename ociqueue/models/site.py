@@ -18,8 +18,9 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from pgtrigger import After, Condition, Trigger, Update
 
+from kilit.access.key_scopes import DEFAULT_SCOPES
 from kilit.access.models import ApiKey
-from kilit.access.models.api_key import ALL_SCOPES, ApiKeyQuerySet
+from kilit.access.models.api_key import ApiKeyQuerySet
 from kilit.access.roles import Role
 from kilit.lock.audit import current_context, set_audit_context
 from kilit.lock.constraints import checks
@@ -235,7 +236,7 @@ class Site(models.Model):
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.time_zone)
 
-    def issue_key(self, *, name: str, scopes: Collection[str] = ALL_SCOPES) -> str:
+    def issue_key(self, *, name: str, scopes: Collection[str] = DEFAULT_SCOPES) -> str:
         """Create a key for the site's script or backend; only its hash is stored."""
         with transaction.atomic():
             return ApiKey.objects.issue(self.service_user(), name=name, scopes=scopes)[1]

@@ -29,6 +29,7 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion, Site
 from ociqueue.states import SyncMethod
 from orchestrator.models import Job
+from tests.support.agency import issue_admin_key
 from tests.support.api_conformance import check
 from tests.support.api_conformance import schema as described
 from tests.support.conversions import YESTERDAY, new_conversion
@@ -60,6 +61,7 @@ CASES = [pytest.param(label, ALLOWED, id=f"{label} allowed") for label in OPERAT
     if {"parameters", "requestBody"} & operation.keys()
 ]
 PEOPLE = ("/api/oci/queue-stats", "/api/oci/queue-rows", "/api/oci/queue-actions")
+AGENCIES = ("/api/oci/sites", "/api/oci/members")
 
 pytestmark = pytest.mark.django_db
 
@@ -109,6 +111,7 @@ def make_rows() -> dict[str, Any]:
     Conversion.objects.bulk_create([new_conversion(site) for _ in range(20)])
     return {
         "key": ApiKey.objects.issue(user, name="test")[1],
+        "admin key": issue_admin_key(user),
         "cookie": client.cookies["sessionid"].value,
         "siteId": site.public_id,
         "ids": [f"seal_{pk}" for pk in Conversion.objects.values_list("pk", flat=True)],
@@ -123,7 +126,8 @@ def make_rows() -> dict[str, Any]:
 def world(rows: Any, settings: Any, tmp_path: Path) -> dict[str, Any]:
     """Give the rows, and files of the test's own."""
     folder, made = rows
-    settings.CRON_SECRET, settings.RATE_PER_MINUTE = "cron-secret", 10**6
+    settings.CRON_SECRET = "cron-secret"
+    settings.RATE_PER_MINUTE = settings.ADMIN_RATE_PER_MINUTE = 10**6
     settings.STORAGES = stored_in(Path(shutil.copytree(folder, tmp_path / "artifacts")))
     return made
 
@@ -132,7 +136,8 @@ def headers_for(world: dict[str, Any], path: str) -> dict[str, str]:
     if path in PEOPLE:
         token = "c" * 32
         return {"Cookie": f"sessionid={world['cookie']}; csrftoken={token}", "X-CSRFToken": token}
-    return {"Authorization": f"Bearer {'cron-secret' if '/cron/' in path else world['key']}"}
+    key = world["admin key" if path.startswith(AGENCIES) else "key"]
+    return {"Authorization": f"Bearer {'cron-secret' if '/cron/' in path else key}"}
 
 
 def ids_of(world: dict[str, Any], path: str) -> list[str]:
@@ -148,6 +153,8 @@ def make_real(case: Any, world: dict[str, Any], number: int) -> None:
         case.body["siteId"] = world["siteId"]
         for name in {"ids", "queueIds"} & case.body.keys():
             case.body[name] = world["ids"][number : number + 2]
+    if isinstance(case.body, dict) and "/sites/" in case.path:
+        case.body["sites"] = [world["siteId"]]
     if "siteId" in (case.query or {}):
         case.query["siteId"] = world["siteId"]
 
@@ -173,6 +180,7 @@ EXAMPLES_OF_BODIES = [
     for body in methods.get("post", {}).get("requestBody", {}).get("content", {}).values()
     for name, example in body["examples"].items()
 ]
+OF_EXAMPLES = ([], ["created"], ["notFound"] * 2, ["changed"], ["unchanged"])
 # The state of a job that a decision needs.
 BEFORE = {"/jobs/{id}/retry": "fail", "/jobs/{id}/approve": "hold"}
 ASKED_AT_THE_SAW = ("/jobs/{id}/confirm-cut", "/jobs/{id}/hand-over")
@@ -207,6 +215,10 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
     if "adjustments" in example:
         row = adjustable(world)
         body["adjustments"] = [item | ({"id": row} if "id" in item else {}) for item in example["adjustments"]]
+    if "/sites/" in path:
+        body["sites"] = [Site.objects.create(name="Without rows").public_id]
+    if "members" in example:
+        body["members"] = [item | {"site": world["siteId"]} for item in example["members"]]
     address = path.replace("{id}", ids_of(world, path)[0]).replace("{job_id}", world["pdfs"][0])
     address = address.replace("{kind}", "labels")
 
@@ -214,4 +226,4 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
 
     assert answer.status_code in (200, 201), answer.content
     assert check("POST", address, answer)
-    assert [result["status"] for result in answer.json().get("results", [])] in ([], ["created"], ["notFound"] * 2)
+    assert [result["status"] for result in answer.json().get("results", [])] in OF_EXAMPLES

@@ -57,6 +57,7 @@ def run(document: str, live_server, folder: Path, settings) -> subprocess.Comple
     [
         ("docs/oci-integrators.md", '"updated":1'),
         ("docs/oci-operators.md", "Recovered 0."),
+        ("docs/agencies.md", '"newPeople":1'),
         ("docs/orchestrator-integrators.md", "E_CANCELLED"),
         ("docs/orchestrator-operators.md", "Would release 0."),
         ("docs/webhooks.md", "Would send 0 again and 0 that it has not received."),

@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
             field=django.contrib.postgres.fields.ArrayField(
                 base_field=models.CharField(max_length=16),
                 db_default=ALL,
-                default=kilit.access.models.api_key.all_scopes,
+                default=kilit.access.models.api_key.default_scopes,
                 help_text="What the key may be used for.",
                 size=None,
                 verbose_name="scopes",

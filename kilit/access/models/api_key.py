@@ -6,7 +6,7 @@ A key is 256 random bits, so one round of SHA-256 is as safe as a slow hash, and
 import hashlib
 import secrets
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.conf import settings
@@ -17,12 +17,11 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from kilit.access.key_scopes import KeyScope
+from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.lock.constraints import checks
 from kilit.lock.outages import bookkeeping
 
 PREFIX = "kilit_"
-ALL_SCOPES: list[str] = list(KeyScope.values)
 
 # One statement counts and returns, so two processes never both get the last request of the limit.
 # It does not wait for the disk: after a crash of the server, a minute's count may be too low.
@@ -40,14 +39,16 @@ CURRENT = """
 """
 
 
-def all_scopes() -> list[str]:
-    return [*ALL_SCOPES]
+def default_scopes() -> list[str]:
+    return [*DEFAULT_SCOPES]
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    def issue(self, user: User, *, name: str, scopes: Collection[str] = ALL_SCOPES) -> tuple["ApiKey", str]:
+    def issue(
+        self, user: User, *, name: str, scopes: Collection[str] = DEFAULT_SCOPES, expires_at: datetime | None = None
+    ) -> tuple["ApiKey", str]:
         """Return a new key and its text, which is not stored."""
-        key = self.model(user=user, name=name, scopes=list(scopes))
+        key = self.model(user=user, name=name, scopes=list(scopes), expires_at=expires_at)
         text = key.make_text()
         key.save()
         return key, text
@@ -77,9 +78,9 @@ class ApiKey(models.Model):
     scopes = ArrayField(
         models.CharField(max_length=16),
         verbose_name=_("scopes"),
-        default=all_scopes,
+        default=default_scopes,
         # The version before scopes stores keys while this one is installed, and they could do everything.
-        db_default=ALL_SCOPES,
+        db_default=DEFAULT_SCOPES,
         help_text=_("What the key may be used for."),
     )
     hint = models.CharField(_("hint"), max_length=4, editable=False)
@@ -94,8 +95,15 @@ class ApiKey(models.Model):
     class Meta:
         verbose_name, verbose_name_plural = _("API key"), _("API keys")
         default_permissions = ("view", "add", "change")
-        # A key without a scope would be of no use, and an unknown one would look as if it allowed something.
-        constraints = [*checks(key_has_known_scopes=models.Q(scopes__len__gt=0, scopes__contained_by=ALL_SCOPES))]
+        constraints = [
+            *checks(
+                # A key without a scope would be of no use, and an unknown one would look as if it allowed something.
+                key_has_known_scopes=models.Q(scopes__len__gt=0, scopes__contained_by=KeyScope.values),
+                # A key that manages sites and people is in no program that does something else, and ends by itself.
+                admin_key_is_separate_and_expires=~models.Q(scopes__contains=[KeyScope.ADMIN.value])
+                | models.Q(scopes=[KeyScope.ADMIN.value], expires_at__isnull=False),
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} (…{self.hint})"
