@@ -14,6 +14,7 @@ from kilit.workers import doorbells
 from pdfjobs.job_key import job_key
 from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfCallback, PdfJob
+from pdfjobs.models.statements import insert_unless_taken
 from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, PDF_JOBS, UNFINISHED, PdfStatus
 from pdfjobs.storage import artifacts
 
@@ -70,12 +71,9 @@ def insert_or_find(owner: User, request: JobRequest, key: str) -> tuple[PdfJob |
         timeout=request.timeout,
         priority=request.priority,
     )
-    with transaction.atomic():
-        PdfJob.objects.bulk_create([new], ignore_conflicts=True)
-        doorbells.ring(PDF_JOBS.queue)
-    # By id first: a worker may have finished it, and its key may be free again, before this query.
-    if created := list(PdfJob.objects.filter(pk=new.pk).values_list("created_at", flat=True)):
-        (new.created_at,) = created
+    is_new = insert_unless_taken(new)
+    doorbells.ring(PDF_JOBS.queue)
+    if is_new:
         return new, True
     return PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
 

@@ -9,18 +9,16 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Exists
 
 from kilit.api.messages import InvalidMessage
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
-from kilit.lock.models import Event
 from kilit.trace import job_trace
 from kilit.workers import doorbells
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.models.statements import Claim, Claimed, not_left
 from pdfjobs.rendering import PageOptions, RenderError, render
 from pdfjobs.states import PDF_JOBS, ErrorCode
 from pdfjobs.storage import artifacts
@@ -44,6 +42,7 @@ VERSION_MISMATCH = (
 _loaded_at = time.monotonic()  # of this process's code: a worker is forked from a process that has loaded it
 _left: dict[UUID, float] = {}  # jobs that this process left to others, and until when
 _served: dict[int, None] = {}  # owners whose jobs this process claimed, the last one last
+_claim = Claim(PdfJob.objects.filter(not_left()))
 
 
 class OlderVersionError(Exception):
@@ -63,12 +62,11 @@ def run_due_jobs() -> None:
     end, has_rung = time.monotonic() + TURN, False
     with acting_as(ACTOR):
         while claimed := claim():
-            traceparent, others_wait = trace_and_others(claimed[0])
-            if others_wait and not has_rung:
+            if claimed.others_wait and not has_rung:
                 doorbells.ring_now(BELL)
                 has_rung = True  # later jobs ring when they are created
-            with job_trace(traceparent):
-                may_continue = process(claimed[0])
+            with job_trace(claimed.traceparent):
+                may_continue = process(claimed.job)
             if not may_continue:
                 return  # without a ring: what could not be stored is not retried at once
             if time.monotonic() > end:
@@ -79,28 +77,16 @@ def run_due_jobs() -> None:
         doorbells.ring_now(BELL)
 
 
-def trace_and_others(job: PdfJob) -> tuple[str, bool]:
-    """Return the trace that a job was created in, and whether other jobs are due: one query, as the caller waits."""
-    traceparent, others_wait = "details__traceparent", Exists(PdfJob.objects.claimable())
-    first = Event.objects.of(job).values_list(traceparent, others_wait).first()
-    return (first[0] or "", first[1]) if first else ("", is_due())
-
-
-def claim() -> list[PdfJob]:
+def claim() -> Claimed | None:
     """Claim the next job; its owner's next one comes after those of other owners."""
-    claimed = not_left().claim(served=list(_served))
-    for job in claimed:
-        _served.pop(job.owner_id, None)
-        _served[job.owner_id] = None
-    return claimed
-
-
-def not_left() -> PdfJobQuerySet:
-    """Return all jobs but those that this process left to others a moment ago."""
     now = time.monotonic()
     for pk in [pk for pk, until in _left.items() if until < now]:
         del _left[pk]
-    return PdfJob.objects.exclude(pk__in=list(_left)) if _left else PdfJob.objects.all()
+    claimed = _claim.run(served=list(_served), left=list(_left))
+    if claimed:
+        _served.pop(claimed.job.owner_id, None)
+        _served[claimed.job.owner_id] = None
+    return claimed
 
 
 def process(job: PdfJob) -> bool:

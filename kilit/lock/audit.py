@@ -74,18 +74,23 @@ def _leave_out(value: str) -> None:
         cursor.execute("SELECT set_config('kilit.without_activity', %s, true)", [value])
 
 
+SET_CONTEXT = (
+    "SELECT set_config('kilit.actor', %s, true), set_config('kilit.reason', %s, true),"
+    " set_config('kilit.verb', %s, true), set_config('kilit.trace', %s, true)"
+)
+
+
 def set_audit_context(*, verb: str, using: str) -> None:
     """Pass actor, reason, verb and the caller's trace to the recorder for the rest of this transaction.
 
     The verb is for the next statement only: the recorder clears it, so that a later UPDATE in the same transaction is
     not recorded under it.
     """
+    with connections[using].cursor() as cursor:
+        cursor.execute(SET_CONTEXT, context_values(verb))
+
+
+def context_values(verb: str) -> list[str]:
     context, trace = current_context(), current_trace()
     values = [strip_control_chars(value) for value in (context.actor, context.reason, verb)]
-    values.append(str(trace) if trace and trace.is_callers else "")
-    with connections[using].cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('kilit.actor', %s, true), set_config('kilit.reason', %s, true),"
-            " set_config('kilit.verb', %s, true), set_config('kilit.trace', %s, true)",
-            values,
-        )
+    return [*values, str(trace) if trace and trace.is_callers else ""]

@@ -2,10 +2,9 @@
 
 from datetime import timedelta
 from typing import Any, Self
-from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
@@ -13,12 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import MoveRefused
-from kilit.lock.leases import LeasedModel, no_lease
+from kilit.lock.leases import LeasedModel
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.priorities import Priority, priority_field
 from kilit.lock.triggers import lifecycle_triggers
 from pdfjobs.documents.definition import LONGEST_NAME
 from pdfjobs.models.queryset import ENDED, PdfJobQuerySet, forget_error_details
+from pdfjobs.models.statements import Success
 from pdfjobs.models.turns import ORDER
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, PdfStatus
 
@@ -27,15 +27,6 @@ FAILURES = Failures(PDF_JOBS, states=[PdfStatus.FAILED], code="error_code", mess
 
 # Seconds. One page takes tenths of a second; a render is ended after a minute.
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, float("inf"))
-ADD_TIMING = """
-    WITH took AS (
-      SELECT extract(epoch FROM finished_at - started_at)::float AS seconds FROM pdfjobs_pdfjob WHERE id = %s
-    )
-    INSERT INTO pdfjobs_rendertiming AS timing (bound, renders, seconds)
-    SELECT (SELECT min(bound) FROM unnest(%s::float[]) AS bounds (bound) WHERE took.seconds <= bound), 1, took.seconds
-    FROM took
-    ON CONFLICT (bound) DO UPDATE SET renders = timing.renders + 1, seconds = timing.seconds + excluded.seconds
-"""
 
 
 class RenderTiming(models.Model):
@@ -50,12 +41,6 @@ class RenderTiming(models.Model):
 
     def __str__(self) -> str:
         return f"up to {self.bound} s: {self.renders}"
-
-    @staticmethod
-    def add_of(job: UUID) -> None:
-        """Count a job's render, in the transaction that finishes it; rows are not contended at that rate."""
-        with connection.cursor() as cursor:
-            cursor.execute(ADD_TIMING, [job, list(BOUNDS)])
 
 
 class PdfJob(LeasedModel):
@@ -153,13 +138,9 @@ class PdfJob(LeasedModel):
 
     def succeed(self, *, artifact_key: str, size: int, digest: str) -> Self:
         """Finish the job; only the holder of the claim can. The row, with its variables, is read only when refused."""
-        artifact = {"artifact_key": artifact_key, "artifact_size": size, "artifact_digest": digest}
-        mine = PdfJob.objects.held_by(self)
-        with transaction.atomic():
-            if not mine.move("succeed", finished_at=Now(), **artifact, **no_lease()):
-                self.refresh_from_db()
-                raise MoveRefused(self, "succeed", self.status)
-            RenderTiming.add_of(self.pk)
+        if not SUCCESS.run(self, artifact_key=artifact_key, size=size, digest=digest):
+            self.refresh_from_db()
+            raise MoveRefused(self, "succeed", self.status)
         return self
 
     def expire(self, *, where: dict[str, Any] | None = None) -> Self:
@@ -179,3 +160,6 @@ class PdfJob(LeasedModel):
     @property
     def file_name(self) -> str:
         return f"{self.template_name.replace('_', '-')}-{self.created_at:%Y-%m-%d}-{str(self.pk)[-6:]}.pdf"
+
+
+SUCCESS = Success(PdfJob, BOUNDS)

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import UUID
 
-from django.core.exceptions import EmptyResultSet
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.db.models.expressions import RawSQL
@@ -14,11 +13,11 @@ from django.db.models.functions import Coalesce, Now
 
 from kilit.lock.erasing import erasing
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
-from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
+from kilit.lock.leases import LeasedQuerySet, no_lease
 from kilit.lock.models import Event
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.text import strip_control_chars
-from pdfjobs.models.turns import next_in_turn
+from pdfjobs.models.statements import Claim
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, RETRYABLE, ErrorCode, PdfStatus
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from pdfjobs.models.job import PdfJob
 
 LONGEST_DETAIL = 2000
-# On top of its timeout a job may launch a browser (10 s) and store its file; after that its worker counts as dead.
-LEASE_BEYOND_TIMEOUT = timedelta(seconds=30)
 
 MAY_RETRY = Q(error_code__in=RETRYABLE, retry_count__lt=MAX_RETRIES)
 # Nothing of the last attempt stays in the row; the events have it.
@@ -97,11 +94,8 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
 
         Owners take turns; among an owner's jobs waiting time and priority decide. A retried job is behind them.
         """
-        lease = new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT)
-        with transaction.atomic(using=self.db), suppress(EmptyResultSet):
-            job = next_in_turn(self.claimable(), served=served)
-            return self.model.objects.filter(pk=job).take("claim", limit=1, order=("id",), started_at=Now(), **lease)
-        return []
+        claimed = Claim(self).run(served=served)
+        return [claimed.job] if claimed else []
 
     def fail(self, *, code: str, detail: str) -> FailResult:
         """Fail running jobs, and queue those again that may be retried.

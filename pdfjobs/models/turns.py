@@ -5,11 +5,8 @@ one whose job has waited longest. An owner's own jobs are claimed by waiting tim
 is a preference and costs no lock; the limit of an owner's running jobs is a guard: with it, claims wait for each other.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
-from django.db import connections
 from django.db.models import UUIDField
 from django.db.models.expressions import RawSQL
 
@@ -49,14 +46,13 @@ FIRST = """
 NO_LIMIT = 2**31 - 1
 
 
-def next_in_turn(rows: "PdfJobQuerySet", *, served: Sequence[int]) -> RawSQL:
-    """Return the id of the job of these rows that is claimed next, as an expression. Needs a transaction."""
-    limit = settings.PDF_JOBS_PER_OWNER
-    if limit:
-        with connections[rows.db].cursor() as cursor:
-            cursor.execute(TAKE_TURNS)
+def next_in_turn(rows: "PdfJobQuerySet", *, most_running: Any, served: Any) -> RawSQL:
+    """Return the id of the job of these rows that is claimed next, as an expression.
+
+    `most_running` limits the running jobs of an owner; `served` are owners, the one served last at the end.
+    """
     of_owner = rows.filter(owner_id=RawSQL("owner.owner_id", ()))
     free = of_owner.order_by(*ORDER).select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
     job, params = free.query.get_compiler(using=rows.db).as_sql()
     sql = NEXT.format(first=FIRST, job=job)
-    return RawSQL(sql, (limit or NO_LIMIT, list(served), *params), UUIDField())  # noqa: S611 - our own SQL and Django's
+    return RawSQL(sql, (most_running, served, *params), UUIDField())  # noqa: S611 - our own SQL and Django's

@@ -115,8 +115,9 @@ def made(amount: int) -> float:
     with ThreadPoolExecutor(CALLERS) as pool:
         shares = [bodies[number::CALLERS] for number in range(CALLERS)]
         jobs = [job for share in pool.map(_post, stage.callers, shares) for job in share]
+    # The first entry of an index: watching must not cost what a render costs.
+    _wait(lambda: not PdfJob.objects.filter(status__in=UNFINISHED).exists())
     rows = PdfJob.objects.filter(pk__in=jobs)
-    _wait(lambda: not rows.filter(status__in=UNFINISHED).exists())
     took = time.perf_counter() - start
     if rows.filter(status=PdfStatus.SUCCEEDED).count() != amount:
         raise RuntimeError(f"not all succeeded: {list(rows.values_list('error_detail', flat=True).distinct())}")

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models.functions import Now
 
 from kilit.lock.models import Count
 from pdfjobs.models import PdfJob, RenderTiming
@@ -36,16 +37,15 @@ def test_folding_the_counts_changes_no_number(client, make_job) -> None:
 
 
 def test_times_are_counted_in_their_bucket(make_job) -> None:
-    took = (0.05, 0.1, 0.3, 0.3, 12.0, 300.0)
-    jobs = [make_job("succeeded") for _ in took]
-    RenderTiming.objects.all().delete()
-    for job, seconds in zip(jobs, took, strict=True):
-        PdfJob.objects.filter(pk=job.pk).update(finished_at=job.started_at + timedelta(seconds=seconds))
+    took = (-3600.0, 15.0, 15.0, 35.0, 300.0)  # seconds; each far from the end of its bucket
+    for seconds in took:
+        job = make_job("running")
+        PdfJob.objects.filter(pk=job.pk).update(started_at=Now() - timedelta(seconds=seconds))
 
-        RenderTiming.add_of(job.pk)
+        job.succeed(artifact_key="k", size=1, digest="d")
 
     counted = dict(RenderTiming.objects.values_list("bound", "renders"))
-    assert counted == {0.1: 2, 0.5: 2, 30.0: 1, float("inf"): 1}
+    assert counted == {0.1: 1, 30.0: 2, 60.0: 1, float("inf"): 1}
 
 
 def test_a_render_is_timed_by_the_database(make_job) -> None:

@@ -1,17 +1,25 @@
-"""How many statements a job costs a worker: the caller waits for each."""
+"""The statements of a job: how many there are, as the caller waits for each, and what they store."""
+
+from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import DataError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from kilit.lock.audit import acting_as
+from kilit.lock.models import Event
+from kilit.lock.priorities import Priority
 from pdfjobs import work
+from pdfjobs.enqueue import enqueue
+from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
-from tests.support.pdf_jobs import PDF, new_job
+from pdfjobs.models.statements import insert_unless_taken
+from tests.support.pdf_jobs import PDF, body, new_job, some_user
 
 pytestmark = pytest.mark.django_db
 
 
-def test_a_job_costs_a_worker_six_statements(monkeypatch) -> None:
+def test_a_job_costs_a_worker_two_statements(monkeypatch) -> None:
     monkeypatch.setattr(work, "render_job", lambda _: PDF)
     monkeypatch.setattr(work.doorbells, "ring_now", lambda _: True)
     for number in range(2):
@@ -22,4 +30,71 @@ def test_a_job_costs_a_worker_six_statements(monkeypatch) -> None:
 
     assert PdfJob.objects.filter(status="succeeded").count() == 2
     sent = [query["sql"] for query in asked if "SAVEPOINT" not in query["sql"]]
-    assert len(sent) == 2 * 6 + 3, sent  # the last claim finds nothing
+    assert len(sent) == 2 * 2 + 1, sent  # the last claim finds nothing
+
+
+def test_a_request_and_a_worker_are_named_in_the_events(monkeypatch) -> None:
+    monkeypatch.setattr(work, "render_job", lambda _: PDF)
+    with acting_as("key:shop", reason="the customer asked"):
+        job, _ = enqueue(some_user(), parse_job_request(body()))
+
+    work.run_due_jobs()
+
+    events = [(event.actor, event.message, event.details.get("verb")) for event in Event.objects.of(job)]
+    assert events == [
+        ("key:shop", "the customer asked", None),
+        ("worker:pdf", "", "claim"),
+        ("worker:pdf", "", "succeed"),
+    ]
+
+
+def test_the_verb_is_for_one_statement_only() -> None:
+    job = new_job()
+    (claimed,) = PdfJob.objects.claim()
+
+    PdfJob.objects.filter(pk=job.pk).update(document_number="N-2")
+
+    assert [event.details.get("verb") for event in Event.objects.of(claimed)] == [None, "claim"]
+
+
+def test_a_new_job_has_all_that_was_given() -> None:
+    new = PdfJob(
+        owner=some_user(),
+        job_key="k",
+        template_name="invoice",
+        document_number="N-1",
+        recipient="Ege Mobilya",
+        payload={"rows": [1.5, "ü", None]},
+        timeout=timedelta(seconds=7),
+        priority=Priority.LOW,
+    )
+
+    assert insert_unless_taken(new)
+
+    stored = PdfJob.objects.get()
+    assert {field.name: getattr(stored, field.name) for field in PdfJob._meta.concrete_fields} == {
+        field.name: getattr(new, field.name)
+        for field in PdfJob._meta.concrete_fields
+        if field.name not in ("updated_at", "queued_at", "error_group")
+    } | {name: getattr(stored, name) for name in ("updated_at", "queued_at", "error_group")}
+
+
+def test_a_text_that_is_too_long_is_refused_and_not_cut() -> None:
+    with pytest.raises(DataError, match="too long"), transaction.atomic():
+        insert_unless_taken(PdfJob(owner=some_user(), job_key="k" * 65, template_name="invoice"))
+
+
+def test_a_taken_key_inserts_nothing() -> None:
+    job = new_job()
+
+    assert not insert_unless_taken(PdfJob(owner=job.owner, job_key=job.job_key, template_name="invoice"))
+    assert PdfJob.objects.get() == job
+
+
+def test_a_claim_says_whether_others_wait() -> None:
+    new_job(number=1)
+    new_job(number=2)
+
+    first, second = work.claim(), work.claim()
+
+    assert (first.others_wait, second.others_wait, work.claim()) == (True, False, None)

@@ -1,0 +1,239 @@
+"""The three statements of a job that succeeds: insert, claim and succeed; each is a transaction of its own.
+
+The rules are those of every move: querysets, the states that `states.py` lists, and triggers. But Django compiles them
+once in a process, and what belongs to them is part of them: the audit context, the job's trace, whether others wait,
+and the count of its render time. Compiling, and a statement for each, took most of a worker's time besides rendering.
+Checked with Django 5.2, as `kilit.lock.bulk_sql` is.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.core.exceptions import EmptyResultSet
+from django.db import connections, transaction
+from django.db.models import BooleanField, F, QuerySet, UUIDField
+from django.db.models.expressions import DatabaseDefault, RawSQL
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Now
+from django.db.models.sql import UpdateQuery
+
+from kilit.lock.audit import SET_CONTEXT, context_values
+from kilit.lock.bulk_sql import fast_instance
+from kilit.lock.leases import new_lease, no_lease
+from kilit.lock.models import Event
+from pdfjobs.models.turns import NO_LIMIT, TAKE_TURNS, next_in_turn
+from pdfjobs.states import PDF_JOBS
+
+if TYPE_CHECKING:
+    from pdfjobs.models.job import PdfJob
+    from pdfjobs.models.queryset import PdfJobQuerySet
+
+# On top of its timeout a job may launch a browser (10 s) and store its file; after that its worker counts as dead.
+LEASE_BEYOND_TIMEOUT = timedelta(seconds=30)
+# Evaluated before the first row is written, so that triggers see it.
+IS_SET = "(SELECT count(*) = 1 FROM context)"
+INSERT = """
+    WITH context AS MATERIALIZED ({context})
+    INSERT INTO pdfjobs_pdfjob ({columns}) SELECT {values} FROM context
+    ON CONFLICT DO NOTHING RETURNING created_at
+"""
+CLAIM = """
+    WITH context AS MATERIALIZED ({context}), picked AS MATERIALIZED ({pick}),
+    updated AS ({update} RETURNING {columns})
+    SELECT {columns}, ({trace}), ({other}) IS NOT NULL FROM updated
+"""
+SUCCEED = """
+    WITH context AS MATERIALIZED ({context}),
+    updated AS ({update} RETURNING extract(epoch FROM finished_at - started_at)::float AS seconds),
+    timed AS (
+      INSERT INTO pdfjobs_rendertiming AS timing (bound, renders, seconds)
+      SELECT (SELECT min(bound) FROM unnest(%s::float[]) AS bounds (bound) WHERE updated.seconds <= bound), 1, seconds
+      FROM updated
+      ON CONFLICT (bound) DO UPDATE SET renders = timing.renders + 1, seconds = timing.seconds + excluded.seconds
+    )
+    SELECT count(*) FROM updated
+"""
+
+
+class RunValue(Enum):
+    """Stands in a compiled statement for a value that each run gives."""
+
+    CONTEXT = "context"
+    JOB = "job"
+    TOKEN = "token"  # noqa: S105
+    MOST_RUNNING = "most running"
+    SERVED = "served"
+    LEFT = "left"
+    ARTIFACT_KEY = "artifact_key"
+    SIZE = "size"
+    DIGEST = "digest"
+    BOUNDS = "bounds"
+
+    def sql(self, field: Any = None) -> RawSQL:
+        return RawSQL("%s", (self,), field)
+
+
+class Claimed(NamedTuple):
+    job: "PdfJob"
+    traceparent: str  # of the request that created it
+    others_wait: bool
+
+
+def not_left() -> RawSQL:
+    """Return the condition that a job is none of those that this worker left to others."""
+    return RawSQL('NOT "pdfjobs_pdfjob"."id" = ANY(%s::uuid[])', (RunValue.LEFT,), BooleanField())
+
+
+def insert_unless_taken(job: "PdfJob") -> bool:
+    """Insert a new job and set the time of its creation; return False if the owner has a live job with its key."""
+    connection = connections[type(job).objects.db]
+    values = {field: getattr(job, field.attname) for field in job._meta.concrete_fields}
+    fields = [field for field, value in values.items() if not isinstance(value, DatabaseDefault)]
+    sql = INSERT.format(
+        context=SET_CONTEXT,
+        columns=", ".join(f'"{field.column}"' for field in fields),
+        # Without the length of a type: a cast would cut a text that is too long, and not refuse it.
+        values=", ".join(f"%s::{(field.db_type(connection) or '').partition('(')[0]}" for field in fields),
+    )
+    params = [field.get_db_prep_save(values[field], connection) for field in fields]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*context_values(verb=""), *params])
+        found = cursor.fetchone()
+    if found:
+        (job.created_at,) = found
+    return found is not None
+
+
+class Claim:
+    """Claims the job of some rows whose turn it is: owners take turns (`turns`)."""
+
+    def __init__(self, rows: "PdfJobQuerySet") -> None:
+        self._rows = rows
+        self._fields = rows.model._meta.concrete_fields
+        self._names = [field.attname for field in self._fields]
+
+    def run(self, *, served: Sequence[int] = (), left: Collection[UUID] = ()) -> Claimed | None:
+        """Return the claimed job. `served` are the owners that the worker served before, the last one last."""
+        if not settings.PDF_JOBS_PER_OWNER:
+            return self._run(NO_LIMIT, served, left)
+        with transaction.atomic(using=self._rows.db):
+            with connections[self._rows.db].cursor() as cursor:
+                cursor.execute(TAKE_TURNS)
+            return self._run(settings.PDF_JOBS_PER_OWNER, served, left)
+
+    def _run(self, most_running: int, served: Sequence[int], left: Collection[UUID]) -> Claimed | None:
+        try:
+            sql, params = self._compiled
+        except EmptyResultSet:  # Django knows without a query, as for `none()`
+            return None
+        values = {
+            RunValue.TOKEN: uuid4(),
+            RunValue.MOST_RUNNING: most_running,
+            RunValue.SERVED: list(served),
+            RunValue.LEFT: list(left),
+        }
+        connection = connections[self._rows.db]
+        with connection.cursor() as cursor:
+            cursor.execute(sql, _filled(params, values, verb="claim"))
+            found = cursor.fetchone()
+        if found is None:
+            return None
+        *columns, traceparent, others_wait = found
+        for place, field in enumerate(self._fields):
+            for convert in field.get_db_converters(connection):
+                columns[place] = convert(columns[place], field.cached_col, connection)
+        job = fast_instance(self._rows.model, self._rows.db, self._names, tuple(columns))
+        return Claimed(job, traceparent or "", others_wait)
+
+    @cached_property
+    def _compiled(self) -> tuple[str, list[Any]]:
+        with transaction.atomic(using=self._rows.db):  # Django compiles FOR UPDATE inside a transaction only
+            parts = self._compile_parts()
+        sql = CLAIM.format(
+            context=SET_CONTEXT,
+            columns=", ".join(f'"{field.column}"' for field in self._fields),
+            **{name: part for name, (part, _) in parts.items()},
+        )
+        return sql, [RunValue.CONTEXT, *(param for _, params in parts.values() for param in params)]
+
+    def _compile_parts(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
+        """Return each part of the statement with its parameters, in the order in which they stand in it."""
+        model, move = self._rows.model, PDF_JOBS.moves["claim"]
+        turn = next_in_turn(self._rows.claimable(), most_running=RunValue.MOST_RUNNING, served=RunValue.SERVED)
+        due = model.objects.filter(pk=turn, status__in=move.sources).order_by("id")
+        pick = due.select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
+        lease = {**new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT), "claim_token": RunValue.TOKEN.sql(UUIDField())}
+        changes = {"status": move.target, "updated_at": Now(), "started_at": Now(), **lease}
+        is_picked = RawSQL('"pdfjobs_pdfjob"."id" = (SELECT pk FROM picked)', (), BooleanField())
+        claimed = RawSQL("updated.id", (), UUIDField())
+        events = Event.objects.filter(queue=PDF_JOBS.queue, object_id=claimed).order_by("id")
+        # By the order of its index; for EXISTS the planner may read the table, and dead rows at its beginning.
+        other = model.objects.claimable().exclude(pk=claimed).order_by("queued_at", "id").values("pk")[:1]
+        return {
+            "pick": _select(pick),
+            "update": _update(model.objects.filter(is_picked), changes),
+            "trace": _select(events.values_list(KeyTextTransform("traceparent", "details"))[:1]),
+            "other": _select(other),
+        }
+
+
+class Success:
+    """Finishes a job, if the claim of the worker is still valid."""
+
+    def __init__(self, model: "type[PdfJob]", bounds: Sequence[float]) -> None:
+        self._model, self._bounds = model, list(bounds)
+
+    def run(self, job: "PdfJob", *, artifact_key: str, size: int, digest: str) -> bool:
+        sql, params = self._compiled
+        values = {
+            RunValue.JOB: job.pk,
+            RunValue.TOKEN: job.claim_token,
+            RunValue.ARTIFACT_KEY: artifact_key,
+            RunValue.SIZE: size,
+            RunValue.DIGEST: digest,
+            RunValue.BOUNDS: self._bounds,
+        }
+        with connections[self._model.objects.db].cursor() as cursor:
+            cursor.execute(sql, _filled(params, values, verb="succeed"))
+            return bool(cursor.fetchone()[0])
+
+    @cached_property
+    def _compiled(self) -> tuple[str, list[Any]]:
+        move = PDF_JOBS.moves["succeed"]
+        held: dict[str, Any] = {"pk": RunValue.JOB.sql(UUIDField()), "claim_token": RunValue.TOKEN.sql(UUIDField())}
+        mine = self._model.objects.held_by(self._model(**held)).filter(status__in=move.sources)
+        changes = {
+            "status": move.target,
+            "updated_at": Now(),
+            "finished_at": Now(),
+            "artifact_key": RunValue.ARTIFACT_KEY.sql(),
+            "artifact_size": RunValue.SIZE.sql(),
+            "artifact_digest": RunValue.DIGEST.sql(),
+            **no_lease(),
+        }
+        update, params = _update(mine, changes)
+        return SUCCEED.format(context=SET_CONTEXT, update=update), [RunValue.CONTEXT, *params, RunValue.BOUNDS]
+
+
+def _select(rows: "QuerySet[Any, Any]") -> tuple[str, tuple[Any, ...]]:
+    sql, params = rows.query.get_compiler(using=rows.db).as_sql()
+    return sql, tuple(params)
+
+
+def _update(rows: "QuerySet[Any, Any]", changes: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    rows = rows.filter(RawSQL(IS_SET, (), BooleanField()))  # noqa: S611
+    query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
+    query.add_update_values(changes)
+    sql, params = query.get_compiler(using=rows.db).as_sql()
+    return sql, tuple(params)
+
+
+def _filled(params: Sequence[Any], values: dict[RunValue, Any], *, verb: str) -> list[Any]:
+    """Return the parameters of one run; the first ones are the audit context."""
+    given = [values[param] if isinstance(param, RunValue) else param for param in params[1:]]
+    return [*context_values(verb), *given]
