@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
 
+from ociqueue.models import Site, SiteMembership
 from tests.support.second_factors import (
     APP,
     CODES,
@@ -203,8 +204,12 @@ def test_nobody_but_a_superuser_removes_anothers_second_factor() -> None:
     user, _secret, _codes = with_app()
     boss = User.objects.create_user("boss", password=PASSWORD, is_staff=True)
     boss.groups.set(Group.objects.filter(name="admin"))
+    site = Site.objects.create(name="A")
+    SiteMembership.objects.create(site=site, user=boss, role="admin")
+    SiteMembership.objects.create(site=site, user=user, role="operator")
     client = Client()
     client.force_login(boss)
+    assert user in client.get("/admin/auth/user/").context["cl"].queryset
 
     remove_by_action(client, user)
 
