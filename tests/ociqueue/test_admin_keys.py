@@ -92,9 +92,10 @@ def test_nobody_takes_the_name_of_a_sites_user(make_person, admin_client, site, 
 def test_an_admin_of_no_site_sees_and_revokes_its_keys_but_prolongs_none(make_person, site, site_key) -> None:
     key = ApiKey.objects.holding(site_key(site))
     admin = make_person(role="admin")
+    form = {"name": "mine", "scopes": DEFAULT_SCOPES, "expires_at_0": "2099-01-01", "expires_at_1": "00:00"}
 
     page = admin.get(f"{KEYS}{key.pk}/change/")
-    admin.post(f"{KEYS}{key.pk}/change/", {"name": "mine", "expires_at_0": "2099-01-01", "expires_at_1": "00:00"})
+    admin.post(f"{KEYS}{key.pk}/change/", form)
     key.refresh_from_db()
     assert page.status_code == 200
     assert (key.name, key.expires_at) == ("test", None)
