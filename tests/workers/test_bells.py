@@ -62,6 +62,16 @@ def test_concurrent_rings_make_one_task(in_threads) -> None:
     assert OrmQ.objects.count() == 1
 
 
+def test_of_two_callers_that_saw_a_silent_bell_one_stores_a_task() -> None:
+    callers = [doorbells.RingingBroker("here", "parcels") for _ in range(2)]
+
+    for caller in callers:
+        caller.enqueue("ring")
+
+    assert [caller.rang for caller in callers] == [True, False]
+    assert OrmQ.objects.count() == 1
+
+
 def test_nothing_rings_when_the_transaction_is_rolled_back() -> None:
     with transaction.atomic():
         doorbells.ring("parcels")
