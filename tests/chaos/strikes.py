@@ -20,6 +20,7 @@ from django.db import connection
 from kilit.postgres.base import configured_server
 from kilit.postgres.place import DATA, home_of
 from kilit.postgres.postmaster import find_postmaster
+from simulators.webhooks.receiver import WebhookReceiver
 from tests.chaos import google_faults, leaps
 from tests.chaos.simulated import Outside
 from tests.chaos.stage import CLIENTS, SERVICES, Stage
@@ -251,12 +252,30 @@ FAULTS: list[dict[str, Any]] = [
     {"status": 429, "retry_after": "1"},
     {"closes": True},
 ]
+FAIL_WITHIN = 120.0  # seconds
 
 
 def fail_webhooks(storm: Storm, strike: Strike) -> Callable[[], None]:
-    """Let the receiver of webhooks fail at random, be slow, ask for a pause, or hang up."""
-    storm.receiver.behave(**FAULTS[strike.pick % len(FAULTS)])
-    return storm.receiver.behaviours.clear
+    """Let the receiver of webhooks fail at random, be slow, ask for a pause, or hang up.
+
+    On a busy machine no message may come in that time: one is failed in any case, so that it is tried again.
+    """
+    receiver = storm.receiver
+    failed_before = failed(receiver)
+    receiver.behave(**FAULTS[strike.pick % len(FAULTS)])
+
+    def recover() -> None:
+        receiver.behave(status=500)
+        end = time.monotonic() + FAIL_WITHIN
+        while failed(receiver) == failed_before and time.monotonic() < end:
+            time.sleep(0.1)
+        receiver.behaviours.clear()
+
+    return recover
+
+
+def failed(receiver: WebhookReceiver) -> int:
+    return int(receiver.summary().get("failed", 0))
 
 
 STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], Any] | None]] = {
