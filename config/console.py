@@ -21,6 +21,7 @@ UNFOLD: dict[str, Any] = {
         lambda _: static("console/copy.js"),
         lambda _: static("console/menus.js"),
         lambda _: static("console/choose.js"),
+        lambda _: static("console/autocomplete.js"),
         lambda _: static("console/live.js"),
     ],
     "DASHBOARD_CALLBACK": "kilit.console.dashboard.on_index",

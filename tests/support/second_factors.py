@@ -42,7 +42,9 @@ def is_logged_in(client: Client) -> bool:
 
 def set_up_app(client: Client) -> tuple[str, list[str]]:
     """Set up an app with the secret that the page shows; return it, and the recovery codes."""
-    shown = re.sub(r"\s", "", re.search(r"<code[^>]*>([A-Z2-7\s]+)</code>", client.get(APP).content.decode())[1])
+    found = re.search(r"<code[^>]*>([A-Z2-7\s]+)</code>", client.get(APP).content.decode())
+    assert found, "the page shows no secret"
+    shown = re.sub(r"\s", "", found[1])
     answer = client.post(APP, {"code": code_of(shown, periods=-1)}, follow=True)
     codes = re.findall(r"<li>(\d{4} \d{4})</li>", answer.content.decode())
     assert len(codes) == 10, answer.content.decode()

@@ -29,7 +29,7 @@ class SoftPasskey:
 
     def create(self, options: dict[str, Any]) -> dict[str, Any]:
         """Answer a challenge to make a passkey."""
-        public = ES256.from_cryptography_key(self.key.public_key())
+        public = ES256.from_cryptography_key(self.key.public_key())  # type: ignore[no-untyped-call]
         credential = AttestedCredentialData.create(Aaguid(bytes(16)), self.identity, public)
         data = AuthenticatorData.create(_host_hash(), FLAG.UP | FLAG.UV | FLAG.AT, 0, bytes(credential))
         client = self._client(CollectedClientData.TYPE.CREATE, options)
