@@ -8,7 +8,7 @@ from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_
 from allauth.mfa.models import Authenticator
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from ociqueue.models import Site, SiteMembership
@@ -250,3 +250,20 @@ def test_a_secret_that_no_key_decrypts_is_an_error_in_the_log_and_no_fault(setti
 
     assert enter_code(client, code_of(secret)).status_code == 200
     assert "none of KILIT_CREDENTIAL_KEYS decrypts a second factor" in caplog.text
+
+
+def test_the_command_removes_the_second_factor_of_one_user_and_logs_it(capsys) -> None:
+    root, _secret, _codes = with_app("root")
+    with_app("other")
+
+    call_command("remove_second_factor", "root")
+    call_command("remove_second_factor", "root")
+
+    assert capsys.readouterr().out == "Removed the second factor of root.\nroot has no second factor.\n"
+    assert set(Authenticator.objects.values_list("user__username", flat=True)) == {"other"}
+    assert LogEntry.objects.filter(object_id=root.pk, change_message="Removed the second factor").count() == 1
+
+
+def test_the_command_refuses_a_user_who_does_not_exist() -> None:
+    with pytest.raises(CommandError, match="There is no user nobody"):
+        call_command("remove_second_factor", "nobody")
