@@ -44,6 +44,7 @@ def sent() -> Iterator[list[Any]]:
     sentry_sdk.init()
 
 
+@pytest.mark.django_db  # the end of a request looks at connections that earlier tests left open
 def test_a_failing_request_is_reported_without_personal_data(sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django.contrib.sessions.middleware.SessionMiddleware.process_request", break_down)
     headers = {"x-api-key": "kilit_AbCdEfGh12345678", "x-request-id": "from-the-proxy-1", "user-agent": "shop/1"}
