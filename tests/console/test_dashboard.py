@@ -227,6 +227,8 @@ def test_the_number_of_queries_is_that_of_an_empty_installation(admin_client) ->
     Heartbeat.objects.create(name="pc:1:a", alive_at=Now())
     make_job(order_id="S-0")
     make_conversions(make_site("first"), well=1, badly=1, waiting=1)
+    paused = make_site("paused", is_paused=True, pause_reason="Audit", sync_method="api")
+    Circuit.objects.trip(paused, code="X", category=Category.AUTH, reason="No.")
     before = asked()
 
     for number in range(30):
