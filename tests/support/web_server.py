@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import select
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -123,6 +124,10 @@ class RawConnection:
         content = bytes(self.received[:size])
         del self.received[:size]
         return WebAnswer(status, headers, content)
+
+    def has_answer(self) -> bool:
+        """Return whether the server has sent something that was not read yet."""
+        return bool(select.select([self.socket], [], [], 0)[0])
 
     def is_closed(self) -> bool:
         """Wait until the server closes the connection, and tell whether it sent nothing more."""
