@@ -3,7 +3,7 @@
 from typing import Any, TypeVar
 from uuid import UUID
 
-from kilit.api.cursor import encode_cursor
+from kilit.api.cursor import cut_page
 from kilit.api.presenting import present
 from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Site
@@ -51,10 +51,10 @@ def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None
     rows = with_upload(Conversion.objects.for_site(site)).order_by("-id")
     rows = FILTERS.apply(rows, {"status": status} if status else {})
     rows = rows.filter(pk__lt=cursor) if cursor else rows
-    found = list(rows[: limit + 1])
-    page: dict[str, Any] = {"siteId": site.public_id, "rows": [row(conversion) for conversion in found[:limit]]}
-    if len(found) > limit:
-        page["nextCursor"] = encode_cursor(found[limit - 1].pk)
+    shown, following = cut_page(list(rows[: limit + 1]), limit)
+    page: dict[str, Any] = {"siteId": site.public_id, "rows": [row(conversion) for conversion in shown]}
+    if following:
+        page["nextCursor"] = following
     return page
 
 

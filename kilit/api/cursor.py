@@ -1,14 +1,25 @@
 """Pagination cursors: the id of a page's last row. Ids never change, so pages are stable while rows move."""
 
 import base64
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
+from django.db import models
 from pydantic import BeforeValidator
 
+Row = TypeVar("Row", bound=models.Model)
 
-def encode_cursor(pk: UUID) -> str:
-    return base64.urlsafe_b64encode(pk.bytes).decode().rstrip("=")
+
+def cut_page(found: Sequence[Row], limit: int) -> tuple[Sequence[Row], str | None]:
+    """Return a page of rows, and the cursor of the next page if there is one: then one row more was found."""
+    shown = found[:limit]
+    return shown, encode_cursor(shown[-1].pk) if len(found) > limit else None
+
+
+def encode_cursor(pk: UUID | int) -> str:
+    of_bytes = pk if isinstance(pk, UUID) else UUID(int=pk)
+    return base64.urlsafe_b64encode(of_bytes.bytes).decode().rstrip("=")
 
 
 def decode_cursor(text: Any) -> UUID:

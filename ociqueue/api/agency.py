@@ -7,7 +7,6 @@ docs/decisions/0022-admin-keys.md.
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import cast
-from uuid import UUID
 
 from django.contrib.auth.models import User
 from rest_framework.exceptions import PermissionDenied
@@ -18,7 +17,7 @@ from rest_framework.views import APIView
 from kilit.access.authentication import KeyAuthentication
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
-from kilit.api.cursor import encode_cursor
+from kilit.api.cursor import cut_page
 from kilit.api.errors import ApiError
 from kilit.api.messages import FieldError, InvalidMessage, Message, format_error
 from kilit.api.openapi import endpoint
@@ -68,9 +67,7 @@ class SitesView(AgencyView):
             sites = sites.filter(archived_at__isnull=asked.state == "active")
         if asked.cursor:
             sites = sites.filter(pk__gt=asked.cursor)
-        found = list(sites.order_by("pk")[: asked.limit + 1])
-        shown = found[: asked.limit]
-        following = encode_cursor(shown[-1].pk) if len(found) > asked.limit else None
+        shown, following = cut_page(list(sites.order_by("pk")[: asked.limit + 1]), asked.limit)
         return Response({"sites": [present_site(site) for site in shown], "nextCursor": following})
 
     @endpoint(agency.SitesStored, body=agency.SitesRequest, scope=KeyScope.ADMIN)
@@ -107,9 +104,7 @@ class MembersView(AgencyView):
         members = managed_members(sites)
         if asked.cursor:
             members = members.filter(pk__gt=asked.cursor.int)
-        found = list(members.order_by("pk")[: asked.limit + 1])
-        shown = found[: asked.limit]
-        following = encode_cursor(UUID(int=shown[-1].pk)) if len(found) > asked.limit else None
+        shown, following = cut_page(list(members.order_by("pk")[: asked.limit + 1]), asked.limit)
         return Response({"members": [present_member(each) for each in shown], "nextCursor": following})
 
     @endpoint(agency.MembersStored, body=agency.MembersRequest, scope=KeyScope.ADMIN)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kilit.api.cursor import encode_cursor
+from kilit.api.cursor import cut_page
 from kilit.api.presenting import present
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
@@ -42,8 +42,8 @@ def job_page(query: CuttingJobsQuery) -> dict[str, Any]:
     jobs = FILTERS.apply(Job.objects.defer("payload", "figures"), filters).order_by(*FILTERS.ordering(filters), "-id")
     jobs = jobs.filter(order_id=query.order_id) if query.order_id else jobs
     jobs = jobs.filter(pk__lt=query.cursor) if query.cursor else jobs
-    found = list(jobs[: query.limit + 1])
-    page: dict[str, Any] = {"jobs": [present_job(job) for job in found[: query.limit]]}
-    if len(found) > query.limit:
-        page["next_cursor"] = encode_cursor(found[query.limit - 1].pk)
+    shown, following = cut_page(list(jobs[: query.limit + 1]), query.limit)
+    page: dict[str, Any] = {"jobs": [present_job(job) for job in shown]}
+    if following:
+        page["next_cursor"] = following
     return page

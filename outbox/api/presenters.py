@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from kilit.access.scopes import scope_public_ids
-from kilit.api.cursor import encode_cursor
+from kilit.api.cursor import cut_page
 from kilit.api.presenting import present
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from outbox.models import Attempt, Endpoint, OutboxMessage
@@ -46,10 +46,10 @@ def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, An
     rows = rows.filter(pk__lt=query.cursor) if query.cursor else rows
     if query.endpoint:
         rows = rows.filter(endpoint=query.endpoint)
-    found = _newest(rows, scopes, limit=query.limit + 1)
-    page: dict[str, Any] = {"messages": [present_message(row) for row in found[: query.limit]]}
-    if len(found) > query.limit:
-        page["next_cursor"] = encode_cursor(found[query.limit - 1].pk)
+    shown, following = cut_page(_newest(rows, scopes, limit=query.limit + 1), query.limit)
+    page: dict[str, Any] = {"messages": [present_message(row) for row in shown]}
+    if following:
+        page["next_cursor"] = following
     return page
 
 

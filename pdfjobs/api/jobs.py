@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from kilit.access.authentication import given_key
 from kilit.access.key_scopes import KeyScope
 from kilit.api.callbacks import callback_hosts
-from kilit.api.cursor import encode_cursor
+from kilit.api.cursor import cut_page
 from kilit.api.errors import ApiError
 from kilit.api.messages import InvalidMessage
 from kilit.api.openapi import ApiResponse, endpoint
@@ -92,10 +92,10 @@ class PdfJobsView(PdfView):
         """
         jobs = PdfJob.objects.listed_for(request.user, status=asked.status, cursor=asked.cursor)
         jobs = jobs.created_between(asked.created_after, asked.created_before).defer("payload", "options")
-        found = list(jobs[: asked.limit + 1])
-        page: dict[str, Any] = {"jobs": [detail_body(request, job) for job in found[: asked.limit]]}
-        if len(found) > asked.limit:
-            page["next_cursor"] = encode_cursor(found[asked.limit - 1].pk)
+        shown, following = cut_page(list(jobs[: asked.limit + 1]), asked.limit)
+        page: dict[str, Any] = {"jobs": [detail_body(request, job) for job in shown]}
+        if following:
+            page["next_cursor"] = following
         return Response(page)
 
     @endpoint(answers=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS, scope=KeyScope.ENQUEUE)
