@@ -196,5 +196,5 @@ def test_a_locked_out_user_sees_when_to_try_again(visitor, house) -> None:
         with page.expect_response(lambda answer: answer.request.method == "POST"):  # opened again it would not be sent
             page.get_by_role("button", name="Log in").click()
 
-    expect(page.get_by_role("heading")).to_contain_text("Too many wrong passwords")
+    expect(page.get_by_role("heading")).to_contain_text("Too many failed logins")
     expect(page.get_by_text("Try again in 15 minutes.")).to_be_visible()

@@ -46,7 +46,7 @@ def test_wrong_passwords_lock_the_username_and_the_page_says_for_how_long(ayse) 
     shown = answer.content.decode()
     assert answer.status_code == 429
     assert 0 < int(answer["Retry-After"]) <= settings.AXES_COOLOFF_TIME.total_seconds()
-    assert "Too many wrong passwords" in shown
+    assert "Too many failed logins" in shown
     assert "Try again in 15 minutes." in shown
     assert not enters()
     assert DeniedRequest.objects.filter(code="LOCKED_OUT").exists()
