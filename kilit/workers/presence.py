@@ -11,6 +11,7 @@ from datetime import timedelta
 from django.db import DatabaseError, InterfaceError
 from django.db.models.functions import Now
 
+from kilit.database.outage import database_outage
 from kilit.workers.models import Runner
 
 SIGN_EVERY = timedelta(seconds=10)  # well within ALIVE_FOR
@@ -41,5 +42,6 @@ def present(queue: str) -> Iterator[Callable[[], None]]:
     try:
         yield sign
     finally:
-        with suppress(DatabaseError, InterfaceError):
-            Runner.objects.filter(name=name).delete()
+        if not database_outage.is_on:  # otherwise it is soon shown as gone, and deleted by another one
+            with suppress(DatabaseError, InterfaceError):
+                Runner.objects.filter(name=name).delete()

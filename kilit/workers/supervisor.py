@@ -50,6 +50,7 @@ class Supervisor:
         self.name = own_name()
         self.stopping = threading.Event()
         self.cluster: subprocess.Popen[bytes] | None = None
+        self.terminated: subprocess.Popen[bytes] | None = None  # the cluster that was asked to end
         self.grace_until = 0.0
         self.beat_sent_at = -math.inf
         self.next_check = 0.0
@@ -170,6 +171,8 @@ class Supervisor:
         logger.info("cluster started", extra={"cluster_pid": self.cluster.pid})
 
     def _restart(self, why: str) -> None:
+        if self.stopping.is_set():  # the signal came during a tick, and the cluster has ended because of it
+            return
         logger.error("restarting the cluster: %s", why)
         self._kill()
         self._start()
@@ -184,17 +187,25 @@ class Supervisor:
         if self.stopping.is_set():
             self._kill()  # second signal: do not wait for running tasks
         self.stopping.set()
+        # Now, and not when the current step ends: that may be waiting for a database that does not answer.
+        self._terminate()
+
+    def _terminate(self) -> None:
+        """Let running tasks finish. Only the parent gets the signal: sent to the whole group it would end them."""
+        if self.cluster is not None and self.cluster is not self.terminated:
+            self.terminated = self.cluster
+            self.cluster.terminate()
 
     def _finish(self) -> None:
-        if self.cluster is not None and self.cluster.poll() is None:
-            # Only the parent gets the signal: sent to the whole group it would end the running tasks.
-            self.cluster.terminate()
+        self._terminate()
+        if self.cluster is not None:
             try:
                 self.cluster.wait(timeout=settings.TASK_TIMEOUT + 5)
             except subprocess.TimeoutExpired:
                 logger.warning("a task did not end in time")
         self._kill()
-        with suppress(Error):  # without the database, the next supervisor to start deletes both
-            Heartbeat.objects.filter(name=self.name).delete()
-            OrmQ.objects.filter(key=self.name).delete()
+        if not database_outage.is_on:  # otherwise the next supervisor to start deletes both
+            with suppress(Error):
+                Heartbeat.objects.filter(name=self.name).delete()
+                OrmQ.objects.filter(key=self.name).delete()
         logger.info("stopped")

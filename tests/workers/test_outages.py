@@ -13,8 +13,9 @@ from django_q.models import OrmQ
 from kilit.database.outage import database_outage
 from kilit.workers import doorbells, patient_broker, sweeps
 from kilit.workers.broker import Broker
-from kilit.workers.models import Heartbeat, SweepRun
+from kilit.workers.models import Heartbeat, Runner, SweepRun
 from kilit.workers.patient_broker import PatientBroker
+from kilit.workers.presence import present
 from kilit.workers.supervisor import Supervisor
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,6 +84,18 @@ def test_the_supervisor_stops_without_a_database(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Heartbeat.objects, "filter", Mock(side_effect=AWAY))
 
     supervisor._finish()
+
+
+def test_a_process_that_stops_in_an_outage_does_not_wait_for_the_database_again(django_assert_num_queries) -> None:
+    supervisor = Supervisor()
+    Heartbeat.objects.create(name=supervisor.name)
+    with present("parcel") as sign:
+        sign()
+        database_outage.begin(AWAY)
+        with django_assert_num_queries(0):
+            supervisor._finish()
+    # What is left is deleted by others.
+    assert (Heartbeat.objects.count(), Runner.objects.count()) == (1, 1)
 
 
 def deadlock() -> OperationalError:

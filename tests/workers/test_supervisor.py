@@ -1,5 +1,6 @@
 """When the supervisor considers its cluster alive."""
 
+import signal
 import subprocess
 import sys
 from datetime import timedelta
@@ -96,3 +97,18 @@ def test_a_beat_is_sent_only_when_it_is_due(supervisor, monkeypatch) -> None:
 
     assert [task.func() for task in OrmQ.objects.all()].count("kilit.workers.heartbeat.beat") == 1
     assert set(OrmQ.objects.values_list("key", flat=True)) == {supervisor.name}
+
+
+@pytest.mark.processes
+def test_a_signal_reaches_the_cluster_at_once_and_nothing_replaces_it(supervisor) -> None:
+    command = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as cluster:
+        supervisor.cluster = cluster
+
+        supervisor._stop(signal.SIGTERM, None)  # in the middle of a tick, which may be waiting for the database
+
+        assert cluster.wait(timeout=PATIENCE) == -signal.SIGTERM
+        supervisor.tick()
+        assert supervisor.cluster is cluster
+        supervisor._finish()
+        assert not Heartbeat.objects.filter(name=supervisor.name).exists()

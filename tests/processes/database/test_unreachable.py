@@ -2,13 +2,12 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,10 +15,15 @@ import psutil
 import pytest
 
 from kilit.workers.processes import PARENT, kill_family
-from tests.support.commands import ROOT, free_port, fresh_environment
+from outbox.models import Endpoint, OutboxMessage
+from tests.support.commands import ROOT, free_port, fresh_environment, manage
 from tests.support.faulty_network import FaultyNetwork, faulty_network
+from tests.support.fixtures.webhooks import endpoint_at, receiver
+from tests.support.outbox import queue_messages
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 from tests.support.workers import database_url
+
+__all__ = ["endpoint_at", "receiver"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +33,9 @@ import sys
 from pathlib import Path
 from config.stack import Stack
 
-sys.exit(Stack(Path(), lock=Path(sys.argv[1])).run())
+stack = Stack(Path(), lock=Path(sys.argv[1]))
+with stack.locked():
+    sys.exit(stack.run())
 """
 
 
@@ -39,19 +45,20 @@ class Running:
     def __init__(self, room: Path, network: FaultyNetwork) -> None:
         self.network, self.port, self.log = network, free_port(), room / "log.txt"
         login, _, database = database_url().partition("@/")
-        variables = fresh_environment(
-            DJANGO_SETTINGS_MODULE="tests.settings",
-            DATABASE_URL=f"{login}@127.0.0.1:{network.port}/{database.partition('?')[0]}",
-            KILIT_DATABASE_TIMEOUT="2",
-            KILIT_TASK_TIMEOUT="5",
-            KILIT_VAR=str(room / "var"),
-            PORT=str(self.port),
-            WEB_CONCURRENCY="1",
-        )
-        variables[PARENT] = str(os.getpid())
+        self.variables = {
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DATABASE_URL": f"{login}@127.0.0.1:{network.port}/{database.partition('?')[0]}",
+            "KILIT_DATABASE_TIMEOUT": "2",
+            "KILIT_TASK_TIMEOUT": "5",
+            "KILIT_VAR": str(room / "var"),
+            "KILIT_WEBHOOK_PRIVATE_ADDRESSES": "127.0.0.0/8",
+            "PORT": str(self.port),
+            "WEB_CONCURRENCY": "1",
+        }
+        environment = fresh_environment(**self.variables, **{PARENT: str(os.getpid())})
         with self.log.open("w") as log:
-            command = [sys.executable, "-c", PROCFILE, str(room / "up.pid")]
-            self.process = subprocess.Popen(command, cwd=ROOT, env=variables, stderr=log, start_new_session=True)
+            command = [sys.executable, "-c", PROCFILE, str(room / "var" / "run" / "up.pid")]
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log, start_new_session=True)
 
     def get(self, path: str) -> tuple[int, float]:
         """Return the status of an answer, and when it came."""
@@ -109,7 +116,7 @@ def seconds_of_requests(running: Running) -> float:
 
 
 def test_everything_waits_no_longer_than_its_limit_and_goes_on_by_itself(
-    running: Running, network: FaultyNetwork
+    running: Running, network: FaultyNetwork, endpoint_at: Callable[..., Endpoint]
 ) -> None:
     usual = seconds_of_requests(running)
     network.swallow()
@@ -127,15 +134,18 @@ def test_everything_waits_no_longer_than_its_limit_and_goes_on_by_itself(
     assert max(at for _, at in answers) - start < 10 + 10 * usual
     assert running.get("/readyz")[0] == 503
 
+    (message,) = queue_messages(endpoint_at(), 1)
     wait_until(lambda: running.logged("waiting for the database") >= 3)  # the web process, the supervisor, the runner
     network.heal()
     wait_until(lambda: running.get("/readyz")[0] == 200)
+    wait_until(lambda: OutboxMessage.objects.get(pk=message.pk).status == "DELIVERED")
     wait_until(lambda: running.logged("the database answers again") == running.logged("waiting for the database"))
     assert running.logged("waiting for the database") < 10  # those, and the cluster's processes, once each
 
     network.swallow()
     wait_until(lambda: running.get("/readyz")[0] == 503)
     below = psutil.Process(running.process.pid).children(recursive=True)
-    running.process.send_signal(signal.SIGTERM)
-    running.process.wait(timeout=PATIENCE)
+    down = manage("down", **running.variables)  # it has a limit of its own
+    assert (down.stdout, down.stderr) == ("Stopped.\n", "")
+    assert running.process.wait(timeout=PATIENCE) == 0
     wait_for_the_end(*below)
