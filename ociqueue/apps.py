@@ -13,7 +13,9 @@ RECOVER = _("Takes conversions back from scripts and workers that never reported
 CAP = _("Fails conversions that used up their attempts.")
 SELF_CHECK = _("Checks that what became of each upload's rows is what was sent.")
 RECONCILE = _("Compares what was sent with what Google counted.")
-END_UNSENDABLE = _("Ends conversions that wait and are not sent: consent was denied, or they are over 90 days old.")
+END_UNSENDABLE = _(
+    "Ends conversions that wait and are not sent: consent was denied, they are over 90 days old, or retracted."
+)
 TIDY = _("Cancels imports that were not confirmed in time, and deletes old rejected lines.")
 REQUEUE = _("Retries TRANSIENT failures on sites that ask for it.")
 

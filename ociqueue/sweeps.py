@@ -29,7 +29,8 @@ def requeue_transient() -> str:
 
 def end_unsendable() -> str:
     """End what waits and is not sent; adjustments that wait in vain end with an upload."""
-    return f"Withheld {Conversion.objects.sweep_withheld()}, expired {Conversion.objects.expire()}."
+    rows = Conversion.objects
+    return f"Withheld {rows.sweep_withheld()}, expired {rows.expire()}, retracted {rows.sweep_retracted()}."
 
 
 def finished() -> Iterator[ConversionQuerySet]:

@@ -137,7 +137,8 @@ def uploaded(row: Any) -> Iterator[Blocker]:
 
 
 def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
-    if limits.is_withheld or limits.is_too_old:
+    is_retracted = row.is_retracted and not row.outcome_unknown
+    if limits.is_withheld or limits.is_too_old or is_retracted:
         yield from _unsendable(row, limits)
     elif found := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
         yield from found
@@ -154,8 +155,10 @@ def _unsendable(row: Conversion, limits: Any) -> Iterator[Blocker]:
             _("The visitor denied consent, and the site does not send such conversions: %(task)s ends it.") % task,
             **site_link(row),
         )
-    else:
+    elif limits.is_too_old:
         yield blocked(_("The conversion is more than 90 days old, so it is not sent: %(task)s fails it.") % task)
+    else:
+        yield blocked(_("It was retracted, so it is not sent: %(task)s ends it.") % task)
     yield from overdue("oci_end_unsendable") or no_worker()
 
 

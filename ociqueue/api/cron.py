@@ -99,7 +99,7 @@ class RequeueView(CronView):
 
 
 class EndUnsendableView(CronView):
-    """End conversions that wait and are not sent: consent was denied, or they are over 90 days old."""
+    """End conversions that wait and are not sent: consent was denied, they are over 90 days old, or retracted."""
 
     task = "oci_end_unsendable"
 

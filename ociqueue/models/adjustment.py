@@ -14,7 +14,7 @@ from kilit.lock.triggers import after_statement, lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.conversion import Conversion
 from ociqueue.models.limits import ATTEMPTS
-from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.queryset import END_RETRACTED, ConversionQuerySet
 from ociqueue.models.sending import FORGIVEN, FREE, NO_ERROR, Changes, UploadableQuerySet, failure
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
@@ -42,7 +42,6 @@ MAYBE_UPLOADED = (
     "The conversion failed and its outcome is unknown: Google may have counted it. Look it up in Google Ads by its"
     " order id."
 )
-RETRACTED = "It was retracted before it was sent."
 LOST_ORIGINAL = Q(original__status=ConversionStatus.FAILED)
 RETRACTS_UNSENT = Q(kind=AdjustmentKind.RETRACTION, original__status__in=WAITING, original__outcome_unknown=False)
 
@@ -143,9 +142,7 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
 
     def _retract_unsent(self, originals: ConversionQuerySet) -> set[UUID]:
         """End conversions that were retracted before they were sent, and their retractions as done."""
-        error = failure("RETRACTED_BEFORE_UPLOAD", Category.PERMANENT, RETRACTED)
-        unsent = originals.filter(outcome_unknown=False)
-        moved = unsent.move_each("retract", next_retry_at=None, claimed_at=None, is_retracted=True, **error)
+        moved = originals.filter(outcome_unknown=False).move_each("retract", is_retracted=True, **END_RETRACTED)
         mine = self.waiting().newest().filter(original__in=moved, kind=AdjustmentKind.RETRACTION)
         done: Changes = {**NO_ERROR, "next_retry_at": None, "claimed_at": None, "outcome_unknown": False}
         return mine.move_each("finish_unsent", **done) if moved else set()

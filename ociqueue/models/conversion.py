@@ -172,6 +172,12 @@ class Conversion(Uploadable):
                 condition=Q(CAME_LATE, status__in=WAITING),
                 name="conversion_came_late",
             ),
+            # The sweep of what was retracted and waits again. Most retracted rows end at once.
+            Index(
+                fields=["site", "created_at", "id"],
+                condition=Q(is_retracted=True, status__in=WAITING),
+                name="conversion_retracted",
+            ),
             # Rows whose outcome is unknown are few: they are listed, and counted before a site changes its account.
             Index(fields=["id"], condition=Q(outcome_unknown=True), name="conversion_unknown"),
             # Recover takes old claims.

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 ACKED: Changes = {**NO_ERROR, "outcome_unknown": False}
 UNHELD: Changes = {"next_retry_at": None, "claimed_at": None}
+RETRACTED = failure("RETRACTED_BEFORE_UPLOAD", Category.PERMANENT, "It was retracted before it was sent.")
+END_RETRACTED: Changes = {**UNHELD, **RETRACTED}
 END_WITHHELD: Changes = {**UNHELD, **failure(WITHHELD, Category.PERMANENT, unsendable.WITHHELD_MESSAGE)}
 END_EXPIRED: Changes = {**UNHELD, **failure(EXPIRED, Category.PERMANENT, unsendable.EXPIRED_MESSAGE)}
 NOT_ENDED = tuple(state for state in ConversionStatus if state not in ENDED)
@@ -66,6 +68,18 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
     def expired(self) -> Self:
         """Return what waits, and is too old for Google: what `expire` would end now."""
         return self.waiting().filter(unsendable.IS_TOO_OLD)
+
+    def retracted(self) -> Self:
+        """Return what waits, was retracted and cannot be at Google, and has no retraction that would end it.
+
+        Its retraction was marked as failed while an upload had claimed the conversion, or while its outcome was
+        unknown. The upload then did not take place, or Google deferred it.
+        """
+        rows = self.waiting().filter(is_retracted=True, outcome_unknown=False)
+        return rows.exclude(adjustments__status__in=NOT_ENDED)
+
+    def sweep_retracted(self) -> int:
+        return self._sweep_sites(self.retracted(), "retract", END_RETRACTED)
 
     def withhold(self) -> set[UUID]:
         """End these rows, as far as they are withheld; for few rows, in the transaction that stores them."""

@@ -28,12 +28,17 @@ from tests.chaos.ledger import Ledger
 from tests.chaos.pending import LIMIT, Pending
 from tests.chaos.questions import rows
 from tests.chaos.stage import CLIENTS, SERVICES, Stage
+from tests.chaos.telling import tell
 from tests.support.waiting import wait_until
 
 logger = logging.getLogger(__name__)
 
 QUIET_TURNS = 200  # without any move
+TELL_EVERY = 50  # turns without any move
 SHORTEST_TURN = 0.5  # seconds
+TAKEN_BACK = (
+    *("oci_recover_processing", "oci_end_unsendable", "pdf_reap", "orchestrator_release_lapsed", "outbox_recover"),
+)
 LONGEST_WAIT = 0.2  # minutes, for a solution and for the saw
 
 
@@ -104,7 +109,11 @@ def wait_for_the_end(stage: Stage, world: dict[str, Any], client: Client) -> lis
             reasons = pending.endless(since) or (list(map(str, left)) if step is Step.GIVE_UP else [])
             if step is Step.GIVE_UP or reasons:
                 return reasons or ["events are left that no reader has read"]
+            if patience.turns and patience.turns % TELL_EVERY == 0:
+                found = pending.summary(left) or "events that no reader has read"
+                tell(f"calm: nothing has moved for {patience.turns} turns; left: {found}")
             if step is Step.LEAP:
+                tell("calm: leases, claims and waits pass now")
                 leaps.lapse()
         except leaps.AWAY:
             logger.warning("the database does not answer", exc_info=True)
@@ -138,7 +147,7 @@ def is_alone() -> bool:
 def take_turn(world: dict[str, Any], client: Client) -> None:
     """Let waiting times pass, sweep, and have a script send what is left."""
     leaps.make_due()
-    for name in ("oci_recover_processing", "pdf_reap", "orchestrator_release_lapsed", "outbox_recover"):
+    for name in TAKEN_BACK:
         run(name)
     with acting_as("sweep:chaos"):
         Conversion.objects.cap()

@@ -1,5 +1,6 @@
 """What has not ended, and until when it may wait: by the database's clock and the rules, not by the run's time."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,14 @@ def find_pending() -> list[Pending]:
                 for pk, state, what, left in rows(sql, params)
             ]
     return found
+
+
+def summary(left: list[Pending]) -> str:
+    """Return how many rows have not ended, by queue and state, with the reason of one of each."""
+    groups: dict[tuple[str, str], list[Pending]] = defaultdict(list)
+    for one in left:
+        groups[one.queue, one.state].append(one)
+    return "; ".join(f"{len(found)} of {queue} {state} ({found[0]})" for (queue, state), found in groups.items())
 
 
 def waiting() -> int:

@@ -66,6 +66,15 @@ def test_it_names_what_has_not_ended_and_until_when_it_may_wait(make_site, make_
     assert found.seconds == pytest.approx(20 * 60, abs=60)
 
 
+def test_what_is_left_is_counted_with_a_reason_for_each_state() -> None:
+    document = Pending("pdf", "y", "queued", "its claim", None)
+
+    assert pending.summary([*STUCK, document, *STUCK]) == (
+        "2 of cutting_job OPTI_RUNNING (cutting_job x is OPTI_RUNNING, its limit passed 5 s ago);"
+        " 1 of pdf queued (pdf y is queued and waits for no time: something should take it)"
+    )
+
+
 @pytest.mark.django_db
 def test_what_has_ended_or_waits_for_an_operator_is_not_pending(make_site, make_conversion) -> None:
     make_conversion(make_site())

@@ -8,6 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from kilit.lock.models import Event
+from kilit.workers.sweeps import run as run_sweep
 from ociqueue.adjust import adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.sending import failure
@@ -156,6 +157,36 @@ def test_what_google_may_have_is_retracted_later(site, sold):
     assert retract(site, waits)["state"] == "QUEUED"
     assert not Adjustment.objects.due().exists()
     assert Conversion.objects.due().filter(pk=waits.pk).exists()
+
+
+def test_a_retracted_conversion_that_waits_again_ends_although_its_retraction_failed(site, sold):
+    claimed, other = make(site, "PROCESSING"), make(site)
+    retract(site, claimed)
+    Adjustment.objects.mark_failed()
+    Conversion.objects.filter(pk=claimed.pk).move("recover", claimed_at=None)  # its upload was not sent
+
+    assert not Conversion.objects.filter(pk=claimed.pk).due().exists()
+    assert run_sweep("oci_end_unsendable") == "Withheld 0, expired 0, retracted 1."
+
+    claimed.refresh_from_db()
+    assert (claimed.status, claimed.provider_error_code) == ("FAILED", "RETRACTED_BEFORE_UPLOAD")
+    other.refresh_from_db()
+    assert other.status == "QUEUED"
+
+
+def test_the_sweep_leaves_what_google_may_have_and_what_its_retraction_ends(site, sold):
+    unknown, claimed = make(site, "PROCESSING"), make(site, "PROCESSING")
+    for row in (unknown, claimed):
+        retract(site, row)
+    Adjustment.objects.filter(original=unknown).mark_failed()
+    Conversion.objects.filter(pk=unknown.pk).move("recover", claimed_at=None, outcome_unknown=True)
+    Conversion.objects.filter(pk=claimed.pk).move("recover", claimed_at=None)
+
+    assert Conversion.objects.sweep_retracted() == 0
+    with transaction.atomic():
+        Adjustment.objects.end_unsendable()
+
+    assert Adjustment.objects.get(original=claimed).status == "COMPLETED"
 
 
 def test_an_adjustment_of_a_failed_conversion_fails(site, sold):

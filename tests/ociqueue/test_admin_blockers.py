@@ -115,6 +115,18 @@ def test_used_up_attempts_name_the_sweep_and_whether_it_runs(reported, worker_li
     assert says(reported(row), "blocked", failed)
 
 
+def test_a_retracted_row_that_waits_names_the_sweep_unless_google_may_have_it(
+    reported, worker_lives, site, make_conversion
+) -> None:
+    row = make_conversion(site)
+    mine = Conversion.objects.filter(pk=row.pk)
+    mine.update(is_retracted=True)
+
+    assert reported(row) == [("blocked", "It was retracted, so it is not sent: oci_end_unsendable ends it.")]
+    mine.update(outcome_unknown=True)
+    assert not says(reported(row), "blocked", "It was retracted")
+
+
 def test_a_claim_says_who_holds_it_and_until_when(reported, worker_lives, site, make_conversion) -> None:
     row = make_conversion(site)
     claim(row)

@@ -93,7 +93,7 @@ def test_denied_rows_that_wait_are_neither_exported_nor_previewed_and_the_sweep_
     assert [item["id"] for item in preview["items"]] == [item["id"] for item in exported] == [str(other)]
     assert preview["counts"] == {"queued": 1, "skipped": 1}
     assert preview["warnings"] == ["1 rows are withheld because consent was denied; the next sweep ends them."]
-    assert result == "Withheld 1, expired 0."
+    assert result == "Withheld 1, expired 0, retracted 0."
     assert ending(denied) == WITHHELD
     assert Event.objects.of(denied).last().actor == "sweep:oci_end_unsendable"
 

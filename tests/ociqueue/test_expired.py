@@ -58,7 +58,7 @@ def test_what_is_over_90_days_old_is_not_uploaded(make_site, make_conversion, se
 def test_the_sweep_ends_it_however_long_it_took_to_come(site, make_conversion, days: float, waited: float) -> None:
     row = make_old(make_conversion, site, days=days, waited=waited)
 
-    assert run_sweep("oci_end_unsendable") == "Withheld 0, expired 1."
+    assert run_sweep("oci_end_unsendable") == "Withheld 0, expired 1, retracted 0."
 
     assert ending(row) == EXPIRED
     last = Event.objects.of(row).last()
@@ -135,4 +135,7 @@ def test_the_command_ends_them_and_its_dry_run_counts_them(site, make_conversion
     call_command("oci_end_unsendable", "--dry-run")
     call_command("oci_end_unsendable")
 
-    assert capsys.readouterr().out.splitlines() == ["Would withhold 1, expire 1.", "Withheld 1, expired 1."]
+    assert capsys.readouterr().out.splitlines() == [
+        "Would withhold 1, expire 1, retract 0.",
+        "Withheld 1, expired 1, retracted 0.",
+    ]

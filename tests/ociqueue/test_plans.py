@@ -89,6 +89,7 @@ def check_what_runs_all_day(crowded: Site) -> None:  # noqa: F811
         "requeue": Conversion.objects.requeue_transient,
         "withhold": Conversion.objects.sweep_withheld,
         "expire": Conversion.objects.expire,
+        "end what was retracted": Conversion.objects.sweep_retracted,
         "unknown outcomes": lambda: unsettled_rows(crowded),
         "rows": lambda: presenters.rows_page(crowded, limit=200, status=None, cursor=cursor),
         "rows by state": lambda: presenters.rows_page(crowded, limit=200, status="FAILED", cursor=None),
@@ -141,11 +142,12 @@ def test_rows_that_wait_for_their_time_cost_a_claim_nothing(make_site, sql) -> N
 
 
 def test_a_sweep_of_what_is_not_sent_does_not_read_what_waits(make_site, sql) -> None:
-    """A backlog waits; a few of its rows were denied, came late, or have waited for months."""
+    """A backlog waits; a few of its rows were denied or retracted, came late, or have waited for months."""
     kinds = {
         "denied": "consent = 'DENIED'",
         "late": "conversion_time = now() - interval '91 days'",
         "old": "conversion_time = now() - interval '91 days', created_at = now() - interval '90 days'",
+        "retracted": "is_retracted = true",
     }
     with crowding("ociqueue_site", TABLE):
         site = make_site()
@@ -153,12 +155,13 @@ def test_a_sweep_of_what_is_not_sent_does_not_read_what_waits(make_site, sql) ->
         for number, columns in enumerate(kinds.values(), start=1):
             sql(f"UPDATE {TABLE} SET {columns} WHERE order_id = %s", str(number))
 
-    for sweep in (Conversion.objects.sweep_withheld, Conversion.objects.expire):
+    sweeps = (Conversion.objects.sweep_withheld, Conversion.objects.expire, Conversion.objects.sweep_retracted)
+    for sweep in sweeps:
         ran = statements(sweep, over=TABLE)
         assert ran
         for statement in ran:
             assert blocks(explained(statement)) < BURST / 100, statement  # rows that a filter removes count, too
-    assert (Conversion.objects.sweep_withheld(), Conversion.objects.expire()) == (1, 2)
+    assert [sweep() for sweep in sweeps] == [1, 2, 1]
 
 
 def test_a_claim_reads_only_its_rows_before_the_planner_knows_of_them(make_site, sql) -> None:

@@ -6,10 +6,12 @@ from ociqueue.sweeps import end_unsendable
 
 
 class Command(SweepCommand):
-    help = "End conversions that wait and are not sent: consent was denied, or they are over 90 days old."
+    help = "End conversions that wait and are not sent: consent was denied, they are over 90 days old, or retracted."
 
     def preview(self, **options: Any) -> str:
-        return f"Would withhold {Conversion.objects.withheld().count()}, expire {Conversion.objects.expired().count()}."
+        rows = Conversion.objects
+        withheld, expired, retracted = (found.count() for found in (rows.withheld(), rows.expired(), rows.retracted()))
+        return f"Would withhold {withheld}, expire {expired}, retract {retracted}."
 
     def run(self, **options: Any) -> str:
         return end_unsendable()
