@@ -117,7 +117,7 @@ $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kilit needs Python 3.11 or newer: make PYTHON=python3.12 up")'
 	@echo "Creating .venv …"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir uv==$(UV_VERSION)
 
 # A stamp newer than its lock file means that everything is installed already.
 .venv/runtime: requirements.txt | $(BIN)/uv
