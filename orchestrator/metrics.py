@@ -14,7 +14,7 @@ from kilit.lock.clock import database_time
 from kilit.workers.metrics import seconds_since
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import ORDER
+from orchestrator.models.queryset import ORDER, JobQuerySet
 from orchestrator.planning.rules import current_rules
 from orchestrator.states import JobState
 
@@ -44,8 +44,11 @@ def oldest_due() -> datetime | None:
 def waiting_since() -> dict[str, datetime | None]:
     """Return since when a job has waited for OptiPlanning and for the saw; few jobs are in these states."""
     oldest = {name: Min(column, filter=Q(status=state)) for name, (state, column) in WAITS.items()}
-    states = [state for state, _ in WAITS.values()]
-    return Job.objects.filter(status__in=states).aggregate(**oldest)
+    return jobs_with_others().aggregate(**oldest)
+
+
+def jobs_with_others() -> JobQuerySet:
+    return Job.objects.filter(status__in=[state for state, _ in WAITS.values()])
 
 
 def wait_limits() -> dict[str, timedelta]:

@@ -1,18 +1,28 @@
 """Queues of which many jobs fail, as problems."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from kilit.console.formatting import number
 from kilit.console.panels import panels
-from kilit.lock.models import Count
+from kilit.lock.models.counts import Count, CountDelta, HourCount
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, Severity
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
+
+
+def failures_of_a_day() -> "list[QuerySet[Any]]":
+    """Return rows of which there are some if a job failed within the last 24 hours."""
+    states = {state for panel in panels for state in panel.badly}
+    hours = HourCount.objects.filter(hour__gt=Now() - timedelta(days=1), state__in=states)
+    return [hours.order_by("hour"), CountDelta.objects.filter(state__in=states)]
 
 
 def find(user: "User | AnonymousUser") -> Iterator[Problem]:

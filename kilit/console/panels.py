@@ -1,7 +1,7 @@
 """What the dashboard shows of a queue; each queue registers one panel."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 
 from kilit.bulk.queues import BulkQueue
 from kilit.lock.table import Lifecycle
-from kilit.problems.registry import Problem, register_problems
+from kilit.problems.registry import Problem, ProblemSource, register_problems
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -85,12 +85,9 @@ class Panel(ABC):
     def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
         """Return the row that has waited longest."""
 
-    def problems(self, user: "User | AnonymousUser") -> Iterable[Problem]:
-        """Return what is wrong, in a bounded number of lines and of cheap queries; actions only for who may act."""
+    def problem_sources(self) -> Iterable[ProblemSource]:
+        """Return what finds problems: a bounded number of lines and of cheap queries; actions only for who may act."""
         return ()
-
-    def find_problems(self, user: "User | AnonymousUser") -> Iterable[Problem]:
-        return self.problems(user) if self.is_for(user) else ()
 
     def list_address(self, **filters: str) -> str:
         return reverse(f"admin:{self._named}_changelist", query=filters or None)
@@ -118,4 +115,14 @@ panels: list[Panel] = []
 
 def register_panel(panel: Panel) -> None:
     panels.append(panel)
-    register_problems(panel.find_problems)
+    register_panel_problems(panel)
+
+
+def register_panel_problems(panel: Panel) -> None:
+    """Register what finds a queue's problems, for those who may see the queue."""
+
+    def guarded(source: ProblemSource) -> Callable[[Any], Iterable[Problem]]:
+        return lambda user: source.find(user) if panel.is_for(user) else ()
+
+    for source in panel.problem_sources():
+        register_problems(guarded(source), rows=source.rows)

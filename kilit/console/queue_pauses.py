@@ -52,7 +52,7 @@ def find_pauses(user: "User | AnonymousUser") -> Iterator[Problem]:
         )
 
 
-register_problems(find_pauses)
+register_problems(find_pauses, rows=lambda: [QueuePause.objects.all()])
 
 
 class PauseForm(forms.Form):

@@ -24,7 +24,7 @@ WORKERS, TASKS = "workers", "tasks"
 
 def find(user: "User | AnonymousUser") -> Iterator[Problem]:
     if user.has_perms(PERMISSIONS):
-        workers = Workers.seen_at(database_time())
+        workers = Workers.with_tasks_at(database_time())
         yield from stopped_workers(workers)
         yield from late_tasks(workers)
 

@@ -156,14 +156,17 @@ class Workers:
 
     @classmethod
     def seen_at(cls, now: datetime) -> "Workers":
-        """Read heartbeats and runs; which tasks and doorbells there are comes from the code."""
-        runs = {run.name: run for run in SweepRun.objects.all()}
+        """Read heartbeats, runs and rings; which tasks and doorbells there are comes from the code."""
         bells = {bell.name: bell.rung_at for bell in Bell.objects.all()}
-        return replace(
-            cls.processes_at(now),
-            tasks=[ScheduledTask(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()],
-            rings=[DoorbellStatus(name, bells.get(name), now) for name in sorted({*doorbells, *bells})],
-        )
+        rings = [DoorbellStatus(name, bells.get(name), now) for name in sorted({*doorbells, *bells})]
+        return replace(cls.with_tasks_at(now), rings=rings)
+
+    @classmethod
+    def with_tasks_at(cls, now: datetime) -> "Workers":
+        """Read what may be a problem: processes and scheduled tasks."""
+        runs = {run.name: run for run in SweepRun.objects.all()}
+        tasks = [ScheduledTask(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()]
+        return replace(cls.processes_at(now), tasks=tasks)
 
     @classmethod
     def processes_at(cls, now: datetime) -> "Workers":

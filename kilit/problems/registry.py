@@ -1,19 +1,22 @@
 """Problems that someone should look at, as plain data: the dashboard lists them, and alerts are sent from them.
 
-Each queue registers a function that returns its problems for a reader. None of them needs a request, and none of the
-texts is HTML; they are in the language that is active.
+Each queue registers functions that return its problems for a reader. None of them needs a request, and none of the
+texts is HTML; they are in the language that is active. Mostly nothing is wrong: one statement, compiled once in a
+process, asks about all rows that could be a problem of anyone, and only the functions that have some are called.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from kilit.problems.kinds import ProblemKind
+from kilit.workers.due_rows import BoundSql, DueRows, any_exists, ask, question
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -96,8 +99,12 @@ def problem_key(part: str, kind: ProblemKind, name: str) -> str:
     return "-".join(filter(None, (part, kind, name)))
 
 
-Source = Callable[[Any], Iterable[Problem]]
-sources: list[Source] = []
+class ProblemSource(NamedTuple):
+    find: Callable[[Any], Iterable[Problem]]
+    rows: DueRows | None = None  # without rows here it finds nothing for any reader; None if only `find` can tell
+
+
+sources: list[ProblemSource] = []
 
 
 class SeesEverything:
@@ -114,14 +121,25 @@ class SeesEverything:
         return True
 
 
-def register_problems(source: Source) -> None:
-    sources.append(source)
+def register_problems(find: Callable[[Any], Iterable[Problem]], *, rows: DueRows | None = None) -> None:
+    sources.append(ProblemSource(find, rows))
 
 
-def find_problems(user: "User | AnonymousUser | SeesEverything") -> list[Problem]:
-    """Return the problems that a reader may see, the most harmful first."""
-    found = [problem for source in sources for problem in source(user)]
+def find_problems(
+    user: "User | AnonymousUser | SeesEverything", *, without: Callable[[Any], Iterable[Problem]] | None = None
+) -> list[Problem]:
+    """Return the problems that a reader may see, the most harmful first; perhaps without those of one source."""
+    asked = tuple(source for source in sources if source.find is not without)
+    with_rows = ask(_question(asked))
+    searched = [source for number, source in enumerate(asked) if source.rows is None or str(number) in with_rows]
+    found = [problem for source in searched for problem in source.find(user)]
     return sorted(found, key=lambda problem: (-problem.severity, -problem.count, problem.key))
+
+
+@cache
+def _question(asked: tuple[ProblemSource, ...]) -> BoundSql:
+    """Return the question which of these have rows, by their numbers."""
+    return question({str(number): any_exists(each.rows) for number, each in enumerate(asked) if each.rows})
 
 
 def name_or_fold(rows: Sequence[Row], name: Callable[[Row], Problem], fold: Callable[[], Problem]) -> list[Problem]:

@@ -4,6 +4,7 @@ It looks once for the whole installation, and once for each user who gets alerts
 texts and counts contain only what that user may see. It looks in each language, so that a channel gets its own.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ LONGEST_TEXT = 300
 # Sent after each round; the alerts are made then.
 problems_tracked = Signal()
 
+Records = dict[str, ProblemRecord]  # by their key
 Readers = Callable[[], "Iterable[User]"]
 readers: list[Readers] = []
 
@@ -41,22 +43,31 @@ def track_problems() -> str:
     # The pages register what is wrong with their queue, and workers load no pages before this.
     _ = get_resolver().url_patterns
     people = {user.pk: user for source in readers for user in source() if not sees_installation(user)}
+    records: dict[int | None, Records] = defaultdict(dict)
+    for record in ProblemRecord.objects.open():
+        records[record.reader_id][record.key] = record
     opened = closed = 0
     for reader in (None, *people.values()):
-        numbers = track(reader)
+        numbers = track(reader, records[reader.pk if reader else None])
         opened, closed = opened + numbers[0], closed + numbers[1]
-    gone = ProblemRecord.objects.open().exclude(reader=None).exclude(reader__in=people)
-    if gone.exists():
-        gone.close_unseen()
+    if gone := records.keys() - people.keys() - {None}:
+        ProblemRecord.objects.open().filter(reader__in=gone).close_unseen()
     problems_tracked.send(sender=None)
     return f"Opened {opened}, closed {closed}."
 
 
-def track(reader: "User | None") -> tuple[int, int]:
-    """Update the records of one reader; return how many were opened and closed."""
-    looks = _looks(reader)
+def track(reader: "User | None", records: Records) -> tuple[int, int]:
+    """Update the open records of one reader; return how many were opened and closed."""
+    looks = {settings.LANGUAGE_CODE: _look(reader, settings.LANGUAGE_CODE)}
     seen = looks[settings.LANGUAGE_CODE]
+    present = {*seen, *(key for problem in seen.values() for key in problem.stands_for)}
     mine = ProblemRecord.objects.open().filter(reader=reader)
+    if all(_is_recorded(records.get(key), _columns(key, looks)) for key in seen):
+        if records.keys() <= present:  # mostly: nothing is opened, changed or closed
+            mine.filter(key__in=present).update(seen_at=Now())
+            return 0, 0
+    else:
+        looks |= {language: _look(reader, language) for language in _languages() - looks.keys()}
     with transaction.atomic():
         known = {record.key: record for record in mine.select_for_update().order_by("pk")}
         new = [ProblemRecord(reader=reader, key=key, **_columns(key, looks)) for key in seen if key not in known]
@@ -65,24 +76,17 @@ def track(reader: "User | None") -> tuple[int, int]:
         for key, record in known.items():
             if key in seen:
                 _update(record, _columns(key, looks))
-        present = {*seen, *(key for problem in seen.values() for key in problem.stands_for)}
         mine.filter(key__in=present).update(seen_at=Now())
         return len(new), mine.close_unseen()
 
 
-def _looks(reader: "User | None") -> dict[str, dict[str, Problem]]:
-    """Look in the first language, and in the others if that finds something that is not recorded just so."""
-    looks = {settings.LANGUAGE_CODE: _look(reader, settings.LANGUAGE_CODE)}
-    records = {record.key: record for record in ProblemRecord.objects.open().filter(reader=reader)}
-    languages = {language for language, _name in settings.LANGUAGES}
+def _is_recorded(record: ProblemRecord | None, columns: dict[str, Any]) -> bool:
+    """Return whether a problem is recorded just so, in each language."""
+    return record is not None and _languages() <= record.texts.keys() and not _changes(record, columns)
 
-    def is_recorded(key: str) -> bool:
-        record = records.get(key)
-        return record is not None and languages <= record.texts.keys() and not _changes(record, _columns(key, looks))
 
-    if not all(map(is_recorded, looks[settings.LANGUAGE_CODE])):
-        looks |= {language: _look(reader, language) for language in languages - looks.keys()}
-    return looks
+def _languages() -> set[str]:
+    return {language for language, _name in settings.LANGUAGES}
 
 
 def _look(reader: "User | None", language: str) -> dict[str, Problem]:

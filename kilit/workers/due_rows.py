@@ -9,6 +9,8 @@ from django.db import connection
 from django.db.models import QuerySet
 from psycopg import Cursor
 
+from kilit.lock.compiled import fill_in
+
 # What a queue or a scheduled task would work on now, if any of these has a row. It is compiled once for each process,
 # so every time in it is the database's: `Now()`, and no value of Python's clock.
 DueRows = Callable[[], "Sequence[QuerySet[Any]]"]
@@ -21,14 +23,15 @@ class BoundSql(NamedTuple):
 
 def question(conditions: Mapping[str, BoundSql]) -> BoundSql:
     """Return the statement that asks which conditions hold; compiling them takes long, so supervisors keep it."""
-    sql = " UNION ALL ".join(f"SELECT %s::text WHERE {condition.sql}" for condition in conditions.values())
-    return BoundSql(sql, tuple(param for name, found in conditions.items() for param in (name, *found.params)))
+    asked = " UNION ALL ".join(f"SELECT %s::text WHERE {condition.sql}" for condition in conditions.values())
+    params = tuple(param for name, found in conditions.items() for param in (name, *found.params))
+    return BoundSql(asked or "SELECT '' WHERE false", params)
 
 
-def ask(question: BoundSql) -> set[str]:
-    """Return the names of the conditions that hold."""
+def ask(question: BoundSql, **values: Any) -> set[str]:
+    """Return the names of the conditions that hold, with the values that they leave to be given."""
     with connection.cursor() as cursor:
-        cursor.execute(*question)
+        cursor.execute(question.sql, fill_in(question.params, values))
         return {name for (name,) in cursor.fetchall()}
 
 
@@ -85,8 +88,11 @@ def any_exists(due: DueRows) -> BoundSql:
 
 
 def _exists(rows: "QuerySet[Any]") -> BoundSql:
+    # Rows with an order are looked for along its index: for EXISTS, the planner may read the table.
+    is_ordered = bool(rows.query.order_by)
+    query = rows.values("pk")[:1].query if is_ordered else rows.query.exists()
     try:
-        sql, params = rows.query.exists().sql_with_params()
+        sql, params = query.sql_with_params()
     except EmptyResultSet:  # Django knows without a query, as for `none()`
         return BoundSql("false", ())
-    return BoundSql(f"EXISTS ({sql})", tuple(params))
+    return BoundSql(f"({sql}) IS NOT NULL" if is_ordered else f"EXISTS ({sql})", tuple(params))

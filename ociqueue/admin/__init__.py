@@ -2,7 +2,6 @@
 
 from kilit.console import panels
 from kilit.console.key_owners import register_owner_names
-from kilit.problems.registry import register_problems
 from ociqueue.admin.adjustments import AdjustmentAdmin
 from ociqueue.admin.batches import UploadBatchAdmin
 from ociqueue.admin.conversions import ConversionAdmin
@@ -13,7 +12,7 @@ from ociqueue.admin.keys import key_owners, owners_of_sites
 from ociqueue.admin.sites import SiteAdmin
 
 panels.register_panel(ConversionPanel())
-register_problems(AdjustmentPanel().find_problems)
+panels.register_panel_problems(AdjustmentPanel())
 register_owner_names(key_owners, owners_of_sites)
 
 __all__ = ["AdjustmentAdmin", "ConversionAdmin", "ErasureAdmin", "ImportJobAdmin", "SiteAdmin", "UploadBatchAdmin"]

@@ -13,6 +13,7 @@ from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, with_number
 from ociqueue.admin.site_problems import SiteProblems
 from ociqueue.models import ReadBack
+from ociqueue.models.readback import ReadBackQuerySet
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.reconcile.compare import DIFFERENCES, Finding
 
@@ -22,9 +23,6 @@ class CountProblems(SiteProblems):
     sites: SiteQuerySet
 
     def find(self) -> Iterator[Problem]:
-        wrong = ReadBack.objects.differing() | ReadBack.objects.exclude(miscounted=[])
-        if not wrong.filter(site__in=self.sites).exists():  # nearly always, and then it is one query
-            return
         yield from self._differing_counts()
         yield from self._miscounted_uploads()
 
@@ -66,7 +64,7 @@ class CountProblems(SiteProblems):
             )
             return replace(line, link=reverse("admin:ociqueue_uploadbatch_change", args=[found.miscounted[0]]))
 
-        rows = ReadBack.objects.exclude(miscounted=[]).filter(site__in=self.sites).select_related("site")
+        rows = miscounted().filter(site__in=self.sites).select_related("site")
         yield from self._each(
             self._first(rows.order_by("site")),
             rows,
@@ -80,6 +78,10 @@ class CountProblems(SiteProblems):
             ),
             cause=_("what became of their rows is not what was sent; please report it"),
         )
+
+
+def miscounted() -> ReadBackQuerySet:
+    return ReadBack.objects.exclude(miscounted=[])
 
 
 def worst_difference(found: ReadBack) -> str:

@@ -11,10 +11,10 @@ from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy
 
 from kilit.console.panels import Panel, PanelItem
-from kilit.problems.registry import Problem
+from kilit.problems.registry import ProblemSource
 from ociqueue.admin.columns import COLOURS, row_name
-from ociqueue.admin.problems import ConversionProblems
-from ociqueue.admin.upload_problems import AdjustmentProblems
+from ociqueue.admin.problems import sources_of_sites
+from ociqueue.admin.upload_problems import AdjustmentProblems, UploadProblems, sources_of_uploads
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import OLDEST_FIRST
 from ociqueue.operations import ADJUSTMENT_QUEUE, QUEUE
@@ -50,8 +50,8 @@ class ConversionPanel(Panel):
             row_name(Conversion(pk=row["pk"], source_key=row["key"])), self.row_address(row["pk"]), site, since
         )
 
-    def problems(self, user: "User | AnonymousUser") -> Iterable[Problem]:
-        return ConversionProblems(self, user).find()
+    def problem_sources(self) -> Iterable[ProblemSource]:
+        return [*sources_of_uploads(self, UploadProblems), *sources_of_sites()]
 
 
 class AdjustmentPanel(ConversionPanel):
@@ -62,5 +62,5 @@ class AdjustmentPanel(ConversionPanel):
     def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
         return None
 
-    def problems(self, user: "User | AnonymousUser") -> Iterable[Problem]:
-        return AdjustmentProblems(self, user).find()
+    def problem_sources(self) -> Iterable[ProblemSource]:
+        return sources_of_uploads(self, AdjustmentProblems)

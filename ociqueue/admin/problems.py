@@ -10,20 +10,17 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from kilit.console.panels import Panel
 from kilit.console.timeline import Story
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import Problem, ProblemAction, Severity, with_number
-from kilit.workers.due_rows import BoundSql, any_exists, ask, question
+from kilit.problems.registry import Problem, ProblemAction, ProblemSource, Severity, with_number
 from ociqueue.admin.circuits import next_probe, scope_label
-from ociqueue.admin.count_problems import CountProblems
+from ociqueue.admin.count_problems import CountProblems, miscounted
 from ociqueue.admin.import_problems import ImportProblems
 from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.site_problems import UPLOADED, SiteProblems
 from ociqueue.admin.switching import NOT_ALLOWLISTED
-from ociqueue.admin.upload_problems import UploadProblems
 from ociqueue.admin.verdict_problems import OverdueVerdicts
-from ociqueue.models import Circuit, Site
+from ociqueue.models import Circuit, ImportJob, ReadBack, Receipt, Site
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.site_health import with_failed_test, with_silent_script, without_credentials
 from ociqueue.states import UPLOADED_HERE, SyncMethod
@@ -34,38 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConversionProblems(SiteProblems):
-    panel: Panel
     user: "User | AnonymousUser"
-
-    def find(self) -> Iterator[Problem]:
-        yield from UploadProblems(self.panel, self.user).find()
-        # Mostly there are none: one statement asks whether there are, and a kind is read only then.
-        kinds: dict[str, tuple[QuerySet[Any], Callable[[Any], Iterator[Problem]]]] = {
-            ProblemKind.PAUSED: (self._sites.filter(is_paused=True), self._paused),
-            ProblemKind.OPEN_CIRCUIT: (self._circuits, self._open_circuits),
-            ProblemKind.NO_CREDENTIALS: (without_credentials(self._sites), self._without_credentials),
-            ProblemKind.FAILED_TEST: (with_failed_test(self._sites), self._failed_tests),
-            ProblemKind.SILENT_SCRIPT: (with_silent_script(self._sites), self._silent_scripts),
-        }
-        found = ask(question({kind: self._any(rows) for kind, (rows, _) in kinds.items()}))
-        for kind, (rows, problems) in kinds.items():
-            if kind in found:
-                yield from problems(rows)
-        yield from OverdueVerdicts(self._sites).find()
-        yield from CountProblems(self._sites).find()
-        yield from ImportProblems(self._sites).find()
-
-    @staticmethod
-    def _any(rows: QuerySet[Any]) -> BoundSql:
-        return any_exists(lambda: [rows])
-
-    @property
-    def _sites(self) -> SiteQuerySet:
-        return Site.objects.seen_by(self.user).active()
-
-    @property
-    def _circuits(self) -> QuerySet[Circuit]:
-        return Circuit.objects.open().filter(site__in=self._sites, site__sync_method__in=UPLOADED_HERE)
 
     def _resumable(self, sites: list[Site]) -> set[UUID]:
         """Return the ids of those sites that the user may resume."""
@@ -84,7 +50,7 @@ class ConversionProblems(SiteProblems):
     def _switch(site: Site) -> ProblemAction:
         return ProblemAction(_("Switch to Data Manager"), reverse("admin:ociqueue_site_switch", args=[site.pk]))
 
-    def _paused(self, rows: SiteQuerySet) -> Iterator[Problem]:
+    def paused(self, rows: SiteQuerySet) -> Iterator[Problem]:
         first = self._first(rows)
         resumable = self._resumable(first)
 
@@ -114,7 +80,7 @@ class ConversionProblems(SiteProblems):
             is_paused__exact="1",
         )
 
-    def _open_circuits(self, circuits: QuerySet[Circuit]) -> Iterator[Problem]:
+    def open_circuits(self, circuits: QuerySet[Circuit]) -> Iterator[Problem]:
         rows = circuits.select_related("site").order_by("opened_at")
         first = self._first(rows)
         switchable = self._switchable([circuit.site for circuit in first if circuit.code == NOT_ALLOWLISTED])
@@ -144,7 +110,7 @@ class ConversionProblems(SiteProblems):
             sync_method__in=UPLOADED,
         )
 
-    def _without_credentials(self, rows: SiteQuerySet) -> Iterator[Problem]:
+    def without_credentials(self, rows: SiteQuerySet) -> Iterator[Problem]:
         def problem(site: Site) -> Problem:
             return self._of_site(
                 site,
@@ -166,7 +132,7 @@ class ConversionProblems(SiteProblems):
             sync_method__in=UPLOADED,
         )
 
-    def _failed_tests(self, sites: SiteQuerySet) -> Iterator[Problem]:
+    def failed_tests(self, sites: SiteQuerySet) -> Iterator[Problem]:
         def problem(site: Site) -> Problem:
             return self._of_site(
                 site,
@@ -190,7 +156,7 @@ class ConversionProblems(SiteProblems):
             cause=_("Google did not accept the stored credentials"),
         )
 
-    def _silent_scripts(self, rows: SiteQuerySet) -> Iterator[Problem]:
+    def silent_scripts(self, rows: SiteQuerySet) -> Iterator[Problem]:
         def problem(site: Site) -> Problem:
             return self._of_site(
                 site,
@@ -211,3 +177,32 @@ class ConversionProblems(SiteProblems):
             cause=_("conversions wait, and no script called for 24 hours"),
             sync_method__exact=SyncMethod.SCRIPT,
         )
+
+
+def sources_of_sites() -> Iterator[ProblemSource]:
+    """Return what finds problems of sites that are in use."""
+
+    def seen_by(user: "User | AnonymousUser") -> SiteQuerySet:
+        return Site.objects.seen_by(user).active()
+
+    def source(
+        find: Callable[[ConversionProblems, Any], Iterator[Problem]], rows: Callable[[SiteQuerySet], QuerySet[Any]]
+    ) -> ProblemSource:
+        return ProblemSource(
+            lambda user: find(ConversionProblems(user), rows(seen_by(user))), lambda: [rows(Site.objects.active())]
+        )
+
+    yield source(ConversionProblems.paused, lambda sites: sites.filter(is_paused=True))
+    yield source(ConversionProblems.open_circuits, circuits_of)
+    yield source(ConversionProblems.without_credentials, without_credentials)
+    yield source(ConversionProblems.failed_tests, with_failed_test)
+    yield source(ConversionProblems.silent_scripts, with_silent_script)
+    yield ProblemSource(lambda user: OverdueVerdicts(seen_by(user)).find(), lambda: [Receipt.objects.overdue()])
+    yield ProblemSource(
+        lambda user: CountProblems(seen_by(user)).find(), lambda: [ReadBack.objects.differing(), miscounted()]
+    )
+    yield ProblemSource(lambda user: ImportProblems(seen_by(user)).find(), lambda: [ImportJob.objects.failed_lately()])
+
+
+def circuits_of(sites: SiteQuerySet) -> QuerySet[Circuit]:
+    return Circuit.objects.open().filter(site__in=sites, site__sync_method__in=UPLOADED_HERE)

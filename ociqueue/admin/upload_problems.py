@@ -12,9 +12,9 @@ from django.utils.translation import ngettext
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, StuckRows
 from kilit.lock.models import ErrorGroup
-from kilit.lock.models.error_groups import Cause
+from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import MOST_NAMED, Problem, Severity, with_number
+from kilit.problems.registry import MOST_NAMED, Problem, ProblemSource, Severity, with_number
 from ociqueue.failure_groups import expected_adjustment_groups, expected_groups, groups_of_wrong_data
 from ociqueue.models import Adjustment, Site
 from ociqueue.states import ConversionStatus
@@ -32,10 +32,6 @@ class UploadProblems:
     panel: Panel
     user: "User | AnonymousUser"
 
-    def find(self) -> Iterator[Problem]:
-        yield from self._failures()
-        yield from self._stuck()
-
     def failed_title(self, count: int) -> str:
         return with_number(ngettext("%(number)s conversion failed", "%(number)s conversions failed", count), count)
 
@@ -48,7 +44,7 @@ class UploadProblems:
     def is_wrong_data(self, cause: Cause) -> bool:
         return bool(groups_of_wrong_data([cause.name]))
 
-    def _failures(self) -> list[Problem]:
+    def failures(self) -> list[Problem]:
         queue = self.panel.queue
         causes = self._causes(Site.objects.scopes_shown_to(self.user))
         names = self._names(causes)
@@ -87,9 +83,8 @@ class UploadProblems:
         sites = Site.objects.filter(Q(pk__in=named) | Q(archived_at__isnull=False))
         return {str(pk): "" if gone else name for pk, name, gone in sites.values_list("pk", "name", "archived_at")}
 
-    def _stuck(self) -> Iterator[Problem]:
-        rows: Any = self.panel.model._default_manager
-        rows = rows.stuck().order_by("claimed_at")
+    def stuck(self) -> Iterator[Problem]:
+        rows = stuck_rows(self.panel)
         stuck = StuckRows.among(rows if self.user.is_superuser else rows.visible_to(self.user))
         if stuck.count:
             yield Problem(
@@ -102,6 +97,17 @@ class UploadProblems:
                 since=stuck.worst[0].claimed_at,
                 link=self.panel.list_address(status=ConversionStatus.PROCESSING),
             )
+
+
+def sources_of_uploads(panel: Panel, kind: type[UploadProblems]) -> Iterator[ProblemSource]:
+    queue = panel.table.queue
+    yield ProblemSource(lambda user: kind(panel, user).failures(), lambda: failures_of(queue))
+    yield ProblemSource(lambda user: kind(panel, user).stuck(), lambda: [stuck_rows(panel)])
+
+
+def stuck_rows(panel: Panel) -> Any:
+    rows: Any = panel.model._default_manager
+    return rows.stuck().order_by("claimed_at")
 
 
 class AdjustmentProblems(UploadProblems):

@@ -7,10 +7,10 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_lazy
 
 from kilit.console.panels import Panel, PanelItem
-from kilit.problems.registry import Problem
+from kilit.problems.registry import ProblemSource
 from orchestrator.admin.columns import COLOURS
 from orchestrator.admin.limit_problems import ALARMING_SHARE
-from orchestrator.admin.problems import CuttingProblems
+from orchestrator.admin.problems import sources_of
 from orchestrator.metrics import FEWEST_COUNTED
 from orchestrator.models import Job
 from orchestrator.models.queryset import ORDER
@@ -32,5 +32,5 @@ class CuttingPanel(Panel):
         job: Any = Job.objects.defer("payload").due().order_by(*ORDER).first()
         return PanelItem(job.order_id, self.row_address(job.pk), since=job.next_run_at) if job else None
 
-    def problems(self, user: User | AnonymousUser) -> Iterable[Problem]:
-        return CuttingProblems(self, may_act=self.queue.may_act(user)).find()
+    def problem_sources(self) -> Iterable[ProblemSource]:
+        return sources_of(self)

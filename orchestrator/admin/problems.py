@@ -1,7 +1,7 @@
 """What is wrong with cutting jobs: failures, jobs that wait for a person or for OptiPlanning, invalid rules."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,13 +14,15 @@ from django.utils.translation import gettext_lazy, ngettext
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, StuckRows
 from kilit.lock.models import Count, ErrorGroup
-from kilit.lock.models.error_groups import Cause
+from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
+from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, ProblemSource, Severity, with_number
+from kilit.workers.due_rows import DueRows
 from orchestrator.admin import limit_problems
 from orchestrator.admin.held_jobs import HeldJobs
 from orchestrator.errors import NOT_RETRIED, Code, WarningCode
 from orchestrator.filters import FILTERS
+from orchestrator.metrics import jobs_with_others
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.planning.rules import rules_error
@@ -38,8 +40,8 @@ class CuttingProblems:
     panel: Panel
     may_act: bool
 
-    def find(self) -> Iterator[Problem]:
-        yield from self._invalid_rules()
+    def of_causes(self) -> Iterator[Problem]:
+        """Return a line for each error of jobs that failed or are on HOLD."""
         causes = ErrorGroup.objects.causes(queue=JOBS.queue, states=FAILING, without=[Code.CANCELLED])
         failed = [cause for cause in causes if cause.state == JobState.FAILED]
         yield from self._unknown_handovers([cause for cause in failed if cause.code == Code.HANDOVER_UNKNOWN])
@@ -47,10 +49,9 @@ class CuttingProblems:
         held = [cause for cause in causes if cause.state == JobState.HOLD]
         yield from self._held(held)
         yield from limit_problems.many_on_hold(self.panel, held)
-        yield from limit_problems.overdue(self.panel)
-        yield from self._too_large()
-        yield from self._waiting_for_optiplanning()
-        yield from self._stuck()
+
+    def overdue(self) -> Iterator[Problem]:
+        return limit_problems.overdue(self.panel)
 
     def _failures(self, causes: list[Cause]) -> list[Problem]:
         return FailureLines(
@@ -124,10 +125,9 @@ class CuttingProblems:
                 action=action if self.may_act else None,
             )
 
-    def _too_large(self) -> Iterator[Problem]:
+    def too_large(self) -> Iterator[Problem]:
         """Return a line for the jobs that can still be cancelled and have parts larger than their plate."""
-        code = WarningCode.PART_EXCEEDS_PLATE
-        jobs = Job.objects.filter(FILTERS["warning"].condition(code)).order_by("warning_code", "id")
+        code, jobs = WarningCode.PART_EXCEEDS_PLATE, jobs_with_large_parts()
         oldest = list(jobs.only("order_id", "created_at", "warning_details")[:MOST_NAMED])
         if not oldest:
             return
@@ -155,9 +155,9 @@ class CuttingProblems:
             link=everything if count > 1 else self.panel.row_address(oldest[0].pk),
         )
 
-    def _waiting_for_optiplanning(self) -> Iterator[Problem]:
+    def waiting_for_optiplanning(self) -> Iterator[Problem]:
         """Jobs take turns; say which one has OptiPlanning when the others wait for long."""
-        waiting = Job.objects.filter(status=JobState.OPTI_IMPORTED).order_by("id").only("updated_at").first()
+        waiting = jobs_before_optiplanning().only("updated_at").first()
         if waiting is None or waiting.updated_at > timezone.now() - SLOT_TAKEN_TOO_LONG:
             return
         count = Count.objects.by_state(queue=JOBS.queue)[JobState.OPTI_IMPORTED]
@@ -182,7 +182,7 @@ class CuttingProblems:
             link=everything,
         )
 
-    def _stuck(self) -> Iterator[Problem]:
+    def stuck(self) -> Iterator[Problem]:
         stuck = StuckRows.among(stuck_jobs())
         if stuck.count:
             (worst,) = stuck.worst
@@ -202,8 +202,7 @@ class CuttingProblems:
                 link=self.panel.list_address(),
             )
 
-    @staticmethod
-    def _invalid_rules() -> Iterator[Problem]:
+    def invalid_rules(self) -> Iterator[Problem]:
         if error := rules_error():
             where = reverse("admin:orchestrator_rulesversion_changelist")
             yield Problem(
@@ -216,10 +215,34 @@ class CuttingProblems:
             )
 
 
+def sources_of(panel: Panel) -> Iterator[ProblemSource]:
+    def source(find: Callable[[CuttingProblems], Iterator[Problem]], rows: DueRows | None = None) -> ProblemSource:
+        return ProblemSource(lambda user: find(CuttingProblems(panel, may_act=panel.queue.may_act(user))), rows)
+
+    yield source(CuttingProblems.invalid_rules)
+    yield source(CuttingProblems.of_causes, lambda: failures_of(JOBS.queue))
+    yield source(CuttingProblems.overdue, lambda: [jobs_with_others()])
+    yield source(CuttingProblems.too_large, lambda: [jobs_with_large_parts()])
+    yield source(CuttingProblems.waiting_for_optiplanning, lambda: [jobs_before_optiplanning()])
+    yield source(CuttingProblems.stuck, lambda: [unattended_jobs(), Job.objects.lapsed()])
+
+
+def jobs_with_large_parts() -> JobQuerySet:
+    condition = FILTERS["warning"].condition(WarningCode.PART_EXCEEDS_PLATE)
+    return Job.objects.filter(condition).order_by("warning_code", "id")
+
+
+def jobs_before_optiplanning() -> JobQuerySet:
+    return Job.objects.filter(status=JobState.OPTI_IMPORTED).order_by("id")
+
+
+def unattended_jobs() -> JobQuerySet:
+    return Job.objects.claimable().filter(next_run_at__lt=Now() - UNATTENDED_AFTER)
+
+
 def stuck_jobs() -> JobQuerySet:
     # Each half uses its own index.
-    unattended = Job.objects.claimable().filter(next_run_at__lt=Now() - UNATTENDED_AFTER)
-    both = unattended.values("pk").union(Job.objects.lapsed().values("pk"), all=True)
+    both = unattended_jobs().values("pk").union(Job.objects.lapsed().values("pk"), all=True)
     rows: JobQuerySet = Job.objects.defer("payload").filter(pk__in=both).order_by("next_run_at")
     return rows
 

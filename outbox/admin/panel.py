@@ -18,12 +18,14 @@ from kilit.console.failure_problems import FailureLines
 from kilit.console.machine_errors import explain
 from kilit.console.panels import Panel, PanelItem, StuckRows
 from kilit.lock.models import ErrorGroup
+from kilit.lock.models.error_groups import failures_of
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import (
     MOST_NAMED,
     Place,
     Problem,
     ProblemAction,
+    ProblemSource,
     Severity,
     name_or_fold,
     problem_key,
@@ -67,17 +69,19 @@ class OutboxPanel(Panel):
             return None
         return PanelItem(found.kind, self.row_address(found.oldest), str(found), found.since)
 
-    def problems(self, user: User | AnonymousUser) -> Iterator[Problem]:
-        scopes = self.queue.scopes_seen_by(user)
-        yield from self._failures(user, scopes)
-        endpoints = Endpoint.objects.all().of_scopes(scopes)
-        yield from self._off(user, endpoints.filter(is_on=False).exclude(off_reason=OffReason.OPERATOR))
-        yield from self._failing(endpoints.on().filter(failing_since__lt=Now() - FAILING_AFTER))
-        yield from self._stuck(OutboxMessage.objects.all().of_scopes(scopes))
+    def problem_sources(self) -> Iterator[ProblemSource]:
+        yield ProblemSource(self._failures, lambda: failures_of(MESSAGES.queue))
+        yield ProblemSource(self._off, lambda: [switched_off(Endpoint.objects.all())])
+        yield ProblemSource(self._failing, lambda: [failing(Endpoint.objects.all())])
+        yield ProblemSource(self._stuck, lambda: [stuck_messages(OutboxMessage.objects.all())])
 
-    def _failures(self, user: User | AnonymousUser, scopes: list[str] | None) -> list[Problem]:
+    def _failures(self, user: User | AnonymousUser) -> list[Problem]:
         causes = ErrorGroup.objects.causes(
-            queue=MESSAGES.queue, states=[MessageStatus.FAILED], scopes=scopes, without=[BY_HAND], named=MOST_NAMED
+            queue=MESSAGES.queue,
+            states=[MessageStatus.FAILED],
+            scopes=self.queue.scopes_seen_by(user),
+            without=[BY_HAND],
+            named=MOST_NAMED,
         )
         may_act = bool(causes) and self.queue.may_act(user)
         return FailureLines(
@@ -92,7 +96,8 @@ class OutboxPanel(Panel):
             scope_names=scope_names() if causes else {},
         ).problems(causes, timezone.now())
 
-    def _off(self, user: User | AnonymousUser, rows: EndpointQuerySet) -> list[Problem]:
+    def _off(self, user: User | AnonymousUser) -> list[Problem]:
+        rows = switched_off(self._endpoints(user))
         first = list(rows.order_by("off_at")[: MOST_NAMED + 1])
         ids = [endpoint.pk for endpoint in first]
         managed = Endpoint.objects.managed_by(user).filter(pk__in=ids) if ids and user.is_staff else ()
@@ -126,7 +131,8 @@ class OutboxPanel(Panel):
             ),
         )
 
-    def _failing(self, rows: EndpointQuerySet) -> list[Problem]:
+    def _failing(self, user: User | AnonymousUser) -> list[Problem]:
+        rows = failing(self._endpoints(user))
         first = list(rows.order_by("failing_since")[: MOST_NAMED + 1])
 
         def problem(endpoint: Endpoint) -> Problem:
@@ -155,9 +161,12 @@ class OutboxPanel(Panel):
             ),
         )
 
-    def _stuck(self, rows: OutboxMessageQuerySet) -> Iterator[Problem]:
-        lapsed = rows.filter(status=MessageStatus.SENDING, lease_until__lt=Now() - STUCK_AFTER)
-        stuck = StuckRows.among(lapsed.order_by("lease_until"))
+    def _endpoints(self, user: User | AnonymousUser) -> EndpointQuerySet:
+        return Endpoint.objects.all().of_scopes(self.queue.scopes_seen_by(user))
+
+    def _stuck(self, user: User | AnonymousUser) -> Iterator[Problem]:
+        messages = OutboxMessage.objects.all().of_scopes(self.queue.scopes_seen_by(user))
+        stuck = StuckRows.among(stuck_messages(messages))
         if stuck.count:
             yield Problem(
                 part=MESSAGES.queue,
@@ -171,6 +180,19 @@ class OutboxPanel(Panel):
                 since=stuck.worst[0].lease_until,
                 link=self.list_address(status=MessageStatus.SENDING),
             )
+
+
+def switched_off(endpoints: EndpointQuerySet) -> EndpointQuerySet:
+    return endpoints.filter(is_on=False).exclude(off_reason=OffReason.OPERATOR)
+
+
+def failing(endpoints: EndpointQuerySet) -> EndpointQuerySet:
+    return endpoints.on().filter(failing_since__lt=Now() - FAILING_AFTER)
+
+
+def stuck_messages(messages: OutboxMessageQuerySet) -> OutboxMessageQuerySet:
+    lapsed = messages.filter(status=MessageStatus.SENDING, lease_until__lt=Now() - STUCK_AFTER)
+    return lapsed.order_by("lease_until")
 
 
 def _place(endpoint: Endpoint) -> Place:

@@ -44,10 +44,8 @@ def make_alerts(**_: Any) -> None:
     """Make the alerts of all channels; called after each look for problems."""
     on = list(Channel.objects.on().values_list("pk", flat=True))
     # A channel that is switched on again begins with what is open then.
-    over = AlertedProblem.objects.exclude(channel__in=on)
-    if over.exists():
-        over.delete()
-    Channel.objects.exclude(pk__in=on).update(looked_at=Now())
+    if Channel.objects.exclude(pk__in=on).update(looked_at=Now()):
+        AlertedProblem.objects.exclude(channel__in=on).delete()
     failed = 0
     for pk in on:
         try:

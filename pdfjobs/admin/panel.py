@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -14,10 +15,12 @@ from django.utils.translation import gettext_lazy, ngettext
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, PanelItem, StuckRows
 from kilit.lock.models import Activity, Count, ErrorGroup
+from kilit.lock.models.error_groups import failures_of
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import Problem, Severity, with_number
+from kilit.problems.registry import Problem, ProblemSource, Severity, with_number
 from pdfjobs.admin.columns import COLOURS
 from pdfjobs.models import PdfJob
+from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.operations import QUEUE
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import FILE_CHANGED, PDF_JOBS, PdfStatus
@@ -41,19 +44,26 @@ class PdfPanel(Panel):
         name = row.document_number or f"…{row.job_id[-12:]}"
         return PanelItem(name, self.row_address(row.pk), row.template_name, row.queued_at)
 
-    def problems(self, user: User | AnonymousUser) -> Iterator[Problem]:
+    def problem_sources(self) -> Iterator[ProblemSource]:
+        yield ProblemSource(self._failures, lambda: failures_of(PDF_JOBS.queue))
+        yield ProblemSource(self._full_queue, lambda: [PdfJob.objects.due()])
+        yield ProblemSource(self._stuck, lambda: [stuck_jobs()])
+        yield ProblemSource(self._changed_files, lambda: [changed_files()])
+        yield ProblemSource(self._no_sandbox)
+
+    def _failures(self, user: User | AnonymousUser) -> list[Problem]:
         may_act = self.queue.may_act(user)
         causes = ErrorGroup.objects.causes(queue=PDF_JOBS.queue, states=[PdfStatus.FAILED])
-        yield from FailureLines(
+        return FailureLines(
             part=PDF_JOBS.queue,
             title=lambda count: with_number(ngettext("%(number)s PDF failed", "%(number)s PDFs failed", count), count),
             list_of=lambda filters: self.list_address(**filters),
             groups=self.groups_address(),
             retry_of=lambda cause: self.bulk_address("retry", group=cause.name) if may_act else "",
         ).problems(causes, timezone.now())
-        yield from self._full_queue()
-        yield from self._stuck()
-        yield from self._changed_files()
+
+    @staticmethod
+    def _no_sandbox(_user: User | AnonymousUser) -> Iterator[Problem]:
         if warning := sandbox_warning():
             yield Problem(
                 part=PDF_JOBS.queue,
@@ -63,7 +73,7 @@ class PdfPanel(Panel):
                 cause=warning,
             )
 
-    def _full_queue(self) -> Iterator[Problem]:
+    def _full_queue(self, _user: User | AnonymousUser) -> Iterator[Problem]:
         waiting = Count.objects.by_state(queue=PDF_JOBS.queue)[PdfStatus.QUEUED]
         if waiting < settings.PDF_QUEUE_LIMIT:
             return
@@ -78,9 +88,8 @@ class PdfPanel(Panel):
             link=everything,
         )
 
-    def _changed_files(self) -> Iterator[Problem]:
-        found = Activity.objects.whole().filter(queue=PDF_JOBS.queue, created_at__gt=Now() - SHOWN_FOR)
-        jobs = list(found.filter(verb=FILE_CHANGED).order_by("created_at").values_list("object_id", "created_at"))
+    def _changed_files(self, _user: User | AnonymousUser) -> Iterator[Problem]:
+        jobs = list(changed_files().values_list("object_id", "created_at"))
         if jobs:
             yield Problem(
                 part=PDF_JOBS.queue,
@@ -96,8 +105,8 @@ class PdfPanel(Panel):
                 link=self.row_address(UUID(jobs[-1][0])),
             )
 
-    def _stuck(self) -> Iterator[Problem]:
-        stuck = StuckRows.among(PdfJob.objects.held_too_long().order_by("lease_until"))
+    def _stuck(self, _user: User | AnonymousUser) -> Iterator[Problem]:
+        stuck = StuckRows.among(stuck_jobs())
         if stuck.count:
             everything = self.list_address(status=PdfStatus.RUNNING)
             yield Problem(
@@ -112,3 +121,12 @@ class PdfPanel(Panel):
                 since=stuck.worst[0].started_at,
                 link=everything,
             )
+
+
+def stuck_jobs() -> PdfJobQuerySet:
+    return PdfJob.objects.held_too_long().order_by("lease_until")
+
+
+def changed_files() -> QuerySet[Activity]:
+    found = Activity.objects.whole().filter(queue=PDF_JOBS.queue, created_at__gt=Now() - SHOWN_FOR)
+    return found.filter(verb=FILE_CHANGED).order_by("created_at")

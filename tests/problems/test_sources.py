@@ -107,6 +107,13 @@ def test_sites_are_read_only_if_something_is_wrong_with_one() -> None:
     assert reads() == 1
 
 
+def test_one_statement_asks_whether_anything_is_wrong_with_jobs(django_assert_num_queries) -> None:
+    find_problems(SeesEverything())  # the first compiles it
+
+    with django_assert_num_queries(1 + 4):  # workers and scheduled tasks are read each time
+        find_problems(SeesEverything())
+
+
 def test_the_kinds_of_problems_are_those_that_rules_offer() -> None:
     """A kind that the table does not have could be chosen in no rule."""
     make_site("Ege", is_paused=True, pause_reason="Audit")

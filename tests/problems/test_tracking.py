@@ -16,7 +16,7 @@ from kilit.masking import mask_personal_data
 from kilit.problems import registry, tracking
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
-from kilit.problems.registry import Place, Problem, Severity
+from kilit.problems.registry import Place, Problem, ProblemSource, Severity
 from kilit.problems.states import ProblemState
 from ociqueue.models import Site, SiteMembership
 from tests.support.dashboard import make_conversions, make_site
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 def problems(monkeypatch) -> list[Problem]:
     """What is wrong, for everyone: the test decides."""
     found: list[Problem] = []
-    monkeypatch.setattr(registry, "sources", [lambda _user: found])
+    monkeypatch.setattr(registry, "sources", [ProblemSource(lambda _user: found)])
     monkeypatch.setattr(tracking, "readers", [])
     return found
 
@@ -121,7 +121,7 @@ def test_problems_that_are_folded_into_one_line_stay_open(problems) -> None:
 
 
 def test_texts_are_stored_in_each_language(problems, monkeypatch) -> None:
-    monkeypatch.setattr(registry, "sources", [lambda _user: [held(1200, where=[Place("Ege", 1200)])]])
+    monkeypatch.setattr(registry, "sources", [ProblemSource(lambda _user: [held(1200, where=[Place("Ege", 1200)])])])
 
     tracking.track_problems()
 
@@ -139,7 +139,7 @@ def looked_in(monkeypatch, find) -> list[str | None]:
         languages.append(translation.get_language())
         return find()
 
-    monkeypatch.setattr(registry, "sources", [source])
+    monkeypatch.setattr(registry, "sources", [ProblemSource(source)])
     monkeypatch.setattr(tracking, "readers", [])
     return languages
 
@@ -237,7 +237,7 @@ def test_two_trackers_at_once_open_one_record(problems, in_threads, monkeypatch)
         return look(*args)
 
     monkeypatch.setattr(tracking, "_columns", wait_for_the_other)
-    in_threads(lambda _number: tracking.track(None), count=2)
+    in_threads(lambda _number: tracking.track(None, {}), count=2)
 
     assert ProblemRecord.objects.count() == 1
 

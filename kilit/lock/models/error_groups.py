@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection, models
 from django.db.models.functions import Now
@@ -191,6 +191,11 @@ class ErrorDelta(RollupChange):
     error_group = models.CharField(max_length=GROUP_LENGTH)
     code = models.CharField(max_length=64)
     shape = models.TextField()
+
+
+def failures_of(queue: str) -> list[models.QuerySet[Any]]:
+    """Return rows of which a queue has some while jobs of it are failed."""
+    return [ErrorGroup.objects.filter(queue=queue, total__gt=0), ErrorDelta.objects.filter(queue=queue)]
 
 
 class ErrorHour(RollupHour):

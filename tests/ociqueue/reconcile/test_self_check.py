@@ -4,8 +4,8 @@ import pytest
 from django.db.models.functions import Now
 
 from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import find_problems
 from kilit.workers import sweeps
-from ociqueue.admin.dashboard import ConversionPanel
 from ociqueue.models import ReadBack, Receipt, UploadBatch
 from ociqueue.reconcile import self_check
 from ociqueue.uploader.upload_run import upload_due
@@ -17,7 +17,7 @@ ADDS_UP = "Uploads that do not add up: 0."
 
 
 def problems(user):
-    found = ConversionPanel().problems(user)
+    found = find_problems(user)
     return [each for each in found if each.kind == ProblemKind.UPLOAD_MISCOUNTED]
 
 

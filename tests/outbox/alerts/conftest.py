@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from kilit.problems import registry
-from kilit.problems.registry import Problem
+from kilit.problems.registry import Problem, ProblemSource
 from tests.support.alerts import JsonReceiver, MailServer
 
 
@@ -11,7 +11,7 @@ from tests.support.alerts import JsonReceiver, MailServer
 def problems(monkeypatch) -> list[Problem]:
     """What is wrong, for everyone: the test decides."""
     found: list[Problem] = []
-    monkeypatch.setattr(registry, "sources", [lambda _user: found])
+    monkeypatch.setattr(registry, "sources", [ProblemSource(lambda _user: found)])
     return found
 
 

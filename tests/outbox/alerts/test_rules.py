@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import Place, Severity
+from kilit.problems.registry import Place, ProblemSource, Severity
 from kilit.problems.tracking import track_problems
 from outbox.models import AlertRule, OutboxMessage
 from tests.support.alerts import held, make_channel
@@ -68,7 +68,7 @@ def test_alerts_contain_only_what_the_owner_may_see(monkeypatch) -> None:
     def found(user: object) -> list:
         return [held(2 if getattr(user, "username", "") == "ayse" else 5)]
 
-    monkeypatch.setattr("kilit.problems.registry.sources", [found])
+    monkeypatch.setattr("kilit.problems.registry.sources", [ProblemSource(found)])
     track_problems()
 
     assert "2 jobs" in mine.messages.get().body
