@@ -66,6 +66,7 @@ class OciQueueConfig(AppConfig):
     def register_sweeps() -> None:
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from ociqueue.import_jobs import tidy  # noqa: PLC0415
+        from ociqueue.models import Receipt  # noqa: PLC0415
         from ociqueue.reconcile.run import answer_bell as compare  # noqa: PLC0415
         from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
         from ociqueue.sweeps import (  # noqa: PLC0415
@@ -74,20 +75,29 @@ class OciQueueConfig(AppConfig):
             end_unsendable,
             recover_processing,
             requeue_transient,
+            spent_rows,
+            stuck_rows,
+            transient_failures,
         )
-        from ociqueue.uploader.upload_run import answer_bell  # noqa: PLC0415
+        from ociqueue.uploader.upload_run import answer_bell, scheduled_rows  # noqa: PLC0415
         from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
 
         register_sweep("oci_imports_tidy", every=timedelta(hours=1), run=tidy, about=TIDY)
         register_sweep("oci_reconcile", every=timedelta(hours=1), run=compare, about=RECONCILE)
         register_sweep("oci_self_check", every=timedelta(days=1), run=check_uploads, about=SELF_CHECK)
-        register_sweep("oci_upload", every=timedelta(minutes=10), run=answer_bell, about=UPLOAD)
-        register_sweep("oci_verdicts", every=timedelta(minutes=5), run=answer_verdict_bell, about=VERDICTS)
-        register_sweep("oci_recover_processing", every=timedelta(minutes=5), run=recover_processing, about=RECOVER)
+        register_sweep("oci_upload", every=timedelta(minutes=10), run=answer_bell, about=UPLOAD, due=scheduled_rows)
+        every, verdicts_due = timedelta(minutes=5), Receipt.objects.due
+        register_sweep(
+            "oci_verdicts", every=every, run=answer_verdict_bell, about=VERDICTS, due=lambda: [verdicts_due()]
+        )
+        register_sweep("oci_recover_processing", every=every, run=recover_processing, about=RECOVER, due=stuck_rows)
         cap = partial(attempt_cap, min_age=CAP_MIN_AGE)
-        register_sweep("oci_attempt_cap", every=timedelta(minutes=15), run=cap, about=CAP)
-        register_sweep("oci_requeue_transient", every=timedelta(minutes=15), run=requeue_transient, about=REQUEUE)
-        register_sweep("oci_end_unsendable", every=timedelta(minutes=15), run=end_unsendable, about=END_UNSENDABLE)
+        every = timedelta(minutes=15)
+        register_sweep("oci_attempt_cap", every=every, run=cap, about=CAP, due=spent_rows)
+        register_sweep(
+            "oci_requeue_transient", every=every, run=requeue_transient, about=REQUEUE, due=transient_failures
+        )
+        register_sweep("oci_end_unsendable", every=every, run=end_unsendable, about=END_UNSENDABLE)
 
     @staticmethod
     def register_secrets() -> None:

@@ -3,24 +3,40 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import product
+from typing import Any
 
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.adjustment import AdjustmentQuerySet
 from ociqueue.models.limits import STUCK_AFTER
 from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.states import ENDED
+from ociqueue.models.sending import BY_ATTEMPTS, UploadableQuerySet
+from ociqueue.states import ENDED, SyncMethod
 
 # The scheduled cap spares claims that may still be acknowledged; the command's default is no minimum age.
 CAP_MIN_AGE = timedelta(minutes=15)
+
+
+def stuck_rows() -> list[UploadableQuerySet[Any]]:
+    return [model.objects.stuck().order_by("claimed_at") for model in (Conversion, Adjustment)]
 
 
 def recover_processing(*, min_age: timedelta = STUCK_AFTER) -> str:
     return f"Recovered {Conversion.objects.recover(min_age=min_age) + Adjustment.objects.recover(min_age=min_age)}."
 
 
+def spent_rows() -> list[UploadableQuerySet[Any]]:
+    """Return what the scheduled cap would take."""
+    return [model.objects.over_cap(min_age=CAP_MIN_AGE).order_by(*BY_ATTEMPTS) for model in (Conversion, Adjustment)]
+
+
 def attempt_cap(*, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> str:
     capped = sum(model.objects.cap(max_attempts=max_attempts, min_age=min_age) for model in (Conversion, Adjustment))
     return f"Capped {capped}."
+
+
+def transient_failures() -> list[UploadableQuerySet[Any]]:
+    failures = [queue.requeueable(path) for queue in (Conversion.objects, Adjustment.objects) for path in SyncMethod]
+    return [rows.order_by(*BY_ATTEMPTS) for rows in failures]
 
 
 def requeue_transient() -> str:

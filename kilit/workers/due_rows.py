@@ -45,8 +45,10 @@ class RepeatedQuestion:
 
     _numbers = count(1)
 
-    def __init__(self, question: BoundSql) -> None:
+    def __init__(self, question: BoundSql, *, when_busy: Callable[[], set[str]] | None = None) -> None:
+        """Ask the question, or `when_busy` another way to the same answer that takes less planning."""
         self._question = question
+        self._ask_busy = when_busy or (lambda: ask(question))
         self._name = f"kilit_question_{next(self._numbers)}"
         self._is_pooled = False
         self._known: Any = None  # the connection that was asked about a pooler
@@ -59,7 +61,7 @@ class RepeatedQuestion:
             self._is_pooled, self._known = connection.is_pooled(), connection.connection  # type: ignore[attr-defined]
         if is_busy or self._is_pooled:
             self._forget_plan()
-            return ask(self._question)
+            return self._ask_busy()
         if self._planned is not connection.connection:
             with connection.cursor() as cursor:
                 text = cursor.mogrify(*self._question)

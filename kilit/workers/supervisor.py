@@ -28,7 +28,7 @@ from kilit.database.outage import database_outage
 from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
 from kilit.workers import doorbells, sweeps
 from kilit.workers.dead_mans_switch import DeadMansSwitch
-from kilit.workers.due_rows import BoundSql, RepeatedQuestion, question
+from kilit.workers.due_rows import BoundSql, RepeatedQuestion, ask, question
 from kilit.workers.looking import Lookout
 from kilit.workers.models import Heartbeat, Runner
 from kilit.workers.presence import own_name
@@ -92,19 +92,24 @@ class Supervisor:
             self._restart("no task went through")
         self._beat()
         due = self._question.ask(is_busy=self.lookout.is_busy)
-        for sweep in sweeps.take_due(self._take_sweeps) if SWEEPS in due else ():
+        for sweep in sweeps.taken_in(due):
             async_task("kilit.workers.sweeps.run_as_task", sweep, cluster=self.name)
         if doorbells.ring_due(at=self.name, due=due):
             self.lookout.note_work()
         self.dead_mans_switch.tick()
 
     @cached_property
-    def _take_sweeps(self) -> BoundSql:
-        return sweeps.take_statement()
-
-    @cached_property
     def _question(self) -> RepeatedQuestion:
-        return RepeatedQuestion(question({**doorbells.conditions(), SWEEPS: sweeps.due_condition()}))
+        """Take the due sweeps, and ask for which bells a row is due, in one statement while its plan is kept."""
+        take, bells = sweeps.take_statement(), doorbells.conditions()
+        asked, with_sweeps = question(bells), question({**bells, SWEEPS: sweeps.due_condition()})
+
+        def ask_first() -> set[str]:
+            found = ask(with_sweeps)
+            return found | ask(take) if SWEEPS in found else found
+
+        at_once = BoundSql(f"{take.sql} UNION ALL {asked.sql}", (*take.params, *asked.params))
+        return RepeatedQuestion(at_once, when_busy=ask_first)
 
     def _beat(self) -> None:
         every = BEAT_EVERY if self.lookout.is_busy else IDLE_BEAT_EVERY

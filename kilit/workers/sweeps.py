@@ -5,20 +5,19 @@ statement that takes their turn, and no worker is troubled.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.functional import Promise
 
 from kilit.lock.audit import acting_as
 from kilit.lock.outages import DATABASE_DOWN
-from kilit.workers.due_rows import BoundSql, DueRows, any_exists
+from kilit.workers.due_rows import BoundSql, DueRows, any_exists, ask
 from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import SweepRun
 
@@ -30,6 +29,8 @@ STARTS_WITHIN = timedelta(minutes=1)
 ENDS_WITHIN = timedelta(seconds=settings.TASK_TIMEOUT + 10)
 NOTHING_TO_DO = "Nothing to do."
 
+PREFIX = "scheduled task "  # of the names of sweeps in an answer that has names of bells, too
+
 # Rows that another supervisor is taking are skipped. The rows of a sweep are looked for only if its time has come.
 DUE = """
     FROM workers_sweeprun AS run JOIN unnest(%s::text[], %s::float8[]) AS sweep (name, seconds) USING (name)
@@ -38,15 +39,18 @@ DUE = """
 TAKE = """
     WITH due AS (
         SELECT run.name, CASE run.name {conditions} ELSE true END AS has_work {due} FOR UPDATE OF run SKIP LOCKED
+    ),
+    taken AS (
+        UPDATE workers_sweeprun AS run SET
+            taken_at = statement_timestamp(),
+            started_at = CASE WHEN has_work THEN started_at ELSE statement_timestamp() END,
+            finished_at = CASE WHEN has_work THEN finished_at ELSE statement_timestamp() END,
+            succeeded = CASE WHEN has_work THEN succeeded ELSE true END,
+            result = CASE WHEN has_work THEN result ELSE %s END
+        FROM due WHERE run.name = due.name
+        RETURNING run.name, due.has_work
     )
-    UPDATE workers_sweeprun AS run SET
-        taken_at = statement_timestamp(),
-        started_at = CASE WHEN has_work THEN started_at ELSE statement_timestamp() END,
-        finished_at = CASE WHEN has_work THEN finished_at ELSE statement_timestamp() END,
-        succeeded = CASE WHEN has_work THEN succeeded ELSE true END,
-        result = CASE WHEN has_work THEN result ELSE %s END
-    FROM due WHERE run.name = due.name
-    RETURNING run.name, due.has_work
+    SELECT %s::text || name FROM taken WHERE has_work
 """
 
 
@@ -78,12 +82,12 @@ def reconcile() -> None:
 
 
 def take_statement() -> BoundSql:
-    """Return the statement that takes due sweeps; compiling it takes longer than running it, so supervisors keep it."""
+    """Return the statement that takes due sweeps and names those with work; supervisors keep it."""
     conditions = {name: any_exists(sweep.due) for name, sweep in sweeps.items() if sweep.due}
     # CASE needs at least one branch.
     branches = " ".join(f"WHEN %s THEN {condition.sql}" for condition in conditions.values()) or "WHEN '' THEN true"
     params = [param for name, condition in conditions.items() for param in (name, *condition.params)]
-    return BoundSql(TAKE.format(conditions=branches, due=DUE), (*params, *_schedule(), NOTHING_TO_DO))
+    return BoundSql(TAKE.format(conditions=branches, due=DUE), (*params, *_schedule(), NOTHING_TO_DO, PREFIX))
 
 
 def due_condition() -> BoundSql:
@@ -95,12 +99,13 @@ def _schedule() -> tuple[list[str], list[float]]:
     return list(sweeps), [sweep.every.total_seconds() for sweep in sweeps.values()]
 
 
-def take_due(statement: BoundSql | None = None) -> list[str]:
+def take_due() -> list[str]:
     """Return the sweeps to run now. Of several supervisors one gets each; those without due rows count as run."""
-    with connection.cursor() as cursor:
-        cursor.execute(*(statement or take_statement()))
-        has_work = dict(cursor.fetchall())
-    return [name for name in sweeps if has_work.get(name)]
+    return taken_in(ask(take_statement()))
+
+
+def taken_in(answer: Collection[str]) -> list[str]:
+    return [name for name in sweeps if f"{PREFIX}{name}" in answer]
 
 
 def make_due(name: str) -> bool:

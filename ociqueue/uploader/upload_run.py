@@ -62,7 +62,12 @@ def due_sites() -> QuerySet[Site]:
 
 def due_rows() -> "list[QuerySet[Any]]":
     """Return what the doorbell has to ring for: something can be sent, or waits in vain."""
-    return [due_sites(), Adjustment.objects.unsendable()]
+    return [due_sites().order_by(), Adjustment.objects.unsendable()]
+
+
+def scheduled_rows() -> "list[QuerySet[Any]]":
+    """Return what the scheduled task finds something to do for: it also revives adjustments."""
+    return [*due_rows(), Adjustment.objects.revivable()]
 
 
 def is_due() -> bool:

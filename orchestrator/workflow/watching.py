@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from functools import cache
 
 from django.db import Error, connection
 
@@ -13,10 +12,11 @@ from kilit.database.outage import database_outage
 from kilit.lock.audit import acting_as
 from kilit.lock.outages import ReadOnlyDatabase
 from kilit.workers.announcing import announce, announce_changes
-from kilit.workers.due_rows import BoundSql, any_exists
+from kilit.workers.due_rows import RepeatedQuestion, any_exists, question
 from kilit.workers.looking import LATER, Lookout
 from kilit.workers.presence import present
 from orchestrator.models import Job
+from orchestrator.models.queryset import JobQuerySet
 from orchestrator.saw.leftovers import LeftoverWatch
 from orchestrator.states import JOBS
 from orchestrator.workflow.runner import actor, tick
@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 RETRY = 1.0  # seconds between two tries without a database
 # The quick thread looks for both. If it has not looked for this long, a folder blocks it, and the other one goes on.
 STUCK_AFTER = 2 * LATER
+NOW, SOON = "now", "soon"
 
 
 def watch(stop: threading.Event) -> None:
@@ -45,6 +46,7 @@ class Watcher:
         self.looked_at = time.monotonic()
         self.has_due_jobs = threading.Event()
         self.leftovers = LeftoverWatch()
+        self.question = RepeatedQuestion(question({NOW: any_exists(due_now), SOON: any_exists(due_soon)}))
 
     def stopping(self) -> bool:
         self.sign()  # called between two jobs, often during a long step, and while there is nothing to do
@@ -69,15 +71,13 @@ class Watcher:
 
     def _look(self) -> None:
         self.lookout.wait(stopping=self.stopping)
-        with connection.cursor() as cursor:
-            cursor.execute(*look_statement())
-            is_due, is_due_soon = cursor.fetchone()
+        due = self.question.ask(is_busy=self.lookout.is_busy)
         self.looked_at = time.monotonic()
-        if is_due or is_due_soon:
+        if due:
             self.lookout.note_work()
         with acting_as(actor()):
             self.leftovers.look()
-        if is_due:
+        if NOW in due:
             self.has_due_jobs.set()
             self._work(patient=False)
 
@@ -86,12 +86,13 @@ class Watcher:
             announce()
 
 
-@cache
-def look_statement() -> BoundSql:
-    """Return the question whether there is something to do now, and whether there will be before the next look."""
-    due = any_exists(lambda: [Job.objects.claimable(), Job.objects.next_for_slot(), Job.objects.lapsed()])
-    soon = any_exists(lambda: [Job.objects.due_within(timedelta(seconds=LATER))])
-    return BoundSql(f"SELECT {due.sql}, {soon.sql}", (*due.params, *soon.params))
+def due_now() -> list[JobQuerySet]:
+    return [Job.objects.claimable(), Job.objects.next_for_slot(), Job.objects.lapsed()]
+
+
+def due_soon() -> list[JobQuerySet]:
+    """Return what is due before the next look."""
+    return [Job.objects.due_within(timedelta(seconds=LATER))]
 
 
 def _safely(step: Callable[[], None]) -> bool:

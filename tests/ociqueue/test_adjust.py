@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from kilit.lock.models import Event
-from kilit.workers.sweeps import run as run_sweep
+from kilit.workers import sweeps
 from ociqueue.adjust import adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.sending import failure
@@ -166,7 +166,7 @@ def test_a_retracted_conversion_that_waits_again_ends_although_its_retraction_fa
     Conversion.objects.filter(pk=claimed.pk).move("recover", claimed_at=None)  # its upload was not sent
 
     assert not Conversion.objects.filter(pk=claimed.pk).due().exists()
-    assert run_sweep("oci_end_unsendable") == "Withheld 0, expired 0, retracted 1."
+    assert sweeps.run("oci_end_unsendable") == "Withheld 0, expired 0, retracted 1."
 
     claimed.refresh_from_db()
     assert (claimed.status, claimed.provider_error_code) == ("FAILED", "RETRACTED_BEFORE_UPLOAD")
@@ -248,6 +248,8 @@ def test_a_restatement_follows_a_conversion_that_was_retried(site, sold):
     Conversion.objects.filter(pk=failed.pk).move("claim", claimed_at=timezone.now())
     Conversion.objects.filter(pk=failed.pk).move("ack")
 
+    sweeps.reconcile()
+    assert "oci_upload" in sweeps.take_due(), "the scheduled task that revives it"
     assert Adjustment.objects.revive() == {adjustments()[0].pk}
     assert Adjustment.objects.due().exists()
 

@@ -6,12 +6,13 @@ from datetime import date, timedelta
 import pytest
 from django.db import OperationalError, connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from kilit.database.outage import database_outage
 from kilit.lock.leases import new_lease
 from orchestrator.models import Job
 from orchestrator.workflow import watching
-from orchestrator.workflow.watching import Watcher, look_statement
+from orchestrator.workflow.watching import Watcher
 from tests.support.cutting_jobs import make_job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
@@ -34,15 +35,14 @@ def watcher(monkeypatch) -> Watcher:
     return watcher
 
 
-def look() -> tuple[bool, bool]:
-    with connection.cursor() as cursor:
-        cursor.execute(*look_statement())
-        return cursor.fetchone()
-
-
-def test_with_nothing_to_do_a_look_is_one_statement(watcher, ticks, django_assert_num_queries) -> None:
-    with django_assert_num_queries(1):
+def test_with_nothing_to_do_a_look_is_one_statement_by_a_plan_that_is_kept(watcher, ticks, sql) -> None:
+    with CaptureQueriesContext(connection) as others:
         watcher._look()
+        watcher._look()
+
+    kept = "SELECT generic_plans FROM pg_prepared_statements WHERE name = %s"
+    assert sql(kept, watcher.question._name) == [(2,)]
+    assert len(others) == 0
 
     assert ticks == []
     assert not watcher.has_due_jobs.is_set()
@@ -59,24 +59,27 @@ def test_a_due_job_wakes_both_threads(watcher, ticks) -> None:
     assert watcher.lookout.is_busy
 
 
-def test_jobs_are_found_when_they_are_due_soon_due_or_lost_by_a_runner() -> None:
+def test_jobs_are_found_when_they_are_due_soon_due_or_lost_by_a_runner(watcher) -> None:
+    def look() -> set[str]:
+        return watcher.question.ask(is_busy=False)
+
     job = make_job()
     rows = Job.objects.filter(pk=job.pk)
 
     rows.update(next_run_at=Now() + A_MINUTE)
-    assert look() == (False, False)
+    assert look() == set()
     rows.update(next_run_at=Now() + timedelta(seconds=watching.LATER) / 2)
-    assert look() == (False, True)
+    assert look() == {"soon"}
     rows.update(next_run_at=Now())
-    assert look() == (True, False)
+    assert look() == {"now"}
     rows.update(**new_lease(A_MINUTE))
-    assert look() == (False, False)
+    assert look() == set()
     rows.update(lease_until=Now() - A_MINUTE)
-    assert look() == (True, False)
+    assert look() == {"now"}
 
 
-def test_the_time_in_the_statement_is_the_databases() -> None:
-    assert not [param for param in look_statement().params if isinstance(param, date)]
+def test_the_time_in_the_statement_is_the_databases(watcher) -> None:
+    assert not [param for param in watcher.question._question.params if isinstance(param, date)]
 
 
 def test_long_steps_are_taken_when_the_other_thread_finds_due_jobs_or_is_stuck(watcher, monkeypatch) -> None:

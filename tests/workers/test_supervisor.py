@@ -10,8 +10,9 @@ from django.conf import settings
 from django.db.models.functions import Now
 from django_q.models import OrmQ
 
+from kilit.workers import sweeps
 from kilit.workers.looking import LATER
-from kilit.workers.models import Heartbeat
+from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.supervisor import CHECK_EVERY, IDLE_BEAT_EVERY, STALE_AFTER, Supervisor
 from tests.support.waiting import PATIENCE
 
@@ -69,6 +70,16 @@ def test_a_cluster_that_hangs_is_replaced_within_a_minute() -> None:
 
     assert noticed + timedelta(seconds=10) <= timedelta(minutes=1)
     assert IDLE_BEAT_EVERY + timedelta(seconds=LATER) < STALE_AFTER, "a beat that is due comes in time"
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+def test_a_look_takes_each_sweep_whose_time_has_come_once(supervisor, is_busy) -> None:
+    sweeps.reconcile()
+
+    taken = [sweeps.taken_in(supervisor._question.ask(is_busy=is_busy)) for _ in range(2)]
+
+    assert taken == [[name for name, sweep in sweeps.sweeps.items() if not sweep.due], []]
+    assert not SweepRun.objects.filter(taken_at=None).exists()
 
 
 def test_supervisors_of_one_host_and_pid_have_different_names() -> None:

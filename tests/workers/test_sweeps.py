@@ -46,10 +46,9 @@ def test_a_sweep_is_due_when_its_time_has_come_and_not_before() -> None:
 def test_a_sweep_without_due_rows_counts_as_run_and_troubles_no_worker(django_assert_num_queries) -> None:
     sweeps.reconcile()
     SweepRun.objects.filter(name="recover_parcels").update(succeeded=False, result="ValueError: no broom")
-    statement = sweeps.take_statement()
 
     with django_assert_num_queries(1):
-        taken = sweeps.take_due(statement)
+        taken = sweeps.take_due()
 
     idle = {name for name, sweep in sweeps.sweeps.items() if sweep.due}
     assert set(taken) == set(sweeps.sweeps) - idle
@@ -57,7 +56,7 @@ def test_a_sweep_without_due_rows_counts_as_run_and_troubles_no_worker(django_as
     run = SweepRun.objects.get(name="recover_parcels")
     assert (run.succeeded, run.result) == (True, "Nothing to do.")
     assert run.taken_at == run.started_at == run.finished_at
-    assert sweeps.take_due(statement) == []
+    assert sweeps.take_due() == []
 
 
 def test_a_sweep_with_due_rows_is_run() -> None:

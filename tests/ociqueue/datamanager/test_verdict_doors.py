@@ -44,6 +44,8 @@ def test_the_schedule_and_the_bell_ask(uploaded, dm_site) -> None:
     assert doorbells.doorbells["oci_verdicts"].is_due()
     assert sweeps.sweeps["oci_verdicts"].every.total_seconds() == 300
 
+    sweeps.reconcile()
+    assert "oci_verdicts" in sweeps.take_due()
     assert "Confirmed 1" in sweeps.run("oci_verdicts")
 
     assert states(dm_site) == ["COMPLETED"]
