@@ -2,15 +2,21 @@
 
 import logging
 from contextlib import suppress
+from functools import cache
+from typing import NamedTuple
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import IntegerField
 
 from kilit.lock.audit import for_reason
+from kilit.lock.compiled import given
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
+from kilit.workers.due_rows import BoundSql, any_exists, ask, question
+from kilit.workers.models import Heartbeat
 from pdfjobs.job_key import job_key
 from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfCallback, PdfJob
@@ -23,6 +29,11 @@ logger = logging.getLogger(__name__)
 CHANGED = "Its file was changed after it was stored."
 ATTEMPTS = 5
 MOST_CALLBACKS = 10  # of one job
+HAS_WORKER, QUEUE_FULL, SHARE_FULL = "has worker", "queue full", "share full"
+
+
+class NoWorkerError(Exception):
+    """No worker is available, and the caller does not want to wait for one."""
 
 
 class QueueFullError(Exception):
@@ -37,15 +48,18 @@ class TooManyCallbacksError(Exception):
     """The job has MOST_CALLBACKS addresses already."""
 
 
-def enqueue(owner: User, request: JobRequest) -> tuple[PdfJob, bool]:
-    """Return the job for a document, and whether it is new.
+def enqueue(owner: User, request: JobRequest, *, needs_worker: bool = False) -> tuple[PdfJob, bool]:
+    """Return the job for a document, and whether it is new; with `needs_worker`, only while one is available.
 
     The index of live keys decides: of fifty callers with the same request, one inserts and the others find its row. If
     that job ended between a caller's insert and its query, the caller tries again.
     """
-    key = job_key(request.document, request.variables, request.options)
     for _ in range(ATTEMPTS):
-        if refusal := find_full(owner):
+        state = read_state(owner)
+        if needs_worker and not state.has_worker:
+            raise NoWorkerError
+        key = job_key(request.document, request.variables, request.options)
+        if refusal := state.refusal:
             job, is_new = PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
             if job is None:
                 raise refusal
@@ -113,11 +127,30 @@ def expire_changed(job: PdfJob) -> None:
         Activity.objects.record(ActivityKind.ACTION, FILE_CHANGED, queue=PDF_JOBS.queue, object_id=job.job_id)
 
 
-def find_full(owner: User) -> QueueFullError | None:
-    """Return which limit of waiting jobs is reached, if any; counting stops there."""
-    waiting, most, share = PdfJob.objects.due(), settings.PDF_QUEUE_LIMIT, settings.PDF_QUEUE_LIMIT_PER_OWNER
-    if waiting[:most].count() >= most:
-        return QueueFullError()
-    if waiting.owned_by(owner)[:share].count() >= share:
-        return OwnersShareFullError()
-    return None
+class QueueState(NamedTuple):
+    has_worker: bool
+    refusal: QueueFullError | None  # which limit of waiting jobs is reached, if any
+
+
+def read_state(owner: User) -> QueueState:
+    holds = ask(_questions(settings.PDF_QUEUE_LIMIT, settings.PDF_QUEUE_LIMIT_PER_OWNER), owner=owner.pk)
+    refusal: QueueFullError | None = None
+    if SHARE_FULL in holds:
+        refusal = OwnersShareFullError()
+    if QUEUE_FULL in holds:
+        refusal = QueueFullError()
+    return QueueState(HAS_WORKER in holds, refusal)
+
+
+@cache
+def _questions(most: int, share: int) -> BoundSql:
+    """Return what each request asks: is there a worker, and do so many jobs wait, of all owners or of one."""
+    waiting = PdfJob.objects.due()
+    of_owner = waiting.filter(owner=given("owner", IntegerField()))
+    return question(
+        {
+            HAS_WORKER: any_exists(lambda: [Heartbeat.objects.alive()]),
+            QUEUE_FULL: any_exists(lambda: [waiting[most - 1 : most]]),
+            SHARE_FULL: any_exists(lambda: [of_owner[share - 1 : share]]),
+        }
+    )

@@ -21,13 +21,13 @@ from kilit.lock.audit import for_reason
 from kilit.lock.outages import DATABASE_DOWN, is_outcome_known
 from kilit.lock.priorities import Priority
 from kilit.outgoing.urls import parse_url
-from kilit.workers.models import Heartbeat
 from pdfjobs import cleanup
 from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, created_body, fallback_response
 from pdfjobs.documents import Document, documents
 from pdfjobs.documents.fields import walk
 from pdfjobs.enqueue import (
     MOST_CALLBACKS,
+    NoWorkerError,
     OwnersShareFullError,
     QueueFullError,
     TooManyCallbacksError,
@@ -143,12 +143,12 @@ class PdfJobView(OnePdfView):
 
 def request_document(request: Request, job_request: JobRequest) -> Response | HttpResponse:
     """Answer a valid request: with its job, or with the document itself while no worker is available."""
-    if not Heartbeat.objects.alive().exists():
-        return fallback_response(job_request)
     try:
-        job, is_new = enqueue(cast("User", request.user), job_request)
+        job, is_new = enqueue(cast("User", request.user), job_request, needs_worker=True)
         if job_request.callback_url:
             request_callback(job, job_request.callback_url)
+    except NoWorkerError:
+        return fallback_response(job_request)
     except RenderError as error:
         logger.error("cannot render PDFs: %s", error)  # noqa: TRY400 - a missing browser needs no traceback
         raise ApiError(400, error.code, "This server cannot render PDFs.") from None

@@ -8,15 +8,14 @@ Checked with Django 5.2, as `kilit.lock.bulk_sql` is.
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
-from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
-from django.db import connections, transaction
-from django.db.models import BooleanField, F, QuerySet, UUIDField
+from django.db import connections, models, transaction
+from django.db.models import BooleanField, CharField, F, IntegerField, QuerySet, UUIDField
 from django.db.models.expressions import DatabaseDefault, RawSQL
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Now
@@ -24,6 +23,7 @@ from django.db.models.sql import UpdateQuery
 
 from kilit.lock.audit import SET_CONTEXT, context_values
 from kilit.lock.bulk_sql import fast_instance
+from kilit.lock.compiled import Given, fill_in, given
 from kilit.lock.leases import new_lease, no_lease
 from kilit.lock.models import Event
 from pdfjobs.models.turns import NO_LIMIT, TAKE_TURNS, next_in_turn
@@ -60,24 +60,6 @@ SUCCEED = """
 """
 
 
-class RunValue(Enum):
-    """Stands in a compiled statement for a value that each run gives."""
-
-    CONTEXT = "context"
-    JOB = "job"
-    TOKEN = "token"  # noqa: S105
-    MOST_RUNNING = "most running"
-    SERVED = "served"
-    LEFT = "left"
-    ARTIFACT_KEY = "artifact_key"
-    SIZE = "size"
-    DIGEST = "digest"
-    BOUNDS = "bounds"
-
-    def sql(self, field: Any = None) -> RawSQL:
-        return RawSQL("%s", (self,), field)
-
-
 class Claimed(NamedTuple):
     job: "PdfJob"
     traceparent: str  # of the request that created it
@@ -86,27 +68,33 @@ class Claimed(NamedTuple):
 
 def not_left() -> RawSQL:
     """Return the condition that a job is none of those that this worker left to others."""
-    return RawSQL('NOT "pdfjobs_pdfjob"."id" = ANY(%s::uuid[])', (RunValue.LEFT,), BooleanField())
+    return RawSQL('NOT "pdfjobs_pdfjob"."id" = ANY(%s::uuid[])', (Given("left"),), BooleanField())
 
 
 def insert_unless_taken(job: "PdfJob") -> bool:
     """Insert a new job and set the time of its creation; return False if the owner has a live job with its key."""
-    connection = connections[type(job).objects.db]
+    using = type(job).objects.db
+    connection = connections[using]
     values = {field: getattr(job, field.attname) for field in job._meta.concrete_fields}
-    fields = [field for field, value in values.items() if not isinstance(value, DatabaseDefault)]
-    sql = INSERT.format(
-        context=SET_CONTEXT,
-        columns=", ".join(f'"{field.column}"' for field in fields),
-        # Without the length of a type: a cast would cut a text that is too long, and not refuse it.
-        values=", ".join(f"%s::{(field.db_type(connection) or '').partition('(')[0]}" for field in fields),
-    )
+    fields = tuple(field for field, value in values.items() if not isinstance(value, DatabaseDefault))
     params = [field.get_db_prep_save(values[field], connection) for field in fields]
     with connection.cursor() as cursor:
-        cursor.execute(sql, [*context_values(verb=""), *params])
+        cursor.execute(_insert(using, fields), [*context_values(verb=""), *params])
         found = cursor.fetchone()
     if found:
         (job.created_at,) = found
     return found is not None
+
+
+@cache
+def _insert(using: str, fields: "tuple[models.Field[Any, Any], ...]") -> str:
+    # Without the length of a type: a cast would cut a text that is too long, and not refuse it.
+    types = [(field.db_type(connections[using]) or "").partition("(")[0] for field in fields]
+    return INSERT.format(
+        context=SET_CONTEXT,
+        columns=", ".join(f'"{field.column}"' for field in fields),
+        values=", ".join(f"%s::{name}" for name in types),
+    )
 
 
 class Claim:
@@ -131,15 +119,10 @@ class Claim:
             sql, params = self._compiled
         except EmptyResultSet:  # Django knows without a query, as for `none()`
             return None
-        values = {
-            RunValue.TOKEN: uuid4(),
-            RunValue.MOST_RUNNING: most_running,
-            RunValue.SERVED: list(served),
-            RunValue.LEFT: list(left),
-        }
+        values = {"token": uuid4(), "most_running": most_running, "served": list(served), "left": list(left)}
         connection = connections[self._rows.db]
         with connection.cursor() as cursor:
-            cursor.execute(sql, _filled(params, values, verb="claim"))
+            cursor.execute(sql, [*context_values("claim"), *fill_in(params, values)])
             found = cursor.fetchone()
         if found is None:
             return None
@@ -159,15 +142,15 @@ class Claim:
             columns=", ".join(f'"{field.column}"' for field in self._fields),
             **{name: part for name, (part, _) in parts.items()},
         )
-        return sql, [RunValue.CONTEXT, *(param for _, params in parts.values() for param in params)]
+        return sql, [param for _, params in parts.values() for param in params]
 
     def _compile_parts(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
         """Return each part of the statement with its parameters, in the order in which they stand in it."""
         model, move = self._rows.model, PDF_JOBS.moves["claim"]
-        turn = next_in_turn(self._rows.claimable(), most_running=RunValue.MOST_RUNNING, served=RunValue.SERVED)
+        turn = next_in_turn(self._rows.claimable(), most_running=Given("most_running"), served=Given("served"))
         due = model.objects.filter(pk=turn, status__in=move.sources).order_by("id")
         pick = due.select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
-        lease = {**new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT), "claim_token": RunValue.TOKEN.sql(UUIDField())}
+        lease = {**new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT), "claim_token": given("token", UUIDField())}
         changes = {"status": move.target, "updated_at": Now(), "started_at": Now(), **lease}
         is_picked = RawSQL('"pdfjobs_pdfjob"."id" = (SELECT pk FROM picked)', (), BooleanField())
         claimed = RawSQL("updated.id", (), UUIDField())
@@ -191,33 +174,33 @@ class Success:
     def run(self, job: "PdfJob", *, artifact_key: str, size: int, digest: str) -> bool:
         sql, params = self._compiled
         values = {
-            RunValue.JOB: job.pk,
-            RunValue.TOKEN: job.claim_token,
-            RunValue.ARTIFACT_KEY: artifact_key,
-            RunValue.SIZE: size,
-            RunValue.DIGEST: digest,
-            RunValue.BOUNDS: self._bounds,
+            "job": job.pk,
+            "token": job.claim_token,
+            "artifact_key": artifact_key,
+            "size": size,
+            "digest": digest,
+            "bounds": self._bounds,
         }
         with connections[self._model.objects.db].cursor() as cursor:
-            cursor.execute(sql, _filled(params, values, verb="succeed"))
+            cursor.execute(sql, [*context_values("succeed"), *fill_in(params, values)])
             return bool(cursor.fetchone()[0])
 
     @cached_property
     def _compiled(self) -> tuple[str, list[Any]]:
         move = PDF_JOBS.moves["succeed"]
-        held: dict[str, Any] = {"pk": RunValue.JOB.sql(UUIDField()), "claim_token": RunValue.TOKEN.sql(UUIDField())}
+        held: dict[str, Any] = {"pk": given("job", UUIDField()), "claim_token": given("token", UUIDField())}
         mine = self._model.objects.held_by(self._model(**held)).filter(status__in=move.sources)
         changes = {
             "status": move.target,
             "updated_at": Now(),
             "finished_at": Now(),
-            "artifact_key": RunValue.ARTIFACT_KEY.sql(),
-            "artifact_size": RunValue.SIZE.sql(),
-            "artifact_digest": RunValue.DIGEST.sql(),
+            "artifact_key": given("artifact_key", CharField()),
+            "artifact_size": given("size", IntegerField()),
+            "artifact_digest": given("digest", CharField()),
             **no_lease(),
         }
         update, params = _update(mine, changes)
-        return SUCCEED.format(context=SET_CONTEXT, update=update), [RunValue.CONTEXT, *params, RunValue.BOUNDS]
+        return SUCCEED.format(context=SET_CONTEXT, update=update), [*params, Given("bounds")]
 
 
 def _select(rows: "QuerySet[Any, Any]") -> tuple[str, tuple[Any, ...]]:
@@ -231,9 +214,3 @@ def _update(rows: "QuerySet[Any, Any]", changes: dict[str, Any]) -> tuple[str, t
     query.add_update_values(changes)
     sql, params = query.get_compiler(using=rows.db).as_sql()
     return sql, tuple(params)
-
-
-def _filled(params: Sequence[Any], values: dict[RunValue, Any], *, verb: str) -> list[Any]:
-    """Return the parameters of one run; the first ones are the audit context."""
-    given = [values[param] if isinstance(param, RunValue) else param for param in params[1:]]
-    return [*context_values(verb), *given]

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.test import override_settings
 
-from kilit.access.roles import Role, actor_of, role_of
+from kilit.access.roles import Role, actor_of, holds_permission, role_of
 from kilit.lock.models import Event
 from tests.parcels.models import Parcel
 
@@ -44,6 +44,24 @@ def test_an_admin_may_do_all_there_is() -> None:
     admin = person("admin")
 
     assert admin.has_perms(["access.add_apikey", "auth.change_user", "lock.view_event"])
+
+
+@pytest.mark.parametrize("permission", ["pdfjobs.operate_pdfjob", "pdfjobs.view_pdfjob", "auth.view_user", "none"])
+@pytest.mark.parametrize("role", ["viewer", "operator", "admin", "of a user", "superuser", "no one"])
+def test_a_single_permission_is_held_as_django_says(role: str, permission: str, django_assert_max_num_queries) -> None:
+    user = person(role, is_superuser=role == "superuser")
+    if role == "of a user":
+        user.user_permissions.set(Permission.objects.filter(codename="operate_pdfjob"))
+
+    with django_assert_max_num_queries(1):
+        is_held = holds_permission(user, permission)
+
+    assert is_held == user.has_perm(permission)
+
+
+def test_someone_who_may_not_log_in_holds_no_permission() -> None:
+    assert not holds_permission(person("admin", is_superuser=True, is_active=False), "auth.view_user")
+    assert not holds_permission(AnonymousUser(), "auth.view_user")
 
 
 def test_the_highest_role_counts_and_names_the_actor() -> None:

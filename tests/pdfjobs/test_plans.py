@@ -47,7 +47,7 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
         "reap": PdfJob.objects.reap,
         "cleanup": cleanup.clean,
         "look before cleanup": lambda: cleanup.preview(ttl=timedelta(hours=24)),
-        "depth": lambda: enqueue.find_full(User(pk=crowded)),
+        "depth": lambda: enqueue.read_state(User(pk=crowded)),
         "live key": lambda: PdfJob.objects.filter(owner=crowded, job_key="k5").live().first(),
         "list": lambda: list(rows[:50]),
         "list of a state": lambda: list(rows.filter(status="failed")[:50]),
