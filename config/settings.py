@@ -184,7 +184,7 @@ if SENTRY_DSN := env.text("SENTRY_DSN", ""):
 # Models --------------------------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
-    "unfold",  # before the admin, to override its templates
+    "config.unfold_app.UnfoldConfig",  # before the admin, to override its templates
     "django.contrib.admin.apps.SimpleAdminConfig",  # config.urls loads the admins: workers need none
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -1,8 +1,10 @@
 """A day, a week or a month as bars, drawn by the server: successes above the line, failures below it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
+from urllib.parse import quote
 
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -31,13 +33,13 @@ class Bar:
 class Chart:
     periods: Sequence[Period]
     days: int
-    list_of: Callable[[str, str], str]  # the address of the successes or failures created in an hour or on a day
+    lists: tuple[str, str]  # the addresses of the successes and the failures, with a query
 
-    @property
+    @cached_property
     def well(self) -> int:
         return sum(period.well for period in self.periods)
 
-    @property
+    @cached_property
     def badly(self) -> int:
         return sum(period.badly for period in self.periods)
 
@@ -46,7 +48,7 @@ class Chart:
         """The share of failures in what ended, without expected ones; None if nothing is left."""
         return failure_rate(well=self.well, badly=self.badly, expected=self.expected)
 
-    @property
+    @cached_property
     def expected(self) -> int:
         return sum(period.expected for period in self.periods)
 
@@ -54,11 +56,12 @@ class Chart:
     def width(self) -> int:
         return STEP * len(self.periods)
 
-    @property
+    @cached_property
     def line(self) -> float:
         """The y of the line; both directions have the same scale."""
         return HEIGHT - self._height(max(period.badly for period in self.periods))
 
+    @cached_property
     def bars(self) -> list[Bar]:
         line = self.line
         return [
@@ -75,18 +78,23 @@ class Chart:
             for well in [self._height(period.well)]
         ]
 
+    @cached_property
+    def _tallest(self) -> int:
+        return max(period.well for period in self.periods) + max(period.badly for period in self.periods)
+
     def _height(self, number: int) -> float:
-        tallest = max(period.well for period in self.periods) + max(period.badly for period in self.periods)
-        return max(LEAST, round(HEIGHT * number / tallest, 2)) if number else 0
+        return max(LEAST, round(HEIGHT * number / self._tallest, 2)) if number else 0
 
     def _label(self, period: Period) -> str:
         begins = timezone.localtime(period.began_at)
         return date_format(begins, "H:i") if self.days == 1 else date_format(begins, "MONTH_DAY_FORMAT")
 
     def _lists(self, period: Period) -> tuple[str, str]:
+        """Return the addresses of the successes and the failures that were created in an hour or on a day."""
         begins = timezone.localtime(period.began_at)
-        value = begins.strftime("%Y-%m-%dT%H:%M" if self.days == 1 else "%Y-%m-%d")
-        return self.list_of("well", value), self.list_of("badly", value)
+        created = quote(begins.strftime("%Y-%m-%dT%H:%M" if self.days == 1 else "%Y-%m-%d"))
+        well, badly = (f"{address}&from={created}&to={created}" for address in self.lists)
+        return well, badly
 
 
 def midnights(days: int, now: datetime) -> list[datetime]:

@@ -1,9 +1,8 @@
 """The first page: what is wrong, and a strip for each queue, in constant time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 8  # problems; the others are folded, so that the strips stay in sight
 
 register_problems(worker_problems.find)
-register_problems(failure_rates.find)
-RATES = (ProblemKind.FAILURE_RATE, ProblemKind.HELD_SHARE)
+register_problems(failure_rates.find, rows=failure_rates.failures_of_a_day)
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,10 @@ def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, day
     totals = Count.objects.by_state(queue=panel.table.queue, scopes=scopes)
     ended: Any = {"queue": panel.table.queue, "well": panel.well, "badly": panel.badly, "scopes": scopes}
     periods = Count.objects.last_day(**ended) if days == 1 else Count.objects.last_days(midnights(days, now), **ended)
+
+    def list_of(states: Collection[str]) -> str:
+        return panel.list_address(status=next(iter(states)))
+
     return QueueStrip(
         panel=panel,
         states=[
@@ -77,13 +79,8 @@ def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, day
             for state in panel.table.states
         ],
         oldest=panel.oldest(user),
-        chart=Chart(periods, days, partial(list_of_period, panel)),
+        chart=Chart(periods, days, (list_of(panel.well), list_of(panel.badly))),
     )
-
-
-def list_of_period(panel: Panel, ending: str, period: str) -> str:
-    (state, *_others) = panel.well if ending == "well" else panel.badly
-    return panel.list_address(status=state, **{"from": period, "to": period})
 
 
 def dashboard_context(request: HttpRequest) -> dict[str, Any]:
@@ -92,7 +89,8 @@ def dashboard_context(request: HttpRequest) -> dict[str, Any]:
     days = next((each for each in RANGES if str(each) == request.GET.get("days")), RANGES[0])
     shown = [panel for panel in panels if panel.is_for(user) and panel.is_in_use(user)]
     # Other lines name the jobs and their causes, and the rate of failures is a badge of each strip.
-    problems = [problem for problem in find_problems(user) if problem.kind not in RATES]
+    found = find_problems(user, without=failure_rates.find)
+    problems = [problem for problem in found if problem.kind != ProblemKind.HELD_SHARE]
     return {
         "now": now,
         "problems": problems[:MOST_SHOWN],

@@ -43,7 +43,7 @@ def overview(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse
         states=list(_states(site, health)),
         last_sent=_last_sent(site),
         panel=PANEL,
-        chart=Chart(periods, 1, lambda ending, period: _list_of_period(site, ending, period)),
+        chart=Chart(periods, 1, (list_of(site, PANEL.well[0]), list_of(site, PANEL.badly[0]))),
         days=1,
         **sending_context(site, request) | header_context(request, site, tab="change"),
     )
@@ -120,11 +120,6 @@ def _last_sent(site: Site) -> tuple[str, str, Any]:
     return _("Last upload"), uploads, newest
 
 
-def list_of(site: Site, state: str = "", **filters: str) -> str:
-    chosen = {"site": str(site.pk), **({"status": state} if state else {}), **filters}
+def list_of(site: Site, state: str = "") -> str:
+    chosen = {"site": str(site.pk), **({"status": state} if state else {})}
     return PANEL.list_address(**chosen)
-
-
-def _list_of_period(site: Site, ending: str, period: str) -> str:
-    state = PANEL.well[0] if ending == "well" else PANEL.badly[0]
-    return list_of(site, state, **{"from": period, "to": period})
