@@ -112,15 +112,35 @@ def _update_of_picked(model: type[models.Model], changes: dict[str, Any], *, usi
     # As an array: joined to the pick, the planner would rather read a small table from end to end.
     is_picked = f'"{model._meta.db_table}"."id" = ANY(ARRAY(SELECT picked.pk FROM picked))'  # noqa: S608
     chosen = model._base_manager.filter(RawSQL(is_picked, (), models.BooleanField()))  # noqa: S611
-    query = cast("UpdateQuery", chosen.query.chain(UpdateQuery))
+    return compile_update(chosen, changes, using=using)
+
+
+def compile_update(rows: models.QuerySet[Any, Any], changes: dict[str, Any], *, using: str) -> tuple[str, Any]:
+    """Return the statement of `rows.update(**changes)`, and its parameters."""
+    query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
     query.add_update_values(changes)
     statement, params = query.get_compiler(using=using).as_sql()
     return statement, params
 
 
-@contextmanager
-def along_index(passed: models.QuerySet[Any, Any], *, most: int = 100) -> Iterator[None]:
-    """Open a transaction whose statements follow an index that has their order, unless that would be slow.
+class CompiledUpdate:
+    """`rows.update(**changes)`, compiled once, that returns something of each row (kilit.lock.compiled)."""
+
+    def __init__(
+        self, rows: models.QuerySet[Any, Any], changes: dict[str, Any], returning: str, *params: Given
+    ) -> None:
+        self._using = rows.db
+        update, update_params = compile_update(rows, changes, using=self._using)
+        self._statement, self._params = f"{update} RETURNING {returning}", (*update_params, *params)
+
+    def run(self, **values: Any) -> list[Values]:
+        with connections[self._using].cursor() as cursor:
+            cursor.execute(self._statement, fill_in(self._params, values))
+            return cast("list[Values]", cursor.fetchall())
+
+
+class AlongIndex:
+    """Opens transactions whose statements follow an index that has their order, unless that would be slow.
 
     By cost alone, when statistics are of a time when few rows waited, the planner reads all that wait and sorts them,
     for each claim. `passed` are rows that are in the index and that the statements leave out: from `most` of them on,
@@ -128,19 +148,27 @@ def along_index(passed: models.QuerySet[Any, Any], *, most: int = 100) -> Iterat
     Before PostgreSQL 18, a sort that is needed all the same makes a plan look so expensive that it would be compiled,
     which takes longer than a claim.
     """
-    connection = connections[passed.db]
-    is_part = connection.in_atomic_block
-    try:
-        some, params = passed.values("pk")[:most].query.get_compiler(using=passed.db).as_sql()
-    except EmptyResultSet:
-        some, params = "SELECT WHERE false", ()
-    are_few = f"(SELECT count(*) FROM ({some}) AS passed) < {most}"  # noqa: S608 - made by Django
-    with transaction.atomic(using=passed.db, savepoint=False), connection.cursor() as cursor:
+
+    def __init__(self, passed: models.QuerySet[Any, Any], *, most: int = 100) -> None:
+        self._using = passed.db
+        try:
+            some, self._params = passed.values("pk")[:most].query.get_compiler(using=passed.db).as_sql()
+        except EmptyResultSet:
+            some, self._params = "SELECT WHERE false", ()
+        are_few = f"(SELECT count(*) FROM ({some}) AS passed) < {most}"  # noqa: S608 - made by Django
         sort = f"CASE WHEN {are_few} THEN 'off' ELSE current_setting('enable_sort') END"
-        cursor.execute(f"SELECT set_config('enable_sort', {sort}, true), set_config('jit', 'off', true)", params)
-        yield
-        if is_part:  # else they end with the transaction
-            cursor.execute("SET LOCAL enable_sort TO DEFAULT; SET LOCAL jit TO DEFAULT")
+        self._statement = f"SELECT set_config('enable_sort', {sort}, true), set_config('jit', 'off', true)"
+
+    @contextmanager
+    def transaction(self, **values: Any) -> Iterator[None]:
+        """Open one, with the values that the rows leave to be given (kilit.lock.compiled)."""
+        connection = connections[self._using]
+        is_part = connection.in_atomic_block
+        with transaction.atomic(using=self._using, savepoint=False), connection.cursor() as cursor:
+            cursor.execute(self._statement, fill_in(self._params, values))
+            yield
+            if is_part:  # else they end with the transaction
+                cursor.execute("SET LOCAL enable_sort TO DEFAULT; SET LOCAL jit TO DEFAULT")
 
 
 @dataclass(frozen=True)
@@ -214,10 +242,18 @@ def _insert(model: type[models.Model], each: Iterable[str], once: Iterable[str],
 
 def fast_instance(model: type[Instance], using: str, names: Sequence[str], values: Values) -> Instance:
     """Return an instance as `from_db` does, in a tenth of its time; for models without an `__init__` of their own."""
-    row, state = model.__new__(model), ModelState()
-    state.adding, state.db = False, using
-    row.__dict__.update(zip(names, values, strict=True), _state=state)
-    return row
+    return fast_instances(model, using, names, [values])[0]
+
+
+def fast_instances(model: type[Instance], using: str, names: Sequence[str], rows: Iterable[Values]) -> list[Instance]:
+    """Do as `fast_instance` does, for many rows."""
+    instances = []
+    for values in rows:
+        row, state = model.__new__(model), ModelState()
+        state.adding, state.db = False, using
+        row.__dict__ = dict(zip(names, values, strict=True), _state=state)
+        instances.append(row)
+    return instances
 
 
 def _columns(fields: Sequence[Any]) -> str:

@@ -40,21 +40,44 @@ def fill_in(params: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
 
 
 class CompiledQuery(Generic[Found]):
-    """A query for one instance, with what it selects along."""
+    """A query for instances, with what it selects along."""
 
     def __init__(self, build: "Callable[[], models.QuerySet[Found]]") -> None:
         self._build = build  # called when it is first needed: models are not loaded before
 
     def first(self, **values: Any) -> Found | None:
-        compiled = self._compiled
+        compiled = self._first
         with connections[compiled.using].cursor() as cursor:
             cursor.execute(compiled.statement, fill_in(compiled.params, values))
             row = cursor.fetchone()
         return cast("Found", compiled.instance(row)) if row else None
 
+    def all(self, **values: Any) -> list[Found]:
+        compiled = self._all
+        with connections[compiled.using].cursor() as cursor:
+            cursor.execute(compiled.statement, fill_in(compiled.params, values))
+            return [cast("Found", compiled.instance(row)) for row in cursor.fetchall()]
+
     @cached_property
-    def _compiled(self) -> "_Compiled":
+    def _first(self) -> "_Compiled":
         return _Compiled(self._build()[:1])
+
+    @cached_property
+    def _all(self) -> "_Compiled":
+        return _Compiled(self._build())
+
+
+class CompiledValues:
+    """A query for values, by `values_list`."""
+
+    def __init__(self, rows: "models.QuerySet[Any, Any]") -> None:
+        self._using = rows.db
+        self._statement, self._params = rows.query.get_compiler(using=rows.db).as_sql()
+
+    def run(self, **values: Any) -> list[tuple[Any, ...]]:
+        with connections[self._using].cursor() as cursor:
+            cursor.execute(self._statement, fill_in(self._params, values))
+            return cast("list[tuple[Any, ...]]", cursor.fetchall())
 
 
 class _Compiled:

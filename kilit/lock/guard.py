@@ -9,8 +9,7 @@ Which states a verb may start from is listed in the queue's `states.py` (kilit.l
 for every other way to the rows (kilit.lock.triggers).
 """
 
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -21,12 +20,13 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import set_audit_context
-from kilit.lock.bulk_sql import NO_LOADERS, Loaders, PickAndUpdate, fast_instance, uuid_array
+from kilit.lock.bulk_sql import NO_LOADERS, Loaders, PickAndUpdate, fast_instances, uuid_array
 from kilit.lock.compiled import Given
 from kilit.lock.identity import uuid7
 from kilit.lock.table import Lifecycle, Move
 
 Row = TypeVar("Row", bound="LifecycleModel")
+Ids = TypeVar("Ids", bound=Collection[UUID])
 
 
 class MoveRefused(Exception):  # noqa: N818 - an answer, not a fault of the program
@@ -59,7 +59,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         rows = self.order_by("pk").select_for_update(of=("self",))
         return {pk for (pk,) in CompiledMove(rows, verb, changes, returning=[self.model._meta.pk]).run()}
 
-    def move_ids(self, verb: str, ids: AbstractSet[UUID], /, **changes: Any) -> AbstractSet[UUID]:
+    def move_ids(self, verb: str, ids: Ids, /, **changes: Any) -> Ids | set[UUID]:
         """Do as `move_each` does, for the rows of this set with these ids.
 
         Mostly all of them move, and then no id is read back: of thousands that takes milliseconds.
@@ -78,8 +78,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         fields = [field for field in self.model._meta.concrete_fields if not only or field.name in only]
         names = [field.attname for field in fields]
         rows = self.take_values(verb, *(field.name for field in fields), limit=limit, order=order, **changes)
-        model, using = self.model, self.db  # once: `db` asks the routers
-        return [fast_instance(model, using, names, row) for row in rows]
+        return fast_instances(self.model, self.db, names, rows)
 
     def take_values(
         self,
@@ -170,7 +169,7 @@ class CompiledMoveOfIds:
         of_ids = rows.filter(pk__any_of=Given("ids")).order_by("pk").select_for_update(of=("self",))
         self._move = CompiledMove(of_ids, verb, changes, expected=Given("expected"))
 
-    def run(self, ids: AbstractSet[UUID], **values: Any) -> AbstractSet[UUID]:
+    def run(self, ids: Ids, **values: Any) -> Ids | set[UUID]:
         rows = self._move.run(ids=uuid_array(ids), expected=len(ids), **values)
         count, moved = rows[0] if rows else (0, None)
         return ids if count == len(ids) else set(moved or ())

@@ -1,21 +1,41 @@
 """An upload to the provider, recorded before it is sent, so that a crash cannot hide what was sent."""
 
 from collections.abc import Collection
-from typing import Any, Self
+from functools import cache
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
+from django.db.models import F, UUIDField
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
+from psycopg.types.json import Jsonb
 
+from kilit.lock.bulk_sql import CompiledUpdate
+from kilit.lock.compiled import given
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.models.site import Site
 from ociqueue.states import CONVERSIONS, SyncMethod
 
 JOB_IDS = "ociqueue_upload_job_id"  # a sequence from 1 to 2³¹ − 1, which Google takes, that starts over
+LOCK = "SELECT FROM ociqueue_uploadbatch WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
+BATCH = given("batch", UUIDField())
+
+
+class Counts(NamedTuple):
+    """What became of the rows of an upload."""
+
+    accepted: int
+    received: int
+    failed: int
+    put_off: int
+    late: int
+
+
+# What an answer says of the whole upload.
+ANSWER = (*Counts._fields, "by_action", "answered_job_id", "is_lost", "request_id", "note")
 
 
 class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
@@ -25,7 +45,8 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
     def lock(self, batches: Collection[UUID]) -> None:
         """Lock uploads until the transaction ends: none of them can be marked as sent meanwhile."""
         if batches:
-            list(self.filter(pk__in=batches).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+            with connection.cursor() as cursor:
+                cursor.execute(LOCK, [list(batches)])
 
     def next_job_id(self) -> int:
         """Return a new number for an upload, under which Google reports what it counted."""
@@ -33,14 +54,17 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
             cursor.execute("SELECT nextval(%s)", [JOB_IDS])
             return int(cursor.fetchone()[0])
 
-    def mark_sent(self, batch: UUID, *, rows: "models.QuerySet[Any]") -> bool:
-        """Record that these rows are being sent; false if the upload was marked before."""
-        ids = ArraySubquery(rows.order_by("pk").values("pk"))
-        return bool(self.filter(pk=batch, sent_at=None).update(sent_at=Now(), row_ids=ids))
+    def mark_answered(self, batch: UUID, **columns: Any) -> Counts | None:
+        """Record that the answer was settled, and add its counts; return all counts, or None if it was marked before.
 
-    def mark_answered(self, batch: UUID, **columns: Any) -> bool:
-        """Record that the answer was settled, and its counts; false if the upload was marked before."""
-        return bool(self.filter(pk=batch, answered_at=None).update(answered_at=Now(), **columns))
+        `columns` are those of ANSWER.
+        """
+        given_columns = {**columns, "by_action": Jsonb(columns["by_action"])}
+        found = _mark_answered().run(batch=batch, **given_columns)
+        return Counts(*found[0]) if found else None
+
+    def counts(self, batch: UUID) -> Counts:
+        return Counts(*self.values_list(*Counts._fields).get(pk=batch))
 
 
 class UploadBatch(models.Model):
@@ -94,3 +118,12 @@ class UploadBatch(models.Model):
 
     def __str__(self) -> str:
         return f"upload {self.pk}"
+
+
+@cache
+def _mark_answered() -> CompiledUpdate:
+    unanswered = UploadBatch.objects.filter(pk=BATCH, answered_at=None)
+    fields: dict[str, Any] = {name: UploadBatch._meta.get_field(name) for name in ANSWER}
+    columns = {name: given(name, field) for name, field in fields.items()}
+    counts = {name: F(name) + columns[name] for name in Counts._fields}
+    return CompiledUpdate(unanswered, {"answered_at": Now(), **columns, **counts}, ", ".join(Counts._fields))

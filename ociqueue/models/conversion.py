@@ -42,9 +42,8 @@ class Conversion(Uploadable):
     )
     HASHES: ClassVar = ("hashed_email", "hashed_email_ads", "hashed_phone")
     SENT = (
-        *("id", "site", "status", "action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency"),
-        *("order_id", "consent_ad_user_data", "consent_ad_personalization", "attempt_count", "outcome_unknown"),
-        *("open_batch", "send_alone", *HASHES),
+        *("id", "action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency", "order_id"),
+        *("consent_ad_user_data", "consent_ad_personalization", "outcome_unknown", "send_alone", *HASHES),
     )
 
     site = models.ForeignKey(

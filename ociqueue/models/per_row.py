@@ -1,8 +1,7 @@
 """Values that differ from row to row in one UPDATE: one answer of a provider settles thousands of rows."""
 
 import json
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -25,22 +24,29 @@ class JsonColumn(Func):
 
 
 class PerRowValues:
-    def __init__(self, values: Mapping[UUID, Mapping[str, Any]]) -> None:
-        self._values = values
+    """The values of rows, given by groups: the ids of rows, and the values that they share."""
+
+    def __init__(self, *groups: tuple[Sequence[UUID], Mapping[str, Any]]) -> None:
+        self._groups = groups
+
+    @cached_property
+    def ids(self) -> list[UUID]:
+        return [pk for ids, _ in self._groups for pk in ids]
 
     @cached_property
     def _json(self) -> str:
-        return json.dumps({str(pk): dict(values) for pk, values in self._values.items()})
+        return json.dumps({str(pk): dict(values) for ids, values in self._groups for pk in ids})
 
-    @property
-    def ids(self) -> AbstractSet[UUID]:
-        return self._values.keys()
+    def shared(self, key: str) -> Any:
+        """Return the value that all rows have, or None if they differ."""
+        distinct = {values.get(key) for _, values in self._groups}
+        return distinct.pop() if len(distinct) == 1 else None
 
     def text(self, key: str) -> "JsonColumn | Value":
         """Return a text; when it is the same for every row, it is passed once and not looked up."""
-        distinct = {values.get(key) for values in self._values.values()}
-        if len(distinct) == 1:
-            return Value(distinct.pop(), output_field=CharField())
+        shared = self.shared(key)
+        if shared is not None:
+            return Value(shared, output_field=CharField())
         return JsonColumn(self._json, key, cast="text", output_field=CharField())
 
     def is_true(self, key: str) -> JsonColumn:

@@ -49,9 +49,9 @@ class ReceiptQuerySet(models.QuerySet["Receipt"]):
         Receipts that another worker is taking are skipped. `is_last` says that there was no verdict for 72 hours.
         """
         is_last = Case(When(received_at__lte=Now() - LOST_AFTER, then=Value(True)), default=Value(False))  # noqa: FBT003
-        due = self.due().order_by("next_check_at").select_related("batch__site").annotate(is_last=is_last)
+        due = self.due().order_by("next_check_at").select_related("batch__site").defer("batch__row_ids")
         with transaction.atomic():
-            receipt = due.select_for_update(skip_locked=True, of=("self",)).first()
+            receipt = due.annotate(is_last=is_last).select_for_update(skip_locked=True, of=("self",)).first()
             if receipt:
                 ahead = {"next_check_at": Now() + NEXT_WAIT, "checked_at": Now(), "checks": F("checks") + 1}
                 self.filter(pk=receipt.pk).update(**ahead)

@@ -14,7 +14,7 @@ from django.db.models import CharField, Exists, IntegerField, UUIDField
 from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
 
-from kilit.lock.bulk_sql import along_index, uuid_array
+from kilit.lock.bulk_sql import AlongIndex, uuid_array
 from kilit.lock.compiled import CompiledQuery, Given, given
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from ociqueue.models.conversion import Conversion
@@ -43,7 +43,7 @@ def find_site_run_by(user: AbstractBaseUser | AnonymousUser, name: str) -> Site 
 
 def claim_values(site: Site, *columns: str, limit: int) -> list[tuple[Any, ...]]:
     """Claim for a site's script; return a few columns of each row, ids and times as texts and amounts as floats."""
-    with along_index(Conversion.objects.for_site(site).deferred()):
+    with _along_due().transaction(site=site.pk):
         return _claim(columns, limit, max_attempts_of(SyncMethod.SCRIPT)).run(site=site.pk)
 
 
@@ -65,6 +65,11 @@ def _claim(columns: tuple[str, ...], limit: int, _cap: int) -> CompiledMove:
     due = _rows_of_site().due(path=SyncMethod.SCRIPT).filter(may_take)
     claimed = {**CLAIMED, **RELEASED}
     return due.compile_take("claim", *columns, limit=limit, order=OLDEST_FIRST, loaders=PLAIN, **claimed)
+
+
+@cache
+def _along_due() -> AlongIndex:
+    return AlongIndex(_rows_of_site().deferred())
 
 
 @cache

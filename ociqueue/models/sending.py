@@ -1,7 +1,6 @@
 """What conversions and adjustments share: questions about rows that are uploaded, and the verbs that move them."""
 
-from collections.abc import Callable, Sized
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Sized
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -10,9 +9,10 @@ from uuid import UUID
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models, transaction
 from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Now, Random
 
-from kilit.lock.bulk_sql import along_index
+from kilit.lock.bulk_sql import AlongIndex
 from kilit.lock.guard import LifecycleQuerySet
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
@@ -35,6 +35,8 @@ NO_ERROR: Changes = {"last_error": "", "provider_error_code": "", "provider_erro
 RELEASED: Changes = {"open_batch": None}
 CLAIMED: Changes = {"claimed_at": Now(), "attempt_count": F("attempt_count") + 1}
 FREE: Changes = {"claimed_at": None, "next_retry_at": None, **RELEASED}
+DONE: Changes = {**NO_ERROR, **RELEASED, "uploaded_at": Now(), "outcome_unknown": False}
+TAKEN: Changes = {"next_retry_at": None, "send_alone": False}
 # The counter never goes down: an operator's retry forgives the attempts so far, and the cap compares the difference.
 FORGIVEN: Changes = {"attempts_forgiven": F("attempt_count")}
 # Rows taken from a script that has not reported, or from an upload that was sent, may have reached Google.
@@ -119,11 +121,11 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         """Return rows of sites that use this sender and are not paused: a site has one sender at a time."""
         return self.filter(site__sync_method=sender, site__is_paused=False)
 
-    def in_batch(self, batch: UUID) -> Self:
+    def in_batch(self, batch: UUID | RawSQL) -> Self:
         """Return what an upload still holds; settling only these proves its claim."""
         return self.filter(open_batch=batch, status=ConversionStatus.PROCESSING)
 
-    def received_in(self, batch: UUID) -> Self:
+    def received_in(self, batch: UUID | RawSQL) -> Self:
         """Return rows of an upload that wait for the verdict."""
         return self.filter(open_batch=batch, status=ConversionStatus.UPLOADED)
 
@@ -141,45 +143,30 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         """
         claimed = {**CLAIMED, "open_batch": batch}
         due = self.due().sent_by(sender)
-        with along_index(self.deferred()):
+        with AlongIndex(self.deferred()).transaction():
             return due.take("claim", limit=limit, order=order, only=self.model.SENT, **claimed)
 
-    def accept(self, values: PerRowValues) -> AbstractSet[UUID]:
-        return self.move_ids(
-            "ack",
-            values.ids,
-            **NO_ERROR,
-            **RELEASED,
-            uploaded_at=Now(),
-            outcome_unknown=False,
-            provider_request_id=values.text("provider_request_id"),
-        )
+    def accept(self, values: PerRowValues) -> Collection[UUID]:
+        return self.move_ids("ack", values.ids, **DONE, provider_request_id=values.text("provider_request_id"))
 
-    def receive(self, values: PerRowValues) -> AbstractSet[UUID]:
+    def receive(self, values: PerRowValues) -> Collection[UUID]:
         """Store that the provider took rows: they stay with their upload until the verdict."""
-        request_id = values.text("provider_request_id")
-        return self.move_ids(
-            "receive", values.ids, next_retry_at=None, send_alone=False, provider_request_id=request_id
-        )
+        return self.move_ids("receive", values.ids, **TAKEN, provider_request_id=values.text("provider_request_id"))
 
-    def confirm(self, values: PerRowValues) -> AbstractSet[UUID]:
-        done: Changes = {**NO_ERROR, **RELEASED, "uploaded_at": Now(), "outcome_unknown": False}
-        return self.move_ids("confirm", values.ids, **done)
-
-    def reject(self, values: PerRowValues) -> AbstractSet[UUID]:
+    def reject(self, values: PerRowValues) -> Collection[UUID]:
         return self.move_ids("reject", values.ids, **RELEASED, **self._error_columns(values))
 
-    def lose(self, values: PerRowValues, *, alone: bool = False) -> AbstractSet[UUID]:
+    def lose(self, values: PerRowValues, *, alone: bool = False) -> Collection[UUID]:
         """Retry rows whose verdict cannot be known any more; Google may have them."""
         unknown: Changes = {**self._error_columns(values), "outcome_unknown": True}
         unknown |= {"send_alone": True} if alone else {}
         later = Now() + limits.BACKOFF
         return self.move_ids("lose", values.ids, **RELEASED, **unknown, claimed_at=None, next_retry_at=later)
 
-    def refuse(self, values: PerRowValues) -> AbstractSet[UUID]:
+    def refuse(self, values: PerRowValues) -> Collection[UUID]:
         return self.move_ids("ack_failed", values.ids, **RELEASED, **self._error_columns(values))
 
-    def put_off(self, values: PerRowValues, *, alone: bool = False) -> AbstractSet[UUID]:
+    def put_off(self, values: PerRowValues, *, alone: bool = False) -> Collection[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
         wait = Coalesce(values.duration("wait"), limits.BACKOFF)
         spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=models.DurationField())
@@ -248,6 +235,11 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
             UploadBatch.objects.lock(set(held.values()) - {None})
             rows: UploadableQuerySet[Row] = self.model._default_manager.filter(pk__any_of=held)  # type: ignore[assignment]
             return rows.move_each(verb, **changes, **UNREPORTED) if held else set()
+
+
+def rows_of(model: "type[Uploadable]") -> UploadableQuerySet[Any]:
+    rows: UploadableQuerySet[Any] = model._default_manager.all()  # type: ignore[assignment]
+    return rows
 
 
 def sweep(take_some: Callable[[], Sized]) -> int:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ociqueue.states import Category
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.results import Disposition, RowResult, change_results
 
 Send = Callable[[list[Any]], list[RowResult]]
 Part = tuple[list[Any], list[RowResult]]
@@ -26,7 +27,8 @@ def bisect_rejected(rows: list[Any], send: Send) -> list[RowResult]:
             at = next(number for number, (_, results) in enumerate(parts) if can_be_halved(results))
             parts = [*parts[:at], *_halves(parts[at], send), *parts[at + 1 :]]
     validated = any_validated(parts)
-    return [_final(result, validated=validated) for _, results in parts for result in results]
+    every = [result for _, results in parts for result in results]
+    return change_results(every, partial(_final, validated=validated))
 
 
 def any_validated(parts: Sequence[Part]) -> bool:

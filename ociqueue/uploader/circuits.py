@@ -1,6 +1,6 @@
 """Opens circuits when an answer shows a fault of the account, and closes them when a probe passes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from uuid import UUID
 
@@ -9,14 +9,17 @@ from ociqueue.models import Circuit, Credentials, Site, UploadBatch
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category
 from ociqueue.uploader.providers import PROVIDERS, sender_of
-from ociqueue.uploader.results import GATES, Disposition, RowResult
+from ociqueue.uploader.results import GATES, Disposition, RowResult, group_rows
+
+OUTAGE = 2  # uploads lost in a row; a single one may be an accident
+IsOutage = Callable[[], bool]  # asked only for a request that was lost
 
 
 def update_circuits(
-    site: Site, rows: Sequence[Uploadable], results: Sequence[RowResult], *, probe: Circuit | None, outage: bool
+    site: Site, rows: Sequence[Uploadable], results: Sequence[RowResult], *, probe: Circuit | None, is_outage: IsOutage
 ) -> list[str]:
     """Open and close circuits; return notes if the site as a whole has to stop, else nothing."""
-    tripped = trip_circuits(site, rows, results, outage=outage)
+    tripped = trip_circuits(site, rows, results, is_outage=is_outage)
     if probe and (site.pk, probe.action) not in tripped and probe_passed(results[0], probe):
         closable = Circuit.objects.filter(pk=probe.pk)
         if PROVIDERS[sender_of(site)].answers_later:
@@ -35,7 +38,7 @@ def update_circuits_by_verdict(
     tripped = {}
     # A fault of the account at a sender that the site does not use any more stops nothing.
     if site.sync_method == batch.sender:
-        tripped = trip_circuits(site, rows, results, outage=False, needs_verdict=True)
+        tripped = trip_circuits(site, rows, results, needs_verdict=True)
     if batch.is_probe and not results[0].ambiguous:
         # A circuit that opened after the probe was sent has newer evidence.
         probed = Circuit.objects.open().filter(site=site, needs_verdict=True, opened_at__lte=batch.created_at)
@@ -50,13 +53,13 @@ def trip_circuits(
     rows: Sequence[Uploadable],
     results: Sequence[RowResult],
     *,
-    outage: bool,
+    is_outage: IsOutage | None = None,
     needs_verdict: bool = False,
 ) -> dict[tuple[UUID, str], str]:
     """Open the circuits that an answer or a verdict concerns; return a note for each."""
     tripped: dict[tuple[UUID, str], str] = {}
     for row, result in distinct_results(rows, results):
-        for at, action in affected_circuits(site, row, result, outage=outage):
+        for at, action in affected_circuits(site, row, result, is_outage):
             if (at.pk, action) in tripped:
                 continue
             Circuit.objects.trip(
@@ -75,32 +78,38 @@ def trip_circuits(
 def distinct_results(rows: Sequence[Uploadable], results: Sequence[RowResult]) -> list[tuple[Uploadable, RowResult]]:
     """Return the first row of each kind of result: two thousand rows usually say the same about the account."""
     found: dict[tuple[object, ...], tuple[Uploadable, RowResult]] = {}
-    for row, result in zip(rows, results, strict=True):
-        action = row.action if result.disposition == Disposition.GATE_ACTION else ""
-        kind = (result.disposition, result.category, result.whole_request, result.everywhere, action)
-        found.setdefault(kind, (row, result))
+    for result, mine in group_rows(rows, results):
+        is_of_action = result.disposition == Disposition.GATE_ACTION
+        for row in mine if is_of_action else mine[:1]:
+            action = row.action if is_of_action else ""
+            kind = (result.disposition, result.category, result.whole_request, result.everywhere, action)
+            found.setdefault(kind, (row, result))
     return list(found.values())
 
 
-def affected_circuits(site: Site, row: Uploadable, result: RowResult, *, outage: bool) -> Iterator[tuple[Site, str]]:
+def affected_circuits(
+    site: Site, row: Uploadable, result: RowResult, is_outage: IsOutage | None
+) -> Iterator[tuple[Site, str]]:
     """Return the circuits that a result opens: none, a conversion name's, the site's, or those of several sites."""
     if result.disposition == Disposition.GATE_ACTION:
         yield site, row.action
     elif result.disposition == Disposition.GATE_ALL:
         yield from ((each, Circuit.EVERY_ACTION) for each in Site.objects.filter(sync_method=site.sync_method))
-    elif result.disposition in GATES or stops_site(result, outage=outage):
+    elif result.disposition in GATES or stops_site(result, is_outage):
         yield site, Circuit.EVERY_ACTION
         if result.everywhere:
             yield from ((each, Circuit.EVERY_ACTION) for each in sites_sharing_project(site))
 
 
-def stops_site(result: RowResult, *, outage: bool) -> bool:
+def stops_site(result: RowResult, is_outage: IsOutage | None) -> bool:
     """Return whether to stop: Google asked to wait, rejected the request without a reason, or is unreachable."""
     if result.disposition != Disposition.RETRY:
         return False
     if result.category == Category.RATE_LIMIT:
         return True
-    return result.whole_request and (result.category != Category.TRANSIENT or outage)
+    if not result.whole_request:
+        return False
+    return result.category != Category.TRANSIENT or (is_outage is not None and is_outage())
 
 
 def probe_passed(result: RowResult, probe: Circuit) -> bool:
@@ -116,3 +125,10 @@ def sites_sharing_project(site: Site) -> Iterator[Site]:
         with suppress(DecryptionError):
             projects[stored.site] = stored.account().project
     yield from (each for each, project in projects.items() if project == projects.get(site) and each != site)
+
+
+def is_outage(site: Site) -> bool:
+    """Return whether a site's last uploads were lost, in this run or in earlier ones."""
+    mine = UploadBatch.objects.filter(site=site, sender=sender_of(site))  # retractions may go by another
+    last = mine.answered().values_list("is_lost", flat=True)[:OUTAGE]
+    return list(last) == [True] * OUTAGE

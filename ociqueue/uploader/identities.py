@@ -20,7 +20,7 @@ def google_identities(account: GoogleAdsAccount, row: Conversion) -> Identities:
 
     A row without a click id is known by its hashes instead.
     """
-    return {
+    return (
         ("order", row.order_id),
         (
             "click",
@@ -28,7 +28,7 @@ def google_identities(account: GoogleAdsAccount, row: Conversion) -> Identities:
             account.action_of(row.action),
             row.conversion_time.timestamp() // 1,
         ),
-    }
+    )
 
 
 def split_duplicates(provider: Provider, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
@@ -39,5 +39,5 @@ def split_duplicates(provider: Provider, rows: Sequence[Row]) -> tuple[list[Row]
     for row in rows:
         identities = provider.identities(row)
         (unique if seen.isdisjoint(identities) else duplicates).append(row)
-        seen |= identities
+        seen.update(identities)
     return unique, duplicates

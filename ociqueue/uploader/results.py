@@ -1,10 +1,12 @@
 """What a provider answers: one result per row, whatever happened to the request."""
 
-from collections.abc import Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
 
 from ociqueue.states import Category
 
@@ -34,7 +36,8 @@ WORST_FIRST = (
     Disposition.RETRY,
     Disposition.DUPLICATE,
 )
-Identities = set[tuple[Hashable, ...]]
+Row = TypeVar("Row")
+Identities = Collection[tuple[Hashable, ...]]
 UPLOADER_ERROR = "UPLOADER_ERROR"  # the code when a library of ours failed, so that no answer came
 GATES = (Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL)
 
@@ -53,6 +56,29 @@ class RowResult:
     job_id: int | None = None  # as the provider answered; None if no row of the request was processed
     warnings: tuple[str, ...] = ()  # the provider has the row, but ignored parts of it
     sent_as_zero: bool = False  # a retraction, through an API that has none
+
+
+Groups = list[tuple[RowResult, list[Any]]]
+
+
+def group_rows(rows: Sequence[Row], results: Sequence[RowResult]) -> list[tuple[RowResult, list[Row]]]:
+    """Return each result with its rows, in their order: thousands of rows mostly share one object, and one group."""
+    groups: dict[int, list[Row]] = defaultdict(list)
+    for row, result in zip(rows, results, strict=True):
+        groups[id(result)].append(row)
+    distinct = {id(result): result for result in results}
+    return [(distinct[key], mine) for key, mine in groups.items()]
+
+
+def change_results(results: Sequence[RowResult], change: Callable[[RowResult], RowResult]) -> list[RowResult]:
+    """Change each result; rows that share one share the changed one."""
+    distinct = {id(result): result for result in results}
+    changed = {key: change(result) for key, result in distinct.items()}
+    return [changed[id(result)] for result in results]
+
+
+def ids_of(rows: Sequence[Any]) -> list[UUID]:
+    return [row.id for row in rows]
 
 
 class CredentialsRejected(Exception):  # noqa: N818 - an answer of the provider, not an error of ours

@@ -6,6 +6,7 @@ from typing import Any
 
 from ociqueue.models import Adjustment, Conversion, Credentials, Site
 from ociqueue.models.sending import UploadableQuerySet
+from ociqueue.models.upload_statements import kinds_of_due_adjustments
 from ociqueue.states import AdjustmentKind, Category, SyncMethod
 from ociqueue.uploader.providers import sender_of
 from ociqueue.uploader.results import GATES, Disposition, RowResult
@@ -27,7 +28,7 @@ def routes_of(site: Site) -> Iterator[Route]:
     own = sender_of(site)
     yield Route(Conversion.objects.for_site(site), own)
     adjustments = Adjustment.objects.for_site(site)
-    kinds = set(adjustments.due().values_list("kind", flat=True).distinct())
+    kinds = kinds_of_due_adjustments(site, own)
     if AdjustmentKind.RETRACTION in kinds and own == SyncMethod.DATA_MANAGER and has_developer_token(site):
         # The Data Manager API can set the value to 0, but the conversion would still count.
         yield Route(adjustments.filter(kind=AdjustmentKind.RETRACTION), SyncMethod.API, is_sites_own=False)

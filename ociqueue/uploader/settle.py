@@ -1,8 +1,7 @@
 """Writes the answer to an upload: one statement for each kind of result, matched on the claim."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -10,29 +9,27 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 
 from kilit.lock.audit import for_reason
-from kilit.lock.models import Event
+from kilit.lock.bulk_sql import uuid_array
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Receipt, UploadBatch
+from ociqueue.models import Receipt, UploadBatch, upload_statements
 from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.receipt import FIRST_CHECK_AFTER
-from ociqueue.models.sending import UploadableQuerySet, failure
+from ociqueue.models.sending import UploadableQuerySet, failure, rows_of
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
+from ociqueue.uploader.answer_events import note_rest, note_warnings, note_zeros
 from ociqueue.uploader.meanings import after_defer
-from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, RowResult
+from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, Groups, RowResult, group_rows, ids_of
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
-SENT_AS_ZERO = (
-    "The Data Manager API has no retraction: the value was sent as 0, and Google still counts the conversion. With a"
-    " developer token in the site's connection, retractions go through the Google Ads API."
-)
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
-RowResults = list[tuple[Uploadable, RowResult]]
+KINDS = ("accepted", "already_there", "received", "rejected", "put_off")
 Rows = UploadableQuerySet[Any]
 
 
@@ -64,32 +61,33 @@ def settle(
 
     An answer is settled once, so a caller who lost the connection on the way may call again.
     """
+    groups = group_rows(rows, results)
+    answers = [result for result, _ in groups]
     with transaction.atomic():
-        tally = _move(batch, rows, results, is_probe=is_probe)
+        tally = _move(batch, rows, results, groups, is_probe=is_probe)
         # Last, because `take_back` locks rows first and then their upload, too.
-        is_first = UploadBatch.objects.mark_answered(
+        counts = UploadBatch.objects.mark_answered(
             batch,
             accepted=tally.accepted,
             received=tally.received,
             failed=tally.failed,
-            put_off=F("put_off") + tally.put_off,
+            put_off=tally.put_off,
             late=tally.late,
-            by_action=count_by_action(rows, results),
-            answered_job_id=next((result.job_id for result in results if result.job_id is not None), None),
-            is_lost=is_lost(results),
-            request_id=next((result.request_id for result in results if result.request_id), "")[:64],
-            note=_note(results),
+            by_action=count_by_action(groups),
+            answered_job_id=next((answer.job_id for answer in answers if answer.job_id is not None), None),
+            is_lost=is_lost(answers[0]),
+            request_id=next((answer.request_id for answer in answers if answer.request_id), "")[:64],
+            note=_note(answers),
         )
-        if not is_first:
+        if counts is None:
             transaction.set_rollback(True)
-    stored = UploadBatch.objects.get(pk=batch)
-    return UploadTally(stored.accepted, stored.received, stored.failed, stored.put_off, stored.late, batches=1)
+    counts = counts or UploadBatch.objects.counts(batch)
+    return UploadTally(**counts._asdict(), batches=1)
 
 
 def rows_like(rows: Sequence[Uploadable]) -> Rows:
     """Return all rows of the queue that these are of."""
-    found: Rows = type(rows[0])._default_manager.all()  # type: ignore[assignment]
-    return found
+    return rows_of(type(rows[0]))
 
 
 def put_back(batch: UUID, rows: Sequence[Uploadable], result: RowResult) -> None:
@@ -97,21 +95,22 @@ def put_back(batch: UUID, rows: Sequence[Uploadable], result: RowResult) -> None
     if not rows:
         return
     with transaction.atomic():
-        errors = error_values([(row, result) for row in rows], is_probe=False)
+        errors = error_values([(result, [row]) for row in rows], is_probe=False)
         released = rows_like(rows).in_batch(batch).put_off(errors)
         count = len(released)
         UploadBatch.objects.filter(pk=batch).update(put_off=F("put_off") + count, unsent=F("unsent") + count)
 
 
-def count_by_action(rows: Sequence[Uploadable], results: Sequence[RowResult]) -> dict[str, dict[str, int]]:
+def count_by_action(groups: Groups) -> dict[str, dict[str, int]]:
     """Count what the provider answered by conversion name, as the provider counts it in its own summaries.
 
     This is not what became of the rows: one that is too recent fails at Google and is deferred here.
     """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for row, result in zip(rows, results, strict=True):
+    for result, rows in groups:
         if kind := _counted_as(result):
-            counts[row.action][kind] += 1
+            for action, count in Counter(row.action for row in rows).items():
+                counts[action][kind] += count
     return {action: dict(found) for action, found in counts.items()}
 
 
@@ -125,65 +124,62 @@ def _counted_as(result: RowResult) -> str:
     return "accepted" if result.disposition == Disposition.ACCEPTED else "failed"
 
 
-def _move(batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_probe: bool) -> UploadTally:
-    held = rows_like(rows).in_batch(batch)
-    by_kind: dict[str, RowResults] = defaultdict(list)
-    for row, answer in zip(rows, results, strict=True):
-        result = after_defer(row, answer)
-        by_kind[kind_of(row, result)].append((row, result))
-    accepted, already_there = by_kind["accepted"], by_kind["already_there"]
-    received, rejected, put_off = by_kind["received"], by_kind["rejected"], by_kind["put_off"]
-    if max(len(accepted), len(received)) < len(rows):  # a single statement locks its rows in order anyway
+def _move(
+    batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult], groups: Groups, *, is_probe: bool
+) -> UploadTally:
+    model, every = type(rows[0]), rows_like(rows)
+    held = every.in_batch(batch)
+    by_kind = sort_groups(groups)
+    if len(by_kind) > 1:  # a single statement locks its rows in order anyway
         held.lock_in_order()
-    moved = held.accept(_request_ids(accepted)) if accepted else set()
+    accepted, already_there, received, rejected, put_off = (by_kind.get(kind, []) for kind in KINDS)
+    moved = upload_statements.accept(model, batch, _request_ids(accepted)) if accepted else ()
     if already_there:
         with for_reason(ALREADY_THERE):
-            moved |= held.accept(_request_ids(already_there))
-    taken = _receive(batch, held, received) if received else set()
-    failed = held.refuse(error_values(rejected, is_probe=is_probe)) if rejected else set()
-    waiting = held.put_off(error_values(put_off, is_probe=is_probe)) if put_off else set()
-    capped = rows_like(rows).filter(pk__any_of=waiting).cap() if waiting else 0
-    settled = moved | taken | failed | waiting
-    late = len(rows) - len(settled)
-    if late:
-        answers = {row.pk: result for row, result in zip(rows, results, strict=True) if row.pk not in settled}
-        note_late(batch, answers, among=rows_like(rows))
-    note_zeros(rows, results)
+            moved = [*moved, *held.accept(_request_ids(already_there))]
+    taken = upload_statements.receive(model, batch, _request_ids(received)) if received else ()
+    if received:
+        _store_receipts(batch, rows, results)
+        note_warnings(batch, received, among=every)
+    failed = held.refuse(error_values(rejected, is_probe=is_probe)) if rejected else ()
+    waiting = held.put_off(error_values(put_off, is_probe=is_probe)) if put_off else ()
+    capped = every.filter(pk__any_of=waiting).cap() if waiting else 0
+    late = note_rest(batch, groups, (moved, taken, failed, waiting), among=every)
+    note_zeros(groups, among=every)
     return UploadTally(len(moved), len(taken), len(failed) + capped, len(waiting) - capped, late, batches=1)
 
 
-def _receive(batch: UUID, held: Rows, received: RowResults) -> AbstractSet[UUID]:
-    """Store a receipt for each request, also with rows that were taken back: the verdict names places in it."""
+def sort_groups(groups: Groups) -> dict[str, Groups]:
+    """Return the rows by what becomes of them, each with its result; what was taken or accepted is asked once."""
+    by_kind: dict[str, Groups] = defaultdict(list)
+    for answer, rows in groups:
+        is_taken = answer.disposition in (Disposition.ACCEPTED, Disposition.RECEIVED)
+        for mine in [rows] if is_taken else ([row] for row in rows):
+            result = after_defer(mine[0], answer)
+            by_kind[kind_of(mine[0], result)].append((result, mine))
+    return by_kind
+
+
+def _store_receipts(batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult]) -> None:
+    """Store one for each request, in the order that was sent, also with rows that were taken back.
+
+    The verdict names places in it.
+    """
     requests: dict[str, list[UUID]] = defaultdict(list)
-    for row, result in received:
-        requests[result.request_id[:64]].append(row.pk)
+    for row, result in zip(rows, results, strict=True):
+        if result.disposition == Disposition.RECEIVED:
+            requests[result.request_id[:64]].append(row.id)
     first_check = Now() + FIRST_CHECK_AFTER
     Receipt.objects.bulk_create(
-        Receipt(batch_id=batch, request_id=request_id, row_ids=ids, next_check_at=first_check)
+        # As one text: Django would prepare each id.
+        Receipt(
+            batch_id=batch,
+            request_id=request_id,
+            row_ids=RawSQL("%s::uuid[]", [uuid_array(ids)]),
+            next_check_at=first_check,
+        )
         for request_id, ids in requests.items()
     )
-    taken = held.receive(_request_ids(received))
-    warned = [(row.pk, result.warnings) for row, result in received if result.warnings]
-    if warned:
-        note_warnings(batch, dict(warned), among=held.model.objects.all())
-    return taken
-
-
-def note_warnings(batch: UUID, warnings: Mapping[UUID, tuple[str, ...]], *, among: Rows) -> None:
-    """Record what the provider ignored in rows that it took."""
-    by_text: dict[tuple[str, ...], list[UUID]] = defaultdict(list)
-    for pk, texts in warnings.items():
-        by_text[texts].append(pk)
-    for texts, ids in by_text.items():
-        details = {"batch": str(batch), "warnings": list(texts)}
-        Event.objects.record_each(among.filter(pk__any_of=ids), "PROVIDER_WARNING", details=details)
-
-
-def note_zeros(rows: Sequence[Uploadable], results: Sequence[RowResult]) -> None:
-    """Record on retractions that they were sent as a value of 0."""
-    ids = [row.pk for row, result in zip(rows, results, strict=True) if result.sent_as_zero]
-    if ids:
-        Event.objects.record_each(rows_like(rows).filter(pk__any_of=ids), "SENT_AS_ZERO", message=SENT_AS_ZERO)
 
 
 def kind_of(row: Uploadable, result: RowResult) -> str:
@@ -197,17 +193,22 @@ def kind_of(row: Uploadable, result: RowResult) -> str:
     return "put_off" if result.disposition in PUT_OFF else "rejected"
 
 
-def is_lost(results: Sequence[RowResult]) -> bool:
-    first = results[0]
+def is_lost(first: RowResult) -> bool:
     return first.whole_request and first.disposition == Disposition.RETRY and first.category == Category.TRANSIENT
 
 
-def _request_ids(results: RowResults) -> PerRowValues:
-    return PerRowValues({row.pk: {"provider_request_id": result.request_id[:64]} for row, result in results})
+def _request_ids(groups: Groups) -> PerRowValues:
+    return PerRowValues(*((ids_of(rows), {"provider_request_id": result.request_id[:64]}) for result, rows in groups))
 
 
-def error_values(results: RowResults, *, is_probe: bool) -> PerRowValues:
-    return PerRowValues({row.pk: error_columns(row, result, is_probe=is_probe) for row, result in results})
+def error_values(groups: Groups, *, is_probe: bool, **columns: object) -> PerRowValues:
+    return PerRowValues(
+        *(
+            ([row.id], {**error_columns(row, result, is_probe=is_probe), **columns})
+            for result, rows in groups
+            for row in rows
+        )
+    )
 
 
 def error_columns(row: Uploadable, result: RowResult, *, is_probe: bool) -> dict[str, Any]:
@@ -242,23 +243,6 @@ def _wait(result: RowResult) -> timedelta | None:
     if result.disposition in ATTEMPT_FORGIVEN:
         return timedelta(0)
     return result.retry_after
-
-
-def note_late(batch: UUID, results: Mapping[UUID, RowResult], *, among: Rows) -> None:
-    """Record what the provider answered for rows that were taken back meanwhile."""
-    by_answer: dict[tuple[str, str, str], list[UUID]] = defaultdict(list)
-    for pk, result in results.items():
-        by_answer[result.disposition, result.code, result.message].append(pk)
-    for (disposition, code, text), ids in by_answer.items():
-        details = {"batch": str(batch), "answer": disposition, "request_id": results[ids[0]].request_id}
-        details |= {"code": code} if code else {}
-        rows = list(among.filter(pk__any_of=ids))
-        # The answer may quote what was erased meanwhile.
-        erased = [row for row in rows if getattr(row, "erased_at", None)]
-        Event.objects.record_each(
-            [row for row in rows if row not in erased], "LATE_ANSWER", message=text, details=details
-        )
-        Event.objects.record_each(erased, "LATE_ANSWER", details=details)
 
 
 def _note(results: Sequence[RowResult]) -> str:

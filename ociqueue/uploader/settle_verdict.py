@@ -1,28 +1,34 @@
 """Writes the verdict on a request: one transaction, matched on the upload and on UPLOADED, once for each receipt."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from uuid import UUID
 
 from django.db import transaction
 
 from kilit.lock.audit import for_reason
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Circuit, Receipt, UploadBatch
-from ociqueue.models.per_row import PerRowValues
+from ociqueue.models import Circuit, Receipt, UploadBatch, upload_statements
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
+from ociqueue.uploader.answer_events import note_rest, note_warnings
 from ociqueue.uploader.circuits import update_circuits_by_verdict
-from ociqueue.uploader.meanings import after_defer
-from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
+from ociqueue.uploader.results import (
+    Disposition,
+    Groups,
+    RowResult,
+    Verdict,
+    VerdictStatus,
+    change_results,
+    group_rows,
+    ids_of,
+)
 from ociqueue.uploader.settle import (
     ALREADY_THERE,
-    RowResults,
-    error_columns,
-    kind_of,
-    note_late,
-    note_warnings,
+    error_values,
     rows_like,
+    sort_groups,
 )
 
 UNPROVEN = "VERDICT_UNPROVEN"
@@ -59,7 +65,8 @@ def settle_verdict(receipt: Receipt, rows: Sequence[Uploadable], verdict: Verdic
     """
     batch = receipt.batch
     with transaction.atomic():
-        results = _keep_circuit_open(batch, _with_request_id(_results(verdict, len(rows)), receipt.request_id))
+        with_request = partial(replace, request_id=receipt.request_id)
+        results = _keep_circuit_open(batch, change_results(_results(verdict, len(rows)), with_request))
         alone = verdict.status == VerdictStatus.UNPROVEN
         tally = _move(batch, rows, results, is_lost=verdict.status != VerdictStatus.SETTLED, alone=alone)
         tally.notes = update_circuits_by_verdict(batch, rows, results)
@@ -90,13 +97,6 @@ def _results(verdict: Verdict, sent: int) -> Sequence[RowResult]:
     return [RowResult(Disposition.RETRY, code, Category.TRANSIENT, message, ambiguous=True)] * sent
 
 
-def _with_request_id(results: Sequence[RowResult], request_id: str) -> list[RowResult]:
-    """Return the results with their request; most rows share one, which is copied once."""
-    distinct = {id(result): result for result in results}
-    copies = {key: replace(result, request_id=request_id) for key, result in distinct.items()}
-    return [copies[id(result)] for result in results]
-
-
 def _keep_circuit_open(batch: UploadBatch, results: list[RowResult]) -> list[RowResult]:
     """Take a probe that is rejected for the circuit's own reason for the account's fault, as it was for all rows.
 
@@ -116,42 +116,32 @@ def _keep_circuit_open(batch: UploadBatch, results: list[RowResult]) -> list[Row
 def _move(
     batch: UploadBatch, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_lost: bool, alone: bool
 ) -> VerdictTally:
-    every = rows_like(rows)
+    every, is_probe = rows_like(rows), batch.is_probe
     waiting = every.received_in(batch.pk)
-    by_kind: dict[str, RowResults] = defaultdict(list)
-    for row, answer in zip(rows, results, strict=True):
-        result = after_defer(row, answer)
-        by_kind["lost" if is_lost else kind_of(row, result)].append((row, result))
+    groups = group_rows(rows, results)
+    by_kind = {"lost": groups} if is_lost else sort_groups(groups)
     if len(by_kind) > 1:  # a single statement locks its rows in order anyway
-        waiting.filter(pk__any_of=[row.pk for row in rows]).lock_in_order()
-    confirmed = waiting.confirm(_ids(by_kind["accepted"])) if by_kind["accepted"] else set()
-    if by_kind["already_there"]:
+        waiting.filter(pk__any_of=ids_of(rows)).lock_in_order()
+    confirmed = _confirm(batch, by_kind.get("accepted", []))
+    if there := by_kind.get("already_there"):
         with for_reason(ALREADY_THERE):
-            confirmed |= waiting.confirm(_ids(by_kind["already_there"]))
-    rejected = waiting.reject(_values(batch, by_kind["rejected"])) if by_kind["rejected"] else set()
-    put_off = waiting.put_off(_values(batch, by_kind["put_off"])) if by_kind["put_off"] else set()
-    if by_kind["lost"] and alone and len(rows) > 1:
+            confirmed += _confirm(batch, there)
+    failed = by_kind.get("rejected")
+    rejected = waiting.reject(error_values(failed, is_probe=is_probe)) if failed else ()
+    later = by_kind.get("put_off")
+    put_off = waiting.put_off(error_values(later, is_probe=is_probe)) if later else ()
+    if is_lost and alone and len(rows) > 1:
         # The request proves nothing about the row: the attempt does not count, and it is sent at once.
-        values = _values(batch, by_kind["lost"], forgiven=True, wait="0 seconds")
-        put_off |= waiting.put_off(values, alone=True)
-    elif by_kind["lost"]:
-        put_off |= waiting.lose(_values(batch, by_kind["lost"]), alone=alone)
+        values = error_values(groups, is_probe=is_probe, forgiven=True, wait="0 seconds")
+        put_off = waiting.put_off(values, alone=True)
+    elif is_lost:
+        put_off = waiting.lose(error_values(groups, is_probe=is_probe), alone=alone)
     capped = every.filter(pk__any_of=put_off).cap() if put_off else 0
-    moved = confirmed | rejected | put_off
-    answers = {row.pk: result for row, result in zip(rows, results, strict=True)}
-    late = {pk: result for pk, result in answers.items() if pk not in moved}
-    if late:
-        note_late(batch.pk, late, among=every)
-    if warned := {pk: result.warnings for pk, result in answers.items() if result.warnings}:
-        note_warnings(batch.pk, warned, among=every)
-    return VerdictTally(len(confirmed), len(rejected) + capped, len(put_off) - capped, len(late))
+    late = note_rest(batch.pk, groups, (confirmed, rejected, put_off), among=every)
+    note_warnings(batch.pk, groups, among=every)
+    return VerdictTally(len(confirmed), len(rejected) + capped, len(put_off) - capped, late)
 
 
-def _ids(results: RowResults) -> PerRowValues:
-    return PerRowValues({row.pk: {} for row, _ in results})
-
-
-def _values(batch: UploadBatch, results: RowResults, **columns: object) -> PerRowValues:
-    return PerRowValues(
-        {row.pk: {**error_columns(row, result, is_probe=batch.is_probe), **columns} for row, result in results}
-    )
+def _confirm(batch: UploadBatch, groups: Groups) -> list[UUID]:
+    ids = [pk for _, rows in groups for pk in ids_of(rows)]
+    return list(upload_statements.confirm(type(groups[0][1][0]), batch.pk, ids)) if ids else []

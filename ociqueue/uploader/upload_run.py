@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -17,19 +18,28 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
+from kilit.lock.compiled import CompiledQuery
 from kilit.lock.identity import uuid7
 from kilit.lock.storing import keep_trying
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
+from ociqueue.models.upload_statements import claim_conversions, job_of, mark_rows_sent
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category, SyncMethod
-from ociqueue.uploader.circuits import update_circuits
+from ociqueue.uploader.circuits import is_outage, update_circuits
 from ociqueue.uploader.identities import DUPLICATE_IN_BATCH, split_duplicates
 from ociqueue.uploader.providers import PROVIDERS, provider_for, sender_of
-from ociqueue.uploader.results import UPLOADER_ERROR, CredentialsRejected, Disposition, Provider, RowResult
+from ociqueue.uploader.results import (
+    UPLOADER_ERROR,
+    CredentialsRejected,
+    Disposition,
+    Provider,
+    RowResult,
+    change_results,
+)
 from ociqueue.uploader.routes import Route, routes_of, without_gate
-from ociqueue.uploader.settle import UploadTally, put_back, rows_like, settle
+from ociqueue.uploader.settle import UploadTally, put_back, settle
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +48,6 @@ Row = TypeVar("Row", bound=Uploadable)
 ACTOR = "uploader"
 MOST_ROWS = 2000  # Google's limit for one request, in both of its APIs
 MOST_ALONE = 20  # requests of a single row in one upload
-OUTAGE = 2  # uploads lost in a row; a single one may be an accident
 
 
 def due_sites() -> QuerySet[Site]:
@@ -95,13 +104,14 @@ class SiteTurn:
     rows: UploadableQuerySet[Any]
     limit: int = MOST_ROWS
     probe: Circuit | None = None
+    is_usual: bool = False  # all conversions of the site, which a statement claims that is compiled once
 
 
 class UploadRun:
     """A run over several sites, with one connection to the provider for each."""
 
     def __init__(self, sites: QuerySet[Site]) -> None:
-        self.sites = sites
+        self.sites = CompiledQuery(lambda: sites)  # asked before each turn of all of them
         self.providers: dict[tuple[UUID, SyncMethod, str], Provider] = {}
         self.tally = UploadTally()
 
@@ -109,7 +119,7 @@ class UploadRun:
         """Give every site a turn, again and again, until nothing is due or the time is up."""
         end = math.inf if seconds is None else time.monotonic() + seconds
         stopped: set[UUID] = set()
-        while sites := list(self.sites.exclude(pk__in=stopped)):
+        while sites := [site for site in self.sites.all() if site.pk not in stopped]:
             for site in sites:
                 if time.monotonic() > end:
                     return self.tally
@@ -148,13 +158,13 @@ class UploadRun:
             return False
         results = send(provider, rows, job_id=job_of(batch))
         if not route.is_sites_own:
-            results = [without_gate(result) for result in results]
+            results = change_results(results, without_gate)
         tally = settle_answer(batch, rows, results, is_probe=turn.probe is not None)
         self.tally.add(tally)
         logger.info("upload for site %s: %s", site.public_id, tally)
         if not route.is_sites_own:
             return True
-        notes = update_circuits(site, rows, results, probe=turn.probe, outage=is_outage(site))
+        notes = update_circuits(site, rows, results, probe=turn.probe, is_outage=partial(is_outage, site))
         self.tally.notes += notes
         return not notes
 
@@ -193,7 +203,7 @@ def next_turn(site: Site, rows: UploadableQuerySet[Any]) -> SiteTurn | None:
     """Return which of these rows a site may send now; an open circuit lets one probe through when it is due."""
     open_circuits: CircuitQuerySet = Circuit.objects.filter(site=site).open()
     by_action = {circuit.action: circuit for circuit in open_circuits}
-    unblocked = rows.exclude(action__in=by_action)
+    unblocked = rows.exclude(action__in=by_action) if by_action else rows
     if whole := by_action.get(Circuit.EVERY_ACTION):
         taken = rows.due().exists() and open_circuits.filter(pk=whole.pk).take_probe()
         # A row of a blocked conversion name says little about the account.
@@ -202,7 +212,7 @@ def next_turn(site: Site, rows: UploadableQuerySet[Any]) -> SiteTurn | None:
         mine = rows.filter(action=action)
         if mine.due().exists() and open_circuits.filter(pk=circuit.pk).take_probe():
             return SiteTurn(mine, 1, circuit)
-    return SiteTurn(unblocked)
+    return SiteTurn(unblocked, is_usual=rows.model is Conversion and not by_action)
 
 
 def claim(site: Site, turn: SiteTurn, *, sender: SyncMethod | None = None) -> tuple[UUID, list[Any]]:
@@ -226,10 +236,6 @@ def claim(site: Site, turn: SiteTurn, *, sender: SyncMethod | None = None) -> tu
     return batch, rows
 
 
-def job_of(batch: UUID) -> int | None:
-    return UploadBatch.objects.values_list("job_id", flat=True).get(pk=batch)
-
-
 def claim_rows(
     site: Site, turn: SiteTurn, *, batch: UUID, sender: SyncMethod, order: tuple[str, ...]
 ) -> list[Uploadable]:
@@ -238,27 +244,27 @@ def claim_rows(
     The claim checks that the site still has the sender that it had.
     """
     own = sender_of(site)
+
+    def claim_some(limit: int, *, alone: bool | None = None) -> list[Any]:
+        if turn.is_usual:
+            return claim_conversions(site, batch=batch, sender=own, limit=limit, alone=alone)
+        rows = turn.rows if alone is None else turn.rows.filter(send_alone=alone)
+        return rows.claim(limit=limit, batch=batch, sender=own, order=order)
+
     if not PROVIDERS[sender].answers_later or turn.probe:
-        return turn.rows.claim(limit=turn.limit, batch=batch, sender=own, order=order)
-    alone = turn.rows.filter(send_alone=True).claim(limit=MOST_ALONE, batch=batch, sender=own)
-    together = turn.rows.filter(send_alone=False)
-    return together.claim(limit=turn.limit, batch=batch, sender=own, order=order) + alone
+        return claim_some(turn.limit)
+    alone = claim_some(MOST_ALONE, alone=True)
+    return claim_some(turn.limit, alone=False) + alone
 
 
 def mark_sent(batch: UUID, rows: Sequence[Row]) -> list[Row]:
     """Record that the upload is being sent, and return the rows it still holds: a sweep may have been faster."""
     if not rows:
         return []
-    held = rows_like(rows).in_batch(batch)
     with transaction.atomic():
         # A sweep or an operator takes a row back before this lock, or knows that it was sent.
         UploadBatch.objects.lock([batch])
-        still_held = list(rows)
-        if held.count() != len(rows):
-            ids = set(held.values_list("pk", flat=True))
-            still_held = [row for row in rows if row.pk in ids]
-        sent = bool(still_held) and UploadBatch.objects.mark_sent(batch, rows=held)
-    return still_held if sent else []
+        return mark_rows_sent(batch, rows)
 
 
 def send(provider: Provider, rows: Sequence[Uploadable], *, job_id: int | None = None) -> list[RowResult]:
@@ -287,10 +293,3 @@ def settle_answer(
         seconds=(settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT) / 4,
         what=f"the answer to upload {batch}",
     )
-
-
-def is_outage(site: Site) -> bool:
-    """Return whether a site's last uploads were lost, in this run or in earlier ones."""
-    mine = UploadBatch.objects.filter(site=site, sender=sender_of(site))  # retractions may go by another
-    last = mine.answered().values_list("is_lost", flat=True)[:OUTAGE]
-    return list(last) == [True] * OUTAGE

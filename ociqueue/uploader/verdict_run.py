@@ -16,10 +16,10 @@ from django.db import InterfaceError, OperationalError
 
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
-from kilit.lock.bulk_sql import fast_instance
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.queues import MODELS
+from ociqueue.models.upload_statements import find_rows
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.providers import later_provider_for
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 NO_CREDENTIALS = "The site has no credentials, so Google cannot be asked."
 # What settling reads of a row; the other columns are loaded on access.
-SETTLED_BY = ("id", "site_id", "action", "outcome_unknown", "provider_error_code")
+SETTLED_BY = ("id", "action", "outcome_unknown", "provider_error_code")
 IDENTIFIED_BY = (*Conversion.CLICK_IDS, *Conversion.HASHES)
 OPEN = (VerdictStatus.PENDING, VerdictStatus.UNKNOWN)
 
@@ -117,7 +117,6 @@ def rows_of(receipt: Receipt) -> list[Uploadable]:
     """Return the rows of a request in the order that was sent; the verdict names rows by their place in it."""
     model = MODELS[receipt.batch.queue]
     columns = (*SETTLED_BY, *(IDENTIFIED_BY if model is Conversion else ()))
-    values = model._default_manager.filter(pk__any_of=receipt.row_ids).values_list(*columns)
-    found = {row[0]: fast_instance(model, values.db, columns, row) for row in values}
+    found = {row.id: row for row in find_rows(model, columns, receipt.row_ids)}
     # A row that was pruned meanwhile keeps its place.
     return [found.get(pk) or model(id=pk) for pk in receipt.row_ids]

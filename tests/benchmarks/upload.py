@@ -14,7 +14,7 @@ from django.db import connection
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.googleads.provider import GoogleAds
-from ociqueue.uploader.upload_run import MOST_ROWS, upload_due
+from ociqueue.uploader.upload_run import MOST_ROWS, due_sites, upload_due
 from tests.benchmarks.conversions import BARE, fill, make_bare_table
 from tests.benchmarks.harness import Figure
 from tests.benchmarks.servers import Simulator
@@ -69,7 +69,7 @@ def upload() -> float:
     Bench.google.forget()
     fill(Conversion._meta.db_table, Bench.site, ROWS)
     start = time.perf_counter()
-    tally = upload_due(sites=Site.objects.filter(pk=Bench.site.pk, conversions__status="QUEUED").distinct())
+    tally = upload_due(sites=due_sites().filter(pk=Bench.site.pk))
     taken = time.perf_counter() - start
     assert tally.accepted == ROWS, str(tally)
     return ROWS / taken

@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from ociqueue.models import Conversion, Credentials, Receipt, Site
 from ociqueue.models.quota import RequestQuota
 from ociqueue.states import SyncMethod
-from ociqueue.uploader.upload_run import MOST_ROWS, upload_due
+from ociqueue.uploader.upload_run import MOST_ROWS, due_sites, upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.benchmarks.conversions import BARE, fill, make_bare_table
 from tests.benchmarks.harness import Figure
@@ -71,7 +71,7 @@ def upload() -> float:
     site = DataManagerBench.site
     fill(Conversion._meta.db_table, site, ROWS)
     start = time.perf_counter()
-    sent = upload_due(sites=Site.objects.filter(pk=site.pk, conversions__status="QUEUED").distinct())
+    sent = upload_due(sites=due_sites().filter(pk=site.pk))
     taken = time.perf_counter() - start
     assert sent.received == ROWS, str(sent)
     Receipt.objects.open().update(next_check_at=Now())

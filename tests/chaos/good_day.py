@@ -21,6 +21,7 @@ from ociqueue.erasure import Person, forget
 from ociqueue.models import Adjustment, Conversion, IdentifierKind, Receipt, Site, UploadBatch
 from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.sending import failure
+from ociqueue.models.upload_statements import confirm
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.settle import settle
@@ -52,7 +53,7 @@ def upload(site: Site, row: Conversion) -> Conversion:
     """Have Google take a row."""
     batch = UploadBatch.objects.create(pk=uuid7(), site=site, size=1)
     Conversion.objects.for_site(site).claim(limit=1, batch=batch.pk, sender=SyncMethod.API)
-    Conversion.objects.in_batch(batch.pk).accept(PerRowValues({row.pk: {"provider_request_id": "r-1"}}))
+    Conversion.objects.in_batch(batch.pk).accept(PerRowValues(([row.pk], {"provider_request_id": "r-1"})))
     return row
 
 
@@ -63,10 +64,9 @@ def receive(site: Site, make_conversion: Callable[..., Conversion]) -> list[Conv
     batch, rows = claim(site, SiteTurn(Conversion.objects.for_site(site)))
     mark_sent(batch, rows)
     settle(batch, rows, [RowResult(Disposition.RECEIVED, request_id="r-2")] * 2)
-    waiting = Conversion.objects.received_in(batch)
-    waiting.confirm(PerRowValues({rows[0].pk: {}}))
+    confirm(Conversion, batch, [rows[0].pk])
     why = {**failure("CLICK_NOT_FOUND", "VALIDATION", "no"), "outcome_unknown": False, "provider_request_id": "r-2"}
-    waiting.reject(PerRowValues({rows[1].pk: why}))
+    Conversion.objects.received_in(batch).reject(PerRowValues(([rows[1].pk], why)))
     Receipt.objects.mark_settled(Receipt.objects.get().pk, confirmed=1, rejected=1)
     return rows
 
@@ -77,7 +77,7 @@ def restate(site: Site, row: Conversion, value: int) -> None:
     batch, rows = claim(site, SiteTurn(Adjustment.objects.for_site(site)))
     mark_sent(batch, rows)
     settle(batch, rows, [RowResult(Disposition.RECEIVED, request_id="r-3")])
-    Adjustment.objects.received_in(batch).confirm(PerRowValues({rows[0].pk: {}}))
+    confirm(Adjustment, batch, [rows[0].pk])
     Receipt.objects.mark_settled(Receipt.objects.get(request_id="r-3").pk, confirmed=1)
 
 

@@ -11,8 +11,10 @@ from kilit.api.webhooks import webhook_kinds
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt, Site
 from ociqueue.models.per_row import PerRowValues
+from ociqueue.models.upload_statements import confirm
 from ociqueue.states import ConversionStatus, SyncMethod
-from ociqueue.uploader.settle import note_warnings
+from ociqueue.uploader.answer_events import note_warnings
+from ociqueue.uploader.results import Disposition, RowResult
 from tests.support.conversions import Api
 from tests.support.uploads import CONVERSIONS, html, received, row_page
 
@@ -144,7 +146,10 @@ def settle_verdict(row: Conversion, verb: str) -> None:
         "provider_request_id": "request-1",
         "outcome_unknown": False,
     }
-    getattr(Conversion.objects, verb)(PerRowValues({row.pk: error}))
+    if verb == "confirm":
+        confirm(Conversion, row.open_batch_id, [row.pk])
+    else:
+        getattr(Conversion.objects, verb)(PerRowValues(([row.pk], error)))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +173,8 @@ def test_the_timeline_tells_the_receipt_and_the_verdict(operator, data_manager_s
 
 def test_the_timeline_quotes_what_google_ignored(operator, data_manager_site) -> None:
     batch, (row,) = received(data_manager_site)
-    note_warnings(batch.pk, {row.pk: ("The user agent was ignored.",)}, among=Conversion.objects.all())
+    warned = RowResult(Disposition.RECEIVED, warnings=("The user agent was ignored.",))
+    note_warnings(batch.pk, [(warned, [row])], among=Conversion.objects.all())
 
     shown = html(operator, row_page(row))
 

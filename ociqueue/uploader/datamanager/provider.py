@@ -17,7 +17,7 @@ from ociqueue.uploader.datamanager.transport import NoAnswer, Transport
 from ociqueue.uploader.datamanager.verdicts import read_status
 from ociqueue.uploader.google_login import google_credentials, login_error, login_rejected, refresh
 from ociqueue.uploader.identities import google_identities
-from ociqueue.uploader.results import Disposition, Identities, RowResult, Verdict, VerdictStatus
+from ociqueue.uploader.results import Disposition, Identities, RowResult, Verdict, VerdictStatus, ids_of
 
 SHORTEST_CALL = 0.5  # seconds
 QUESTION_TIMEOUT = 20.0
@@ -59,8 +59,8 @@ class DataManager:
         sending = Sending(self, dry_run=dry_run)
         results: dict[UUID, RowResult] = {}
         for rows in split_requests(self.account, batch):
-            results.update(zip((row.pk for row in rows), sending.deliver(rows), strict=True))
-        return [results[row.pk] for row in batch]
+            results.update(zip(ids_of(rows), sending.deliver(rows), strict=True))
+        return [results[row.id] for row in batch]
 
     def verdict(self, request_id: str, rows: Sequence[Conversion]) -> Verdict:
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
@@ -100,18 +100,18 @@ class Sending:
 
     def deliver(self, rows: list[Conversion]) -> list[RowResult]:
         """Send rows; when Google names some and refuses the others with them, the others go again."""
-        results: dict[UUID, RowResult] = {}
-        left = rows
-        for _ in range(MOST_ROUNDS):
-            results.update(zip((row.pk for row in left), bisect_rejected(left, self.request), strict=True))
-            left = [row for row in left if results[row.pk].code == answers.REFUSED]
-            # Rows were named, so the next request is another one: if there is no time for it, it costs no attempt.
-            self.tried.difference_update(row.pk for row in left)
+        results = bisect_rejected(rows, self.request)
+        for _ in range(MOST_ROUNDS - 1):
+            left = [row for row, result in zip(rows, results, strict=True) if result.code == answers.REFUSED]
             if not left:
                 break
+            # Rows were named, so the next request is another one: if there is no time for it, it costs no attempt.
+            self.tried.difference_update(ids_of(left))
+            again = iter(bisect_rejected(left, self.request))
+            results = [next(again) if result.code == answers.REFUSED else result for result in results]
         # The next requests are other rows': after an outage they wait for the next upload.
-        self.is_stopped = self.is_stopped or any(is_lost(result) for result in results.values())
-        return [results[row.pk] for row in rows]
+        self.is_stopped = self.is_stopped or any(is_lost(result) for result in results)
+        return results
 
     def request(self, rows: list[Conversion]) -> list[RowResult]:
         """Send one request; whatever comes back becomes a result for each row."""
@@ -123,7 +123,7 @@ class Sending:
             return [self.no_time_left(row) for row in rows]
         if not quota.wait_to_send(self.provider.account.project, until=self.end - SHORTEST_CALL):
             return [not_sent("QUOTA_USED_UP", "Google allows no more requests in this minute.")] * len(rows)
-        self.tried.update(row.pk for row in rows)
+        self.tried.update(ids_of(rows))
         body = ingest_body(self.provider.account, rows, validate_only=self.dry_run)
         try:
             answer = self.provider.transport.post("events:ingest", body, timeout=self.end - time.monotonic())

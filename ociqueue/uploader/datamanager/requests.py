@@ -1,14 +1,16 @@
 """Builds the bodies of requests; the same rows always give the same bytes."""
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC
 from typing import Any
+
+from pydantic_core import to_json
 
 from ociqueue.models import Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
 
 MOST_EVENTS = 2000
+ANSWERED = (Conversion.Consent.GRANTED, Conversion.Consent.DENIED)
 
 
 def split_requests(account: GoogleAdsAccount, rows: Sequence[Conversion]) -> Iterator[list[Conversion]]:
@@ -31,7 +33,7 @@ def ingest_body(account: GoogleAdsAccount, rows: Sequence[Conversion], *, valida
         **({"encoding": "HEX"} if any("userData" in each for each in events) else {}),
         **({"validateOnly": True} if validate_only else {}),
     }
-    return json.dumps(body, separators=(",", ":")).encode()
+    return to_json(body)
 
 
 def destination(account: GoogleAdsAccount, action: str) -> dict[str, Any]:
@@ -44,28 +46,20 @@ def destination(account: GoogleAdsAccount, action: str) -> dict[str, Any]:
 
 
 def event(row: Conversion) -> dict[str, Any]:
-    identifiers = [
-        {name: stored}
-        for name, stored in (("emailAddress", row.hashed_email), ("phoneNumber", row.hashed_phone))
-        if stored
-    ]
-    consent = {
-        name: f"CONSENT_{value}"
-        for name, value in (
-            ("adUserData", row.consent_ad_user_data),
-            ("adPersonalization", row.consent_ad_personalization),
-        )
-        if value in (row.Consent.GRANTED, row.Consent.DENIED)
-    }
-    # In UTC: the site's zone may be changed between two attempts.
-    time = row.conversion_time.astimezone(UTC).isoformat("T", "seconds").replace("+00:00", "Z")
-    return {
+    sent = {
         "transactionId": row.order_id,
-        "eventTimestamp": time,
-        **({"adIdentifiers": {row.kind_of_click_id: row.click_id}} if row.click_id else {}),
-        **({"userData": {"userIdentifiers": identifiers}} if identifiers else {}),
+        # In UTC: the site's zone may be changed between two attempts.
+        "eventTimestamp": row.conversion_time.astimezone(UTC).isoformat("T", "seconds").replace("+00:00", "Z"),
         "conversionValue": float(row.value),
         "currency": row.currency,
         "eventSource": "WEB",
-        **({"consent": consent} if consent else {}),
     }
+    if kind := row.kind_of_click_id:
+        sent["adIdentifiers"] = {kind: getattr(row, kind)}
+    if row.hashed_email or row.hashed_phone:
+        hashes = {"emailAddress": row.hashed_email, "phoneNumber": row.hashed_phone}
+        sent["userData"] = {"userIdentifiers": [{name: stored} for name, stored in hashes.items() if stored]}
+    if row.consent_ad_user_data in ANSWERED or row.consent_ad_personalization in ANSWERED:
+        consents = {"adUserData": row.consent_ad_user_data, "adPersonalization": row.consent_ad_personalization}
+        sent["consent"] = {name: f"CONSENT_{value}" for name, value in consents.items() if value in ANSWERED}
+    return sent

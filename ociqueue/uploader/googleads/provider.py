@@ -18,8 +18,9 @@ class GoogleAds(GoogleAdsConnection):
     def add_row(self, request: Any, row: Conversion) -> None:
         conversion = request.conversions.add()
         if kind := row.kind_of_click_id:
-            setattr(conversion, kind, row.click_id)
-        self._identify(conversion, row)
+            setattr(conversion, kind, getattr(row, kind))
+        if row.hashed_email or row.hashed_phone:
+            self._identify(conversion, row)
         conversion.conversion_action = self.account.action_of(row.action)
         conversion.conversion_date_time = google_time(row.conversion_time)
         conversion.conversion_value = float(row.value)

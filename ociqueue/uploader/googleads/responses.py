@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from ociqueue.identifiers import hide_hashes
@@ -10,7 +11,7 @@ from ociqueue.states import Category
 from ociqueue.uploader.google_login import LOGIN_REJECTIONS
 from ociqueue.uploader.googleads.errors import classify
 from ociqueue.uploader.meanings import Meaning, worst
-from ociqueue.uploader.results import GATES, Disposition, RowResult
+from ociqueue.uploader.results import GATES, Disposition, RowResult, change_results
 
 UNPROVEN = "UNPROVEN_ANSWER"
 LONGEST_DELAY = 24 * 60 * 60  # seconds; a probe is sent once a day, whatever delay Google asks for
@@ -42,10 +43,7 @@ class ReportedError:
 def read_response(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
     """Read a successful response row by row, because any of them may have failed."""
     results = _read_rows(response, rows, request_id=request_id, dry_run=dry_run)
-    # Most rows share one result, which is copied once.
-    different = {id(result): result for result in results}
-    numbered = {key: replace(result, job_id=response.job_id) for key, result in different.items()}
-    return [numbered[id(result)] for result in results]
+    return change_results(results, partial(replace, job_id=response.job_id))
 
 
 def _read_rows(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
@@ -92,7 +90,7 @@ def read_failure(failure: Any, rows: int, *, request_id: str) -> list[RowResult]
         results = [_row_result(named[at], request_id) if at in named else unsent for at in range(rows)]
         # After an internal error of Google any row may have been applied, whatever row it names.
         lost = any(error.meaning.category == Category.TRANSIENT for error in errors)
-        return [replace(result, ambiguous=lost) for result in results]
+        return change_results(results, partial(replace, ambiguous=lost))
     whole = _row_result(errors or [ReportedError("UNKNOWN_FAILURE", "", "Google gave no reason.", None)], request_id)
     return [replace(whole, whole_request=True, ambiguous=whole.category == Category.TRANSIENT)] * rows
 

@@ -32,8 +32,8 @@ def five_batches(api_site, make_rows, monkeypatch):
 
 
 def _smaller(init):
-    def with_limit(self, rows, limit=ROWS, probe=None):
-        init(self, rows, limit, probe)
+    def with_limit(self, rows, limit=ROWS, probe=None, **options):
+        init(self, rows, limit, probe, **options)
 
     return with_limit
 

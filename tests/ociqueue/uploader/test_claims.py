@@ -209,18 +209,19 @@ TAKEN_BACK = {
 def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
     *, google, api_site, make_rows, in_threads, monkeypatch, way: str, is_guarded: bool
 ) -> None:
-    """The upload has looked at its rows and is about to say that it is sent; the other comes in between."""
+    """The upload has said that it is sent, and has not committed yet; the other comes in between."""
     make_rows(api_site, count=2)
     batch, rows = upload_run.claim(api_site, next_turn(api_site))
     looked, taken = Signal(), Signal()
-    send = UploadBatchQuerySet.mark_sent
+    mark = upload_run.mark_rows_sent
 
-    def slowly(self, *args, **options):
+    def slowly(*args):
+        marked = mark(*args)
         looked.set()
         taken.wait(1 if is_guarded else PATIENCE)  # with the guard the other waits
-        return send(self, *args, **options)
+        return marked
 
-    monkeypatch.setattr(UploadBatchQuerySet, "mark_sent", slowly)
+    monkeypatch.setattr(upload_run, "mark_rows_sent", slowly)
     if not is_guarded:
         monkeypatch.setattr(UploadBatchQuerySet, "lock", lambda _self, _batches: None)
 
