@@ -11,7 +11,7 @@ from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import new_lease
 from kilit.lock.models import Count, ErrorGroup, Event
 from tests.parcels.models import Parcel
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, has_waiter, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,6 +53,27 @@ def test_the_race_is_real_without_the_where(in_threads) -> None:
             return cursor.rowcount
 
     assert sum(in_threads(claim_by_looking_first, count=THREADS)) == THREADS
+
+
+def test_what_is_recorded_during_a_move_comes_after_it_in_the_new_state(in_threads) -> None:
+    parcel = Parcel.objects.create()
+    moved, recorded = threading.Event(), threading.Event()
+
+    def move_or_record(number: int) -> None:
+        if number:
+            assert moved.wait(timeout=PATIENCE)
+            Event.objects.record(parcel, "SEEN")
+            recorded.set()
+            return
+        with transaction.atomic():
+            Parcel.objects.get().move("lose")
+            moved.set()
+            wait_until(lambda: has_waiter() or recorded.is_set())
+
+    in_threads(move_or_record, count=2)
+
+    states = [(event.from_state, event.to_state) for event in Event.objects.of(parcel)]
+    assert states == [("", "WAITING"), ("WAITING", "LOST"), ("LOST", "LOST")]
 
 
 def test_concurrent_takers_share_the_rows_without_waiting_or_doubling(in_threads) -> None:

@@ -118,10 +118,18 @@ def test_moves_cannot_be_forged(sql, event_type: str, from_state: str, to_state:
 
 def test_what_is_no_move_is_recorded_in_the_state_that_the_row_is_in() -> None:
     parcel = Parcel.objects.create()
+    Parcel.objects.get().move("lose")
 
-    Event.objects.record(parcel, "SEEN")
+    Event.objects.record(parcel, "SEEN")  # as it was read, it still waits
 
-    assert [event.event_type for event in Event.objects.of(parcel)] == ["JOB_CREATED", "SEEN"]
+    seen = Event.objects.of(parcel).last()
+    assert (seen.event_type, seen.from_state, seen.to_state) == ("SEEN", "LOST", "LOST")
+
+
+def test_nothing_is_recorded_about_a_row_that_is_gone() -> None:
+    Event.objects.record(Parcel(), "SEEN")
+
+    assert not Event.objects.exists()
 
 
 def test_a_move_inside_acting_as_names_actor_reason_and_verb() -> None:

@@ -5,7 +5,7 @@ from typing import Any, Self
 from uuid import UUID
 
 import pgtrigger
-from django.db import models
+from django.db import models, transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
@@ -49,9 +49,9 @@ class EventQuerySet(models.QuerySet["Event"]):
         created = self.filter(object_id__any_of=ids, event_type="JOB_CREATED", details__has_key="traceparent")
         return dict(created.values_list("object_id", "details__traceparent"))
 
-    def record(self, row: LifecycleModel, event_type: str, **content: Any) -> "Event":
+    def record(self, row: LifecycleModel, event_type: str, **content: Any) -> None:
         """Record something that is not a move, in the transaction that caused it."""
-        return self.record_each([row], event_type, **content)[0]
+        self.record_each([row], event_type, **content)
 
     def record_each(
         self,
@@ -61,22 +61,36 @@ class EventQuerySet(models.QuerySet["Event"]):
         message: str = "",
         details: Any = None,
         details_of: Callable[[Any], dict[str, Any]] | None = None,  # where they differ from row to row
-    ) -> list["Event"]:
+    ) -> None:
+        """Record the same for several rows of a queue, in the states that they are in now."""
         context = current_context()
         actor = {"actor": strip_control_chars(context.actor)} if context.actor else {}
-        return self.bulk_create(
-            Event(
-                queue=row.lifecycle.queue,
-                object_id=row.pk,
-                event_type=event_type,
-                from_state=row.status,
-                to_state=row.status,
-                message=strip_control_chars(message or context.reason),
-                details=details_of(row) if details_of else details or {},
-                **actor,
+        with transaction.atomic(using=self.db, savepoint=False):
+            found = list(rows)
+            states = _locked_states(found)
+            self.bulk_create(
+                Event(
+                    queue=row.lifecycle.queue,
+                    object_id=row.pk,
+                    event_type=event_type,
+                    from_state=states[row.pk],
+                    to_state=states[row.pk],
+                    message=strip_control_chars(message or context.reason),
+                    details=details_of(row) if details_of else details or {},
+                    **actor,
+                )
+                for row in found
+                if row.pk in states  # else it was pruned, with its events
             )
-            for row in rows
-        )
+
+
+def _locked_states(rows: Collection[LifecycleModel]) -> dict[UUID, str]:
+    """Lock rows and return their states: one that moves meanwhile has its event before ours or after, as it moved."""
+    if not rows:
+        return {}
+    model = type(next(iter(rows)))
+    same = model._base_manager.filter(pk__any_of=[row.pk for row in rows])
+    return dict(same.order_by("pk").select_for_update(no_key=True).values_list("pk", "status"))
 
 
 class SessionUser(models.Func):
