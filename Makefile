@@ -93,8 +93,8 @@ chaos: .venv/dev ## Kill and disturb real processes for 100 seconds, then check 
 ha: .venv/dev ## Fail over a PostgreSQL cluster ten times under load, then check every guarantee (SEED=, ROUNDS=; Debian, about 12 minutes)
 	@$(BIN)/python -m tests.ha $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-machines: .venv/dev ## Cut a worker, a runner and the web server off from the database, with clocks an hour off, then check every guarantee (SEED=, SECONDS=)
-	@$(BIN)/python -m tests.machines $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
+machines: .venv/dev ## Cut a worker, a runner and the web server off from the database, with clocks an hour off, then check every guarantee (SEED=, SECONDS=, LOOPBACK=1)
+	@$(BIN)/python -m tests.machines $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(LOOPBACK),--loopback)
 
 load: .venv/dev ## Load test: 200 clients on all endpoints for two minutes; no 5xx, no lost row, stable memory
 	@$(BIN)/python -m tests.chaos.load

@@ -69,12 +69,12 @@ def no_move_outside_the_tables() -> list[str]:
 
 REPLAY = """
     WITH recorded AS (
-      SELECT object_id, id, from_state, to_state,
+      SELECT object_id, id, event_type, from_state, to_state,
         lag(to_state) OVER (PARTITION BY object_id ORDER BY id) AS before,
         row_number() OVER (PARTITION BY object_id ORDER BY id DESC) AS from_the_end
       FROM lock_event WHERE queue = %s
     )
-    SELECT object_id, 'moves from ' || from_state || ' where it was ' || coalesce(before, 'not yet born')
+    SELECT object_id, 'has ' || event_type || ' from ' || from_state || ' where it was ' || coalesce(before, 'not there')
       FROM recorded WHERE from_state <> coalesce(before, '')
     UNION ALL
     SELECT coalesce(r.id, recorded.object_id), 'is ' || coalesce(r.status, 'gone') || ', its events end in '
