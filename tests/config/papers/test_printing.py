@@ -110,8 +110,9 @@ def test_there_are_no_other_papers(make_person, address: str) -> None:
 
 
 def test_a_full_queue_is_reported_on_the_jobs_page(make_person, settings) -> None:
-    settings.PDF_QUEUE_LIMIT = 0
+    settings.PDF_QUEUE_LIMIT = 1
     client, job = make_person("operator"), make_job()
+    client.post(printed(job, "cutting_sheet"))
 
     answer = client.post(printed(job, "labels"), follow=True)
 

@@ -22,7 +22,7 @@ BEFORE_THE_CALL = [(upload_run, "mark_sent", die), (upload_run, "send", die)]
 AFTER_THE_CALL = [
     (Transport, "post", die_after(Transport.post)),  # the answer has come
     (upload_run, "settle_answer", die),
-    (settle, "_receive", die_after(settle._receive)),  # the receipt is written, but not committed
+    (settle, "_store_receipts", die_after(settle._store_receipts)),  # the receipt is written, but not committed
 ]
 IN_THE_VERDICT_TASK = [
     (verdict_run, "rows_of", die),  # the receipt is taken
