@@ -74,7 +74,7 @@ REPLAY = """
         row_number() OVER (PARTITION BY object_id ORDER BY id DESC) AS from_the_end
       FROM lock_event WHERE queue = %s
     )
-    SELECT object_id, 'has ' || event_type || ' from ' || from_state || ' where it was ' || coalesce(before, 'not there')
+    SELECT object_id, 'has ' || event_type || ' from ' || from_state || ' where it was ' || coalesce(before, 'unborn')
       FROM recorded WHERE from_state <> coalesce(before, '')
     UNION ALL
     SELECT coalesce(r.id, recorded.object_id), 'is ' || coalesce(r.status, 'gone') || ', its events end in '

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-USUAL = 50  # examples of a property that says nothing else
+USUAL = 30  # examples of a property that says nothing else
 QUICK = 5
 # Examples take as long as the database does, and each is rolled back.
 # The conformance suite is one set of properties that several classes inherit.
