@@ -5,6 +5,7 @@ import os
 import random
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,7 @@ def main(role: str) -> None:
             logger.info("%s was refused: %s", role, refusal)
         except Exception as error:
             logger.exception("%s stumbled", role)
-            service.ledger.note("mistaken", path=role, status=0, reply=repr(error)[:200])
+            service.ledger.note("mistaken", path=role, status=0, reply=repr(error)[:200], where=traceback.format_exc())
             connection.close()
         time.sleep(rng.uniform(0.1, 0.6))
 

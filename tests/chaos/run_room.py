@@ -15,7 +15,9 @@ GRACE = 10  # seconds to report what was found, and to stop everything
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     # Not part of a verdict: a run ends by itself, however slow the machine is.
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which a run that hangs is ended")
-    parser.add_argument("--keep", action="store_true", help="leave the folder of the run, with its logs")
+    parser.add_argument(
+        "--keep", action="store_true", help="leave the folder of the run, with its logs; that of a broken run stays"
+    )
 
 
 def run_in_room(name: str, asked: argparse.Namespace, run: Callable[[argparse.Namespace, Path], int]) -> int:
@@ -27,8 +29,12 @@ def run_in_room(name: str, asked: argparse.Namespace, run: Callable[[argparse.Na
     signal.alarm(round(asked.limit) + GRACE)
     folder = Path(tempfile.mkdtemp(prefix=f"kilit-{name}-"))
     folder.chmod(0o711)  # PostgreSQL's own user must pass through it to its data
+    is_evidence = asked.keep
     try:
-        return run(asked, folder)
+        code = run(asked, folder)
+        # A run without a guard is broken on purpose.
+        is_evidence = asked.keep or (code != 0 and not getattr(asked, "without", ""))
+        return code
     finally:
-        if not asked.keep:
+        if not is_evidence:
             shutil.rmtree(folder, ignore_errors=True)
