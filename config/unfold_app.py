@@ -9,7 +9,7 @@ from unfold.apps import BasicAppConfig
 from unfold.sites import UnfoldAdminSite
 
 
-class ConsoleSite(UnfoldAdminSite):
+class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]
     """unfold's admin site, which would otherwise list the apps and check all permissions three times for a page."""
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:

@@ -50,7 +50,7 @@ MOST = {
     "adjusted rows by key": 6 * BATCH,
     "lookups by source key": 6 * BATCH,
     "lookups by order": 6 * BATCH,
-    "lookups by id": 600,
+    "lookups by id": 6 * BATCH,
     "one lookup": 6,
     "recover": 2 * BATCH,
     "cap": 3 * BATCH,

@@ -88,7 +88,7 @@ def _locked_states(rows: Collection[LifecycleModel]) -> dict[UUID, str]:
     """Lock rows and return their states: one that moves meanwhile has its event before ours or after, as it moved."""
     if not rows:
         return {}
-    model = type(next(iter(rows)))
+    model: Any = type(next(iter(rows)))
     same = model._base_manager.filter(pk__any_of=[row.pk for row in rows])
     return dict(same.order_by("pk").select_for_update(no_key=True).values_list("pk", "status"))
 
