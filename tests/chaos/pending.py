@@ -90,8 +90,15 @@ def summary(left: list[Pending]) -> str:
 
 
 def waiting() -> int:
-    """Return how many rows have not ended and wait for no operator; events that were not read count as one more."""
-    return log_reader.is_due() + sum(model.objects.exclude(status__in=ends).count() for _, model, _, ends in QUEUES)
+    """Return how many rows have not ended and wait for no operator; if none, events that were not read count as one.
+
+    Rows are counted before and after: one that ends leaves an event to read, and an event that is read a message.
+    """
+    return _unended() or log_reader.is_due() or _unended()
+
+
+def _unended() -> int:
+    return sum(model.objects.exclude(status__in=ends).count() for _, model, _, ends in QUEUES)
 
 
 def progress() -> tuple[Any, ...]:

@@ -76,6 +76,19 @@ def test_what_is_left_is_counted_with_a_reason_for_each_state() -> None:
 
 
 @pytest.mark.django_db
+def test_a_row_that_ends_while_the_log_is_looked_at_is_waited_for(make_site, make_conversion, monkeypatch) -> None:
+    make_conversion(make_site())
+
+    def is_read_before_the_row_ends() -> bool:
+        Conversion.objects.all().mark_failed()
+        return False
+
+    monkeypatch.setattr(pending.log_reader, "is_due", is_read_before_the_row_ends)
+
+    assert pending.waiting()
+
+
+@pytest.mark.django_db
 def test_what_has_ended_or_waits_for_an_operator_is_not_pending(make_site, make_conversion) -> None:
     make_conversion(make_site())
     Conversion.objects.all().mark_failed()
