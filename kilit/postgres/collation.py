@@ -50,8 +50,9 @@ def has_icu(connection: Any) -> bool:
     database = (connection.alias, str(connection.settings_dict["NAME"]))
     if database not in _with_icu:
         connection.ensure_connection()
-        found = connection.connection.execute(
-            "SELECT count(*) FROM pg_collation WHERE collprovider = 'i' AND collname IN ('tr-x-icu', 'en-x-icu')"
-        ).fetchone()
+        with connection.wrap_database_errors:
+            found = connection.connection.execute(
+                "SELECT count(*) FROM pg_collation WHERE collprovider = 'i' AND collname IN ('tr-x-icu', 'en-x-icu')"
+            ).fetchone()
         _with_icu[database] = found[0] == 2  # noqa: PLR2004 - both
     return _with_icu[database]

@@ -4,6 +4,7 @@ import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 
 from kilit.lock.outages import CommitUnknown, ReadOnlyDatabase
+from kilit.postgres import collation
 from tests.parcels.models import Parcel
 from tests.support.cut_commits import Cut, CuttingProxy
 
@@ -44,6 +45,33 @@ def test_a_connection_cut_before_the_commit_stored_nothing(proxy: CuttingProxy) 
 
     assert {type(inside.value), type(reading.value)} == {OperationalError}
     assert not Parcel.objects.exists()
+
+
+@pytest.mark.parametrize("words", [b"FETCH", b"CLOSE"])
+def test_a_connection_cut_while_rows_are_read_in_parts_is_an_error_of_the_database(
+    proxy: CuttingProxy, words: bytes
+) -> None:
+    Parcel.objects.create(depot="east")
+    proxy.cut, proxy.words = "answer", words
+
+    with pytest.raises(OperationalError):
+        list(Parcel.objects.iterator())
+    connection.close()
+
+    assert proxy.cuts == 1
+
+
+def test_a_connection_cut_while_names_are_sorted_is_an_error_of_the_database(
+    proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collation, "_with_icu", {})
+    proxy.cut, proxy.words = "answer", b"pg_collation"
+
+    with pytest.raises(OperationalError):
+        list(Parcel.objects.order_by(collation.NameOrder("depot")))
+    connection.close()
+
+    assert proxy.cuts == 1
 
 
 def test_a_commit_that_the_server_refuses_is_known_to_be_rolled_back() -> None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from types import SimpleNamespace, TracebackType
 from typing import Any
 
@@ -92,6 +92,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.in_atomic_block or not self.is_pooled():
             return super().chunked_cursor()
         return self.cursor()
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        cursor = super().create_cursor(name)
+        if name:
+            cursor.close = partial(self._close_server_cursor, cursor.close)
+        return cursor
+
+    def _close_server_cursor(self, close: Callable[[], None]) -> None:
+        """Wrap the errors of this statement, too, which Django does not; a view would answer them with 500."""
+        with self.wrap_database_errors:
+            try:
+                close()
+            except psycopg.Error:
+                close()  # now without a statement: the connection is lost
+                raise
 
     def is_pooled(self) -> bool:
         """Return whether a pooler is in between: it makes up a process number for its clients."""
