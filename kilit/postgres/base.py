@@ -5,6 +5,8 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError
 from django.db.backends.postgresql import client
 from psycopg import errors, sql
 
@@ -14,6 +16,10 @@ from kilit.postgres.server import Server
 
 def configured_server() -> Server:
     return Server(settings.KILIT_VAR / "postgres")
+
+
+class NotStartedError(ImproperlyConfigured, OperationalError):
+    """The embedded server cannot be started now: a command ends with one line, a running service waits for it."""
 
 
 class DatabaseClient(client.DatabaseClient):
@@ -28,7 +34,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_connection_params(self) -> dict[str, Any]:
         # Django calls this for every connection: the server may have been stopped meanwhile.
-        return {**super().get_connection_params(), **configured_server().ensure_running()}
+        try:
+            address = configured_server().ensure_running()
+        except ImproperlyConfigured as error:
+            raise NotStartedError(*error.args) from error
+        return {**super().get_connection_params(), **address}
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         try:

@@ -53,3 +53,27 @@ except OperationalError:
     wait_until_stopped(folder)
 
     assert client.ask() == "2"
+
+
+def test_a_server_that_does_not_start_again_is_an_outage(folder: Path, start: Start):
+    client = start(
+        folder,
+        code=f"""{DJANGO}
+print(ask("SELECT 1"), flush=True)
+connection.close()
+sys.stdin.readline()
+try:
+    ask("SELECT 2")
+except OperationalError as error:
+    print(error, flush=True)
+""",
+    )
+    assert client.read() == "1"
+    with (folder / "data" / "postgresql.conf").open("a") as configuration:
+        configuration.write("\nnonsense = 1\n")
+
+    postmaster(folder).kill()
+    wait_until_stopped(folder)
+
+    assert client.ask().startswith(f"The embedded PostgreSQL in {folder}/data did not start: ")
+    client.leave()
