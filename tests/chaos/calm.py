@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.db import Error, connection
 from django.db.models import Count as Number
 
 from kilit.lock.audit import acting_as
@@ -115,7 +115,7 @@ def wait_for_the_end(stage: Stage, world: dict[str, Any], client: Client) -> lis
             if step is Step.LEAP:
                 tell("calm: leases, claims and waits pass now")
                 leaps.lapse()
-        except leaps.AWAY:
+        except Error:
             logger.warning("the database does not answer", exc_info=True)
             connection.close()
         took = time.monotonic() - begun
@@ -138,7 +138,7 @@ def is_alone() -> bool:
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
             " AND backend_type = 'client backend'"
         )
-    except leaps.AWAY:  # struck just now
+    except Error:  # struck just now
         connection.close()
         return False
     return not others

@@ -7,14 +7,11 @@ import os
 import time
 from pathlib import Path
 
-from django.core.exceptions import ImproperlyConfigured
-from django.db import Error, connection
+from django.db import connection
 
 LEASES = ("pdfjobs_pdfjob", "orchestrator_job", "bulk_bulkaction", "outbox_outboxmessage")
 AN_AGE = 3 * 3600  # seconds
 UPLOADED = ("offline_conversion_queue", "ociqueue_adjustment")
-# How a database that was struck is met: on a connection that it ended, or on the way to one.
-AWAY = (Error, ImproperlyConfigured)
 
 
 def lapse(*, share: float = 1.0) -> None:

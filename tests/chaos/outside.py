@@ -40,9 +40,11 @@ class World:
 
 
 def nothing_is_lost(world: World) -> list[str]:
-    """Everything acknowledged to a client is stored once, and no valid request was rejected."""
+    """Everything acknowledged to a client is stored once, and no valid request was rejected, or answered with 500."""
+    refused = (line for line in ledger.lines(world.ledger, "refused") if line["status"] == 500)
     found = [
-        f"{line['path']} answered {line['status']}: {line['reply']}" for line in ledger.lines(world.ledger, "mistaken")
+        f"{line['path']} answered {line['status']}: {line['reply']}"
+        for line in (*ledger.lines(world.ledger, "mistaken"), *refused)
     ]
     for line in ledger.lines(world.ledger, "made"):
         model = {"pdf": PdfJob, "cutting_job": Job}.get(line["queue"])

@@ -32,7 +32,7 @@ from ociqueue.adjust import adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from orchestrator.errors import JobError
 from pdfjobs.models import PdfJob
-from tests.chaos import leaps, office
+from tests.chaos import office
 from tests.chaos.clients import Client
 from tests.chaos.ledger import Ledger
 
@@ -46,7 +46,7 @@ BULK = [
     ("pdf", "expire", "failed"),
 ]
 # Refusals that an operator may get: a job that is not printable, a row that has moved on.
-EXPECTED = (PaperRefused, MoveRefused, JobError, leaps.ImproperlyConfigured)
+EXPECTED = (PaperRefused, MoveRefused, JobError)
 # What talks to others is rung, not run here.
 CHORES = sorted(set(sweeps) - {"oci_upload", "oci_verdicts"})
 

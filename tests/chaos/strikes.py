@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from django.db import connection
+from django.core.exceptions import ImproperlyConfigured
+from django.db import Error, connection
 
 from kilit.postgres.base import configured_server
 from kilit.postgres.place import DATA, home_of
@@ -113,7 +114,7 @@ class Storm:
         """Do one; what it takes away comes back after its time."""
         try:
             undo = STRIKES[strike.kind](self, strike)
-        except (psutil.Error, *leaps.AWAY, OSError) as error:
+        except (psutil.Error, Error, ImproperlyConfigured, OSError) as error:
             # Whom it was meant for has just died of another strike.
             logger.info("missed: %s (%s)", strike, error)
             self.missed += 1
@@ -239,7 +240,7 @@ def reject_account(server: Any, reply: Any) -> Callable[[], None]:
 
     def probe() -> None:
         # In a thread of its own, and the database may be away; then a later leap makes it due.
-        with suppress(*leaps.AWAY):
+        with suppress(Error):
             leaps.make_probes_due()
         connection.close()
 

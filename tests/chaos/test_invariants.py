@@ -198,6 +198,11 @@ def a_job_that_is_not_there(world: World) -> None:
     (world.ledger / "other.jsonl").write_text(f"{line}\n")
 
 
+def answered_with_500(world: World) -> None:
+    line = json.dumps({"what": "refused", "path": "/jobs", "status": 500, "reply": None})
+    (world.ledger / "other.jsonl").write_text(f"{line}\n")
+
+
 def the_receiver_lost_one(world: World) -> None:
     world.accepted.popitem()
 
@@ -254,6 +259,7 @@ BROKEN_WORLDS: list[tuple[Any, Callable[[World], None]]] = [
     (outside.addresses_are_stored_as_hashes, forgotten_in_vain),
     (outside.nothing_is_lost, a_job_that_is_not_there),
     (outside.nothing_is_lost, a_conversion_that_is_not_there),
+    (outside.nothing_is_lost, answered_with_500),
 ]
 
 
