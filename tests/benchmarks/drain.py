@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import psycopg
@@ -37,7 +38,7 @@ class Bench:
     """What the sides share while they run."""
 
     site: Site
-    client: Web
+    clients: list[Web]
     bare: "psycopg.Connection[tuple[object, ...]]"
 
 
@@ -50,23 +51,39 @@ def served() -> Iterator[None]:
     params = connection.get_connection_params()
     address = {name: params[name] for name in ("host", "port", "user", "dbname") if params.get(name)}
     with web() as server, psycopg.connect(**address, autocommit=True) as Bench.bare:
-        Bench.client = server.with_headers(x_api_key=key)
+        Bench.clients = [server.with_headers(x_api_key=key) for _ in range(2)]
         yield
 
 
 def drain() -> float:
     """Hand out and acknowledge until nothing is left, by one client."""
+    return _drained_by(Bench.clients[:1])
+
+
+def drain_by_two() -> float:
+    """The same by two clients at once: both peers have two workers."""
+    return _drained_by(Bench.clients)
+
+
+def _drained_by(clients: list[Web]) -> float:
     fill(Conversion._meta.db_table, Bench.site, ROWS)
+    with ThreadPoolExecutor(len(clients)) as pool:
+        start = time.perf_counter()
+        done = sum(pool.map(_take_pages, clients))
+        taken = time.perf_counter() - start
+    assert done == ROWS, f"drained {done} of {ROWS}"
+    return ROWS / taken
+
+
+def _take_pages(client: Web) -> int:
+    """Return how many rows this client acknowledged until there were no more."""
     name = Bench.site.public_id
     export = f"/api/oci/google-ads-export?siteId={name}&markAsExported=true&limit={PAGE}"
     done = 0
-    start = time.perf_counter()
-    while items := Bench.client.get(export):
-        answer = Bench.client.post("/api/oci/ack", {"siteId": name, "queueIds": [item["id"] for item in items]})
+    while items := client.get(export):
+        answer = client.post("/api/oci/ack", {"siteId": name, "queueIds": [item["id"] for item in items]})
         done += answer["updated"]
-    taken = time.perf_counter() - start
-    assert done == ROWS, f"drained {done} of {ROWS}"
-    return ROWS / taken
+    return done
 
 
 def bare() -> float:
@@ -114,6 +131,14 @@ FIGURES = [
         drain_django_q2,
         against="no-op jobs/s of django-q2: 2 workers, bulk 50, connections kept, successes not saved",
         at_least=12,
+        on=beside_peers,
+    ),
+    Figure(
+        "oci_drain_by_two",
+        "rows/s",
+        drain_by_two,
+        drain_django_q2,
+        against="the same jobs of django-q2, with two clients of ours for its 2 workers",
         on=beside_peers,
     ),
 ]
