@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from django.core.management.commands import flush
-from django.db import connection, connections
+from django.db import Error, connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
-from django.test import Client
+from django.test import Client, TransactionTestCase
 from django.utils import translation
 
 import config.urls  # noqa: F401 - loads the admins, as a web process does
@@ -117,6 +117,27 @@ def _flush_past_the_guards() -> Iterator[None]:
         patch.setattr(DatabaseOperations, "execute_sql_flush", execute_unguarded)
         # Permissions and groups are still there; to make them again would take longer than the flush.
         patch.setattr(flush, "emit_post_migrate_signal", lambda *_, **__: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keep_connections() -> Iterator[None]:
+    """Let the next test have the connection of the last: a new one knows no table yet, and reads of all of them.
+
+    Django closes it after each test that commits, because sessions have settings. They are dropped here.
+    """
+
+    def forget_settings(_class: type) -> bool:
+        for each in connections.all(initialized_only=True):
+            try:
+                with each.cursor() as cursor:
+                    cursor.execute("DISCARD ALL")
+            except Error:
+                each.close()
+        return False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_should_reload_connections", classmethod(forget_settings))
         yield
 
 
