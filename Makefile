@@ -35,8 +35,8 @@ browser: .venv/dev
 	@$(BIN)/python manage.py browser
 
 pytest: .venv/dev
-	@# Three on two cores: many tests wait for processes that they started.
-	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25
+	@# Four on two cores: many tests wait for processes that they started.
+	@$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 25
 
 test-postgres: .venv/dev ## Run all tests against another PostgreSQL (PG=15, or PG_BIN=/path/to/bin; TESTS="tests/lock …")
 	@$(BIN)/python manage.py browser
