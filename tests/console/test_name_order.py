@@ -52,6 +52,9 @@ def test_lists_of_names_are_in_the_readers_order(admin_client, admin_user, langu
         Customer.objects.create(name=name, phone=f"+90555000{number:04}")
         User.objects.create(username=name)
     admin_client.cookies["django_language"] = language
+    if language == "en" and has_icu(connection):
+        order = [name for name in order if name != "ığdır"]
+        order.insert(order.index("İzmir") + 1, "ığdır")  # to ICU, ı is a letter of its own, after i
 
     sites, customers, users = (
         [str(row) for row in admin_client.get(address).context["cl"].result_list]
