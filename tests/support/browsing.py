@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from axe_playwright_python.base import AXE_SCRIPT
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
@@ -65,6 +66,7 @@ def started_browser() -> Iterator[Browser]:
             try:
                 yield browser
             finally:
+                connections.close_all()  # not those of other tests: while a loop runs, Django has some of its own
                 browser.close()
     finally:
         os.environ.pop("DJANGO_ALLOW_ASYNC_UNSAFE")
