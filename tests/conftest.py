@@ -122,12 +122,12 @@ def _flush_past_the_guards() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _keep_connections() -> Iterator[None]:
-    """Let the next test have the connection of the last: a new one knows no table yet, and reads of all of them.
+    """Let the next test use the connection of the last: a new one has to read the catalogue again.
 
-    Django closes it after each test that commits, because sessions have settings. They are dropped here.
+    Django closes it after each test that commits, because a session may have settings. They are reset here.
     """
 
-    def forget_settings(_class: type) -> bool:
+    def reset_settings(_case: TransactionTestCase) -> bool:
         for each in connections.all(initialized_only=True):
             try:
                 with each.cursor() as cursor:
@@ -137,7 +137,7 @@ def _keep_connections() -> Iterator[None]:
         return False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransactionTestCase, "_should_reload_connections", classmethod(forget_settings))
+        patch.setattr(TransactionTestCase, "_should_reload_connections", reset_settings)
         yield
 
 
