@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError
 
+from kilit.database.origin import UnusableTables
 from kilit.lock.outages import CommitUnknown, ReadOnlyDatabase
 
 # Classes of SQLSTATE: connection, authorization, no such database, shutting down or starting.
@@ -15,10 +16,10 @@ UNREACHABLE = ("08", "28", "3D", "57P")
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Exit with one line and code 1 on invalid configuration, or a database that cannot be reached or written."""
+    """Exit with one line and code 1 on invalid configuration, or a database that cannot be reached, written or used."""
     try:
         yield
-    except ImproperlyConfigured as error:
+    except (ImproperlyConfigured, UnusableTables) as error:
         sys.exit(f"kilit: {first_line(error)}")
     except ReadOnlyDatabase:
         sys.exit("kilit: the database is read-only, so this cannot be stored (see DATABASE_URL)")

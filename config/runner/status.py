@@ -10,11 +10,11 @@ from pathlib import Path
 
 from django.apps import apps
 from django.db import DatabaseError, InterfaceError, connection
-from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from config.startup_errors import first_line
+from kilit.database.origin import Origin, read_origin
 from orchestrator.workflow.current_jobs import CurrentJob, current_jobs
 from orchestrator.workflow.preflight import CheckLevel, PreflightCheck, preflight_checks
 
@@ -91,7 +91,7 @@ def check_database() -> Iterator[PreflightCheck]:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = '5s'")  # the connection is this thread's alone
-        applied = set(MigrationRecorder(connection).applied_migrations())
+        origin = read_origin(connection)
     except (DatabaseError, InterfaceError) as error:
         message = _("%(name)s on %(host)s does not answer: %(error)s") % {**place, "error": first_line(error)}
         yield PreflightCheck(_("database"), CheckLevel.FAIL, message)
@@ -99,13 +99,16 @@ def check_database() -> Iterator[PreflightCheck]:
     finally:
         connection.close()
     yield PreflightCheck(_("database"), CheckLevel.PASS, _("%(name)s on %(host)s answers.") % place)
-    yield from compare_versions(applied)
+    yield from compare_versions(origin)
 
 
-def compare_versions(applied: set[tuple[str, str]]) -> Iterator[PreflightCheck]:
+def compare_versions(origin: Origin) -> Iterator[PreflightCheck]:
     own = {(label, path.stem) for label in APPS for path in _migrations(label)}
-    theirs = {key for key in applied if key[0] in APPS}
-    if missing := sorted(own - theirs):
+    theirs = {key for key in origin.migrations if key[0] in APPS}
+    if theirs - own and not origin.is_newer:
+        message = _("The server's tables were made by an unreleased version: set up the server again.")
+        yield PreflightCheck(_("version"), CheckLevel.FAIL, message)
+    elif missing := sorted(own - theirs):
         message = _("This runner is newer than the server: update the server first. Missing: %(migration)s.")
         yield PreflightCheck(_("version"), CheckLevel.FAIL, message % {"migration": ".".join(missing[0])})
     elif theirs - own:

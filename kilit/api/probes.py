@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from kilit.api.errors import NO_DATABASE, RETRY_LATER, error_body
 from kilit.api.openapi import ApiEndpoint, ApiResponse
+from kilit.database.origin import UnreleasedVersion, refuse_unreleased
 from kilit.lock.outages import ReadOnlyDatabase
 from kilit.postgres.external.connection import COMMITS_WAIT
 from kilit.workers.metrics import registry
@@ -88,6 +89,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
         checks["migrations"] = "ok" if is_migrated() else "some are missing: run manage.py migrate"
         if checks["migrations"] == "ok":
             checks["workers"] = "ok" if Heartbeat.objects.alive().exists() else "none running: run manage.py runworkers"
+    except UnreleasedVersion as error:
+        checks["migrations"] = str(error)
     except ReadOnlyDatabase:
         checks["database"] = READ_ONLY_CHECK
     except (DatabaseError, InterfaceError):
@@ -119,6 +122,7 @@ def is_migrated() -> bool:
     """Check that every migration is applied; once true, this process does not check again."""
     global _known_migrated  # noqa: PLW0603
     if not _known_migrated:
+        refuse_unreleased(connection)
         executor = MigrationExecutor(connection)
         _known_migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
     return _known_migrated

@@ -10,6 +10,7 @@ from pydantic import ConfigDict
 
 from kilit.api.json_reader import parse_json
 from kilit.api.messages import Expected, Message
+from kilit.database.origin import Origin
 
 NAME = "manifest.json"
 DUMP = "database.dump"
@@ -27,6 +28,7 @@ class Manifest(Message):
     most_errors = 3
 
     format: Annotated[Literal[1], Expected("1; use the version of Kilit that made the backup")]
+    version: str = ""  # of the Kilit that made the tables; backups made before Kilit recorded it have none
     made_at: str
     server: str  # PostgreSQL's version
     client: str = ""  # pg_dump's version; backups made before Kilit noted it have none
@@ -59,8 +61,17 @@ class Manifest(Message):
             shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")  # noqa: PLR2004
             raise InvalidBackup(f"{folder} is damaged: {shown} missing or changed.")
 
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.version, frozenset(_key(name) for name in self.migrations))
+
     def artifacts(self) -> Iterator[str]:
         return (name.removeprefix(f"{FILES}/") for name in self.sums if name.startswith(f"{FILES}/"))
+
+
+def _key(name: str) -> tuple[str, str]:
+    app, _, migration = name.partition(".")
+    return app, migration
 
 
 def _is_plain(name: str) -> bool:

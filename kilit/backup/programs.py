@@ -9,8 +9,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
 from psycopg.conninfo import make_conninfo
@@ -39,13 +40,26 @@ class Program(NamedTuple):
         return major_version(self.version)
 
     def run(self, *arguments: str | Path) -> None:
+        with self.running(*arguments):
+            pass
+
+    @contextmanager
+    def running(self, *arguments: str | Path) -> Iterator[None]:
+        """Run the program beside the block, and wait for its end; if the block fails, it is killed."""
         # Other users can read a command line, so the password is passed in the environment.
         environment = {**os.environ, "LC_ALL": "C", "PGPASSWORD": connection.connection.info.password}
         command = [self.path, *arguments, f"--dbname={conninfo()}"]
-        result = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        if result.returncode:
-            stderr = result.stderr.decode(errors="replace")
-            raise ProgramFailed(error_line(stderr) or f"{self.path.name}: exit code {result.returncode}")
+        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, env=environment, **pipes) as process:
+            try:
+                yield
+                _, errors = process.communicate()
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode:
+            stderr = errors.decode(errors="replace")
+            raise ProgramFailed(error_line(stderr) or f"{self.path.name}: exit code {process.returncode}")
 
 
 def conninfo() -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from django.core.files.base import File
 from django.core.management import call_command
 from django.db import connection, transaction
-from django.db.migrations.loader import MigrationLoader
 
 from kilit.backup.files import file_source
 from kilit.backup.manifest import DUMP, FILES, Manifest, keys_fingerprint
@@ -43,13 +42,9 @@ def restore(folder: Path, *, replace: bool = False) -> tuple[Manifest, list[str]
 
 
 def verify(folder: Path) -> Manifest:
-    """Read the whole backup, and refuse one that is damaged or newer than this code."""
+    """Read the whole backup, and refuse one that is damaged or that this version cannot use."""
     manifest = Manifest.of(folder)
-    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
-    if unknown := [name for name in manifest.migrations if name not in known]:
-        raise RestoreRefused(
-            f"The backup is from a newer version of Kilit: it has {', '.join(unknown[:3])}. Install that version first."
-        )
+    manifest.origin.verify("backup")
     manifest.verify(folder)
     return manifest
 

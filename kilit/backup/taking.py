@@ -5,15 +5,17 @@ import time
 from pathlib import Path
 
 from django.db import connection, transaction
-from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from kilit.backup.files import StoredFile, file_source
 from kilit.backup.manifest import DUMP, FILES, Manifest, digest_of, keys_fingerprint
 from kilit.backup.programs import Program, find_program
+from kilit.database.origin import read_origin, refuse_unreleased
 from kilit.files import TEMP_SUFFIX, sync_path
 
 CHECKS = 5  # a second apart: the cleanup deletes a file a moment before it updates the row
+# Weak compression, since pg_dump does nothing else meanwhile; and no waiting for a table that someone locks for long.
+DUMP_OPTIONS = ("--format=custom", "--compress=1", "--lock-wait-timeout=60s")
 PG_OPTIONS = ("--no-owner", "--no-privileges", "--schema=public")  # the target database decides about ownership
 
 
@@ -23,8 +25,9 @@ class EmptyDatabase(Exception):  # noqa: N818 - a fact about the database, not a
 
 def take(folder: Path, *, with_files: bool = True) -> Manifest:
     """Make a backup in a new folder, which gets its name only when it is complete and on disk."""
-    if not MigrationRecorder(connection).has_table():
+    if not read_origin(connection).migrations:
         raise EmptyDatabase("the database is empty (see DATABASE_URL and KILIT_VAR)")
+    refuse_unreleased(connection)
     pg_dump = find_program("pg_dump")
     draft = folder.with_name(f"{folder.name}{TEMP_SUFFIX}")
     draft.mkdir(mode=0o700, parents=True)  # personal data
@@ -43,29 +46,32 @@ def take(folder: Path, *, with_files: bool = True) -> Manifest:
 
 
 def dump(draft: Path, pg_dump: Program, *, with_files: bool) -> tuple[Manifest, list[StoredFile]]:
+    """Dump the database. While a snapshot is open, PostgreSQL cleans no table: all else is done beside it or after."""
     made_at = timezone.now().isoformat()
     with transaction.atomic(), connection.cursor() as cursor:
-        # This transaction only holds the snapshot, however long the dump takes.
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         cursor.execute("SELECT pg_export_snapshot(), current_setting('server_version')")
         snapshot, server = cursor.fetchone()
-        pg_dump.run("--format=custom", f"--snapshot={snapshot}", f"--file={draft / DUMP}", *PG_OPTIONS)
-        cursor.execute("SELECT app || '.' || name FROM django_migrations ORDER BY id")
-        manifest = Manifest(
-            format=1,
-            made_at=made_at,
-            server=server,
-            client=pg_dump.version,
-            keys=keys_fingerprint(),
-            migrations=[name for (name,) in cursor.fetchall()],
-            rows=rows_by_table(),
-            with_files=with_files,
-            missing=[],
-            lost=[],
-            sums={DUMP: digest_of(draft / DUMP) or ""},
-        )
-        return manifest, list(file_source().of_finished_jobs())
+        with pg_dump.running(*DUMP_OPTIONS, f"--snapshot={snapshot}", f"--file={draft / DUMP}", *PG_OPTIONS):
+            origin = read_origin(connection)
+            rows = rows_by_table()
+            files = list(file_source().of_finished_jobs()) if with_files else []
+    manifest = Manifest(
+        format=1,
+        version=origin.version,
+        made_at=made_at,
+        server=server,
+        client=pg_dump.version,
+        keys=keys_fingerprint(),
+        migrations=sorted(".".join(key) for key in origin.migrations),
+        rows=rows,
+        with_files=with_files,
+        missing=[],
+        lost=[],
+        sums={DUMP: digest_of(draft / DUMP) or ""},
+    )
+    return manifest, files
 
 
 def rows_by_table() -> dict[str, int]:

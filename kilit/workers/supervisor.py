@@ -24,6 +24,7 @@ from django.db.models.functions import Now
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
+from kilit.database.origin import refuse_unreleased
 from kilit.database.outage import database_outage
 from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
 from kilit.workers import doorbells, sweeps
@@ -77,6 +78,7 @@ class Supervisor:
 
     def _sign_in(self) -> None:
         """Prepare the database for this supervisor; it may be repeated, as a commit may be of unknown outcome."""
+        refuse_unreleased(connection)
         sweeps.reconcile()
         for signs in (Heartbeat, Runner):
             signs.objects.long_gone().delete()

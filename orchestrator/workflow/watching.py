@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from django.db import Error, connection
 
+from kilit.database.origin import UnusableTables, refuse_unreleased
 from kilit.database.outage import database_outage
 from kilit.lock.audit import acting_as
 from kilit.lock.outages import ReadOnlyDatabase
@@ -31,6 +32,8 @@ NOW, SOON = "now", "soon"
 
 def watch(stop: threading.Event) -> None:
     announce_changes()
+    while not stop.is_set() and not _safely(lambda: refuse_unreleased(connection)):
+        stop.wait(RETRY)
     with present(JOBS.queue) as sign:
         watcher = Watcher(stop, sign)
         patient = threading.Thread(target=watcher.take_long_steps, name="patient")
@@ -104,6 +107,8 @@ def _safely(step: Callable[[], None]) -> bool:
             database_outage.begin(error)
         connection.close()
         return False
+    except UnusableTables:
+        raise
     except Exception:  # if one thread ended here, the other would go on alone, unnoticed
         logger.exception("unexpected error in the runner")
         return False

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from config.runner import page, status
+from kilit.database.origin import Origin
+from kilit.version import VERSION
 from orchestrator.workflow.current_jobs import current_jobs, working_on
 from orchestrator.workflow.preflight import CheckLevel, PreflightCheck
 from tests.support.commands import free_port
@@ -162,14 +164,19 @@ def test_an_error_in_a_check_is_its_result() -> None:
 
 
 def test_the_versions_of_runner_and_server_are_compared() -> None:
-    applied = {(label, path.stem) for label in status.APPS for path in status._migrations(label)}
+    applied = frozenset((label, path.stem) for label in status.APPS for path in status._migrations(label))
     newest = max(key for key in applied if key[0] == "orchestrator")
+    foreign = applied | {("orchestrator", "9999_later"), ("ociqueue", "9999_other")}
 
-    older = status.compare_versions(applied - {newest})
-    newer = status.compare_versions(applied | {("orchestrator", "9999_later"), ("ociqueue", "9999_other")})
+    older = status.compare_versions(Origin(VERSION, applied - {newest}))
+    newer = status.compare_versions(Origin("9999.0", foreign))
+    unreleased = status.compare_versions(Origin(VERSION, foreign))
 
-    assert list(status.compare_versions(applied | {("ociqueue", "9999_other")})) == []
+    assert list(status.compare_versions(Origin(VERSION, applied | {("ociqueue", "9999_other")}))) == []
     (check,) = older
     assert check.level == CheckLevel.FAIL
     assert check.message.endswith(f"Missing: orchestrator.{newest[1]}.")
     assert [check.level for check in newer] == [CheckLevel.WARN]
+    (check,) = unreleased
+    assert check.level == CheckLevel.FAIL
+    assert "an unreleased version" in check.message

@@ -8,9 +8,12 @@ from typing import Any
 from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import DatabaseError, OperationalError, connections
+from django.db import DatabaseError, OperationalError, ProgrammingError, connections
+from django.db.migrations.executor import MigrationExecutor
 from psycopg.errors import LockNotAvailable
 
+from config.startup_errors import first_line
+from kilit.database.origin import NewerVersion, read_origin, record_version
 from kilit.workers.management.checked_settings import SETTINGS
 
 # A schema change that waits for a lock blocks every query behind it; so it gives up soon and tries again.
@@ -23,10 +26,29 @@ class Command(migrate.Command):
     requires_system_checks = (SETTINGS, Tags.database)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        connection = connections[options["database"]]
+        try:
+            read_origin(connection).verify()
+        except NewerVersion as error:
+            # The way back to the version before: it works with the newer tables.
+            if has_missing_migrations(connection):
+                raise
+            self.stdout.write(f"There is nothing to migrate. {error}")
+            return
+        self.migrate(*args, **options)
+        if not (options["app_label"] or options["plan"] or options["check_unapplied"]):
+            record_version(connection)
+
+    def migrate(self, *args: Any, **options: Any) -> None:
         for left in reversed(range(TRIES)):
             try:
                 with short_locks(options["database"]):
                     super().handle(*args, **options)
+            except ProgrammingError as error:
+                raise CommandError(
+                    f"A migration failed and was rolled back: {first_line(error)}. The tables are not those that the "
+                    "earlier migrations made. (--traceback shows where.)"
+                ) from error
             except OperationalError as error:
                 if not isinstance(error.__cause__, LockNotAvailable):
                     raise
@@ -39,6 +61,11 @@ class Command(migrate.Command):
                 time.sleep(PAUSE)
             else:
                 return
+
+
+def has_missing_migrations(connection: Any) -> bool:
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 @contextmanager

@@ -13,7 +13,8 @@ import pytest
 
 from kilit.backup.manifest import NAME, InvalidBackup
 from kilit.backup.programs import error_line
-from kilit.backup.restoring import RestoreRefused, verify
+from kilit.backup.restoring import verify
+from kilit.database.origin import UnusableTables
 from tests.support.installation import Installation, installation
 from tests.support.installation_contents import WHOLE, contents, files, sequences, torn
 from tests.support.waiting import PATIENCE, wait_until
@@ -137,7 +138,8 @@ MESSAGES = {
     "manifest": "manifest.json is damaged",
     "kind": "rows: This field is required",
     "escape": "it lists files that do not belong in a backup",
-    "newer": "from a newer version of Kilit: it has pdfjobs.9999_later",
+    "newer": "This backup is from a newer version, Kilit 9999.0, and this is Kilit ",
+    "unreleased": "This backup was made by Kilit 0.0.9 (unreleased, with the migration pdfjobs.0002_error_groups), and",
     "unfinished": "is not a backup: No such file or directory (manifest.json)",
 }
 
@@ -146,7 +148,7 @@ MESSAGES = {
 def test_a_damaged_backup_is_refused_with_its_problem(harm: str, backup: Path) -> None:
     spoil(backup, harm)
 
-    with pytest.raises((InvalidBackup, RestoreRefused), match=re.escape(MESSAGES[harm])):
+    with pytest.raises((InvalidBackup, UnusableTables), match=re.escape(MESSAGES[harm])):
         verify(backup)
 
 
@@ -166,7 +168,10 @@ def spoil(backup: Path, harm: str) -> None:
             (backup / NAME).write_text(json.dumps({**facts, "rows": None}))
         case "newer":
             facts["migrations"].append("pdfjobs.9999_later")
-            (backup / NAME).write_text(json.dumps(facts))
+            (backup / NAME).write_text(json.dumps({**facts, "version": "9999.0"}))
+        case "unreleased":
+            facts["migrations"].append("pdfjobs.0002_error_groups")
+            (backup / NAME).write_text(json.dumps({**facts, "version": "0.0.9"}))
         case "unfinished":
             (backup / NAME).unlink()
         case "escape":

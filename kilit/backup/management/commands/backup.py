@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.backup.files import StoreUnavailable
 from kilit.backup.programs import NoProgram, ProgramFailed
 from kilit.backup.taking import EmptyDatabase, take
+from kilit.database.origin import UnusableTables
 from kilit.workers.management.checked_settings import SETTINGS
 
 
@@ -31,7 +32,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{error.filename} exists: another backup is running, or one was killed; then remove the folder."
             ) from None
-        except (OSError, EmptyDatabase, NoProgram, ProgramFailed, StoreUnavailable) as error:
+        except (OSError, EmptyDatabase, NoProgram, ProgramFailed, StoreUnavailable, UnusableTables) as error:
             raise CommandError(f"No backup was made: {error}") from error
         files = len(list(manifest.artifacts()))
         self.stdout.write(f"Backed up {sum(manifest.rows.values())} rows and {files} files to {folder}.")

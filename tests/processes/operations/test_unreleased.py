@@ -1,0 +1,104 @@
+"""A database or backup of an unreleased version is refused in one sentence by every process that is started on it."""
+
+import json
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kilit.backup.manifest import NAME
+from kilit.version import VERSION
+from tests.support.commands import free_port, manage
+from tests.support.installation import Installation, installation
+from tests.support.installation_contents import contents
+from tests.support.waiting import PATIENCE, wait_until
+
+# The tables were made by migrations that were later merged into the first ones.
+MERGE = (
+    "UPDATE django_migrations SET name = '0002_old' WHERE app = 'outbox' AND name LIKE '0002%'",
+    "DELETE FROM django_migrations WHERE app = 'pdfjobs' AND name > '0002'",
+    "COMMENT ON TABLE django_migrations IS 'Kilit 0.0.9'",
+)
+SENTENCE = (
+    "was made by Kilit 0.0.9 (unreleased, with the migration outbox.0002_old), "
+    f"and this is Kilit {VERSION}, which cannot upgrade it: start with an empty database "
+)
+
+
+@pytest.fixture(scope="module")
+def kilit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    with installation() as kilit:
+        kilit.must("migrate", "--verbosity", "0")
+        kilit.backup = tmp_path_factory.mktemp("backups") / "old"
+        kilit.must("backup", str(kilit.backup))
+        for statement in MERGE:
+            kilit.ask(statement)
+        yield kilit
+
+
+@pytest.mark.parametrize(
+    "command", [("migrate",), ("runworkers",), ("orchestrator_tick", "--watch"), ("backup", "never-made")]
+)
+def test_a_command_ends_with_one_sentence(kilit: Installation, command: tuple[str, ...]) -> None:
+    before = contents(kilit)
+
+    ended = kilit.manage(*command)
+
+    (line,) = ended.stderr.strip().splitlines()
+    assert ended.returncode == 1
+    assert f"This database {SENTENCE}" in line
+    assert contents(kilit) == before
+
+
+def test_up_ends_with_one_sentence_and_leaves_nothing_running(kilit: Installation) -> None:
+    variables = {"KILIT_VAR": str(kilit.folder), "SECRET_KEY": "tests", "PORT": str(free_port())}
+
+    ended = manage("up", **variables)
+
+    assert ended.returncode == 1
+    assert f"This database {SENTENCE}" in ended.stderr.strip().splitlines()[-1]
+    assert "Traceback" not in ended.stderr + ended.stdout
+    assert not (kilit.folder / "demo.json").exists()
+
+
+def test_restore_refuses_its_backup_with_one_sentence(kilit: Installation, tmp_path: Path) -> None:
+    facts = json.loads((kilit.backup / NAME).read_text())
+    facts["migrations"] = [
+        name.replace("outbox.0002_guarded_columns", "outbox.0002_old") for name in facts["migrations"]
+    ]
+    (kilit.backup / NAME).write_text(json.dumps({**facts, "version": "0.0.9"}))
+    before = contents(kilit)
+
+    ended = kilit.manage("restore", "--replace", str(kilit.backup))
+
+    (line,) = ended.stderr.strip().splitlines()
+    assert ended.returncode == 1
+    assert f"This backup {SENTENCE}" in line
+    assert contents(kilit) == before
+
+
+def test_the_web_server_starts_and_says_why_it_is_not_ready(kilit: Installation) -> None:
+    port = free_port()
+    variables = {"PORT": str(port), "WEB_CONCURRENCY": "1"}
+    gunicorn = [sys.executable, "-m", "gunicorn", "config.wsgi", "--config", "config/gunicorn.py"]
+
+    kilit.start(*gunicorn, variables=variables)
+
+    status, body = wait_until(lambda: readiness(port))
+    assert status == 503
+    assert body["checks"]["migrations"].startswith(f"This database {SENTENCE}")
+    assert "Traceback" not in kilit.log.read_text()
+
+
+def readiness(port: int) -> tuple[int, dict[str, Any]] | None:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+    except OSError:
+        return None  # not listening yet
