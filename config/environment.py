@@ -1,7 +1,8 @@
 """Typed settings from the environment, with a one-line error for an invalid value."""
 
+import re
 from contextlib import suppress
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -11,7 +12,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
+HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
 MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtp+ssl": 465}
+
+
+def host_and_port(host: str, port: int) -> str:
+    """Join both as in a URL, which has brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class Environment:
@@ -76,6 +83,17 @@ class Environment:
             return [ip_network(word) for word in self.words(name, default=[])]
         except ValueError as error:
             raise ImproperlyConfigured(f"{name}: {error}. Use addresses or networks, as 10.20.0.0/16.") from None
+
+    def host(self, name: str, *, default: str) -> str:
+        """Read an address of this machine or its name; an IPv6 address may have brackets, and is returned without."""
+        word = self.text(name, default)
+        bare = word[1:-1] if word.startswith("[") and word.endswith("]") else word
+        with suppress(ValueError):
+            if "%" not in bare:  # an interface, which only some programs understand
+                return str(ip_address(bare))
+        if HOST_NAME.fullmatch(word):
+            return word
+        raise ImproperlyConfigured(f"{name}={word!r} is neither an address nor a name: use 127.0.0.1, 0.0.0.0 or ::1.")
 
     def folder(self, name: str, *, default: Path) -> Path:
         return Path(self.text(name, str(default))).expanduser().absolute()

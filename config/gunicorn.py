@@ -19,7 +19,7 @@ OPEN_FILES = 8192
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 with one_line_errors():
-    bind = f"{settings.HOST}:{settings.PORT}"
+    bind = settings.BIND
     workers = settings.WEB_CONCURRENCY
 worker_class = "config.webserver.worker.WebWorker"
 threads = 4

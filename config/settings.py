@@ -36,10 +36,12 @@ from config.sentry import start_sentry
 from config.web import (  # noqa: F401
     ADDRESS_BODIES_MB,
     ALL_BODIES_MB,
+    BIND,
     BODY_SECONDS,
     CONNECTIONS_PER_ADDRESS,
     HEADER_SECONDS,
     HOST,
+    LOCAL_URL,
     PORT,
     UNKNOWN_BODY_KB,
     WEB_CONCURRENCY,
@@ -55,7 +57,7 @@ env = Environment(BASE_DIR)
 # Kilit ---------------------------------------------------------------------------------------------------------------
 
 # Where the console and the API are reached from outside, for links in webhooks and alerts.
-PUBLIC_URL = env.text("KILIT_PUBLIC_URL", f"http://{HOST}:{PORT}").rstrip("/")
+PUBLIC_URL = env.text("KILIT_PUBLIC_URL", f"http://{BIND}").rstrip("/")
 METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")
 CRON_SECRET = env.secret("KILIT_CRON_SECRET")
 HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while work gets through
@@ -142,9 +144,8 @@ USE_TZ = True
 
 # HTTP ----------------------------------------------------------------------------------------------------------------
 
-ALLOWED_HOSTS = env.words(
-    "ALLOWED_HOSTS", default=None if PRODUCTION else ["localhost", "127.0.0.1", "[::1]", "testserver"]
-)
+LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]", "testserver", BIND.removesuffix(f":{PORT}")]
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", default=None if PRODUCTION else LOCAL_HOSTS)
 MIDDLEWARE = [
     "config.middleware.RequestLogMiddleware",
     "config.csp.SecurityHeadersMiddleware",

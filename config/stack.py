@@ -74,8 +74,9 @@ class Stack:
         for service in self.services.values():
             with suppress(subprocess.TimeoutExpired):
                 service.wait(timeout=max(0.1, end - time.monotonic()))
-            # With its children: the last process to leave stops the embedded PostgreSQL, and that must be this one.
-            kill_family(service.pid)
+        # With their children: the last process to leave stops the embedded PostgreSQL, and that must be this one.
+        kill_family(*(service.pid for service in self.services.values()))
+        for service in self.services.values():
             service.wait()
 
     def _note_signal(self, number: int, _frame: FrameType | None) -> None:
@@ -97,19 +98,22 @@ class Stack:
             file.flush()
             yield True
 
-    def stop_other(self, *, wait: float = GRACE + 45) -> bool:
+    def stop_other(self, *, wait: float = GRACE + 15) -> bool:
         """Stop the process that holds the lock, if any; while it does, the pid in the file is its own."""
         end = time.monotonic() + wait
         signalled = False
-        while time.monotonic() < end:
+        while True:
             with self.locked() as free:
                 if free:
                     return signalled
             if not signalled:
                 os.kill(int(self.lock.read_text()), signal.SIGTERM)
                 signalled = True
+            elif time.monotonic() > end:
+                # Its services notice that it is gone, and end themselves.
+                with suppress(ProcessLookupError):
+                    os.kill(int(self.lock.read_text()), signal.SIGKILL)
             time.sleep(0.1)
-        raise TimeoutError(f"process {self.lock.read_text()} did not stop within {wait:.0f} s")
 
 
 def procfile(folder: Path) -> list[tuple[str, str]]:

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
-from config.environment import Environment
+from config.environment import Environment, host_and_port
 
 env = Environment(Path(__file__).resolve().parent.parent)
 
-HOST = env.text("HOST", "127.0.0.1")
+HOST = env.host("HOST", default="127.0.0.1")
 PORT = env.number("PORT", default=8000, least=1, most=65535)
+BIND = host_and_port(HOST, PORT)
+# Where people on this machine find it.
+LOCAL_URL = f"http://localhost:{PORT}" if HOST in ("127.0.0.1", "0.0.0.0", "::") else f"http://{BIND}"  # noqa: S104
 WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
 # What it gives to clients that are slow, or that open many connections; see config/webserver/limits.py.
 HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)

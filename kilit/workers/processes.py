@@ -31,40 +31,42 @@ def start_group(
     return subprocess.Popen(command, start_new_session=True, **given)
 
 
-def kill_group(leader: int, *, wait: float = 5.0) -> None:
-    """Kill a whole group, even if its leader is gone, and wait until none of it runs."""
+def kill_group(*leaders: int, wait: float = 5.0) -> None:
+    """Kill whole groups, even if their leaders are gone, and wait until none of them runs: once for all of them."""
     end = time.monotonic() + wait
-    while time.monotonic() < end and (members := group_members(leader)):
+    while time.monotonic() < end and (members := group_members(*leaders)):
         if sys.platform == "win32":
             _kill_each(members)
         else:
-            try:
-                os.killpg(leader, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                return
+            for leader in leaders:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(leader, signal.SIGKILL)
         time.sleep(0.05)
 
 
-def kill_family(leader: int) -> None:
-    """Kill a group and each group below it: a cluster has its own group, which would outlive its supervisor."""
+def kill_family(*leaders: int) -> None:
+    """Kill groups and each group below them: clusters and browsers have their own, and would outlive who started them.
+
+    All at once: a browser with a large document takes a while to end, and they need not do so one after the other.
+    """
     below: set[int] = set()
     if sys.platform != "win32":  # Windows has no groups, and kill_group finds all descendants
-        with suppress(psutil.NoSuchProcess):
-            for process in psutil.Process(leader).children(recursive=True):
-                with suppress(ProcessLookupError):
-                    below.add(os.getpgid(process.pid))
-    for group in (leader, *(below - {leader})):  # the leader first, so that it restarts nothing
-        kill_group(group)
+        for leader in leaders:
+            with suppress(psutil.NoSuchProcess):
+                for process in psutil.Process(leader).children(recursive=True):
+                    with suppress(ProcessLookupError):
+                        below.add(os.getpgid(process.pid))
+    kill_group(*leaders, *(below - set(leaders)))  # the leaders first, so that they restart nothing
 
 
-def group_members(leader: int) -> list[psutil.Process]:
-    """Return the running processes of a group; a zombie does not run."""
+def group_members(*leaders: int) -> list[psutil.Process]:
+    """Return the running processes of groups; a zombie does not run."""
     if sys.platform == "win32":
-        return _family(leader)
+        return [process for leader in leaders for process in _family(leader)]
     found = []
     for process in psutil.process_iter():
         with suppress(ProcessLookupError, psutil.NoSuchProcess):
-            if os.getpgid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+            if os.getpgid(process.pid) in leaders and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
 

@@ -33,7 +33,7 @@ from kilit.workers.due_rows import BoundSql, RepeatedQuestion, ask, question
 from kilit.workers.looking import Lookout
 from kilit.workers.models import Heartbeat, Runner
 from kilit.workers.presence import own_name
-from kilit.workers.processes import PARENT, group_members, kill_group, start_group
+from kilit.workers.processes import PARENT, group_members, kill_family, start_group
 
 logger = logging.getLogger(__name__)
 
@@ -187,7 +187,7 @@ class Supervisor:
 
     def _kill(self) -> None:
         if self.cluster is not None:
-            kill_group(self.cluster.pid)
+            kill_family(self.cluster.pid)
             self.cluster.wait()
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:

@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from config.databases import database_timeout, databases
-from config.environment import Environment
+from config.environment import Environment, host_and_port
 from kilit.postgres.external.connection import CANCEL_SECONDS, CHECK_SECONDS
 from tests.support.workers import database_url
 
@@ -22,6 +22,25 @@ def test_booleans_have_few_words(env, monkeypatch, word: str, value) -> None:
     monkeypatch.setenv("KILIT_X", word)
 
     assert env.flag("KILIT_X", default=not value) is value
+
+
+@pytest.mark.parametrize(
+    ("word", "host", "joined"),
+    [
+        ("::1", "::1", "[::1]:80"),
+        ("[::1]", "::1", "[::1]:80"),
+        ("0:0::0", "::", "[::]:80"),
+        ("0.0.0.0", "0.0.0.0", "0.0.0.0:80"),  # noqa: S104
+        ("kilit-1.example.com", "kilit-1.example.com", "kilit-1.example.com:80"),
+    ],
+)
+def test_a_host_is_an_address_with_or_without_brackets_or_a_name(
+    env, monkeypatch, word: str, host: str, joined: str
+) -> None:
+    monkeypatch.setenv("HOST", word)
+
+    assert env.host("HOST", default="127.0.0.1") == host
+    assert host_and_port(host, 80) == joined
 
 
 @pytest.mark.parametrize(
@@ -60,6 +79,15 @@ def test_booleans_have_few_words(env, monkeypatch, word: str, value) -> None:
         (lambda env: env.database("KILIT_X"), "postgres://a:b@c:port/d", "is not of the form postgres://"),
         (lambda env: env.database("KILIT_X"), "nonsense", "is not of the form postgres://"),
         (lambda env: env.secret("KILIT_X"), "şifre", "KILIT_X is sent in a header: use letters from A to Z"),
+        (
+            lambda env: env.host("KILIT_X", default=""),
+            "not a host",
+            "KILIT_X='not a host' is neither an address nor a name",
+        ),
+        (lambda env: env.host("KILIT_X", default=""), "::1:8000:zz", "use 127.0.0.1, 0.0.0.0 or ::1."),
+        (lambda env: env.host("KILIT_X", default=""), "300.1.1.1", "is neither an address nor a name"),
+        (lambda env: env.host("KILIT_X", default=""), "fe80::1%eth0", "is neither an address nor a name"),
+        (lambda env: env.host("KILIT_X", default=""), "unix:/run/kilit", "is neither an address nor a name"),
         (lambda env: env.mail("KILIT_X"), "mail.example.com", "is not of the form smtp+tls://"),
         (lambda env: env.mail("KILIT_X"), "smtp://mail:port", "is not of the form smtp+tls://"),
         (lambda env: env.mail("KILIT_X"), "smtp://[mail", "is not of the form smtp+tls://"),

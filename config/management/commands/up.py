@@ -1,5 +1,6 @@
 """`manage.py up`: run everything on this machine, starting from an empty folder."""
 
+import errno
 import math
 import socket
 import sys
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         with stack.locked() as free:
             if not free:
                 raise CommandError("Kilit is already running here; stop it with `make down`.")
-            check_port(settings.PORT)
+            check_port(settings.HOST, settings.PORT)
             if settings.LOGS == "TEXT" or (settings.LOGS == "AUTO" and sys.stdout.isatty()):
                 stack.logs = self.logs = ServiceLogs(settings.KILIT_VAR / "logs" / "up.log", Screen(sys.stdout))
                 self.logs.take_over()
@@ -95,7 +96,7 @@ class Command(BaseCommand):
         stack.environment["KILIT_WEBHOOK_PRIVATE_ADDRESSES"] = outbox.demo.private_addresses()
 
     def greet(self, logins: dict[str, Any], services: Sequence[str] = ()) -> None:
-        address = f"http://localhost:{settings.PORT}"
+        address = settings.LOCAL_URL
         with self.step("Starting the services") as step:
             step.progress = ", ".join(services)
             self.wait_until_ready(f"{address}/readyz")
@@ -137,14 +138,21 @@ def is_ready(address: str) -> bool:
         return False
 
 
-def check_port(port: int) -> None:
-    """Fail before anything is started if another process listens on the port, or this user may not."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except PermissionError:
-            message = f"You have no permission to listen on port {port}; choose one from 1024: PORT=8000 make up"
-            raise CommandError(message) from None
-        except OSError:
-            raise CommandError(f"Port {port} is in use; choose another one: PORT={port + 1} make up") from None
+def check_port(host: str, port: int) -> None:
+    """Fail before anything is started if this user cannot listen there, or another process does."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        raise CommandError(why_not_listening(error, host, port)) from None
+
+
+def why_not_listening(error: OSError, host: str, port: int) -> str:
+    if isinstance(error, PermissionError):
+        return f"You have no permission to listen on port {port}; choose one from 1024: PORT=8000 make up"
+    if isinstance(error, socket.gaierror):
+        return f"HOST={host} is not the name of an IPv4 address; use an address of this machine: HOST=127.0.0.1 make up"
+    if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+        return f"{host} is not an address of this machine; use one that it has: HOST=127.0.0.1 make up"
+    return f"Port {port} is in use; choose another one: PORT={port + 1} make up"

@@ -1,6 +1,9 @@
 """Starting and stopping everything: what needs no whole installation to be seen."""
 
 import os
+import signal
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -11,7 +14,8 @@ from config.management.commands import up
 from config.screen import Screen
 from config.service_logs import ServiceLogs
 from kilit.workers.processes import kill_group
-from tests.support.waiting import wait_for_the_end, wait_until
+from tests.support.commands import ROOT
+from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 # As a supervisor does whose worker is at a long task: it does not end, and its cluster has a group of its own.
 STUBBORN = """
@@ -36,6 +40,32 @@ def test_what_does_not_end_in_time_is_killed_with_the_groups_below_it(tmp_path: 
         wait_for_the_end(leader, below)
     finally:
         kill_group(below.pid)
+
+
+DEAF = """
+import signal, sys, time
+from pathlib import Path
+from config.stack import Stack
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with Stack(Path(), lock=Path(sys.argv[1])).locked():
+    time.sleep(900)
+"""
+
+
+def test_down_kills_what_does_not_end_within_its_limit(tmp_path: Path) -> None:
+    lock = tmp_path / "up.pid"
+    deaf = subprocess.Popen([sys.executable, "-c", DEAF, str(lock)], cwd=ROOT)
+    try:
+        wait_until(lambda: lock.exists() and lock.read_text() == str(deaf.pid))
+
+        stopped = stack.Stack(tmp_path, lock=lock).stop_other(wait=0)
+
+        assert stopped
+        assert deaf.wait(timeout=PATIENCE) == -signal.SIGKILL
+    finally:
+        deaf.kill()
+        deaf.wait(timeout=PATIENCE)
 
 
 def test_a_slow_start_is_reported_once_and_the_logins_are_still_printed(monkeypatch) -> None:

@@ -21,8 +21,9 @@ import pytest
 from kilit.postgres.place import home_of
 from kilit.postgres.server import Server
 from kilit.workers.processes import group_members
+from pdfjobs.browser import find_browser
 from tests.support.commands import ROOT, free_port, fresh_environment, manage
-from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
+from tests.support.waiting import PATIENCE, runs, wait_for_the_end, wait_until
 
 
 class Installation:
@@ -131,13 +132,40 @@ def wait_for_a_webhook(installation: Installation) -> None:
     wait_until(lambda: json.load(urllib.request.urlopen(receiver, timeout=PATIENCE)).get("accepted"))
 
 
+def render_heavy_documents(installation: Installation) -> list[psutil.Process]:
+    """Let every worker render a long document; return the processes of their browsers, if there is one."""
+    if find_browser() is None:
+        return []
+    key = json.loads((installation.folder / "demo.json").read_text())["service"]
+    headers = {"x-api-key": key, "content-type": "application/json"}
+    for number in range(8):
+        line = {"description": "Bookcase, oak", "quantity": 2, "unit_price": "480.00", "tax_rate": 20}
+        variables = {
+            **{"locale": "en", "currency": "EUR", "number": f"LONG-{number}"},
+            **{"issued_on": "2026-11-15", "due_on": "2026-12-15", "lines": [line] * 1000},
+            "seller": {"name": "Ege Mobilya A.Ş.", "address": "İzmir"},
+            "buyer": {"name": "Çelik & Oğulları", "address": "İstanbul"},
+        }
+        body = json.dumps({"template_name": "invoice", "variables": variables}).encode()
+        request = urllib.request.Request(installation.address("/pdf/jobs"), body, headers)
+        assert urllib.request.urlopen(request, timeout=PATIENCE).status == 201
+    below = psutil.Process(installation.process.pid)
+    return wait_until(lambda: [each for each in below.children(recursive=True) if is_browser(each)])
+
+
+def is_browser(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return "chrom" in process.name()
+    return False
+
+
 def test_an_installation_starts_and_ends_in_every_way(installation: Installation) -> None:
     """One test, because a first start takes long, and each later one goes on with what the one before has left."""
     check_that_an_empty_folder_becomes_a_running_product(installation)
     check_that_a_second_start_is_refused(installation)
     check_that_ctrl_c_ends_it(installation)
     check_that_kill_takes_the_services_along_and_the_next_start_goes_on(installation)
-    check_that_down_stops_it(installation)
+    check_that_down_stops_it_amid_heavy_documents(installation)
     check_that_a_service_that_dies_ends_the_rest(installation)
 
 
@@ -178,12 +206,15 @@ def check_that_kill_takes_the_services_along_and_the_next_start_goes_on(installa
     assert "Log out" in installation.login("viewer")
 
 
-def check_that_down_stops_it(installation: Installation) -> None:
+def check_that_down_stops_it_amid_heavy_documents(installation: Installation) -> None:
+    browsers = render_heavy_documents(installation)
+
     down = manage("down", **installation.variables)
     down_again = manage("down", **installation.variables)
 
     assert (down.stdout.strip(), down_again.stdout.strip()) == ("Stopped.", "Nothing was running.")
     assert installation.process.wait(timeout=PATIENCE) == 0
+    assert not any(runs(process) for process in browsers)
     installation.wait_until_nothing_runs()
 
 
