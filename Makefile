@@ -11,6 +11,12 @@ export PYTHONDONTWRITEBYTECODE :=
 UV_CACHE_DIR ?= $(shell folder="$${XDG_CACHE_HOME:-$$HOME/.cache}/uv"; mkdir -p "$$folder" 2> /dev/null && test -w "$$folder" && echo "$$folder" || echo var/cache/uv)
 export UV_CACHE_DIR
 
+# A certificate of your own, as of a proxy that inspects TLS: uv reads SSL_CERT_FILE, the others have names of their own.
+ifdef SSL_CERT_FILE
+export PIP_CERT ?= $(SSL_CERT_FILE)
+export NODE_EXTRA_CA_CERTS ?= $(SSL_CERT_FILE)
+endif
+
 .DEFAULT_GOAL := help
 .PHONY: help up up-google down test test-postgres quick durations fuzz mutants lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
 
@@ -115,9 +121,12 @@ lock: $(BIN)/uv ## Pin all packages with hashes, from pyproject.toml
 # uv installs in seconds what takes pip a minute.
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kilit needs Python 3.11 or newer: make PYTHON=python3.12 up")'
+	@$(PYTHON) -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("ensurepip") and "Kilit needs the venv module of Python with ensurepip; on Debian: apt install python3-venv")'
 	@echo "Creating .venv …"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir uv==$(UV_VERSION)
+	@# Python brings an old pip, and before 3.12 an old setuptools, with known vulnerabilities; uv does their work.
+	@$(BIN)/uv pip uninstall --quiet --python $(BIN)/python pip setuptools || { rm $@; false; }
 
 # A stamp newer than its lock file means that everything is installed already.
 .venv/runtime: requirements.txt | $(BIN)/uv

@@ -14,7 +14,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.utils.version import get_version_tuple
 from psycopg import sql
 
-from kilit.version import VERSION
+from kilit import __version__
 
 PREFIX = "Kilit "
 
@@ -40,7 +40,7 @@ class Origin:
 
     @property
     def is_newer(self) -> bool:
-        return get_version_tuple(self.version) > get_version_tuple(VERSION)
+        return get_version_tuple(self.version) > get_version_tuple(__version__)
 
     def verify(self, subject: str = "database") -> None:
         """Raise unless the tables are those of this version, or `migrate` can make them so."""
@@ -49,13 +49,13 @@ class Origin:
             return
         if self.is_newer:
             raise NewerVersion(
-                f"This {subject} is from a newer version, Kilit {self.version}, and this is Kilit {VERSION}: "
+                f"This {subject} is from a newer version, Kilit {self.version}, and this is Kilit {__version__}: "
                 f"install Kilit {self.version}."
             )
         maker = f"Kilit {self.version}" if self.version else "a Kilit that recorded no version"
         raise UnreleasedVersion(
             f"This {subject} was made by {maker} (unreleased, with the migration {'.'.join(culprit)}), and this is "
-            f"Kilit {VERSION}, which cannot upgrade it: start with an empty database (another DATABASE_URL or "
+            f"Kilit {__version__}, which cannot upgrade it: start with an empty database (another DATABASE_URL or "
             "KILIT_VAR), or export and import what you need, as docs/deployment.md says under "
             '"From an unreleased version".'
         )
@@ -100,8 +100,8 @@ def refuse_unreleased(connection: BaseDatabaseWrapper | Any) -> None:
 def record_version(connection: BaseDatabaseWrapper | Any) -> None:
     """Note that this version made the tables; one that is newer stays."""
     origin = read_origin(connection)
-    if origin.version == VERSION or origin.is_newer:
+    if origin.version == __version__ or origin.is_newer:
         return
     with connection.cursor() as cursor:
         statement = sql.SQL("COMMENT ON TABLE django_migrations IS {}")
-        cursor.execute(statement.format(sql.Literal(f"{PREFIX}{VERSION}")))
+        cursor.execute(statement.format(sql.Literal(f"{PREFIX}{__version__}")))

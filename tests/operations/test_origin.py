@@ -6,22 +6,22 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.test import Client
 
+from kilit import __version__
 from kilit.api import probes
 from kilit.backup.manifest import Manifest
 from kilit.database.origin import NewerVersion, Origin, UnreleasedVersion, read_origin, record_version
-from kilit.version import VERSION
 
 OWN = frozenset(MigrationLoader(None).disk_migrations)
 OLD = ("ociqueue", "0002_uploads")  # its name before the migrations were merged
 WAY = (
-    f"and this is Kilit {VERSION}, which cannot upgrade it: start with an empty database (another DATABASE_URL or "
+    f"and this is Kilit {__version__}, which cannot upgrade it: start with an empty database (another DATABASE_URL or "
     'KILIT_VAR), or export and import what you need, as docs/deployment.md says under "From an unreleased version".'
 )
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("version", ["", "0.0.9", VERSION])
+@pytest.mark.parametrize("version", ["", "0.0.9", __version__])
 @pytest.mark.parametrize(
     "migrations",
     [
@@ -37,7 +37,7 @@ def test_tables_that_migrate_can_complete_are_used(version: str, migrations: fro
 
 @pytest.mark.parametrize(
     ("version", "maker"),
-    [("", "a Kilit that recorded no version"), ("0.0.9", "Kilit 0.0.9"), (VERSION, f"Kilit {VERSION}")],
+    [("", "a Kilit that recorded no version"), ("0.0.9", "Kilit 0.0.9"), (__version__, f"Kilit {__version__}")],
 )
 def test_migrations_that_no_longer_exist_are_of_an_unreleased_version(version: str, maker: str) -> None:
     with pytest.raises(UnreleasedVersion) as refusal:
@@ -52,7 +52,7 @@ def test_a_migration_without_its_parents_is_of_an_unreleased_version() -> None:
     parent = ("ociqueue", "0001_initial")
 
     with pytest.raises(UnreleasedVersion, match=r"with the migration ociqueue\.0002_"):
-        Origin(VERSION, OWN - {parent}).verify()
+        Origin(__version__, OWN - {parent}).verify()
 
 
 def test_merged_migrations_are_known_by_the_names_they_replace(monkeypatch) -> None:
@@ -61,7 +61,7 @@ def test_merged_migrations_are_known_by_the_names_they_replace(monkeypatch) -> N
     monkeypatch.setattr(merged.__class__, "replaces", [("outbox", "0001_first"), ("outbox", "0002_second")])
     before = OWN - {("outbox", "0001_initial")} | {("outbox", "0001_first"), ("outbox", "0002_second")}
 
-    Origin(VERSION, before).verify()
+    Origin(__version__, before).verify()
 
 
 def test_migrations_of_a_newer_version_are_called_so() -> None:
@@ -69,7 +69,7 @@ def test_migrations_of_a_newer_version_are_called_so() -> None:
         Origin("9.10.0", OWN | {("ociqueue", "9999_later")}).verify("backup")
 
     assert str(refusal.value) == (
-        f"This backup is from a newer version, Kilit 9.10.0, and this is Kilit {VERSION}: install Kilit 9.10.0."
+        f"This backup is from a newer version, Kilit 9.10.0, and this is Kilit {__version__}: install Kilit 9.10.0."
     )
 
 
@@ -79,7 +79,7 @@ def test_migrate_records_its_version_and_keeps_a_newer_one() -> None:
     note("Kilit 9.10.0")
     record_version(connection)
 
-    assert own == VERSION
+    assert own == __version__
     assert read_origin(connection).version == "9.10.0"
 
 

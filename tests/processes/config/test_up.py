@@ -141,8 +141,12 @@ def render_heavy_documents(installation: Installation) -> list[psutil.Process]:
     for number in range(8):
         line = {"description": "Bookcase, oak", "quantity": 2, "unit_price": "480.00", "tax_rate": 20}
         variables = {
-            **{"locale": "en", "currency": "EUR", "number": f"LONG-{number}"},
-            **{"issued_on": "2026-11-15", "due_on": "2026-12-15", "lines": [line] * 1000},
+            "locale": "en",
+            "currency": "EUR",
+            "number": f"LONG-{number}",
+            "issued_on": "2026-11-15",
+            "due_on": "2026-12-15",
+            "lines": [line] * 1000,
             "seller": {"name": "Ege Mobilya A.Ş.", "address": "İzmir"},
             "buyer": {"name": "Çelik & Oğulları", "address": "İstanbul"},
         }

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from kilit import __version__
 from kilit.backup.manifest import NAME
-from kilit.version import VERSION
 from tests.support.commands import free_port, manage
 from tests.support.installation import Installation, installation
 from tests.support.installation_contents import contents
@@ -25,7 +25,7 @@ MERGE = (
 )
 SENTENCE = (
     "was made by Kilit 0.0.9 (unreleased, with the migration outbox.0002_old), "
-    f"and this is Kilit {VERSION}, which cannot upgrade it: start with an empty database "
+    f"and this is Kilit {__version__}, which cannot upgrade it: start with an empty database "
 )
 
 
