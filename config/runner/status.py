@@ -14,7 +14,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from config.startup_errors import first_line
-from kilit.database.origin import Origin, read_origin
+from kilit.database.origin import SchemaOrigin, read_origin
 from orchestrator.workflow.current_jobs import CurrentJob, current_jobs
 from orchestrator.workflow.preflight import CheckLevel, PreflightCheck, preflight_checks
 
@@ -102,7 +102,7 @@ def check_database() -> Iterator[PreflightCheck]:
     yield from compare_versions(origin)
 
 
-def compare_versions(origin: Origin) -> Iterator[PreflightCheck]:
+def compare_versions(origin: SchemaOrigin) -> Iterator[PreflightCheck]:
     own = {(label, path.stem) for label in APPS for path in _migrations(label)}
     theirs = {key for key in origin.migrations if key[0] in APPS}
     if theirs - own and not origin.is_newer:

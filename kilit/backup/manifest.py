@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 
 from kilit.api.json_reader import parse_json
 from kilit.api.messages import Expected, Message
-from kilit.database.origin import Origin
+from kilit.database.origin import SchemaOrigin
 
 NAME = "manifest.json"
 DUMP = "database.dump"
@@ -62,8 +62,8 @@ class Manifest(Message):
             raise InvalidBackup(f"{folder} is damaged: {shown} missing or changed.")
 
     @property
-    def origin(self) -> Origin:
-        return Origin(self.version, frozenset(_key(name) for name in self.migrations))
+    def origin(self) -> SchemaOrigin:
+        return SchemaOrigin(self.version, frozenset(_key(name) for name in self.migrations))
 
     def artifacts(self) -> Iterator[str]:
         return (name.removeprefix(f"{FILES}/") for name in self.sums if name.startswith(f"{FILES}/"))

@@ -32,7 +32,7 @@ class UnreleasedVersion(UnusableTables):
 
 
 @dataclass(frozen=True)
-class Origin:
+class SchemaOrigin:
     """What made a database or a backup."""
 
     version: str  # empty if it was made before versions were recorded
@@ -77,18 +77,18 @@ def find_foreign_migration(applied: frozenset[tuple[str, str]]) -> tuple[str, st
     return None
 
 
-def read_origin(connection: BaseDatabaseWrapper | Any) -> Origin:
+def read_origin(connection: BaseDatabaseWrapper | Any) -> SchemaOrigin:
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('django_migrations')::oid")
         (table,) = cursor.fetchone()
         if table is None:
-            return Origin("", frozenset())
+            return SchemaOrigin("", frozenset())
         cursor.execute("SELECT obj_description(%s, 'pg_class')", [table])
         (comment,) = cursor.fetchone()
         cursor.execute("SELECT app, name FROM django_migrations")
         applied = frozenset(cursor.fetchall())
     version = comment.removeprefix(PREFIX) if comment and comment.startswith(PREFIX) else ""
-    return Origin(version, applied)
+    return SchemaOrigin(version, applied)
 
 
 def refuse_unreleased(connection: BaseDatabaseWrapper | Any) -> None:

@@ -4,7 +4,7 @@ import argparse
 import time
 from pathlib import Path
 
-from tests.chaos import calm, checking, in_play, strikes
+from tests.chaos import calm, checking, in_play, recovery, strikes
 from tests.chaos import world as worlds
 from tests.chaos.report import LONG_RUN, Report
 from tests.chaos.stage import CLIENTS, SERVICES
@@ -30,6 +30,7 @@ def perform(asked: argparse.Namespace, folder: Path, storm: strikes.Storm, *, po
         storm.wait(until=breach, end=begun + asked.limit / 2)
     elif asked.seconds >= LONG_RUN:  # nor may everything have been in play
         storm.wait(until=in_play.Look(), end=time.monotonic() + PLAY_ON * asked.seconds)
+    recoveries = recovery.measure(stage, port) if asked.seconds >= LONG_RUN and not asked.without else []
     tell(f"chaos: calm after {time.monotonic() - begun:.0f} s")
     if breach.seen:
         stage.stop()
@@ -37,7 +38,9 @@ def perform(asked: argparse.Namespace, folder: Path, storm: strikes.Storm, *, po
     else:
         unfinished = calm.settle(stage, world, folder)
         report = checking.check(asked.seed, folder, storm, seconds=asked.seconds, unfinished=unfinished)
+    report.findings += [recovery.finding(recoveries)] if recoveries else []
     report.notes += [
+        *map(str, recoveries),
         f"{stage.restarts} services started again",
         "the full disk was a tmpfs of 12 MB" if storm.disks else "no mounts: the full disk was RLIMIT_FSIZE of 0",
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from config.runner import page, status
 from kilit import __version__
-from kilit.database.origin import Origin
+from kilit.database.origin import SchemaOrigin
 from orchestrator.workflow.current_jobs import current_jobs, working_on
 from orchestrator.workflow.preflight import CheckLevel, PreflightCheck
 from tests.support.commands import free_port
@@ -168,11 +168,11 @@ def test_the_versions_of_runner_and_server_are_compared() -> None:
     newest = max(key for key in applied if key[0] == "orchestrator")
     foreign = applied | {("orchestrator", "9999_later"), ("ociqueue", "9999_other")}
 
-    older = status.compare_versions(Origin(__version__, applied - {newest}))
-    newer = status.compare_versions(Origin("9999.0", foreign))
-    unreleased = status.compare_versions(Origin(__version__, foreign))
+    older = status.compare_versions(SchemaOrigin(__version__, applied - {newest}))
+    newer = status.compare_versions(SchemaOrigin("9999.0", foreign))
+    unreleased = status.compare_versions(SchemaOrigin(__version__, foreign))
 
-    assert list(status.compare_versions(Origin(__version__, applied | {("ociqueue", "9999_other")}))) == []
+    assert list(status.compare_versions(SchemaOrigin(__version__, applied | {("ociqueue", "9999_other")}))) == []
     (check,) = older
     assert check.level == CheckLevel.FAIL
     assert check.message.endswith(f"Missing: orchestrator.{newest[1]}.")

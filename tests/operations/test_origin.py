@@ -9,7 +9,7 @@ from django.test import Client
 from kilit import __version__
 from kilit.api import probes
 from kilit.backup.manifest import Manifest
-from kilit.database.origin import NewerVersion, Origin, UnreleasedVersion, read_origin, record_version
+from kilit.database.origin import NewerVersion, SchemaOrigin, UnreleasedVersion, read_origin, record_version
 
 OWN = frozenset(MigrationLoader(None).disk_migrations)
 OLD = ("ociqueue", "0002_uploads")  # its name before the migrations were merged
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
     ],
 )
 def test_tables_that_migrate_can_complete_are_used(version: str, migrations: frozenset[tuple[str, str]]) -> None:
-    Origin(version, migrations).verify()
+    SchemaOrigin(version, migrations).verify()
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_tables_that_migrate_can_complete_are_used(version: str, migrations: fro
 )
 def test_migrations_that_no_longer_exist_are_of_an_unreleased_version(version: str, maker: str) -> None:
     with pytest.raises(UnreleasedVersion) as refusal:
-        Origin(version, OWN | {OLD}).verify()
+        SchemaOrigin(version, OWN | {OLD}).verify()
 
     assert str(refusal.value) == (
         f"This database was made by {maker} (unreleased, with the migration ociqueue.0002_uploads), {WAY}"
@@ -52,7 +52,7 @@ def test_a_migration_without_its_parents_is_of_an_unreleased_version() -> None:
     parent = ("ociqueue", "0001_initial")
 
     with pytest.raises(UnreleasedVersion, match=r"with the migration ociqueue\.0002_"):
-        Origin(__version__, OWN - {parent}).verify()
+        SchemaOrigin(__version__, OWN - {parent}).verify()
 
 
 def test_merged_migrations_are_known_by_the_names_they_replace(monkeypatch) -> None:
@@ -61,12 +61,12 @@ def test_merged_migrations_are_known_by_the_names_they_replace(monkeypatch) -> N
     monkeypatch.setattr(merged.__class__, "replaces", [("outbox", "0001_first"), ("outbox", "0002_second")])
     before = OWN - {("outbox", "0001_initial")} | {("outbox", "0001_first"), ("outbox", "0002_second")}
 
-    Origin(__version__, before).verify()
+    SchemaOrigin(__version__, before).verify()
 
 
 def test_migrations_of_a_newer_version_are_called_so() -> None:
     with pytest.raises(NewerVersion) as refusal:
-        Origin("9.10.0", OWN | {("ociqueue", "9999_later")}).verify("backup")
+        SchemaOrigin("9.10.0", OWN | {("ociqueue", "9999_later")}).verify("backup")
 
     assert str(refusal.value) == (
         f"This backup is from a newer version, Kilit 9.10.0, and this is Kilit {__version__}: install Kilit 9.10.0."
