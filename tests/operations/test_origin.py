@@ -2,10 +2,11 @@
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import ProgrammingError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.test import Client
 
+from config.management.commands import migrate
 from kilit import __version__
 from kilit.api import probes
 from kilit.backup.manifest import Manifest
@@ -81,6 +82,16 @@ def test_migrate_records_its_version_and_keeps_a_newer_one() -> None:
 
     assert own == __version__
     assert read_origin(connection).version == "9.10.0"
+
+
+def test_a_version_that_cannot_be_recorded_is_said_in_one_sentence(monkeypatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ProgrammingError("must be owner of table django_migrations")
+
+    monkeypatch.setattr(migrate, "record_version", refuse)
+
+    with pytest.raises(CommandError, match=r"^The version was not recorded: must be owner of table django_migrations"):
+        call_command("migrate", verbosity=0)
 
 
 @pytest.mark.parametrize("comment", [None, "Kilit 0.0.9", "of a database administrator"])

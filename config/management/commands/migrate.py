@@ -37,7 +37,10 @@ class Command(migrate.Command):
             return
         self.migrate(*args, **options)
         if not (options["app_label"] or options["plan"] or options["check_unapplied"]):
-            record_version(connection)
+            try:
+                record_version(connection)
+            except ProgrammingError as error:
+                raise CommandError(f"The version was not recorded: {first_line(error)}.") from error
 
     def migrate(self, *args: Any, **options: Any) -> None:
         for left in reversed(range(TRIES)):
