@@ -23,7 +23,7 @@ from kilit.postgres.server import Server
 from kilit.workers.processes import group_members
 from pdfjobs.browser import find_browser
 from tests.support.commands import ROOT, free_port, fresh_environment, manage
-from tests.support.waiting import PATIENCE, runs, wait_for_the_end, wait_until
+from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 
 class Installation:
@@ -218,7 +218,7 @@ def check_that_down_stops_it_amid_heavy_documents(installation: Installation) ->
 
     assert (down.stdout.strip(), down_again.stdout.strip()) == ("Stopped.", "Nothing was running.")
     assert installation.process.wait(timeout=PATIENCE) == 0
-    assert not any(runs(process) for process in browsers)
+    wait_for_the_end(*browsers)
     installation.wait_until_nothing_runs()
 
 
