@@ -7,7 +7,6 @@ by migrations which no longer exist cannot be upgraded.
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
@@ -71,13 +70,14 @@ def find_foreign_migration(applied: frozenset[tuple[str, str]]) -> tuple[str, st
     if unknown:
         return max(unknown)
     present = applied | {key for key, names in replaced.items() if names and names <= applied}
-    for key in sorted(applied & loader.graph.nodes.keys()):
-        if any(parent.key not in present for parent in loader.graph.node_map[key].parents):
-            return key
-    return None
+    nodes = loader.graph.node_map
+    torn = (
+        key for key in sorted(applied) if key in nodes and any(node.key not in present for node in nodes[key].parents)
+    )
+    return next(torn, None)
 
 
-def read_origin(connection: BaseDatabaseWrapper | Any) -> SchemaOrigin:
+def read_origin(connection: BaseDatabaseWrapper) -> SchemaOrigin:
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('django_migrations')::oid")
         (table,) = cursor.fetchone()
@@ -91,13 +91,13 @@ def read_origin(connection: BaseDatabaseWrapper | Any) -> SchemaOrigin:
     return SchemaOrigin(version, applied)
 
 
-def refuse_unreleased(connection: BaseDatabaseWrapper | Any) -> None:
+def refuse_unreleased(connection: BaseDatabaseWrapper) -> None:
     """For processes that run: tables of a newer version serve them during an upgrade, and on the way back from one."""
     with suppress(NewerVersion):
         read_origin(connection).verify()
 
 
-def record_version(connection: BaseDatabaseWrapper | Any) -> None:
+def record_version(connection: BaseDatabaseWrapper) -> None:
     """Note that this version made the tables; one that is newer stays."""
     origin = read_origin(connection)
     if origin.version == __version__ or origin.is_newer:
