@@ -20,6 +20,7 @@ from kilit.workers import doorbells
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.adjustment import AdjustmentQuerySet
 from ociqueue.models.conversion import PREFIX
+from ociqueue.redelivery import versions
 from ociqueue.schemas.adjustments import NewAdjustment
 from ociqueue.schemas.answers import AdjustmentResult
 from ociqueue.schemas.conversions import too_many_digits
@@ -81,18 +82,27 @@ class Entry:
     def __init__(self, site: Site, given: Sequence[Given], *, lock: bool) -> None:
         self.site, self.now = site, database_time()
         valid = [item for item in given if isinstance(item, NewAdjustment)]
-        found = find_originals(site, valid)
-        if lock:
-            Conversion.objects.filter(pk__any_of=found).lock_in_order()
-            Adjustment.objects.filter(original__in=list(found)).lock_in_order()
-        # Only now: a query that waits for a lock sees other rows as they were before it waited.
-        self.originals = {row.pk: row for row in Conversion.objects.filter(pk__any_of=found)}
-        self.histories = {pk: History(row) for pk, row in self.originals.items()}
-        for adjustment in Adjustment.objects.filter(original__in=list(found)).order_by("adjusted_at"):
+        named = find_originals(site, valid)
+        self.versions = self._lock(named) if lock else versions(site, named)
+        self.histories = {row.pk: History(row) for rows in self.versions.values() for row in rows}
+        for adjustment in Adjustment.objects.filter(original__in=list(self.histories)).order_by("adjusted_at"):
             self.histories[adjustment.original_id].adjustments.append(adjustment)
         self.keys = {item.own_key for item in valid if item.own_key}
         self.by_key = {one.source_key: one for one in self._with_keys()}
         self.plans = [self._plan(item) if isinstance(item, NewAdjustment) else item for item in given]
+
+    def _lock(self, named: set[UUID]) -> dict[UUID, list[Conversion]]:
+        """Lock conversions and their corrected copies; a copy may be made while we wait, and not after."""
+        ids = {row.pk for rows in versions(self.site, named).values() for row in rows}
+        while True:
+            Conversion.objects.filter(pk__any_of=ids).lock_in_order()
+            Adjustment.objects.filter(original__in=list(ids)).lock_in_order()
+            # Only now: a query that waits for a lock sees other rows as they were before it waited.
+            rows_by_id = versions(self.site, named)
+            new_ids = {row.pk for rows in rows_by_id.values() for row in rows} - ids
+            if not new_ids:
+                return rows_by_id
+            ids |= new_ids
 
     @property
     def new(self) -> list[Adjustment]:
@@ -168,9 +178,11 @@ class Entry:
         return found
 
     def original_of(self, given: NewAdjustment) -> Conversion | list[FieldError]:
-        name, matches = self._matches(given)
+        name, chains = self._chains(given)
         if given.conversionName:
-            matches = [row for row in matches if row.action == given.conversionName]
+            # A correction may have changed the name: the shop knows the old one or the new one.
+            chains = [rows for rows in chains if any(row.action == given.conversionName for row in rows)]
+        matches = [rows[-1] for rows in chains]
         current = [row for row in matches if not row.is_replaced]
         if len(current) == 1:
             return current[0]
@@ -180,14 +192,15 @@ class Entry:
             return _error(name, _("The conversion was replaced by a corrected copy; adjust the copy."))
         return _error(name, _("There is no such conversion at this site."))
 
-    def _matches(self, given: NewAdjustment) -> tuple[str, list[Conversion]]:
-        rows = self.originals.values()
+    def _chains(self, given: NewAdjustment) -> tuple[str, list[list[Conversion]]]:
+        """Return the conversions that match; a source key means the newest corrected copy, as in lookups."""
+        originals = [history.original for history in self.histories.values()]
         if given.id is not None:
-            return "id", [row for row in rows if row.pk == given.id]
+            return "id", [[row] for row in originals if row.pk == given.id]
         if given.orderId is not None:
-            return "orderId", [row for row in rows if row.order_id == given.orderId]
+            return "orderId", [[row] for row in originals if row.order_id == given.orderId]
         name = "sourceKey" if given.conversionSourceKey is None else "conversionSourceKey"
-        return name, [row for row in rows if row.source_key == given.key_of_conversion]
+        return name, [rows for rows in self.versions.values() if rows[0].source_key == given.key_of_conversion]
 
     def _refusal(self, given: NewAdjustment, original: Conversion, history: History, currency: str) -> list[FieldError]:
         # The mark on the conversion stays when its retraction is pruned.

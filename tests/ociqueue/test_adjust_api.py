@@ -1,8 +1,14 @@
 """The endpoint for adjustments, asked by several clients at once."""
 
-import pytest
+from typing import Any
 
+import pytest
+from django.db import transaction
+
+from ociqueue.corrected_rows import COLUMNS, make_copy, store_corrections
+from ociqueue.lookups import look_up
 from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.schemas.lookups import Lookup
 from ociqueue.states import SyncMethod
 from tests.support.conversions import Api, new_conversion
 
@@ -15,6 +21,18 @@ def sold(site) -> Conversion:
     Conversion.objects.filter(pk=row.pk).move("claim", claimed_at=row.conversion_time)
     Conversion.objects.filter(pk=row.pk).move("ack")
     return row
+
+
+def correct(row: Conversion, **columns: Any) -> Conversion:
+    """Store a corrected copy of a conversion, and return it as one that Google has."""
+    same = {name: getattr(row, name) for name in ("site", "action", *COLUMNS)}
+    copy = make_copy(row, {**same, "gclid": f"{row.gclid}2", **columns})
+    with transaction.atomic():
+        store_corrections(row.site, [copy])
+    rows = Conversion.objects.filter(pk=copy.pk)
+    rows.move("claim", claimed_at=row.conversion_time)
+    rows.move("ack")
+    return rows.get()
 
 
 def body(site, *items):
@@ -52,6 +70,43 @@ def test_a_script_session_cannot_adjust(site, sold, site_key):
     client.headers = {"authorization": f"Bearer {token}"}
 
     assert client.post("oci/adjustments", body(site, RETRACTION)).status_code == 401
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["sourceKey", "conversionSourceKey"])
+def test_a_source_key_means_the_newest_corrected_copy_as_in_lookups(site, sold, api, name):
+    sold.refresh_from_db()
+    newest = correct(correct(sold))
+
+    answer = api.post("oci/adjustments", body(site, {name: "order-1", "kind": "RESTATEMENT", "value": 5}))
+
+    (result,) = answer.json()["results"]
+    assert (result["status"], result["conversionId"]) == ("created", str(newest))
+    found = look_up(site, [Lookup(sourceKey="order-1")])[0]["conversions"]
+    assert [each["id"] for each in found if each["replacedBy"] is None] == [result["conversionId"]]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["Satış", "Randevu"])
+def test_a_copy_with_another_name_is_named_by_either(site, sold, api, name):
+    sold.refresh_from_db()
+    copy = correct(sold, action="Randevu")
+    item = {"sourceKey": "order-1", "conversionName": name, "kind": "RESTATEMENT", "value": 5}
+
+    (result,) = api.post("oci/adjustments", body(site, item)).json()["results"]
+
+    assert (result["status"], result["conversionId"]) == ("created", str(copy))
+
+
+@pytest.mark.django_db
+def test_the_id_of_a_replaced_conversion_is_refused(site, sold, api):
+    sold.refresh_from_db()
+    correct(sold)
+
+    (result,) = api.post("oci/adjustments", body(site, {"id": str(sold), "kind": "RETRACTION"})).json()["results"]
+
+    message = "The conversion was replaced by a corrected copy; adjust the copy."
+    assert result["errors"] == [{"field": "id", "message": message}]
 
 
 @pytest.mark.django_db(transaction=True)

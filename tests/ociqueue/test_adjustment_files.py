@@ -106,6 +106,16 @@ def test_rejected_lines_say_what_is_wrong_and_cost_the_others_nothing(site, sold
     assert not Adjustment.objects.exists()
 
 
+def test_a_line_with_a_source_key_adjusts_the_corrected_copy(site, sold) -> None:
+    call_command("oci_enqueue_fix", str(sold[0]), site=site.public_id, stdout=StringIO())
+    copy = Conversion.objects.get(replaces=sold[0])
+
+    tally = load(site, file_of(",,order-0,,,RETRACTION,,"))
+
+    assert counts(tally) == (1, 0, 0)
+    assert Adjustment.objects.get().original_id == copy.pk
+
+
 def test_several_lines_for_one_conversion_need_keys_of_their_own(site, sold) -> None:
     unclear = file_of(f"{sold[0]},,,,,RESTATEMENT,80,", f",{sold[0].order_id},,,,RESTATEMENT,60,")
     clear = file_of(",,order-0,return-1,,RESTATEMENT,80,", ",,order-0,return-2,,RESTATEMENT,60,")
