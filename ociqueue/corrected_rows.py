@@ -35,6 +35,7 @@ CONTENT: Mapping[str, tuple[str, ...]] = {
     "conversionCurrency": ("currency",),
     "consentAdUserData": ("consent_ad_user_data",),
     "consentAdPersonalization": ("consent_ad_personalization",),
+    "eventSource": ("event_source",),
     "email": ("hashed_email", "hashed_email_ads"),
     "phone": ("hashed_phone",),
 }

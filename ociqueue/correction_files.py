@@ -75,7 +75,7 @@ class CorrectionTable(CsvTable[CorrectionTally]):
     queue = CONVERSIONS.queue
     amounts = ("conversionValue",)
     time = "conversionTime"
-    words = ("consent", *CONSENTS)
+    words = ("consent", "eventSource", *CONSENTS)
     is_one_activity = False  # copies are shown with their reason
 
     def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:

@@ -39,6 +39,7 @@ from ociqueue.schemas.conversions import CONSENTS, format_consent
 from ociqueue.states import WAITING, ConversionStatus
 
 BATCH = 1000
+SOURCE = "eventSource"  # a conversion always has one: an empty cell keeps it
 # What stays: a second delivery by the source must find the original, and Google counts an order id once.
 FIXED: dict[str, str] = {"orderId": "order_id", "sourceKey": "source_key"}
 
@@ -160,7 +161,9 @@ def _differing(original: Conversion, changes: Mapping[str, str]) -> dict[str, st
     both = original.consent_ad_user_data
     own = _fields(original) | {"consent": both if both == original.consent_ad_personalization else ""}
     found = {
-        name: text for name, text in changes.items() if name in own and _read(name, text) != _read(name, own[name])
+        name: text
+        for name, text in changes.items()
+        if name in own and _read(name, text) != _read(name, own[name]) and (text or name != SOURCE)
     }
     # Only an operator who wants to add or change one names it: no export has them.
     found |= {name: changes[name] for name in identifiers.NAMES if changes.get(name)}
@@ -188,6 +191,7 @@ def _fields(row: Conversion) -> dict[str, str]:
         "conversionCurrency": row.currency,
         "consentAdUserData": format_consent(row.consent_ad_user_data),
         "consentAdPersonalization": format_consent(row.consent_ad_personalization),
+        SOURCE: row.event_source,
     }
 
 

@@ -115,7 +115,7 @@ class ConversionTable(CsvTable[ImportTally]):
     queue = CONVERSIONS.queue
     amounts = ("conversionValue",)
     time = "conversionTime"
-    words = CONSENTS
+    words = ("eventSource", *CONSENTS)
 
     def __init__(self, site: Site, stream: IO[bytes], *, encoding: str = "") -> None:
         super().__init__(site, stream, encoding=encoding)

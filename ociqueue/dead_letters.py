@@ -29,6 +29,7 @@ FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
     "conversionCurrency": "currency",
     "consentAdUserData": lambda row: format_consent(row.consent_ad_user_data),
     "consentAdPersonalization": lambda row: format_consent(row.consent_ad_personalization),
+    "eventSource": "event_source",
     "orderId": "order_id",
     "sourceKey": "source_key",
     **ERROR,

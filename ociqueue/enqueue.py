@@ -21,7 +21,7 @@ from ociqueue.models.key import KEYS
 from ociqueue.redelivery import Redelivery, redeliver
 from ociqueue.schemas.answers import ConversionResult
 from ociqueue.schemas.conversions import EMPTY, ConversionContext, NewConversion
-from ociqueue.states import UPLOADED_HERE, WITHHELD, ConversionStatus
+from ociqueue.states import UPLOADED_HERE, WITHHELD, ConversionStatus, EventSource
 
 NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
 
@@ -71,6 +71,7 @@ def read_columns(
         "currency": given.conversionCurrency,
         "consent_ad_user_data": given.consentAdUserData or given.consent,
         "consent_ad_personalization": given.consentAdPersonalization or given.consent,
+        "event_source": given.eventSource,  # None if it was not said
         "source_key": given.sourceKey,
         **hashes,
         **_hashes(given),
@@ -109,7 +110,8 @@ def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     """
     withheld = [row["id"] for row in rows if is_withheld(site, row)]
     with transaction.atomic():
-        rejected = bulk_insert(Conversion, rows, keys=KEYS)
+        new = [row if row["event_source"] else {**row, "event_source": EventSource.WEB.value} for row in rows]
+        rejected = bulk_insert(Conversion, new, keys=KEYS)
         if withheld:
             Conversion.objects.filter(pk__any_of=withheld).withhold()
     return known_ids(site, [row for row in rows if row["id"] in rejected]) if rejected else {}

@@ -26,8 +26,17 @@ FileFormat = Literal["csv", "jsonl"]
 JSON_LINES = "application/x-ndjson"
 COLUMNS = (
     *("id", "siteId", "sourceKey", "orderId", "conversionName", *Conversion.CLICK_IDS, "conversionTime"),
-    *("conversionValue", "conversionCurrency", "consentAdUserData", "consentAdPersonalization", "state"),
-    *("outcomeUnknown", "attemptCount", "errorCode", "errorCategory", "errorMessage", "createdAt", "updatedAt"),
+    *("conversionValue", "conversionCurrency", "consentAdUserData", "consentAdPersonalization", "eventSource"),
+    *(
+        "state",
+        "outcomeUnknown",
+        "attemptCount",
+        "errorCode",
+        "errorCategory",
+        "errorMessage",
+        "createdAt",
+        "updatedAt",
+    ),
     *("claimedAt", "uploadedAt", "endedAt", "nextRetryAt", "replaces", "replacedBy"),
 )
 
@@ -77,6 +86,7 @@ def _record(row: Conversion) -> dict[str, Any]:
         "conversionCurrency": row.currency,
         "consentAdUserData": format_consent(row.consent_ad_user_data) or None,
         "consentAdPersonalization": format_consent(row.consent_ad_personalization) or None,
+        "eventSource": row.event_source,
         "state": row.status,
         "outcomeUnknown": outcome_unknown(row),
         "attemptCount": row.attempt_count,

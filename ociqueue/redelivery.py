@@ -147,7 +147,7 @@ def _plan(row: Conversion, columns: Columns, earlier: Collection[str]) -> Redeli
 
 
 def _kept(row: Conversion, columns: Columns) -> Columns:
-    """Return what a delivery says, with the consents and hashes of the row where it says nothing.
+    """Return what a delivery says, with the consents, hashes and source of the row where it says nothing.
 
     What a visitor denied stays denied until something else is said. An erased row is compared without what was erased.
     """
@@ -157,7 +157,8 @@ def _kept(row: Conversion, columns: Columns) -> Columns:
             kept[name] = getattr(row, name)
     if not kept["hashed_email"]:
         kept |= {"hashed_email": row.hashed_email, "hashed_email_ads": row.hashed_email_ads}
-    kept["hashed_phone"] = kept["hashed_phone"] or row.hashed_phone
+    for name in ("hashed_phone", "event_source"):
+        kept[name] = kept[name] or getattr(row, name)
     if row.erased_at:
         kept |= {name: getattr(row, name) for name in (*Conversion.CLICK_IDS, *Conversion.HASHES)}
     return kept

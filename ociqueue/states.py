@@ -54,6 +54,17 @@ class DeniedConsent(TextChoices):
     SEND = "SEND", _("Send them, marked as denied")
 
 
+class EventSource(TextChoices):
+    """Where a conversion happened; the Data Manager API refuses an event that does not say."""
+
+    WEB = "WEB", _("Website")
+    APP = "APP", _("App")
+    IN_STORE = "IN_STORE", _("Shop")
+    PHONE = "PHONE", _("Phone call")
+    MESSAGE = "MESSAGE", _("Message")
+    OTHER = "OTHER", _("Elsewhere")
+
+
 class AdjustmentKind(TextChoices):
     # The conversion did not happen after all.
     RETRACTION = "RETRACTION"

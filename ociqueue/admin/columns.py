@@ -202,7 +202,7 @@ FIELDSETS: Any = [
         {
             "fields": [
                 *(source_key, order_id, whole_click_id, hashes, "site", "action", amount, "conversion_time"),
-                *(ad_user_data, ad_personalization),
+                *("event_source", ad_user_data, ad_personalization),
             ]
         },
     ),

@@ -24,7 +24,7 @@ from ociqueue.corrections import Correction, replace_rows
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
 from ociqueue.schemas.conversions import CONSENTS, LONGEST_IDENTIFIER, ConsentGiven, format_consent
-from ociqueue.states import WAITING, ConversionStatus
+from ociqueue.states import WAITING, ConversionStatus, EventSource
 
 
 def _text(label: Any, most: int, **options: Any) -> forms.CharField:
@@ -72,6 +72,13 @@ class CorrectionForm(forms.Form):
     conversionCurrency = _text(gettext_lazy("Currency"), 3)  # noqa: N815
     consentAdUserData = _consent(gettext_lazy("Consent: ad user data"))  # noqa: N815
     consentAdPersonalization = _consent(gettext_lazy("Consent: ad personalization"))  # noqa: N815
+    eventSource = forms.ChoiceField(  # noqa: N815
+        label=gettext_lazy("Event source"),
+        choices=EventSource.choices,
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        help_text=gettext_lazy("Where it happened. Only the Data Manager API is told."),
+    )
     reason = _text(
         gettext_lazy("Reason (optional)"),
         1000,
@@ -79,7 +86,7 @@ class CorrectionForm(forms.Form):
         help_text=gettext_lazy("Shown in the timeline of both conversions, with your name."),
     )
 
-    VALUES: ClassVar = ("conversionTime", "conversionValue", "conversionCurrency", *CONSENTS)
+    VALUES: ClassVar = ("conversionTime", "conversionValue", "conversionCurrency", *CONSENTS, "eventSource")
     IDENTIFIERS: ClassVar = ("email", "phone")
 
     def __init__(self, data: Any, *, row: Conversion) -> None:
@@ -159,4 +166,5 @@ def _values(row: Conversion) -> dict[str, str]:
         "conversionCurrency": row.currency,
         "consentAdUserData": format_consent(row.consent_ad_user_data),
         "consentAdPersonalization": format_consent(row.consent_ad_personalization),
+        "eventSource": row.event_source,
     }

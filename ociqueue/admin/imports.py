@@ -202,7 +202,7 @@ def template_file(request: HttpRequest) -> StreamingHttpResponse:
     consents = {"consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"}
     examples = [
         {"gclid": "EXAMPLE-click-id", "conversionValue": "1250.50", "sourceKey": "example-1", **consents},
-        {"wbraid": "EXAMPLE-wbraid", "conversionValue": "99.90", "sourceKey": "example-2"},
+        {"wbraid": "EXAMPLE-wbraid", "conversionValue": "99.90", "sourceKey": "example-2", "eventSource": "PHONE"},
     ]
     shared = {"conversionName": "Example purchase", "conversionTime": time, "conversionCurrency": "TRY"}
     columns = TEMPLATE_FIELDS if "identifiers" in request.GET else without_identifiers(TEMPLATE_FIELDS)

@@ -15,7 +15,16 @@ from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.site import Site
 from ociqueue.models.unsendable import CAME_LATE, IS_DENIED, IS_TOO_OLD
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
-from ociqueue.states import CONVERSIONS, ENDED, EXPECTED_FAILURES, LIVE, WAITING, Category, ConversionStatus
+from ociqueue.states import (
+    CONVERSIONS,
+    ENDED,
+    EXPECTED_FAILURES,
+    LIVE,
+    WAITING,
+    Category,
+    ConversionStatus,
+    EventSource,
+)
 
 PREFIX = "seal_"
 FAILURES = failures_of(CONVERSIONS, EXPECTED_FAILURES, settled="is_replaced")
@@ -43,7 +52,8 @@ class Conversion(Uploadable):
     HASHES: ClassVar = ("hashed_email", "hashed_email_ads", "hashed_phone")
     SENT = (
         *("id", "action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency", "order_id"),
-        *("consent_ad_user_data", "consent_ad_personalization", "outcome_unknown", "send_alone", *HASHES),
+        *("consent_ad_user_data", "consent_ad_personalization", "event_source", "outcome_unknown", "send_alone"),
+        *HASHES,
     )
 
     site = models.ForeignKey(
@@ -75,6 +85,9 @@ class Conversion(Uploadable):
     )
     consent_ad_personalization = models.CharField(
         _("consent: ad personalization"), max_length=11, choices=Consent, db_default=Consent.UNSPECIFIED
+    )
+    event_source = models.CharField(
+        _("event source"), max_length=8, choices=EventSource, default=EventSource.WEB, db_default=EventSource.WEB
     )
     source_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unique only when given
     # Unique by the index `one_replacement` (migration 0035), which has only rows that replace another. The one that
@@ -132,6 +145,8 @@ class Conversion(Uploadable):
                 # The upper bound also keeps NaN out, which PostgreSQL sorts above every number.
                 conversion_value_is_a_price=Q(value__gte=0, value__lt=10**12),
                 conversion_currency_is_a_code=Q(currency__regex="^[A-Z]{3}$"),
+                # Google refuses a whole request for one other source.
+                conversion_event_source_is_known=Q(event_source__in=EventSource.values),
                 # The copy is sent in its place, so it never comes back.
                 replaced_has_ended=Q(is_replaced=False) | Q(status__in=ENDED),
                 # Without what identifies the person it cannot be sent.

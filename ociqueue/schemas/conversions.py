@@ -209,7 +209,10 @@ class NewConversion(Message):
     )
     consentAdUserData: ConsentGiven | None = Field(None, description="Whether Google may use the data for ads.")
     consentAdPersonalization: ConsentGiven | None = Field(None, description="Whether Google may personalize ads.")
-    # After the two, so that it is checked beside them.
+    eventSource: Literal["WEB", "APP", "IN_STORE", "PHONE", "MESSAGE", "OTHER"] | None = Field(
+        None, description="Where it happened; WEB if left out. Only the Data Manager API is told."
+    )
+    # After the two consents, so that it is checked beside them.
     consent: Literal["UNSPECIFIED", "GRANTED", "DENIED"] = Field(
         "UNSPECIFIED", description="The old name: it sets both consents.", json_schema_extra={"deprecated": True}
     )

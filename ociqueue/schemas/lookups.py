@@ -98,6 +98,7 @@ class ConversionFound(TypedDict):
     attemptCount: int
     error: ConversionError | None
     conversionTime: Time
+    eventSource: Annotated[str, Field(description="Where it happened: WEB, APP, IN_STORE, PHONE, MESSAGE or OTHER.")]
     createdAt: Time
     updatedAt: Time
     claimedAt: Time | None

@@ -97,8 +97,9 @@ def _check_event(event: dict[str, Any], place: str, references: set[str]) -> Ite
     value = event.get("conversionValue", 0)
     if isinstance(value, bool) or not isinstance(value, int | float):
         yield Violation(f"{place}.conversion_value", "INVALID_NUMBER_FORMAT")
-    if event.get("eventSource", "OTHER") not in SOURCES:
-        yield Violation(f"{place}.event_source", "INVALID_ENUM_VALUE")
+    if event.get("eventSource") not in SOURCES:
+        reason = "INVALID_ENUM_VALUE" if event.get("eventSource") else "REQUIRED_FIELD_MISSING"
+        yield Violation(f"{place}.event_source", reason)
     for name, status in (event.get("consent") or {}).items():
         if name not in {"adUserData", "adPersonalization"} or status not in CONSENTS:
             yield Violation(f"{place}.consent.{_snake(name)}", "INVALID_ENUM_VALUE")

@@ -140,7 +140,7 @@ def test_the_template_imports_as_it_is(make_person, make_site) -> None:
 
     file = b"".join(operator.get(f"{ADDRESS}template/").streaming_content)
 
-    assert b"consentAdUserData,consentAdPersonalization\r\n" in file
+    assert b"consentAdUserData,consentAdPersonalization,eventSource\r\n" in file
     assert f'href="{ADDRESS}template/"' in operator.get(ADDRESS).text
     assert (
         send(operator, site, file).context["summary"].startswith("Would store 2 of 2 lines; 0 duplicates, 0 rejected.")

@@ -51,6 +51,7 @@ def test_a_conversion_is_found_by_its_id_source_key_or_order_id(api, site) -> No
                     "attemptCount": 0,
                     "error": None,
                     "conversionTime": row.conversion_time.isoformat(),
+                    "eventSource": "WEB",
                     "createdAt": row.created_at.isoformat(),
                     "updatedAt": row.updated_at.isoformat(),
                     **NONE,

@@ -67,7 +67,9 @@ AT_ONCE: Mapping[str, Meaning] = {
     # The conversion action.
     "INVALID_CONVERSION_ACTION_ID": action(f"{CHECK_ACTION} the account has no action of this number."),
     "INVALID_CONVERSION_ACTION_TYPE": action(f"{CHECK_ACTION} it must be an import from clicks."),
-    "EVENT_SOURCE_AND_DESTINATION_MISMATCH": action(f"{CHECK_ACTION} it must be an import of website conversions."),
+    "EVENT_SOURCE_AND_DESTINATION_MISMATCH": action(
+        f"{CHECK_ACTION} it must accept the event source of its conversions, which is WEB if none was sent."
+    ),
     "CONVERSION_ACTION_TOO_RECENTLY_CREATED": Meaning(
         Disposition.GATE_ACTION,
         Category.TRANSIENT,

@@ -52,7 +52,7 @@ def event(row: Conversion) -> dict[str, Any]:
         "eventTimestamp": row.conversion_time.astimezone(UTC).isoformat("T", "seconds").replace("+00:00", "Z"),
         "conversionValue": float(row.value),
         "currency": row.currency,
-        "eventSource": "WEB",
+        "eventSource": row.event_source,
     }
     if kind := row.kind_of_click_id:
         sent["adIdentifiers"] = {kind: getattr(row, kind)}

@@ -97,6 +97,7 @@ def test_a_second_event_overwrites_the_value_and_the_count_stays(data_manager, i
         ({"eventTimestamp": "2026-01-01"}, ("events.events[1].event_timestamp", "EVENT_TIME_INVALID")),
         ({"adIdentifiers": {}}, ("events.events[1]", "NO_IDENTIFIERS_PROVIDED")),
         ({"currency": "lira"}, ("events.events[1].currency", "INVALID_CURRENCY_CODE")),
+        ({"eventSource": None}, ("events.events[1].event_source", "REQUIRED_FIELD_MISSING")),
         ({"eventSource": "SHOP"}, ("events.events[1].event_source", "INVALID_ENUM_VALUE")),
         ({"consent": {"adUserData": "GRANTED"}}, ("events.events[1].consent.ad_user_data", "INVALID_ENUM_VALUE")),
         ({"destinationReferences": ["b"]}, ("events.events[1].destination_references", "INVALID_DESTINATION")),
