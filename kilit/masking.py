@@ -6,6 +6,8 @@ from collections.abc import Iterator
 REGION = "TR"  # of numbers without a country code
 SHOWN = 4  # digits of a phone
 EMAIL = re.compile(r"\b([\w.%+-])[\w.%+-]*(@[\w-]+\.[\w.-]*\w)")
+# Long, with capital and small letters and a digit. Codes have capital letters only; hashes and our ids, small ones.
+CLICK_ID = re.compile(r"(?<![\w-])(?=[\w-]*[0-9])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{20,}(?![\w-])", re.ASCII)
 FEWEST_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")  # no phone number has fewer; most texts end here
 
 
@@ -17,6 +19,11 @@ def mask_personal_data(text: str) -> str:
     """Return a text with only the last digits of phone numbers, and the first letter of e-mail addresses."""
     text = EMAIL.sub(r"\1…\2", text) if "@" in text else text
     return "".join(_without_phones(text)) if FEWEST_DIGITS.search(text) else text
+
+
+def mask_identifiers(text: str) -> str:
+    """Return a text without personal data, and without what looks like a click id."""
+    return mask_personal_data(CLICK_ID.sub("…", text))
 
 
 def _without_phones(text: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from kilit.lock.models import Event
+from kilit.masking import mask_identifiers
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.queryset import ConversionQuerySet
@@ -99,6 +100,8 @@ def ack_failed(
     message: str,
     claims: Mapping[UUID, int] = NO_CLAIMS,
 ) -> MoveResult:
+    """Fail rows for the reason that a script gives, without what identifies a person: it may be another row's."""
+    code, message = map(mask_identifiers, (code, message))
     return move_rows(
         site,
         ids,

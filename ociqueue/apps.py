@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from django.apps import AppConfig
 from django.db.models import Q
@@ -115,15 +116,21 @@ class OciQueueConfig(AppConfig):
             Receipt,
             Site,
             UploadBatch,
+            UploadSummary,
         )
 
         register_encrypted(Credentials, "encrypted")
+        of_jobs: dict[str, Any] = {
+            "about": lambda ids: Q(pk__in=ids),
+            "jobs": lambda rows: rows.values_list("pk", flat=True),
+        }
         for model in (Conversion, Adjustment):
-            register_free_text(model, "last_error", about=lambda ids: Q(pk__in=ids))
+            register_free_text(model, "last_error", "provider_error_code", **of_jobs)
         register_free_text(Site, "pause_reason")
         register_free_text(Circuit, "reason")
         register_free_text(UploadBatch, "note")
         register_free_text(Receipt, "note")
-        register_free_text(ReadBack, "error")
+        register_free_text(ReadBack, "error", "alerts", "days", "actions")
+        register_free_text(UploadSummary, "action_name")
         register_free_text(ImportJob, "file_name", "error")
         register_free_text(ImportLine, "cells", "text", "faults", "reason")

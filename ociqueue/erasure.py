@@ -1,11 +1,13 @@
-"""Erasure: removes what identifies a person from conversions that have ended, and from every text about them.
+"""Erasure: removes what identifies a person from conversions that have ended, and from every text that quotes it.
 
 A person is found by one identifier. Conversions with the same click id are of the same visit, and corrected copies are
 of the same order, so they are the same person's; other people's identifiers on those rows are not followed further.
+A script may quote them in its report about any other row. So all texts about jobs are read, before the rows lose what
+the texts are searched for: a run that was stopped can be repeated.
 The rows stay, with their history, their order ids and source keys: those keep Google and us from counting them again.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -17,7 +19,17 @@ from phonenumbers import NumberParseException, parse
 
 from kilit.lock.audit import current_context, person_of
 from kilit.lock.models import Activity, ActivityKind, Event
-from kilit.lock.scrubbing import email_pattern, id_pattern, phone_pattern, scrub, scrub_addresses
+from kilit.lock.scrubbing import (
+    email_pattern,
+    id_pattern,
+    jobs_quoting,
+    phone_pattern,
+    run_of,
+    scrub,
+    scrub_addresses,
+    scrub_jobs,
+    scrub_tables,
+)
 from kilit.lock.text import strip_control_chars
 from ociqueue.identifiers import hash_email, hash_phone
 from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, ImportLine, Site
@@ -25,6 +37,7 @@ from ociqueue.states import CONVERSIONS
 
 BATCH = 25  # rows of one transaction; a person rarely has more
 ERASED = "ERASED"
+SHORTEST_KEY = 6  # characters of an order id or source key; a shorter one is a word or a number of other texts
 HASHES = ("hashed_email", "hashed_email_ads", "hashed_phone")
 EMPTY = dict.fromkeys((*Conversion.CLICK_IDS, *HASHES), "")
 # Two at once would wait for each other's texts in different orders.
@@ -67,13 +80,22 @@ class Person:
                     for name in ("order_id", "source_key")
                 ]
 
-    def patterns(self) -> list[str]:
-        """Return expressions for the identifier in clear, as a person may have typed it into a reason."""
+    def patterns(self) -> dict[str, str]:
+        """Return expressions for the identifier in clear, as a text may quote it, with what each match has in it."""
         if self.kind == IdentifierKind.EMAIL:
-            return [email_pattern(self.text), *map(id_pattern, self.hashes)]
+            return {email_pattern(self.text): run_of(self.text), **_id_patterns(self.hashes)}
         if self.kind == IdentifierKind.PHONE:
-            return [phone_pattern(*_parts_of_number(self.text)), *map(id_pattern, self.hashes)]
-        return []  # of rows that are found, the click id is removed
+            return {phone_pattern(*_parts_of_number(self.text)): "", **_id_patterns(self.hashes)}
+        return _id_patterns([self.text]) if self.kind == IdentifierKind.CLICK_ID else {}
+
+    def key_patterns(self) -> dict[str, str]:
+        """Return the same for an order id or source key, which the person's own rows keep."""
+        is_key = self.kind == IdentifierKind.ORDER_ID and len(self.text) >= SHORTEST_KEY
+        return _id_patterns([self.text]) if is_key else {}
+
+
+def _id_patterns(texts: Iterable[str]) -> dict[str, str]:
+    return {id_pattern(text): run_of(text) for text in texts}
 
 
 def _parts_of_number(text: str) -> tuple[str, str]:
@@ -107,12 +129,46 @@ def forget(person: Person, sites: Collection[Site]) -> Iterator[SiteResult]:
     """
     found = False
     ImportLine.objects.about(person.text, sites).delete()
-    for site, ids in _rows_by_site(person, sites):
+    rows_by_site = _rows_by_site(person, sites)
+    _erase_quotes(person, sites, [pk for _, ids in rows_by_site for pk in ids])
+    for site, ids in rows_by_site:
         for start in range(0, len(ids), BATCH):
             found = True
             yield _erase(person, site, ids[start : start + BATCH])
     if not found:
         _erase_texts_alone(person, sites)
+
+
+def _erase_quotes(person: Person, sites: Collection[Site], own_rows: list[UUID]) -> None:
+    """Remove what identifies the person from texts about any job of the sites; of all jobs, if these are all sites."""
+    rows = Conversion.objects.filter(pk__any_of=own_rows)
+    patterns = {**person.patterns(), **_id_patterns(sorted(_identifiers(rows.erasable())))}
+    keys = person.key_patterns()
+    own_jobs = {*own_rows, *Adjustment.objects.filter(original__in=own_rows).values_list("pk", flat=True)}
+    is_everywhere = not Site.objects.exclude(pk__in=[site.pk for site in sites]).exists()
+    for jobs in jobs_quoting({**patterns, **keys}):
+        allowed = jobs if is_everywhere else _jobs_of_sites(jobs, sites)
+        for texts, part in ((patterns, allowed & own_jobs), ({**patterns, **keys}, allowed - own_jobs)):
+            if texts and part:
+                with transaction.atomic():
+                    _take_turns()
+                    scrub_jobs(texts, objects=part)
+    if keys:
+        with transaction.atomic():
+            _take_turns()
+            scrub_tables(keys)
+
+
+def _jobs_of_sites(jobs: Collection[UUID], sites: Collection[Site]) -> set[UUID]:
+    models = (Conversion, Adjustment, Circuit)
+    own = {
+        pk for model in models for pk in model.objects.filter(pk__in=jobs, site__in=sites).values_list("pk", flat=True)
+    }
+    return own | {site.pk for site in sites if site.pk in jobs}
+
+
+def _identifiers(rows: Iterable[Conversion]) -> set[str]:
+    return {text for row in rows for text in (getattr(row, name) for name in EMPTY) if text}
 
 
 def _rows_by_site(person: Person, sites: Collection[Site]) -> list[tuple[Site, list[UUID]]]:
@@ -158,7 +214,7 @@ def _erase(person: Person, site: Site, ids: Collection[UUID]) -> SiteResult:
     found.lock_in_order()
     # Only now: a row that was locked may have been erased, or retried.
     ended, left = list(found.erasable()), found.count()
-    identifiers = {text for row in ended for text in (getattr(row, name) for name in EMPTY) if text}
+    identifiers = _identifiers(ended)
     rows = Conversion.objects.filter(pk__any_of=[row.pk for row in ended])
     adjustments = Adjustment.objects.filter(original__in=rows).values_list("pk", flat=True)
     jobs = [*(row.pk for row in ended), *adjustments]

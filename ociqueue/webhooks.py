@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from kilit.api.messages import Id
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
-from kilit.masking import mask_personal_data
+from kilit.masking import mask_identifiers
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.site_events import PAUSED, RESUMED, SITES
 from ociqueue.schemas.answers import ConversionId, PublicId
@@ -19,7 +19,7 @@ from ociqueue.states import CIRCUITS, CONVERSIONS, Category, CircuitStatus, Conv
 HIDDEN = "…"
 CONVERSION_COLUMNS = ("site_id", "action", "order_id", "source_key", "attempt_count", *Conversion.CLICK_IDS)
 ConsoleUrl = Annotated[str, Field(description="The page in the console.")]
-ErrorMessage = Annotated[str, Field(description="Phone numbers and e-mail addresses are masked.")]
+ErrorMessage = Annotated[str, Field(description="Phone numbers, e-mail addresses and click ids are masked.")]
 
 
 class ConversionEventData(TypedDict):
@@ -96,10 +96,10 @@ def masked_error(event: Event, conversion: Conversion) -> str | None:
 
 
 def mask_error(message: str, conversion: Conversion) -> str:
-    """Return an error without personal data; Google's errors may quote the click id."""
+    """Return an error without personal data; Google and scripts may quote click ids, also those of other rows."""
     if conversion.click_id:
         message = message.replace(conversion.click_id, HIDDEN)
-    return mask_personal_data(message)
+    return mask_identifiers(message)
 
 
 def describe_circuits(events: Sequence[Event]) -> dict[int, Described]:
@@ -118,7 +118,7 @@ def _circuit(event: Event, row: Circuit) -> Described:
         "status": CircuitStatus(event.to_state),
         "error_code": details.get("code") or None,
         "error_category": details.get("category") or None,
-        "error_message": mask_personal_data(details.get("reason", "")) or None,
+        "error_message": mask_identifiers(details.get("reason", "")) or None,
         "console_url": console_url(Site, row.site_id),
     }
     return Described(data, scope=str(row.site_id))
@@ -133,7 +133,7 @@ def _site(event: Event, site: Site) -> Described:
     data: SiteEventData = {
         "id": site.public_id,
         "is_paused": event.event_type == PAUSED,
-        "reason": mask_personal_data(event.message) or None,
+        "reason": mask_identifiers(event.message) or None,
         "console_url": console_url(Site, site.pk),
     }
     return Described(data, scope=str(site.pk))

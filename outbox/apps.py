@@ -65,8 +65,8 @@ class OutboxConfig(AppConfig):
         """Register where what identifies a person may be quoted, also by a receiver in its answer."""
         from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
         from outbox.models import Attempt, Endpoint, OutboxMessage  # noqa: PLC0415
-        from outbox.models.message import about, attempts_about  # noqa: PLC0415
+        from outbox.models.message import about, attempts_about, jobs_of, jobs_of_attempts  # noqa: PLC0415
 
-        register_free_text(OutboxMessage, "body", about=about)
-        register_free_text(Attempt, "answer", "error_message", about=attempts_about)
+        register_free_text(OutboxMessage, "body", "error_message", about=about, jobs=jobs_of)
+        register_free_text(Attempt, "answer", "error_message", about=attempts_about, jobs=jobs_of_attempts)
         register_free_text(Endpoint, "description")

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.models.error_groups import Group
-from kilit.masking import mask_personal_data
+from kilit.masking import mask_identifiers
 from ociqueue import dead_letters
 from ociqueue.admin import adjustment_blockers, adjustment_columns, description
 from ociqueue.admin.actions import MARK_ADJUSTMENT_FAILED, RESET_ADJUSTMENT, RETRY_ADJUSTMENT
@@ -34,7 +34,7 @@ class AdjustmentAdmin(UploadableAdmin):
     search_help_text = _("Order id or source key of the conversion: the first letters are enough")
     fieldsets = adjustment_columns.FIELDSETS
     export_fields = dead_letters.ADJUSTMENT_FIELDS
-    export_masks = {"errorMessage": mask_personal_data}
+    export_masks = {"errorMessage": mask_identifiers}
 
     def get_queryset(self, request: HttpRequest) -> UploadableQuerySet[Any]:
         return super().get_queryset(request).select_related("original__replaces")

@@ -23,6 +23,7 @@ from kilit.console.formatting import (
     two_lines,
 )
 from kilit.console.machine_errors import explain, in_words
+from kilit.masking import mask_identifiers
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.dead_letters import mask_click_id
 from ociqueue.models import Conversion, Site
@@ -122,7 +123,7 @@ def attempts(row: Uploadable) -> str:
 @display(description=gettext_lazy("error"))
 def error(row: Conversion) -> SafeString | str:
     message = row.last_error.replace(row.click_id, mask_click_id(row.click_id)) if row.click_id else row.last_error
-    return error_cell(row.provider_error_code, f"{row.provider_error_category}: {message}")
+    return error_cell(row.provider_error_code, mask_identifiers(f"{row.provider_error_category}: {message}"))
 
 
 def state_notes(row: Conversion) -> SafeString:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.console.formatting import button
 from kilit.console.job_page import JobOffer
 from kilit.lock.models.error_groups import Group
-from kilit.masking import mask_personal_data
+from kilit.masking import mask_identifiers
 from ociqueue import dead_letters
 from ociqueue.admin import blockers, columns, description, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
@@ -50,7 +50,7 @@ class ConversionAdmin(UploadableAdmin):
     export_fields = dead_letters.FIELDS
     export_masks = {
         **dict.fromkeys(Conversion.CLICK_IDS, dead_letters.mask_click_id),
-        "errorMessage": mask_personal_data,
+        "errorMessage": mask_identifiers,
     }
     pages_with_filters = (*UploadableAdmin.pages_with_filters, "/history-file/")
 

@@ -20,6 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
 from kilit.console.formatting import button, column, number, page
 from kilit.console.listing import CappedListAdmin
+from kilit.lock.scrubbing import estimate_texts
 from ociqueue.admin.site_chooser import SiteChoiceField
 from ociqueue.erasure import Person, SiteResult, find, forget
 from ociqueue.models import Erasure, IdentifierKind, Site
@@ -29,6 +30,7 @@ PROOF_MAX_AGE = 3600  # seconds between what was counted and its confirmation
 SALT = "ociqueue.forget"
 TITLE = gettext_lazy("Forget a person")
 FORGET = "ociqueue.add_erasure"
+MOST_TEXTS = 2_000_000  # that are read within one request, in about ten seconds
 
 
 class ForgetForm(forms.Form):
@@ -64,6 +66,10 @@ class ForgetForm(forms.Form):
 
 def forget_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     back = reverse("admin:ociqueue_erasure_changelist")
+    if estimate_texts() > MOST_TEXTS:
+        text = _("There are too many texts to search them from here. Run “manage.py oci_forget” on the server.")
+        messages.error(request, text)
+        return HttpResponseRedirect(back)
     if "checked" in request.POST:
         return _forget(request, back)
     form = ForgetForm(request.POST or None, user=request.user)
@@ -75,7 +81,7 @@ def forget_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "admin/console/confirm.html",
         title=str(TITLE),
         sentences=[
-            _("Removes what identifies a person from conversions that have ended, and from all texts about them."),
+            _("Removes what identifies a person from conversions that have ended, and from all texts that quote it."),
             _("The conversions stay, with their states, their history and their order numbers."),
         ],
         form=form.without_value() if form.is_bound else form,

@@ -1,6 +1,6 @@
 """A message to one receiver: its text, state, lease, attempts and error are all in its row."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
@@ -235,3 +235,11 @@ def about(objects: Collection[UUID]) -> Q:
 
 def attempts_about(objects: Collection[UUID]) -> Q:
     return Q(message_id__in=OutboxMessage.objects.filter(about(objects)).values("pk"))
+
+
+def jobs_of(messages: models.QuerySet[OutboxMessage]) -> Iterable[UUID | None]:
+    return messages.values_list("object_id", flat=True)
+
+
+def jobs_of_attempts(attempts: models.QuerySet[Any]) -> Iterable[UUID | None]:
+    return jobs_of(OutboxMessage.objects.filter(pk__in=attempts.values("message_id")))

@@ -6,6 +6,7 @@ import pytest
 from django.core import signing
 from django.test import Client
 
+from ociqueue.admin import erasures
 from ociqueue.models import Conversion, Erasure
 from tests.support.conversions import Api, make_failed, new_conversion
 from tests.support.erasure import GCLID, finish
@@ -148,3 +149,11 @@ def test_lists_files_and_the_api_show_erased_rows(admin_client, site) -> None:
     assert (str(row) in text, GCLID in text, "of …" in text) == (True, False, True)
     assert rows.json()["rows"][0]["id"] == str(row)
     assert searched.context["cl"].result_count == 1
+
+
+def test_too_many_texts_are_searched_by_the_command_alone(admin_client, site, monkeypatch) -> None:
+    monkeypatch.setattr(erasures, "MOST_TEXTS", -1)
+
+    answer = admin_client.get(PAGE, follow=True)
+
+    assert "Run “manage.py oci_forget” on the server." in answer.text

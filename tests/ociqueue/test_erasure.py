@@ -6,6 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Activity, Count, ErrorDelta, ErrorGroup, Event
@@ -25,6 +26,7 @@ from ociqueue.models import (
     Receipt,
     Site,
     UploadBatch,
+    UploadSummary,
 )
 from ociqueue.states import Category
 from outbox import log_reader
@@ -94,6 +96,8 @@ def quote_everywhere(site: Site, admin_client: Client) -> list[Conversion]:
     ErrorGroup.objects.fold()
     rows += make_failed(site, wbraid=WORDY, message=f"not found: {WORDY}")
     ReadBack.objects.note(site, error=said)
+    counts_of_day = {"upload_date": "2026-11-15", "action_id": 7, "successful": 1, "failed": 0, "pending": 0}
+    UploadSummary.objects.create(site=site, action_name=said[:200], read_at=timezone.now(), **counts_of_day)
     SweepRun.note("oci_upload", result=said)
     admin_client.post(f"/admin/ociqueue/site/{site.pk}/pause/", {"reason": f"because of {GCLID}"})
     view = {"listed": "ociqueue.conversion", "name": "hers", "query": f"q={GCLID}"}

@@ -15,6 +15,7 @@ from kilit.lock.models import Activity
 from kilit.lock.outages import bookkeeping
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
+from kilit.masking import mask_identifiers
 
 logger = logging.getLogger("kilit.denied")
 
@@ -60,6 +61,8 @@ class DeniedRequestQuerySet(models.QuerySet["DeniedRequest"]):
         self, *, actor: str, method: str, path: str, code: DenialCode, detail: str = "", address: str = ""
     ) -> None:
         """Count and log a denied request; when the database is down, the caller still gets its 403."""
+        # Anyone may write anything into an address, and the record cannot be changed.
+        path, detail = map(mask_identifiers, (path, detail))
         values = {"code": str(code), "method": method, "path": path, "detail": detail}
         logger.warning("request denied", extra=values)
         columns = {
