@@ -2,17 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
+from kilit.api.cursor import encode_cursor
+from kilit.api.messages import InvalidMessage
 from ociqueue.local_times import LocalTimes
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.limits import RETRY_TIME_PASSED, is_over_cap
+from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.script_statements import claim_values
 from ociqueue.models.sending import OLDEST_FIRST
 from ociqueue.models.unsendable import IS_TOO_OLD, LONGEST_AGE, is_withheld
-from ociqueue.schemas.answers import Item
+from ociqueue.schemas.answers import ClaimedPage, Item
+from ociqueue.states import SyncMethod
 
 # In the order of the parameters of `item`.
 COLUMNS = (
@@ -33,11 +38,27 @@ def claim_items(site: Site, *, limit: int) -> list[Item]:
     return [item(*row, time=local.format_text(row[TIME])) for row in claimed]
 
 
-def preview(site: Site, *, limit: int) -> dict[str, Any]:
+def claim_page(site: Site, *, limit: int) -> ClaimedPage:
+    """Claim, and say whether more rows are due: only then there is a cursor."""
+    items = claim_items(site, limit=limit)
+    has_more = len(items) == limit and Conversion.objects.for_site(site).due(path=SyncMethod.SCRIPT).exists()
+    last = UUID(items[-1]["id"].removeprefix(PREFIX)) if has_more else None
+    return {"siteId": str(site.pk), "items": items, "nextCursor": encode_cursor(last) if last else None}
+
+
+def preview_page(site: Site, *, limit: int, cursor: UUID | None) -> dict[str, Any]:
+    """Return a page of the preview, in the order in which rows are claimed, and the cursor of the next one."""
+    found = preview(site, limit=limit + 1, after=cursor)
+    items, more = found["items"][:limit], found["items"][limit:]
+    last = UUID(items[-1]["id"].removeprefix(PREFIX)) if more else None
+    return {**found, "items": items, "nextCursor": encode_cursor(last) if last else None}
+
+
+def preview(site: Site, *, limit: int, after: UUID | None = None) -> dict[str, Any]:
     """Return what a claim would export, and why the other rows wait; nothing is written."""
     rows = Conversion.objects.for_site(site)
     local = LocalTimes(site.zone)
-    due = rows.due().order_by(*OLDEST_FIRST).values_list(*COLUMNS)[:limit]
+    due = rows.due().filter(_is_later(rows, after)).order_by(*OLDEST_FIRST).values_list(*COLUMNS)[:limit]
     # Each row that waits has one reason: the first of these.
     sendable = ~IS_TOO_OLD & ~is_withheld()
     waits = rows.waiting().aggregate(
@@ -54,6 +75,17 @@ def preview(site: Site, *, limit: int) -> dict[str, Any]:
         "counts": {"queued": queued, "skipped": waits["all"] - queued},
         "warnings": list(_warnings(site, waits)),
     }
+
+
+def _is_later(rows: ConversionQuerySet, after: UUID | None) -> Q:
+    """Match the rows that are claimed after one; it may have been claimed meanwhile."""
+    if after is None:
+        return Q()
+    time = rows.filter(pk=after).values_list("created_at", flat=True).first()
+    if time is None:
+        raise InvalidMessage([{"field": "cursor", "message": "This is not a valid cursor."}], 1)
+    # The first condition adds nothing, but an index can answer it.
+    return Q(created_at__gte=time) & (Q(created_at__gt=time) | Q(pk__gt=after))
 
 
 def _warnings(site: Site, waits: Mapping[str, int]) -> Iterator[str]:

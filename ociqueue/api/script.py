@@ -93,7 +93,7 @@ class ExportView(ScriptView):
     get_stores = True
 
     @endpoint(
-        ApiResponse("What was or would be claimed.", list[answers.Item] | answers.Preview),
+        ApiResponse("What was or would be claimed.", list[answers.Item] | answers.ClaimedPage | answers.Preview),
         query=requests.ExportQuery,
         scope=KeyScope.SCRIPT,
         errors={
@@ -105,18 +105,23 @@ class ExportView(ScriptView):
         """Claim conversions, or preview them.
 
         Only the literal `markAsExported=true` claims rows, and returns a flat array of exactly those; anything else is
-        a preview, which writes nothing.
+        a preview, which writes nothing. With `paged=true` both return an object with `items` and `nextCursor`: as long
+        as it is not null, ask again with it as `cursor`.
         """
         site = self.site(request, asked.siteId)
         if site.sync_method != SyncMethod.SCRIPT:
             sender = SyncMethod(site.sync_method).label
             raise ApiError(409, "NOT_A_SCRIPT_SITE", f"This site uses the {sender}; remove its script.")
+        is_paged = asked.paged == "true"
         if asked.markAsExported != "true":
+            if is_paged:
+                return Response(export.preview_page(site, limit=asked.limit, cursor=asked.cursor))
             return Response(export.preview(site, limit=asked.limit))
         if site.is_paused:
             raise ApiError(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)
         # By pydantic's encoder: DRF's takes a quarter of the time that Python spends on a page.
-        return Response(to_json(export.claim_items(site, limit=asked.limit)))
+        claim = export.claim_page if is_paged else export.claim_items
+        return Response(to_json(claim(site, limit=asked.limit)))
 
 
 class AckView(ScriptView):

@@ -115,6 +115,15 @@ class Preview(TypedDict):
     items: list[Item]
     counts: PreviewCounts
     warnings: list[str]
+    nextCursor: NotRequired[Annotated[str | None, Field(description="Only if `paged` is `true`.")]]
+
+
+class ClaimedPage(TypedDict):
+    """What was claimed, if `paged` is `true`; `nextCursor` is null if no more rows are due."""
+
+    siteId: str
+    items: list[Item]
+    nextCursor: str | None
 
 
 class LeftAlone(TypedDict):

@@ -117,6 +117,12 @@ class EnqueueRequest(SiteRequest):
 class ExportQuery(SiteRequest):
     markAsExported: Annotated[str, Field(max_length=16, description="Only the literal `true` claims.")] = "false"
     limit: Annotated[int, Field(ge=1, le=MOST_EXPORTED), ONLY_DIGITS] = 5_000
+    paged: Annotated[
+        str, Field(max_length=16, description="With the literal `true`, the answer is an object with `nextCursor`.")
+    ] = "false"
+    cursor: Annotated[
+        Cursor | None, Field(description="The `nextCursor` of the page before. A claim takes the next rows anyway.")
+    ] = None
 
 
 RowIds = Annotated[list[RowId], Field(max_length=MOST_EXPORTED), WrapValidator(read_row_ids)]

@@ -18,9 +18,9 @@ KINDS = {
 
 class Command(BaseCommand):
     help = (
-        "Remove what identifies a person from conversions that have ended, and from every text that quotes it. The rows "
-        "and their history stay. All events and messages are read, about ten million in a minute. Give - instead of a value to have it read from standard input, so that it is not in "
-        "the shell's history."
+        "Remove what identifies a person from conversions that have ended, and from every text that quotes it. The "
+        "rows and their history stay. All events and messages are read: with many millions it takes minutes. Give - "
+        "instead of a value to have it read from standard input, so that it is not in the shell's history."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
