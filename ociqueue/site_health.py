@@ -10,9 +10,9 @@ from django.db.models import Count as CountRows
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Coalesce, Now
 
-from kilit.lock.failures import EXPECTED_FAILURE
+from kilit.lock.failures import EXPECTED_FAILURE, REOPENED_FAILURE
 from kilit.lock.models import Count
-from kilit.lock.models.counts import failure_rate
+from kilit.lock.models.counts import BESIDE_STATES, failure_rate
 from ociqueue.models import Circuit, Conversion, ReadBack, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
@@ -43,11 +43,11 @@ class SiteHealth:
 
     @property
     def error_rate(self) -> float | None:
-        """The share of failures among recently finished rows, without expected ones; None if none are left."""
+        """The share of failures among recently finished rows as they are now, without expected ones."""
         ended = self.recently_ended
         rate = failure_rate(
             well=ended[ConversionStatus.COMPLETED],
-            badly=ended[ConversionStatus.FAILED],
+            badly=ended[ConversionStatus.FAILED] - ended[REOPENED_FAILURE],
             expected=ended[EXPECTED_FAILURE],
         )
         return None if rate is None else round(rate, 4)
@@ -65,7 +65,7 @@ def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
             health = by_scope[total.scope]
             health.totals[total.state] = total.now
             health.changed_at = max(health.changed_at or total.changed_at, total.changed_at)
-    ended = Count.objects.entered_last_day(queue=CONVERSIONS.queue, states=[*ENDED, EXPECTED_FAILURE], scopes=by_scope)
+    ended = Count.objects.entered_last_day(queue=CONVERSIONS.queue, states=[*ENDED, *BESIDE_STATES], scopes=by_scope)
     for scope, state, entered in ended:
         by_scope[scope].recently_ended[state] += entered
     stuck = Conversion.objects.filter(site__in=found).stuck().order_by().values_list("site")

@@ -20,6 +20,9 @@ from kilit.lock.triggers import after_statement, listed, quote, scope_of
 GROUP_LENGTH = 16
 # Counted beside the states, only as entered: how many of the rows that entered a failed state were expected to.
 EXPECTED_FAILURE = "EXPECTED_FAILURE"
+# The same for rows that failed and have not any more, because they were retried or replaced. Each is counted at the
+# time at which it failed, so that a rate counts a row once: by how it is now.
+REOPENED_FAILURE = "REOPENED_FAILURE"
 
 NAME_GROUP = """
     NEW.error_group = CASE WHEN {without_group} THEN ''
@@ -40,10 +43,10 @@ RECORD = """
             {new_scope} AS new_scope, n.status AS new_state, n.error_group AS new_group,
             n.{code} AS new_code, n.{message} AS new_message,
             {old_scope} AS old_scope, o.status AS old_state, o.error_group AS old_group,
-            o.{code} AS old_code, o.{message} AS old_message
+            o.{code} AS old_code, o.{message} AS old_message{old_time}
           FROM new_rows n JOIN old_rows o ON o.id = n.id
           WHERE (n.status, n.error_group, {new_scope}) IS DISTINCT FROM (o.status, o.error_group, {old_scope})
-        ){count_expected}
+        ){count_expected}{count_reopened}
         INSERT INTO lock_errordelta
           (queue, scope, state, error_group, code, shape, change, entered, created_at)
         SELECT {queue}, scope, state, error_group, min(code), lock_error_shape(min(message)),
@@ -66,6 +69,15 @@ COUNT_EXPECTED = """, expected AS (
           INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)
           SELECT {queue}, new_scope, {counted_as}, 0, count(*), now() FROM changed
           WHERE comes AND (old_state, new_state, new_code) IN ({expected}) GROUP BY new_scope
+        )"""
+
+# Without those that were expected to fail, which no rate has.
+OLD_TIME = ", o.updated_at AS failed_at"
+COUNT_REOPENED = """, reopened AS (
+          INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)
+          SELECT {queue}, old_scope, {counted_as}, 0, count(*), date_trunc('hour', failed_at) FROM changed
+          WHERE leaves AND old_state IN ({rated}) AND (new_state <> old_state OR NOT comes){unexpected}
+          GROUP BY old_scope, date_trunc('hour', failed_at)
         )"""
 
 # Pruned rows leave their group.
@@ -94,6 +106,8 @@ class Failures:
     erasable: bool = False  # messages may quote what identifies a person
     # Failures that leave nothing to do: the state before, the state after, and the code.
     expected: Collection[tuple[str, str, str]] = ()
+    # States that rates count as failed, if they count a row once however often it fails.
+    rated: Collection[str] = ()
 
     def __post_init__(self) -> None:
         if initial := set(self.states) & set(self.table.initial):  # no trigger looks at inserted rows
@@ -115,6 +129,7 @@ class Failures:
             "old_scope": scope_of("o", self.scope),
         }
         columns["count_expected"] = self._count_expected()
+        columns |= {"count_reopened": self._count_reopened(), "old_time": OLD_TIME if self.rated else ""}
         return [
             self._name_group("name_error_on_insert", pgtrigger.Insert, "NEW.{code} <> '' OR NEW.error_group <> ''"),
             self._name_group(
@@ -130,6 +145,12 @@ class Failures:
         arrows = ", ".join(f"({listed(arrow)})" for arrow in self.expected)
         values = {"queue": quote(self.table.queue), "counted_as": quote(EXPECTED_FAILURE), "expected": arrows}
         return COUNT_EXPECTED.format(**values) if self.expected else ""
+
+    def _count_reopened(self) -> str:
+        codes = dict.fromkeys(code for _, _, code in self.expected)
+        unexpected = f" AND old_code NOT IN ({listed(codes)})" if codes else ""
+        values = {"queue": quote(self.table.queue), "counted_as": quote(REOPENED_FAILURE), "unexpected": unexpected}
+        return COUNT_REOPENED.format(**values, rated=listed(self.rated)) if self.rated else ""
 
     def index(self, name: str) -> models.Index:
         """Return the index by which a list finds a group, newest first."""

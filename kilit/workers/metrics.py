@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from kilit.lock.clock import database_time
 from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
+from kilit.lock.models.counts import BESIDE_STATES
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 
 # Apps add their own collectors. The default registry would report this process's memory instead of the queues.
@@ -52,6 +53,7 @@ class CountsCollector(Collector):
             expectations.setdefault(total.queue, 0)
             if total.state == EXPECTED_FAILURE:
                 expectations[total.queue] += total.entered
+            if total.state in BESIDE_STATES:
                 continue
             now, entered = sums.get((total.queue, total.state), (0, 0))
             sums[total.queue, total.state] = now + total.now, entered + total.entered

@@ -87,4 +87,5 @@ def failures_of(table: Lifecycle, expected: Mapping[str, ConversionStatus], *, s
             for code, found_in in expected.items()
             for source in (found_in, ConversionStatus.QUEUED)
         ],
+        rated=[ConversionStatus.FAILED],
     )

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from django.db import connection, models
 from django.db.models.functions import Now
 
-from kilit.lock.failures import EXPECTED_FAILURE
+from kilit.lock.failures import EXPECTED_FAILURE, REOPENED_FAILURE
 from kilit.lock.models.rollup import Rollup, RollupChange, RollupHour, RollupTotal
 
 KEEP_HOURS_FOR = timedelta(days=30)
 KEY = ("queue", "scope", "state")
+BESIDE_STATES = (EXPECTED_FAILURE, REOPENED_FAILURE)
 ROLLUP = Rollup(changes="lock_countdelta", totals="lock_count", hours="lock_hourcount", key=KEY, hour_key=KEY)
 
 READ = """
@@ -73,7 +74,10 @@ class Total(NamedTuple):
 
 
 class Period(NamedTuple):
-    """An hour or a day: how many rows ended well and badly, and how many of the latter were expected to."""
+    """An hour or a day: how many rows ended well and badly, and how many of the latter were expected to.
+
+    A row that failed and was retried, or replaced by a corrected copy, did not end badly.
+    """
 
     began_at: datetime
     well: int
@@ -105,7 +109,7 @@ class CountQuerySet(models.QuerySet["Count"]):
     ) -> list[Period]:
         """Return how rows ended in each of the last 24 hours, of all scopes or of some."""
         hours: dict[datetime, Counter[str | None]] = defaultdict(Counter)
-        states = [*well, *badly, EXPECTED_FAILURE]
+        states = [*well, *badly, *BESIDE_STATES]
         for hour, state, entered in ROLLUP.last_day("state", states, queue=queue, scopes=scopes):
             hours[hour][state] += entered or 0
         return [_period(hour, ended, well=well, badly=badly) for hour, ended in hours.items()]
@@ -121,7 +125,7 @@ class CountQuerySet(models.QuerySet["Count"]):
     ) -> list[Period]:
         """Return how rows ended on days, given by their midnights; the last is today."""
         ended: dict[datetime, Counter[str | None]] = {day: Counter() for day in days}
-        states = [*well, *badly, EXPECTED_FAILURE]
+        states = [*well, *badly, *BESIDE_STATES]
         asked = {"queue": queue, "states": states, "scopes": None if scopes is None else list(scopes)}
         is_few = scopes is not None and len(scopes) <= FEW_SCOPES
         statement = ENTERED_BY_DAY.format(scopes=OF_FEW_SCOPES if is_few else OF_MANY_SCOPES)
@@ -152,7 +156,7 @@ def _period(
     return Period(
         began_at,
         well=sum(ended.get(state, 0) for state in well),
-        badly=sum(ended.get(state, 0) for state in badly),
+        badly=max(0, sum(ended.get(state, 0) for state in badly) - ended.get(REOPENED_FAILURE, 0)),
         expected=ended.get(EXPECTED_FAILURE, 0),
     )
 
