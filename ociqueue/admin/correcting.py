@@ -77,7 +77,7 @@ class CorrectionForm(forms.Form):
         choices=EventSource.choices,
         required=False,
         widget=UnfoldAdminSelectWidget,
-        help_text=gettext_lazy("Where it happened. Only the Data Manager API is told."),
+        help_text=gettext_lazy("Where it happened. Only the Data Manager API receives it."),
     )
     reason = _text(
         gettext_lazy("Reason (optional)"),

@@ -210,7 +210,7 @@ class NewConversion(Message):
     consentAdUserData: ConsentGiven | None = Field(None, description="Whether Google may use the data for ads.")
     consentAdPersonalization: ConsentGiven | None = Field(None, description="Whether Google may personalize ads.")
     eventSource: Literal["WEB", "APP", "IN_STORE", "PHONE", "MESSAGE", "OTHER"] | None = Field(
-        None, description="Where it happened; WEB if left out. Only the Data Manager API is told."
+        None, description="Where it happened; WEB if left out. Only the Data Manager API receives it."
     )
     # After the two consents, so that it is checked beside them.
     consent: Literal["UNSPECIFIED", "GRANTED", "DENIED"] = Field(

@@ -6,7 +6,6 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Activity, Count, ErrorDelta, ErrorGroup, Event
@@ -26,7 +25,6 @@ from ociqueue.models import (
     Receipt,
     Site,
     UploadBatch,
-    UploadSummary,
 )
 from ociqueue.states import Category
 from outbox import log_reader
@@ -34,7 +32,7 @@ from outbox.models import Attempt, Endpoint, OutboxMessage
 from tests.support.all_columns import columns_with
 from tests.support.bulk_actions import asked, worked
 from tests.support.conversions import make_failed, new_conversion
-from tests.support.erasure import EMAIL, GCLID, PHONE, adjust, finish, make_import
+from tests.support.erasure import EMAIL, GCLID, PHONE, adjust, finish, make_import, make_summary
 
 pytestmark = pytest.mark.django_db
 
@@ -96,8 +94,7 @@ def quote_everywhere(site: Site, admin_client: Client) -> list[Conversion]:
     ErrorGroup.objects.fold()
     rows += make_failed(site, wbraid=WORDY, message=f"not found: {WORDY}")
     ReadBack.objects.note(site, error=said)
-    counts_of_day = {"upload_date": "2026-11-15", "action_id": 7, "successful": 1, "failed": 0, "pending": 0}
-    UploadSummary.objects.create(site=site, action_name=said[:200], read_at=timezone.now(), **counts_of_day)
+    make_summary(site, said)
     SweepRun.note("oci_upload", result=said)
     admin_client.post(f"/admin/ociqueue/site/{site.pk}/pause/", {"reason": f"because of {GCLID}"})
     view = {"listed": "ociqueue.conversion", "name": "hers", "query": f"q={GCLID}"}

@@ -3,8 +3,9 @@
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils import timezone
 
-from ociqueue.models import Adjustment, Conversion, ImportJob, ImportLine, Site
+from ociqueue.models import Adjustment, Conversion, ImportJob, ImportLine, Site, UploadSummary
 from tests.support.conversions import new_conversion
 
 GCLID = "Cj0KCQiA-7fLBhDKARIsAP8zXk2qErasureErasureErasure_wcB"
@@ -23,6 +24,12 @@ def finish(site: Site, **columns: Any) -> Conversion:
 def adjust(row: Conversion, **columns: Any) -> Adjustment:
     given = {"site": row.site, "action": row.action, "order_id": row.order_id, "kind": "RETRACTION", **columns}
     return Adjustment.objects.create(original=row, adjusted_at=row.created_at, **given)
+
+
+def make_summary(site: Site, text: str) -> None:
+    """Store Google's counts of a conversion action, with a text for its name."""
+    counts = {"upload_date": "2026-11-15", "action_id": 7, "successful": 1, "failed": 0, "pending": 0}
+    UploadSummary.objects.create(site=site, action_name=text[:200], read_at=timezone.now(), **counts)
 
 
 def make_import(site: Site, text: str) -> None:
