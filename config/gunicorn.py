@@ -24,6 +24,10 @@ with one_line_errors():
 worker_class = "config.webserver.worker.WebWorker"
 threads = 4
 worker_connections = 2000
+# By default gunicorn takes SCRIPT_NAME and PATH_INFO from clients on this machine, which may be a proxy that passes on
+# whatever it gets: the path would be another than the one that the proxy's rules have judged.
+forwarder_headers = ""
+header_map = "drop"  # names with an underscore, which Django could not tell from those with a hyphen
 sendfile = False  # answers pass through the event loop
 preload_app = True  # invalid configuration stops the server at once, instead of restarting workers endlessly
 graceful_timeout = 30

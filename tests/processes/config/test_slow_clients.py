@@ -1,22 +1,17 @@
 """The web server of the Procfile under clients that send a byte a second: everyone else is served as before."""
 
 import json
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from config.stack import procfile
-from kilit.workers.processes import kill_family
 from ociqueue.models import Site
-from tests.support.commands import ROOT, free_port, fresh_environment
 from tests.support.slow_clients import SlowClients
 from tests.support.waiting import PATIENCE, wait_until
-from tests.support.workers import database_url
+from tests.support.web_process import web_process
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,32 +39,8 @@ class HonestClient:
 
 @pytest.fixture
 def honest(tmp_path: Path) -> Iterator[HonestClient]:
-    port = free_port()
-    environment = fresh_environment(
-        DJANGO_SETTINGS_MODULE="tests.settings",
-        DATABASE_URL=database_url(),
-        KILIT_VAR=str(tmp_path),
-        KILIT_HEADER_SECONDS="4",
-        KILIT_BODY_SECONDS="4",
-        PORT=str(port),
-        WEB_CONCURRENCY="2",
-    )
-    command = [".venv/bin/" + dict(procfile(ROOT))["web"].split()[0], *dict(procfile(ROOT))["web"].split()[1:]]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
-    client = HonestClient(port)
-
-    def answers() -> bool:
-        with suppress(OSError):
-            return client.health() == 200
-        return False
-
-    try:
-        wait_until(answers)
-        yield client
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
-        kill_family(process.pid)
+    with web_process(tmp_path, KILIT_HEADER_SECONDS="4", KILIT_BODY_SECONDS="4") as port:
+        yield HonestClient(port)
 
 
 def test_eight_strangers_who_send_half_a_header_do_not_stop_the_web(honest: HonestClient) -> None:
