@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +31,8 @@ def web_process(folder: Path, *, path: str = "", **variables: str) -> Iterator[i
         | variables
     )
     program, *arguments = dict(procfile(ROOT))["web"].split()
-    process = subprocess.Popen([f".venv/bin/{program}", *arguments], cwd=ROOT, env=environment, start_new_session=True)
+    command = [Path(sys.executable).parent / program, *arguments]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
     try:
         wait_until(lambda: process.poll() is not None or _accepts(path or ("127.0.0.1", port)))
         assert process.poll() is None, "the web server has ended"

@@ -42,7 +42,7 @@ def test_no_header_field_changes_the_path(tmp_path: Path, proxies: str) -> None:
 
 
 def test_no_header_field_changes_the_path_over_a_socket_of_the_file_system(tmp_path: Path) -> None:
-    """gunicorn trusts whoever connects there."""
+    """There, gunicorn trusts whoever connects."""
     place = str(tmp_path / "web.socket")
     with web_process(tmp_path, path=place):
         answers = {field: ask(place, field) for field in FIELDS}
