@@ -12,6 +12,13 @@ def main() -> None:
     from config.startup_errors import one_line_errors  # noqa: PLC0415 - settings must be named before Django loads
 
     with one_line_errors():
+        if sys.argv[1:] in (["version"], ["--version"]):  # Django would tell its own
+            from config.web import BUILD  # noqa: PLC0415
+            from kilit import product_version  # noqa: PLC0415
+
+            sys.stdout.write(f"{product_version(BUILD)}\n")
+            return
+
         from django.core.management import execute_from_command_line  # noqa: PLC0415
 
         from config.secret_key import make_local_secret_key  # noqa: PLC0415

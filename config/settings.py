@@ -33,19 +33,8 @@ from config.logins import *  # noqa: F403
 from config.logs import log_format, log_level, logging_to_stderr
 from config.secret_key import read_secret_key
 from config.sentry import start_sentry
-from config.web import (  # noqa: F401
-    ADDRESS_BODIES_MB,
-    ALL_BODIES_MB,
-    BIND,
-    BODY_SECONDS,
-    CONNECTIONS_PER_ADDRESS,
-    HEADER_SECONDS,
-    HOST,
-    LOCAL_URL,
-    PORT,
-    UNKNOWN_BODY_KB,
-    WEB_CONCURRENCY,
-)
+from config.web import *  # noqa: F403
+from config.web import BIND
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
@@ -58,7 +47,6 @@ env = Environment(BASE_DIR)
 
 # Where the console and the API are reached from outside, for links in webhooks and alerts.
 PUBLIC_URL = env.text("KILIT_PUBLIC_URL", f"http://{BIND}").rstrip("/")
-METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")
 CRON_SECRET = env.secret("KILIT_CRON_SECRET")
 HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while work gets through
 DISK_LOW_GB = env.number("KILIT_DISK_LOW_GB", default=5, least=0)  # a problem when less is free; 0 switches it off
@@ -200,7 +188,7 @@ INSTALLED_APPS = [
     "config.axes_app.LoginsConfig",  # django-axes
     # Also while they are off: a user could not be deleted if rows of tables without models referred to it.
     *(f"allauth{app}" for app in ("", ".account", ".mfa", ".socialaccount")),
-    *(f"kilit.{app}" for app in ("lock", "workers", "access", "bulk", "problems", "console", "backup")),
+    *(f"kilit.{app}" for app in ("lock", "workers", "web", "access", "bulk", "problems", "console", "backup")),
     "ociqueue",
     "pdfjobs",
     "orchestrator",

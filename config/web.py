@@ -1,10 +1,11 @@
-"""Settings of the web server."""
+"""Settings of the web server, of its metrics and of the version."""
 
 from pathlib import Path
 
 from config.environment import Environment, host_and_port
 
-env = Environment(Path(__file__).resolve().parent.parent)
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = Environment(BASE_DIR)
 
 HOST = env.host("HOST", default="127.0.0.1")
 PORT = env.number("PORT", default=8000, least=1, most=65535)
@@ -20,3 +21,12 @@ CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=50
 UNKNOWN_BODY_KB = env.number("KILIT_UNKNOWN_BODY_KB", default=64, least=16, most=262_144)
 ALL_BODIES_MB = env.number("KILIT_ALL_BODIES_MB", default=1024, least=256, most=1_048_576)
 ADDRESS_BODIES_MB = env.number("KILIT_ADDRESS_BODIES_MB", default=512, least=0, most=1_048_576)
+
+# Who may read /metrics: those who send the token, and clients from these networks. In production it needs one of them.
+METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")
+METRICS_ALLOW = env.networks("KILIT_METRICS_ALLOW")
+METRICS_SECONDS = env.number("KILIT_METRICS_SECONDS", default=5, least=0, most=60)  # how old its numbers may be
+
+# The commit that this installation was made from: the file BUILD, which is no part of the repository, says it.
+BUILD_FILE = BASE_DIR / "BUILD"
+BUILD = env.text("KILIT_BUILD", BUILD_FILE.read_text().strip() if BUILD_FILE.is_file() else "")[:64]

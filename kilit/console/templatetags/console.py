@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
+from kilit import product_version
 from kilit.console import formatting, machine_errors
 
 register = template.Library()
@@ -33,6 +34,11 @@ def mail_is_set_up() -> bool:
 def login_provider() -> str:
     """Return the name of the provider of OpenID Connect; empty if there is none."""
     return settings.OIDC_NAME if settings.OIDC_ISSUER else ""
+
+
+@register.simple_tag
+def version() -> str:
+    return product_version(settings.BUILD)
 
 
 @register.filter
