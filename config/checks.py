@@ -92,6 +92,14 @@ def check_heartbeat_url(**_: Any) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
+def check_metrics(**_: Any) -> list[CheckMessage]:
+    if not settings.PRODUCTION or settings.METRICS_TOKEN or settings.METRICS_ALLOW:
+        return []
+    hint = "Set KILIT_METRICS_TOKEN, or KILIT_METRICS_ALLOW to the address of your Prometheus."
+    return [Warning("Nobody can read /metrics.", hint=hint, id="kilit.W003")]
+
+
+@register(SETTINGS)
 def check_oidc(**_: Any) -> list[CheckMessage]:
     """An issuer that is not complete would give a button that leads nowhere."""
     needed = {
@@ -159,7 +167,6 @@ def check_production(**_: Any) -> list[CheckMessage]:
     found = [
         (not settings.PRODUCTION, "KILIT_PRODUCTION is off.", "Set it to true.", "kilit.W001"),
         (embedded, "The embedded PostgreSQL is for one machine.", "Set DATABASE_URL.", "kilit.W002"),
-        (not settings.METRICS_TOKEN, "/metrics is public.", "Set KILIT_METRICS_TOKEN.", "kilit.W003"),
         (not settings.CREDENTIAL_KEYS, lost, "Set KILIT_CREDENTIAL_KEYS to a long random string.", "kilit.W007"),
         (unsafe_links, links, "Set KILIT_PUBLIC_URL to the console's https address.", "kilit.W009"),
     ]

@@ -7,11 +7,13 @@ from importlib import import_module
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import run_checks
 
 from config.logs import RedactingFilter
 from config.startup_errors import one_line_errors
 from kilit.database.limits import limit_requests
 from kilit.workers.announcing import announce_changes
+from kilit.workers.management.checked_settings import SETTINGS
 from kilit.workers.processes import die_with_parent
 
 OPEN_FILES = 8192
@@ -51,8 +53,22 @@ def post_fork(server: Any, worker: Any) -> None:
     announce_changes()
 
 
+def post_worker_init(worker: Any) -> None:
+    from kilit.web.reporting import Reporter  # noqa: PLC0415 - needs Django to be set up
+
+    worker.reporter = Reporter(threads=worker.cfg.threads)
+    worker.reporter.start()
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    if hasattr(worker, "reporter"):  # it has started
+        worker.reporter.end()
+
+
 def when_ready(server: Any) -> None:
     """Freeze loaded objects: the garbage collector would write to them, and so copy the memory that workers share."""
     import_module(settings.ROOT_URLCONF)  # load every view once, before forking
+    for message in run_checks(tags=[SETTINGS]):
+        server.log.warning("%s: %s %s", message.id, message.msg, message.hint or "")
     gc.collect()
     gc.freeze()

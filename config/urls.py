@@ -8,6 +8,7 @@ from django.views.i18n import set_language
 from config.oidc.pages import urls as oidc
 from config.papers import console as papers
 from config.papers.api import PaperView
+from config.views import metrics
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console import dashboard, live
@@ -50,7 +51,7 @@ urlpatterns = [
     path("", include("orchestrator.api.urls")),
     path("healthz", probes.healthz),
     path("readyz", probes.readyz),
-    path("metrics", probes.metrics),
+    path("metrics", metrics),
 ]
 
 handler400 = "kilit.api.errors.bad_request"

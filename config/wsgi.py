@@ -4,9 +4,11 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from config.address_kinds import kind_of
 from config.startup_errors import one_line_errors
+from kilit.web.counting import CountedApplication
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 with one_line_errors():
-    application = get_wsgi_application()
+    application = CountedApplication(get_wsgi_application(), kind_of)

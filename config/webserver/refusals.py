@@ -6,6 +6,7 @@ from http import HTTPStatus
 from gunicorn.http.errors import ExpectationFailed, LimitRequestHeaders, LimitRequestLine, UnsupportedTransferCoding
 
 from kilit.api.errors import error_body
+from kilit.web.counting import own_requests
 
 # What a client may still send after an answer: many read it only when they have sent all they have.
 UNREAD, UNREAD_BODY = 64 * 1024, 8 * 1024**2
@@ -20,6 +21,8 @@ class RequestRefused(Exception):  # noqa: N818 - an answer, not a fault of ours
         self.unread = unread
 
     def answer(self) -> bytes:
+        """Return what is sent to the client, and count it."""
+        own_requests.refuse(self.code)
         body = json.dumps(error_body(self.code, str(self))).encode()
         lines = (
             f"HTTP/1.1 {self.http_status.value} {self.http_status.phrase}",

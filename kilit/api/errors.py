@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from django.contrib.sessions.exceptions import SessionInterrupted
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext, gettext_noop
@@ -11,6 +12,7 @@ from rest_framework.exceptions import APIException
 
 from kilit.api.request_id import request_id
 from kilit.lock.outages import DATABASE_DOWN, CommitsWaitError, ReadOnlyDatabase, is_outcome_known
+from kilit.web.counting import HOST, REFUSAL
 
 CODES = {
     400: "BAD_REQUEST",
@@ -87,6 +89,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         cause = exception.__context__.__context__
         if isinstance(cause, DATABASE_DOWN):
             return outage_response(request, cause)
+    if isinstance(exception, DisallowedHost):
+        request.META[REFUSAL] = HOST
     return error_response(request, 400, gettext_noop("The request is malformed."))
 
 

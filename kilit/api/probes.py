@@ -1,6 +1,5 @@
-"""Health endpoints and metrics. Plain Django views, because they must respond when nothing else works."""
+"""Health endpoints. Plain Django views, because they must respond when nothing else works."""
 
-import secrets
 from collections.abc import Callable
 from functools import wraps
 from typing import Literal
@@ -10,15 +9,14 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import TypedDict
 
-from kilit.api.errors import NO_DATABASE, RETRY_LATER, error_body
+import kilit
+from kilit.api.errors import error_body
 from kilit.api.openapi import ApiEndpoint, ApiResponse
 from kilit.database.origin import UnreleasedVersion, refuse_unreleased
 from kilit.lock.outages import ReadOnlyDatabase
 from kilit.postgres.external.connection import COMMITS_WAIT
-from kilit.workers.metrics import registry
 from kilit.workers.models import Heartbeat
 
 READ_ONLY_CHECK = "read-only: nothing can be stored"
@@ -44,6 +42,8 @@ class Readiness(TypedDict):
 
     status: Literal["ok", "not ready"]
     checks: Checks
+    version: str
+    build: str
 
 
 HEALTH = ApiEndpoint({200: ApiResponse("The process is running.", Health)})
@@ -53,7 +53,8 @@ METRICS = ApiEndpoint(
     {200: ApiResponse("Metrics in Prometheus' text format.", media={"text/plain": {"type": "string"}})},
     {
         401: {"UNAUTHENTICATED": "`KILIT_METRICS_TOKEN` is set and was not sent."},
-        503: {"UNAVAILABLE": "The database is not responding."},
+        403: {"FORBIDDEN": "The client's address is not in `KILIT_METRICS_ALLOW`, or in production neither is set."},
+        503: {"UNAVAILABLE": "The database is not responding, or the metrics are being computed."},
     },
 )
 PROBES: dict[str, tuple[str, list[dict[str, list[str]]], ApiEndpoint]] = {
@@ -96,7 +97,9 @@ def readyz(request: HttpRequest) -> HttpResponse:
     except (DatabaseError, InterfaceError):
         checks["database"] = "not responding"
     ready = set(checks.values()) == {"ok"}
-    return JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
+    status = {"status": "ok" if ready else "not ready", "checks": checks}
+    version = {"version": kilit.__version__, "build": settings.BUILD}
+    return JsonResponse({**status, **version}, status=200 if ready else 503)
 
 
 def is_read_only() -> bool:
@@ -126,16 +129,3 @@ def is_migrated() -> bool:
         executor = MigrationExecutor(connection)
         _known_migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
     return _known_migrated
-
-
-@probe
-def metrics(request: HttpRequest) -> HttpResponse:
-    """Return Prometheus metrics from the database; KILIT_METRICS_TOKEN restricts who may read them."""
-    given = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if settings.METRICS_TOKEN and not secrets.compare_digest(given.encode(), settings.METRICS_TOKEN.encode()):
-        body = error_body("UNAUTHENTICATED", "Send the metrics token.")
-        return JsonResponse(body, status=401, headers={"WWW-Authenticate": "Bearer"})
-    try:
-        return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
-    except (DatabaseError, InterfaceError):
-        return JsonResponse(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers=RETRY_LATER)

@@ -1,6 +1,7 @@
 """System checks refuse settings that would break the promises, and a production example passes them all."""
 
 import inspect
+from ipaddress import ip_network
 
 import pytest
 from django.conf import settings
@@ -87,7 +88,18 @@ def test_a_local_installation_gets_the_deployment_warnings() -> None:
     ids = [message.id for message in checks.check_production()]
 
     embedded = ["kilit.W002"] if connection.settings_dict["ENGINE"] == "kilit.postgres" else []
-    assert ids == ["kilit.W001", *embedded, "kilit.W003", "kilit.W007"]
+    assert ids == ["kilit.W001", *embedded, "kilit.W007"]
+
+
+def test_production_without_a_reader_of_the_metrics_gets_a_warning(settings) -> None:
+    settings.METRICS_TOKEN, settings.METRICS_ALLOW = "", []
+    assert checks.check_metrics() == []
+
+    settings.PRODUCTION = True
+    assert [message.id for message in checks.check_metrics()] == ["kilit.W003"]
+
+    settings.METRICS_ALLOW = [ip_network("10.0.0.5")]
+    assert checks.check_metrics() == []
 
 
 def test_links_in_mails_need_the_address_of_the_console(settings) -> None:

@@ -8,6 +8,8 @@ from django.db import DatabaseError
 from django.db.models.functions import Now
 from django.test import Client, override_settings
 
+import kilit
+from config import views
 from kilit.api import probes
 from kilit.lock.models import Count
 from kilit.workers.models import Heartbeat, Runner
@@ -42,6 +44,15 @@ def test_ready_needs_a_worker_that_proved_itself() -> None:
     assert (alive.status_code, alive.json()["status"]) == (200, "ok")
 
 
+def test_ready_and_metrics_say_the_version_and_the_build(settings) -> None:
+    settings.BUILD = "1a2b3c4"
+
+    ready, exported = Client().get("/readyz").json(), Client().get("/metrics").content.decode()
+
+    assert (ready["version"], ready["build"]) == (kilit.__version__, "1a2b3c4")
+    assert f'kilit_build_info{{build="1a2b3c4",version="{kilit.__version__}"}} 1.0' in exported
+
+
 def test_ready_needs_every_migration(monkeypatch) -> None:
     monkeypatch.setattr(probes, "is_migrated", lambda: False)
 
@@ -56,7 +67,7 @@ def test_a_database_that_does_not_answer_is_reported_not_raised(monkeypatch) -> 
         raise DatabaseError
 
     monkeypatch.setattr(probes, "is_migrated", fail)
-    monkeypatch.setattr(probes, "generate_latest", fail)
+    monkeypatch.setattr(views, "generate_latest", fail)
 
     assert Client().get("/readyz").json()["checks"]["database"] == "not responding"
     assert Client().get("/metrics").status_code == 503

@@ -16,6 +16,8 @@ from django.test import Client
 from kilit.lock.identity import uuid7
 from kilit.lock.models import Event
 from kilit.lock.table import Lifecycle
+from kilit.web.counting import BUCKET, REFUSED, REQUESTS, Series
+from kilit.web.models import WebCounter, WebProcess
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from ociqueue.models import Receipt, Site
@@ -55,6 +57,12 @@ EXPORTED = {
     "kilit_runner_age_seconds": {"runner"},
     "kilit_sweep_age_seconds": {"sweep"},
     "kilit_sweep_succeeded": {"sweep"},
+    "kilit_web_requests_total": {"kind", "method", "code"},
+    "kilit_web_request_seconds_bucket": {"kind", "le"},
+    "kilit_web_request_seconds_count": {"kind"},
+    "kilit_web_refused_total": {"reason"},
+    "kilit_web_threads": set(),
+    "kilit_web_busy_threads": set(),
     "ptf_admin_pdf_jobs_total": {"status"},
     "ptf_admin_pdf_queue_depth": set(),
 }
@@ -81,6 +89,19 @@ def count(queue: str, **states: tuple[int, int]) -> None:
             )
 
 
+def serve(requests: int, *, errors: int = 0, slow: int = 0, refused: int = 0, kind: str = "console") -> None:
+    """Say how many requests a web process has served, and how they ended."""
+    counts = {
+        Series(REQUESTS, (kind, "read", "2xx")): requests - errors - refused,
+        Series(REQUESTS, (kind, "read", "4xx")): refused,
+        Series(REQUESTS, (kind, "read", "5xx")): errors,
+        Series(BUCKET, (kind, "2")): requests - slow,
+        Series(BUCKET, (kind, "6")): slow,  # from three to ten seconds
+        Series(REFUSED, ("forbidden",)): refused,
+    }
+    WebCounter.objects.add("web:1", counts)
+
+
 @pytest.fixture
 def well() -> Scrape:
     """A normal day: work done and in progress, all processes alive; scraped a while ago."""
@@ -95,6 +116,8 @@ def well() -> Scrape:
     count("pdf", queued=(2, 500), running=(2, 498), succeeded=(400, 400), failed=(10, 10))
     count("message", QUEUED=(1, 300), RETRY=(1, 20), DELIVERED=(290, 290), FAILED=(2, 2))
     make_endpoint()
+    WebProcess.objects.create(name="web:1", threads=4, busy=1.5)
+    serve(1000, errors=5, slow=20, refused=30)
     count("cutting_job", NEW=(1, 60), PREPARED=(1, 59), DONE=(40, 40), HOLD=(0, 3), FAILED=(1, 1))
     return scrape()
 
@@ -105,6 +128,7 @@ def work_on() -> None:
     count("pdf", running=(2, 598), succeeded=(490, 490), failed=(15, 15))
     count("cutting_job", PREPARED=(1, 70), DONE=(50, 50))
     count("message", DELIVERED=(350, 350), FAILED=(5, 5))
+    serve(1000, errors=9, slow=40, refused=100)
 
 
 def test_all_is_silent_when_all_is_well(well: Scrape) -> None:
@@ -149,6 +173,10 @@ def verdict_is_open_since(**span: int) -> None:
 
 
 BAD: dict[str, dict[str, Callable[[], Any]]] = {
+    "KilitWebErrors": {"a tenth": lambda: serve(1000, errors=200)},
+    "KilitWebSlow": {"a fifth": lambda: serve(1000, slow=400)},
+    "KilitWebThreadsBusy": {"all": lambda: WebProcess.objects.update(busy=3.9)},
+    "KilitWebRefuses": {"many": lambda: serve(20_000, refused=10_000)},
     "KilitNoWorkers": {"silent": everybody_is_silent, "never started": lambda: Heartbeat.objects.all().delete()},
     "KilitRunnersSilent": {"all": lambda: Runner.objects.update(alive_at=Now() - timedelta(minutes=5))},
     "KilitSweepFails": {"failed": sweep_is(succeeded=False)},
@@ -209,6 +237,8 @@ FINE: dict[str, Callable[[], None]] = {
     "cutting jobs that were cancelled": lambda: count(
         "cutting_job", DONE=(58, 58), FAILED=(21, 21), EXPECTED_FAILURE=(0, 20)
     ),
+    "few errors, though nothing else was asked for": lambda: serve(5, errors=5),
+    "probes that are not ready": lambda: serve(1000, errors=1000, kind="health"),
     "few cutting jobs, one of which failed": lambda: count("cutting_job", DONE=(50, 50), FAILED=(2, 2)),
     "five orders on HOLD": lambda: count("cutting_job", HOLD=(5, 8)),
     "orders that wait for their operator": lambda: orders(16, held=4, code=Code.OPERATOR_TRIGGER_REQUIRED),

@@ -57,6 +57,6 @@ def _named(name: str, labels: Labels) -> str:
 
 def _values(name: str, before: float | None, now: float) -> str:
     """Let a counter grow within the last hour, and anything else be all the while what it is now."""
-    if before is None or not name.endswith("_total"):
+    if before is None or not name.endswith(("_total", "_bucket", "_count", "_sum")):
         return f"{now}+0x{CALM + WORK}"
     return f"{before}+0x{CALM - 1} {before}+{(now - before) / WORK}x{WORK}"

@@ -9,6 +9,7 @@ EXAMPLE = (ROOT / ".env.production.example").read_text()
 # These may stay as they are.
 USABLE = {
     "KILIT_PRODUCTION",
+    "KILIT_METRICS_ALLOW",
     "KILIT_VAR",
     "KILIT_SECOND_FACTOR",
     "KILIT_S3_BUCKET",
