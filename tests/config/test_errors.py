@@ -187,7 +187,7 @@ def test_a_server_error_shows_only_the_request_id(monkeypatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("kilit.api.probes.generate_latest", fail)
+    monkeypatch.setattr("config.views.generate_latest", fail)
 
     answer = Client(raise_request_exception=False).get("/metrics")
 

@@ -16,8 +16,7 @@ from django.test import Client
 from kilit.lock.identity import uuid7
 from kilit.lock.models import Event
 from kilit.lock.table import Lifecycle
-from kilit.web.counting import BUCKET, REFUSED, REQUESTS, Series
-from kilit.web.models import WebCounter, WebProcess
+from kilit.web.models import WebProcess
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from ociqueue.models import Receipt, Site
@@ -31,6 +30,7 @@ from pdfjobs.states import PDF_JOBS
 from tests.support import promtool
 from tests.support.commands import ROOT
 from tests.support.cutting_jobs import job_waits, minutes_ago, orders
+from tests.support.metrics import EXPORTED, serve
 from tests.support.outbox import make_endpoint, make_message
 from tests.support.promql import Scrape, evaluate, selectors
 from tests.support.uploads import received
@@ -40,32 +40,6 @@ pytestmark = pytest.mark.django_db
 (GROUP,) = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())["groups"]
 ALERTS = {rule["alert"]: rule for rule in GROUP["rules"]}
 TABLES: dict[str, Lifecycle] = {table.queue: table for table in (CONVERSIONS, CIRCUITS, PDF_JOBS, JOBS, MESSAGES)}
-EXPORTED = {
-    "up": {"job"},
-    "kilit_rows": {"queue", "state"},
-    "kilit_moves_total": {"queue", "state"},
-    "kilit_expected_failures_total": {"queue"},
-    "kilit_verdicts_open": set(),
-    "kilit_verdict_oldest_seconds": set(),
-    "kilit_outbox_endpoints": {"condition"},
-    "kilit_oldest_waiting_seconds": {"queue"},
-    "kilit_cutting_wait_seconds": {"party"},
-    "kilit_cutting_wait_limit_seconds": {"party"},
-    "kilit_cutting_held_share": set(),
-    "kilit_outbox_reader_lag_seconds": set(),
-    "kilit_heartbeat_age_seconds": {"supervisor"},
-    "kilit_runner_age_seconds": {"runner"},
-    "kilit_sweep_age_seconds": {"sweep"},
-    "kilit_sweep_succeeded": {"sweep"},
-    "kilit_web_requests_total": {"kind", "method", "code"},
-    "kilit_web_request_seconds_bucket": {"kind", "le"},
-    "kilit_web_request_seconds_count": {"kind"},
-    "kilit_web_refused_total": {"reason"},
-    "kilit_web_threads": set(),
-    "kilit_web_busy_threads": set(),
-    "ptf_admin_pdf_jobs_total": {"status"},
-    "ptf_admin_pdf_queue_depth": set(),
-}
 
 
 def scrape(**options: int) -> Scrape:
@@ -87,19 +61,6 @@ def count(queue: str, **states: tuple[int, int]) -> None:
                 " VALUES (%s, %s, %s, %s, %s, now())",
                 [queue, scope, state, total, entered],
             )
-
-
-def serve(requests: int, *, errors: int = 0, slow: int = 0, refused: int = 0, kind: str = "console") -> None:
-    """Say how many requests a web process has served, and how they ended."""
-    counts = {
-        Series(REQUESTS, (kind, "read", "2xx")): requests - errors - refused,
-        Series(REQUESTS, (kind, "read", "4xx")): refused,
-        Series(REQUESTS, (kind, "read", "5xx")): errors,
-        Series(BUCKET, (kind, "2")): requests - slow,
-        Series(BUCKET, (kind, "6")): slow,  # from three to ten seconds
-        Series(REFUSED, ("forbidden",)): refused,
-    }
-    WebCounter.objects.add("web:1", counts)
 
 
 @pytest.fixture
