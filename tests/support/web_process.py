@@ -31,7 +31,7 @@ def web_process(folder: Path, *, path: str = "", **variables: str) -> Iterator[i
         | variables
     )
     program, *arguments = dict(procfile(ROOT))["web"].split()
-    command = [Path(sys.executable).parent / program, *arguments]
+    command = [str(Path(sys.executable).parent / program), *arguments]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
     try:
         wait_until(lambda: process.poll() is not None or _accepts(path or ("127.0.0.1", port)))
