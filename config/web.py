@@ -29,4 +29,4 @@ METRICS_SECONDS = env.number("KILIT_METRICS_SECONDS", default=5, least=0, most=6
 
 # The commit that this installation was made from: the file BUILD, which is no part of the repository, says it.
 BUILD_FILE = BASE_DIR / "BUILD"
-BUILD = env.text("KILIT_BUILD", BUILD_FILE.read_text().strip() if BUILD_FILE.is_file() else "")[:64]
+BUILD = env.text("KILIT_BUILD", next(iter(BUILD_FILE.read_text().split()), "") if BUILD_FILE.is_file() else "")[:64]

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
 
 from django.db import Error, close_old_connections
@@ -34,7 +35,8 @@ class Reporter:
         """Store the last numbers; this process is shown no longer."""
         self._end.set()
         self._thread.join(EVERY)
-        if self.report():
+        self.report()
+        with suppress(Error):  # otherwise it is soon shown as gone, and deleted by another one
             WebProcess.objects.filter(name=self.name).delete()
 
     def report(self) -> bool:
@@ -48,10 +50,8 @@ class Reporter:
         except Error:
             self._counter.give_back(numbers.counts)
             return False
-        try:
+        with suppress(Error):
             self._show(numbers.busy)
-        except Error:
-            return False
         return True
 
     def _show(self, busy: float) -> None:
