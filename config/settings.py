@@ -34,7 +34,7 @@ from config.logs import log_format, log_level, logging_to_stderr
 from config.secret_key import read_secret_key
 from config.sentry import start_sentry
 from config.web import *  # noqa: F403
-from config.web import BIND
+from config.web import BIND, PORT
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
