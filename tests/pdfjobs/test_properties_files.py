@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
-from tests.support.examples import few
+from tests.support.examples import a_hundred_times
 from tests.support.pdf_jobs import Api, another_key, body, bring, new_job
 
 pytestmark = pytest.mark.django_db
-
-a_hundred_times = few(100)
 
 VARIED = {
     "invoice": "order_number",
@@ -29,7 +27,7 @@ VARIED = {
 numbers = count(1)
 
 
-@a_hundred_times
+@a_hundred_times()
 @given(
     template=st.sampled_from(sorted(VARIED)),
     text=st.text(st.characters(max_codepoint=0x17F, exclude_categories=["Cc"]), max_size=40),
@@ -70,7 +68,7 @@ def test_what_was_made_can_be_asked_for(
     }
 
 
-@a_hundred_times
+@a_hundred_times()
 @given(jobs=st.sets(st.uuids(), min_size=2, max_size=2), at=st.datetimes(timezones=st.just(UTC)))
 def test_two_jobs_never_share_a_file(jobs: set[UUID], at: datetime) -> None:
     """Feature: pdf-render-worker, Property 9: uniqueness of artifact keys."""
@@ -80,7 +78,7 @@ def test_two_jobs_never_share_a_file(jobs: set[UUID], at: datetime) -> None:
     assert {artifacts.job_id_of(key) for key in keys} == jobs
 
 
-@a_hundred_times
+@a_hundred_times()
 @given(ages=st.lists(st.tuples(st.sampled_from(["queued", "succeeded", "failed"]), st.integers(0, 48)), max_size=3))
 def test_cleanup_ends_the_old_and_spares_the_young(ages: list[tuple[str, int]]) -> None:
     """Feature: pdf-render-worker, Property 10: correctness of the TTL cleanup."""

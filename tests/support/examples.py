@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, settings
 
 USUAL = 30  # examples of a property that says nothing else
 QUICK = 5
+HUNDRED = 100  # what the PDF render worker's document demands of its properties
 # Examples take as long as the database does, and each is rolled back.
 # The conformance suite is one set of properties that several classes inherit.
 SUPPRESSED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
@@ -19,6 +20,16 @@ def register_profiles() -> None:
     settings.register_profile("quick", usual, max_examples=QUICK)
     settings.register_profile("fuzz", usual, max_examples=int(os.environ.get("EXAMPLES", "500")))
     settings.load_profile("kilit")
+
+
+def is_quick() -> bool:
+    return bool(settings.default and settings.default.max_examples < USUAL)
+
+
+def a_hundred_times() -> settings:
+    """Return settings for a property of the PDF render worker's document: a hundred examples also in `make test`."""
+    wanted = settings.default.max_examples if settings.default else USUAL
+    return settings(max_examples=wanted if is_quick() else max(wanted, HUNDRED))
 
 
 def few(examples: int, **options: Any) -> settings:

@@ -16,7 +16,7 @@ from pdfjobs import documents
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.documents.definition import Document, _engine
 from pdfjobs.documents.fields import MOST_ERRORS, Text, Variables, walk
-from tests.support.examples import few
+from tests.support.examples import a_hundred_times
 from tests.support.pdf_jobs import errors_of
 
 NAMES = ["invoice", "offer", "cutting_sheet", "labels", "conversion_report"]
@@ -56,7 +56,7 @@ def changed(sample: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return variables
 
 
-@few(100)
+@a_hundred_times()
 @given(name=st.text(max_size=20) | st.sampled_from(NAMES), allowed=st.sets(st.sampled_from(NAMES)))
 def test_only_names_on_the_list_are_rendered(settings, name: str, allowed: set[str]) -> None:
     """Feature: pdf-render-worker, Property 5: Allowlist Doğrulaması. An empty list refuses all."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdfjobs.documents import document
-from tests.support.examples import few
+from tests.support.examples import a_hundred_times
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -53,7 +53,7 @@ class Shown(HTMLParser):
         self.texts.append(data)
 
 
-@few(150)
+@a_hundred_times()
 @given(text=TEXTS)
 @pytest.mark.parametrize(
     ("name", "path"),

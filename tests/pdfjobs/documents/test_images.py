@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdfjobs.documents import DocumentError, document, fetching, images
-from tests.support.examples import few
+from tests.support.examples import a_hundred_times
 from tests.support.image_server import Server, answer, refusal
 from tests.support.waiting import PATIENCE
 
@@ -32,7 +32,7 @@ def jpeg(width: int, height: int) -> bytes:
     return b"\xff\xd8" + comment + b"\xff\xc0\x00\x11\x08" + struct.pack(">HH", height, width) + b"\x03" * 10 + SCAN
 
 
-@few(100)
+@a_hundred_times()
 @given(
     path=st.text("abc/.?#", max_size=10),
     patterns=st.lists(st.sampled_from([r"https://cdn\.example/a.*", r"https://x"])),
