@@ -27,3 +27,6 @@ WHITENOISE_AUTOREFRESH = True
 METRICS_SECONDS = 0
 # The disk of the machine that runs the tests is not the product's business.
 DISK_LOW_GB = 0
+
+# Tests have any number of running jobs of one owner; those of the limit set it.
+PDF_FREE_WORKERS = 0

@@ -29,6 +29,7 @@ class Heartbeat(models.Model):
 
     name = models.CharField(max_length=90, primary_key=True)  # also the name of its cluster's queue
     pid = models.IntegerField(null=True)
+    workers = models.PositiveSmallIntegerField(db_default=1)  # processes that run tasks
     restarts = models.IntegerField(default=0)
     started_at = models.DateTimeField(db_default=Now())
     beat_at = models.DateTimeField(null=True)

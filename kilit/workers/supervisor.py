@@ -84,7 +84,7 @@ class Supervisor:
             signs.objects.long_gone().delete()
         # Tasks in queues of clusters that are gone; their due rows are found by asking.
         OrmQ.objects.exclude(key__in=Heartbeat.objects.values("name")).delete()
-        Heartbeat.objects.update_or_create(name=self.name, defaults={"pid": os.getpid()})
+        Heartbeat.objects.update_or_create(name=self.name, defaults={"pid": os.getpid(), "workers": settings.WORKERS})
 
     def tick(self) -> None:
         """Restart the cluster if it ended or hangs; then beat, start due sweeps, ring for due rows, call the watch."""

@@ -15,7 +15,7 @@ from kilit.lock.models import Event
 from pdfjobs.admin.columns import remedy
 from pdfjobs.enqueue import CHANGED
 from pdfjobs.models import PdfJob
-from pdfjobs.models.turns import TURN
+from pdfjobs.models.turns import TURN, most_running
 from pdfjobs.states import PDF_JOBS, PdfStatus
 from pdfjobs.storage import artifacts
 
@@ -72,6 +72,12 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
             limit,
         )
         yield waiting(text % {"number": grouped(limit)})
+        return
+    running = PdfJob.objects.filter(status=PdfStatus.RUNNING)
+    if owners.filter(status=PdfStatus.RUNNING).exists() and running.count() >= most_running():
+        yield waiting(
+            _("Its owner has a running job, and the last worker stays free for other owners (KILIT_PDF_FREE_WORKERS).")
+        )
         return
     # Owners take turns, so the jobs of others do not say how long it waits.
     mine = PdfJob.objects.filter(pk=row.pk).values(turn=TURN)

@@ -12,7 +12,6 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import UUID, uuid4
 
-from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, models, transaction
 from django.db.models import BooleanField, CharField, F, IntegerField, QuerySet, UUIDField
@@ -26,7 +25,7 @@ from kilit.lock.bulk_sql import fast_instance
 from kilit.lock.compiled import Given, fill_in, given
 from kilit.lock.leases import new_lease, no_lease
 from kilit.lock.models import Event
-from pdfjobs.models.turns import NO_LIMIT, TAKE_TURNS, next_in_turn
+from pdfjobs.models.turns import next_in_turn, read_limits
 from pdfjobs.states import PDF_JOBS
 
 if TYPE_CHECKING:
@@ -107,19 +106,11 @@ class Claim:
 
     def run(self, *, served: Sequence[int] = (), left: Collection[UUID] = ()) -> Claimed | None:
         """Return the claimed job. `served` are the owners that the worker served before, the last one last."""
-        if not settings.PDF_JOBS_PER_OWNER:
-            return self._run(NO_LIMIT, served, left)
-        with transaction.atomic(using=self._rows.db):
-            with connections[self._rows.db].cursor() as cursor:
-                cursor.execute(TAKE_TURNS)
-            return self._run(settings.PDF_JOBS_PER_OWNER, served, left)
-
-    def _run(self, most_running: int, served: Sequence[int], left: Collection[UUID]) -> Claimed | None:
         try:
             sql, params = self._compiled
         except EmptyResultSet:  # Django knows without a query, as for `none()`
             return None
-        values = {"token": uuid4(), "most_running": most_running, "served": list(served), "left": list(left)}
+        values = {"token": uuid4(), "served": list(served), "left": list(left), **read_limits()._asdict()}
         connection = connections[self._rows.db]
         with connection.cursor() as cursor:
             cursor.execute(sql, [*context_values("claim"), *fill_in(params, values)])
@@ -147,7 +138,7 @@ class Claim:
     def _compile_parts(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
         """Return each part of the statement with its parameters, in the order in which they stand in it."""
         model, move = self._rows.model, PDF_JOBS.moves["claim"]
-        turn = next_in_turn(self._rows.claimable(), most_running=Given("most_running"), served=Given("served"))
+        turn = next_in_turn(self._rows.claimable(), served=Given("served"))
         due = model.objects.filter(pk=turn, status__in=move.sources).order_by("id")
         pick = due.select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
         lease = {**new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT), "claim_token": given("token", UUIDField())}

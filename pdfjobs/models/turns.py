@@ -2,15 +2,21 @@
 
 First comes the owner with the fewest running jobs, then the one that this worker has served least recently, then the
 one whose job has waited longest. An owner's own jobs are claimed by waiting time and priority. The order among owners
-is a preference and costs no lock; the limit of an owner's running jobs is a guard: with it, claims wait for each other.
+is a preference. Two limits are guards, and with them claims wait for each other: how many jobs of an owner run, and how
+many run in all when an owner gets a second one, so that a worker is free for an owner who has none running.
 """
 
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from django.conf import settings
+from django.db import connection
 from django.db.models import UUIDField
 from django.db.models.expressions import RawSQL
 
+from kilit.lock.compiled import Given
 from kilit.lock.priorities import TurnTime
+from kilit.workers.models import ALIVE_FOR
 
 if TYPE_CHECKING:
     from pdfjobs.models.queryset import PdfJobQuerySet
@@ -19,11 +25,18 @@ if TYPE_CHECKING:
 TURN = TurnTime("queued_at", "priority")
 ORDER = (TURN, "id")
 
-# Two claims at once would both count the owner's running jobs before either is one.
-TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('pdfjobs.claim'))"
+NO_LIMIT = 2**31 - 1
+# How many jobs may run when an owner gets a second one: as many as all machines have workers, without the free ones.
+MOST_RUNNING = """
+    SELECT CASE WHEN workers > 1 AND free > 0 THEN workers - free ELSE 2147483647 END AS jobs
+    FROM (SELECT coalesce(sum(workers), %s) AS workers FROM workers_heartbeat WHERE alive_at > now() - %s) AS alive,
+      (SELECT %s::integer AS free) AS setting
+"""
 
 # The index pdf_turn_of_owner gives the next owner and that owner's first job: a few pages for each owner, however many
 # jobs wait. The lateral part locks a job: the first of the first owner that has one free.
+# Two claims at once would both count the running jobs before either is one. So with a limit `pdf_running_jobs` takes a
+# lock before it counts; the migration says why that must be in a function.
 NEXT = """(
     SELECT job.pk FROM (
       WITH RECURSIVE waiting AS (
@@ -33,9 +46,11 @@ NEXT = """(
           {first} AND owner_id > waiting.owner_id ORDER BY owner_id, turn, id LIMIT 1
         ) AS later
       ),
-      running AS (SELECT owner_id, count(*) AS jobs FROM pdfjobs_pdfjob WHERE status = 'running' GROUP BY owner_id)
+      running AS MATERIALIZED (SELECT * FROM pdf_running_jobs(in_turn => %s)),
+      allowed AS MATERIALIZED ({most_running})
       SELECT owner_id FROM waiting LEFT JOIN running USING (owner_id)
       WHERE coalesce(jobs, 0) < %s
+        AND (jobs IS NULL OR (SELECT sum(jobs) FROM running) < (SELECT jobs FROM allowed))
       ORDER BY coalesce(jobs, 0), array_position(%s::bigint[], owner_id) NULLS FIRST, turn
     ) AS owner, LATERAL ({job}) AS job LIMIT 1
 )"""
@@ -43,16 +58,40 @@ FIRST = """
     SELECT owner_id, timezone('UTC', queued_at) - make_interval(hours => priority) AS turn, id
     FROM pdfjobs_pdfjob WHERE status = 'queued'
 """
-NO_LIMIT = 2**31 - 1
 
 
-def next_in_turn(rows: "PdfJobQuerySet", *, most_running: Any, served: Any) -> RawSQL:
+class Limits(NamedTuple):
+    """What the settings allow, as parameters of the claim."""
+
+    in_turn: bool
+    workers: int  # if no supervisor gives a sign of life
+    alive_for: timedelta
+    free_workers: int
+    jobs_per_owner: int
+
+
+LIMITS = Limits(*(Given(name) for name in Limits._fields))
+
+
+def read_limits() -> Limits:
+    per_owner, free = settings.PDF_JOBS_PER_OWNER, settings.PDF_FREE_WORKERS
+    return Limits(bool(per_owner or free), settings.WORKERS, ALIVE_FOR, free, per_owner or NO_LIMIT)
+
+
+def most_running() -> int:
+    """Return how many jobs may run when an owner gets a second one."""
+    with connection.cursor() as cursor:
+        cursor.execute(MOST_RUNNING, read_limits()[1:4])
+        return int(cursor.fetchone()[0])
+
+
+def next_in_turn(rows: "PdfJobQuerySet", *, served: Any) -> RawSQL:
     """Return the id of the job of these rows that is claimed next, as an expression.
 
-    `most_running` limits the running jobs of an owner; `served` are owners, the one served last at the end.
+    `served` are owners, the one served last at the end.
     """
     of_owner = rows.filter(owner_id=RawSQL("owner.owner_id", ()))
     free = of_owner.order_by(*ORDER).select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
     job, params = free.query.get_compiler(using=rows.db).as_sql()
-    sql = NEXT.format(first=FIRST, job=job)
-    return RawSQL(sql, (most_running, served, *params), UUIDField())  # noqa: S611 - our own SQL and Django's
+    sql = NEXT.format(first=FIRST, most_running=MOST_RUNNING, job=job)
+    return RawSQL(sql, (*LIMITS, served, *params), UUIDField())  # noqa: S611 - our own SQL and Django's

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from kilit.workers import sweeps
-from kilit.workers.models import SweepRun
+from kilit.workers.models import Heartbeat, SweepRun
 from pdfjobs.models import PdfJob
 from tests.support.crowded_pdf_jobs import FINISHED, crowded  # noqa: F401 - a fixture
 from tests.support.pdf_jobs import new_job
@@ -65,6 +65,17 @@ def test_a_job_whose_owner_is_at_the_limit_says_so(make_person, settings, limit:
         PdfJob.objects.claim()
 
     assert blockers_of(make_person(), last) == [f"Its owner has {running}, as many as KILIT_PDF_JOBS_PER_OWNER allows."]
+
+
+def test_a_job_that_the_last_worker_is_not_for_says_so(make_person, settings, worker_lives) -> None:
+    settings.PDF_FREE_WORKERS = 1
+    Heartbeat.objects.filter(pk=worker_lives.pk).update(workers=2)
+    _, last = [new_job(number=number) for number in range(2)]
+    PdfJob.objects.claim()
+
+    assert blockers_of(make_person(), last) == [
+        "Its owner has a running job, and the last worker stays free for other owners (KILIT_PDF_FREE_WORKERS)."
+    ]
 
 
 def test_a_hand_made_post_changes_no_field(admin_client, make_job) -> None:

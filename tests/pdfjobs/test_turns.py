@@ -1,4 +1,4 @@
-"""Owners take turns, and no owner has more running jobs than allowed."""
+"""Owners take turns, no owner has more running jobs than allowed, and a worker stays free for other owners."""
 
 import threading
 from datetime import timedelta
@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from kilit.lock.priorities import Priority
+from kilit.workers.models import Heartbeat
 from pdfjobs import work
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode
@@ -94,6 +95,67 @@ def test_two_claims_at_once_do_not_pass_the_limit(settings, in_threads) -> None:
         return len(claimed)
 
     assert in_threads(claim, count=2) == [1, 0]
+
+
+@pytest.mark.parametrize(("workers", "claimed"), [([1], "aaaaa"), ([2], "a"), ([3], "aa"), ([2, 2], "aaa")])
+def test_one_owner_gets_all_workers_but_one(settings, workers: list[int], claimed: str) -> None:
+    settings.PDF_FREE_WORKERS = 1
+    for number, count in enumerate(workers):
+        Heartbeat.objects.create(name=f"machine-{number}", workers=count, alive_at=Now())
+    Heartbeat.objects.create(name="gone", workers=8, alive_at=Now() - timedelta(hours=1))
+    make_jobs("a", 5)
+
+    assert claim_all(end=False) == claimed
+
+
+def test_the_last_worker_is_for_an_owner_who_has_none_running(settings) -> None:
+    settings.WORKERS, settings.PDF_FREE_WORKERS = 3, 1
+    urgent = make_jobs("a", 5, priority=Priority.URGENT)
+    assert claim_all(end=False) == "aa"
+
+    make_jobs("b", 2)
+    assert claim_all(end=False) == "b"
+    PdfJob.objects.filter(pk=urgent[0].pk).fail(code=ErrorCode.UNKNOWN, detail="")
+    assert claim_all(end=False) == ""
+
+    PdfJob.objects.filter(pk=urgent[1].pk).fail(code=ErrorCode.UNKNOWN, detail="")
+    assert claim_all(end=False) == "a"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_claims_at_once_do_not_take_the_free_worker(settings, in_threads) -> None:
+    settings.WORKERS, settings.PDF_FREE_WORKERS = 2, 1
+    make_jobs("a", 2)
+    is_claimed = threading.Event()
+
+    def claim(number: int) -> int:
+        if number:
+            assert is_claimed.wait(timeout=PATIENCE)
+            return len(PdfJob.objects.claim())
+        with transaction.atomic():
+            claimed = PdfJob.objects.claim()
+            is_claimed.set()
+            wait_until(has_waiter, every=0.01)  # the other has begun, and waits for this one to commit
+        return len(claimed)
+
+    assert in_threads(claim, count=2) == [1, 0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_claims_at_once_leave_one_worker_free(settings, in_threads) -> None:
+    settings.WORKERS, settings.PDF_FREE_WORKERS = 4, 1
+    for _ in range(5):
+        make_jobs("a", 6)
+        barrier = threading.Barrier(6)
+
+        def claim(_: int, barrier: threading.Barrier = barrier) -> int:
+            barrier.wait(timeout=PATIENCE)
+            return len(PdfJob.objects.claim())
+
+        assert sum(in_threads(claim, count=6)) == 3
+
+        PdfJob.objects.filter(status="running").fail(code=ErrorCode.UNKNOWN, detail="")
+        PdfJob.objects.due().expire()
 
 
 @pytest.mark.django_db(transaction=True)
