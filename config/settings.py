@@ -75,7 +75,7 @@ PDF_TEMPLATES = env.words(
 if PDF_TEMPLATES == ["none"]:  # an empty variable counts as not set
     PDF_TEMPLATES = []
 PDF_ASSET_PATTERNS = env.text("KILIT_PDF_ASSET_PATTERNS", "").split()  # regular expressions for whole addresses
-PDF_FONTS = env.text("KILIT_PDF_FONTS", "")  # a folder of extra fonts, for other scripts than Latin
+PDF_FONTS = env.words("KILIT_PDF_FONTS", default=[])  # folders of extra fonts, for other scripts than Latin
 PDF_SANDBOX = env.flag("KILIT_PDF_SANDBOX", default=True)
 PDF_FAIL_SAFE = env.one_of("KILIT_PDF_FAIL_SAFE", ("STRICT", "DEGRADE"), default="STRICT").lower()
 PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)

@@ -9,11 +9,12 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register  # n
 from kilit.workers.management.checked_settings import SETTINGS
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.models.job import LONGEST_TIMEOUT
+from pdfjobs.rendering.fonts import folders, fonts_in
 from pdfjobs.work import BEYOND_TIMEOUT
 
 
 def register_checks() -> None:
-    for check in (check_asset_patterns, check_templates, check_timeouts):
+    for check in (check_asset_patterns, check_fonts, check_templates, check_timeouts):
         register(check, SETTINGS)
     register(check_sandbox, Tags.security, deploy=True)
 
@@ -27,6 +28,12 @@ def check_asset_patterns(**_: Any) -> list[CheckMessage]:
             hint = "KILIT_PDF_ASSET_PATTERNS holds regular expressions for whole addresses, separated by spaces."
             messages.append(Error(f"{pattern!r} is not a regular expression: {error}.", hint=hint, id="kilit.E004"))
     return messages
+
+
+def check_fonts(**_: Any) -> list[CheckMessage]:
+    hint = "KILIT_PDF_FONTS holds folders with TTF, OTF or TTC files, separated by commas."
+    empty = [folder for folder in folders() if not fonts_in(folder)]
+    return [Warning(f"The folder {str(folder)!r} has no fonts.", hint=hint, id="kilit.W010") for folder in empty]
 
 
 def check_templates(**_: Any) -> list[CheckMessage]:

@@ -13,14 +13,18 @@ MOST_NAMED = 50
 
 def warnings_of(job: PdfJob) -> list[PdfWarning]:
     """Return what the caller should know; nothing once the variables are deleted."""
-    printed = (job.payload, job.options.get("header"), job.options.get("footer"))
-    characters = unprintable("".join(_texts(printed)))
+    characters = missing_characters(job)
     if not characters:
         return []
     message = "No font of this server has these characters, so they are printed as boxes."
     if len(characters) > MOST_NAMED:
         message += f" {MOST_NAMED} of {len(characters):,} are named."
     return [{"code": MISSING_CHARACTERS, "message": message, "characters": characters[:MOST_NAMED]}]
+
+
+def missing_characters(job: PdfJob) -> str:
+    """Return the characters of a document that no font has, each once."""
+    return unprintable("".join(_texts((job.payload, job.options.get("header"), job.options.get("footer")))))
 
 
 def _texts(value: Any) -> Iterator[str]:

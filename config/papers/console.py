@@ -34,6 +34,7 @@ from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
 from pdfjobs.states import UNFINISHED, PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
+from pdfjobs.warnings import MOST_NAMED, missing_characters
 
 REFRESH_AFTER = 1  # seconds
 FORMATS = {
@@ -170,11 +171,15 @@ def request_pdf(user: Any, job: Job, kind: PaperKind, chosen: dict[str, Any]) ->
 @never_cache
 @require_safe
 def show_paper(request: HttpRequest, pdf_id: UUID) -> HttpResponse:
-    """Open a PDF when it is ready; until then wait, and look again every second."""
+    """Open a PDF when it is ready; until then wait, and look again every second.
+
+    A PDF with boxes for missing characters is opened on its job's page, which says so: somebody is about to print it.
+    """
     if not request.user.has_perm("pdfjobs.view_pdfjob"):
         raise PermissionDenied
-    pdf = get_object_or_404(PdfJob.objects.defer("payload", "options"), pk=pdf_id)
-    if pdf.status == PdfStatus.SUCCEEDED:
+    pdf = get_object_or_404(PdfJob, pk=pdf_id)
+    missing = missing_characters(pdf)
+    if pdf.status == PdfStatus.SUCCEEDED and not missing:
         return HttpResponseRedirect(reverse("admin:pdfjobs_pdfjob_file", args=[pdf.pk]))
     if pdf.status not in UNFINISHED:
         return HttpResponseRedirect(reverse("admin:pdfjobs_pdfjob_change", args=[pdf.pk]))
@@ -183,6 +188,7 @@ def show_paper(request: HttpRequest, pdf_id: UUID) -> HttpResponse:
         request,
         "admin/pdfjobs/waiting.html",
         title=_("The PDF is being made"),
+        missing_characters=missing[:MOST_NAMED],
         pdf_href=reverse("admin:pdfjobs_pdfjob_change", args=[pdf.pk]),
         original=pdf,
     )

@@ -26,6 +26,7 @@ from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import WAITING, PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
+from pdfjobs.warnings import MOST_NAMED, missing_characters
 
 RETRY = Action(
     operations.RETRY,
@@ -99,6 +100,7 @@ class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
         has_file = row.status == PdfStatus.SUCCEEDED
         return {
             **super().detail_context(row),
+            "missing_characters": missing_characters(row)[:MOST_NAMED],
             "request_parts": columns.request_of(row) if row.status != PdfStatus.EXPIRED else [],
             "file_url": reverse("admin:pdfjobs_pdfjob_file", args=[row.pk]) if has_file else "",
         }

@@ -1,4 +1,4 @@
-"""The fonts a page may use: the bundled ones, and those in the operator's folder (KILIT_PDF_FONTS).
+"""The fonts a page may use: the bundled ones, and those in the operator's folders (KILIT_PDF_FONTS).
 
 Fonts of the machine are not used, so that all machines give the same bytes.
 """
@@ -33,13 +33,16 @@ CONFIGURATION = """\
 
 
 def folders() -> list[Path]:
-    return [BUNDLED, *([Path(settings.PDF_FONTS)] if settings.PDF_FONTS else [])]
+    return [BUNDLED, *(Path(folder) for folder in settings.PDF_FONTS)]
 
 
 def font_files() -> list[Path]:
     """Return every font file, in the same order on every machine."""
-    found = [path for folder in folders() for path in sorted(folder.rglob("*"))]
-    return [path for path in found if path.suffix.lower() in KINDS and path.is_file()]
+    return [path for folder in folders() for path in fonts_in(folder)]
+
+
+def fonts_in(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in KINDS and path.is_file()]
 
 
 @cache

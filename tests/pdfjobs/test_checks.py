@@ -10,7 +10,12 @@ def ids(found: list) -> list[str]:
 
 
 def test_good_settings_are_silent() -> None:
-    assert ids([*checks.check_asset_patterns(), *checks.check_templates(), *checks.check_timeouts()]) == []
+    assert (
+        ids(
+            [*checks.check_asset_patterns(), *checks.check_fonts(), *checks.check_templates(), *checks.check_timeouts()]
+        )
+        == []
+    )
 
 
 def test_a_pattern_that_cannot_be_read(settings) -> None:
@@ -19,6 +24,14 @@ def test_a_pattern_that_cannot_be_read(settings) -> None:
     (found,) = checks.check_asset_patterns()
 
     assert (found.id, "'https://('" in found.msg) == ("kilit.E004", True)
+
+
+def test_a_folder_without_fonts(settings, tmp_path) -> None:
+    settings.PDF_FONTS = [str(tmp_path)]
+
+    (warning,) = checks.check_fonts()
+
+    assert (warning.id, warning.msg) == ("kilit.W010", f"The folder '{tmp_path}' has no fonts.")
 
 
 def test_an_unknown_template(settings) -> None:

@@ -55,6 +55,21 @@ def test_a_pdf_that_failed_leads_to_its_page(make_person) -> None:
     assert client.get(answer.url).url == reverse("admin:pdfjobs_pdfjob_change", args=[made.pk])
 
 
+@pytest.mark.parametrize("kind", ["cutting_sheet", "labels", "offer"])
+def test_characters_that_no_font_has_are_named_where_people_print(make_person, rules, kind: str) -> None:
+    rules(prices=PRICES, company=COMPANY)
+    client, job = make_person("operator"), make_job(order_id="漢字-1")
+
+    answer = client.post(printed(job, kind))
+
+    warning = "No font of this server has these characters, so they are printed as boxes: 字漢."
+    assert warning in client.get(answer.url).content.decode()
+    pdf = bring(PdfJob.objects.get(), "succeeded")
+    opened = client.get(answer.url)
+    assert opened.url == reverse("admin:pdfjobs_pdfjob_change", args=[pdf.pk])
+    assert warning in client.get(opened.url).content.decode()
+
+
 def test_the_menu_offers_what_can_be_printed(make_person, rules, settings) -> None:
     client, job = make_person("operator"), make_job()
     papers = [

@@ -78,7 +78,7 @@ def test_a_folder_of_further_fonts_is_used_and_changes_the_digest(
     page, before = '<p style="font-family: Inter">abc</p>', fonts.fonts_digest()
     fonts.fonts_digest.cache_clear()
     shutil.copy(other_font(), tmp_path / "other.ttf")
-    settings.PDF_FONTS = str(tmp_path)
+    settings.PDF_FONTS = [str(tmp_path)]
 
     found = embedded(to_reader(page.replace("Inter", "DejaVu Sans Mono")))
 
