@@ -160,6 +160,12 @@ class OrderDraftAdmin(LongListAdmin):
             messages.error(request, _("Not sent: the cutting rules cannot be read. The draft is saved."))
             return HttpResponseRedirect(back)
         try:
+            if "similar_checked" not in request.POST and OrderCheck(draft.content, rules, draft).similar:
+                text = _(
+                    "Not sent yet: a job has the same parts or comes from the same sheet. Look at it, then confirm."
+                )
+                messages.warning(request, text)
+                return HttpResponseRedirect(back)
             job, is_known = send_draft(draft.pk, rules)
         except InvalidDraft:
             messages.error(request, _("Not sent: correct the faults first. The draft is saved."))

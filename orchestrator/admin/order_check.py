@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
+from kilit.console.blockers import moment
 from kilit.console.formatting import link
 from orchestrator.admin import columns
 from orchestrator.admin.order_form import LABELS, OrderForm
@@ -15,11 +16,17 @@ from orchestrator.drafts.typed import DraftFault, InvalidDraft, TypedOrder
 from orchestrator.figures.job_figures import compute
 from orchestrator.models import Customer, Job, OrderDraft
 from orchestrator.orders.order import canonical, payload_hash
+from orchestrator.orders.similar import similar_jobs
 from orchestrator.planning.missing_rules import missing_rules
 from orchestrator.schemas.orders import Order, plain
 from orchestrator.schemas.rules import Rules
 
 MOST_PARTS_SHOWN = 200
+
+
+def _job_link(job: Job) -> Any:
+    text = _("%(order)s of %(time)s") % {"order": job.order_id, "time": moment(job.created_at)}
+    return link(reverse("admin:orchestrator_job_change", args=[job.pk]), text)
 
 
 class OrderCheck:
@@ -29,6 +36,7 @@ class OrderCheck:
         self.typed, self.cells = TypedOrder(content), draft.cells if draft else {}
         self.faults: list[DraftFault] = []
         self.beyond, self.order = 0, None
+        self.similar: list[Any] = []  # links to jobs that the order may repeat
         self.has_rules = rules is not None
         if rules is None:
             return
@@ -36,6 +44,9 @@ class OrderCheck:
             self.order = self.typed.check(rules)
             self.facts = self._facts(self.order, rules)
             self.notes = self._notes(self.order, rules)
+            self.similar = [
+                _job_link(job) for job in similar_jobs(self.order, sheet=draft.file_sha256 if draft else "")
+            ]
         except InvalidDraft as invalid:
             self.faults, self.beyond = invalid.faults, invalid.beyond
 

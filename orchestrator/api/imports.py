@@ -1,5 +1,6 @@
 """The endpoints for orders from sheets."""
 
+import hashlib
 from dataclasses import asdict
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -15,11 +16,12 @@ from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.parsers import MultiPartParser
 from orchestrator.api import presenters
 from orchestrator.api.access import QueueView
-from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, download
+from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, download, job_stored
 from orchestrator.models import Job
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import canonical, read_order
 from orchestrator.orders.order_file import store_order_file
+from orchestrator.orders.similar import similar_jobs
 from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas.imports import ImportPreview, OrderImport, TemplateQuery
 from orchestrator.schemas.jobs import JobStored
@@ -59,7 +61,7 @@ class ImportView(QueueView):
         """Send an order as a sheet.
 
         The template or a customer's list, as XLSX or CSV. `faults` name the cells. The same order is the same job, as
-        with `POST /jobs`; the file is kept with it.
+        with `POST /jobs`; the file is kept with it. `similar_to` names jobs with the same parts or from the same file.
         """
         fields = cast("dict[str, Any]", request.data)  # the parser returns nothing else
         form = OrderImport.read({name: value for name, value in fields.items() if value != ""})
@@ -68,13 +70,14 @@ class ImportView(QueueView):
         found = _read(form, content, rules)
         try:
             order = read_order(found.order, default_mode=rules.opti_mode_default)
+            similar = similar_jobs(order, sheet=hashlib.sha256(content).hexdigest())
             if form.dry_run:
                 refuse_oversized(order, rules)
-                return Response(_preview(found, order))
+                return Response({**_preview(found, order), "similar_to": presenters.present_similar(similar)})
             job, is_known = _store(found, order, rules, form.file.name, content)
         except InvalidOrder as error:  # a part is larger than the plate
             raise _refusal(locate(found, error.errors), error.count) from None
-        return Response({"job": presenters.present_job(job), "deduplicated": is_known}, status=200 if is_known else 201)
+        return job_stored(job, similar, is_known=is_known)
 
 
 class TemplateView(QueueView):

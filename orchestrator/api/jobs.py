@@ -25,6 +25,7 @@ from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.models import Customer, Job
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
+from orchestrator.orders.similar import similar_jobs
 from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas import jobs as messages
 from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, NewCustomer, Order
@@ -49,14 +50,15 @@ class JobsView(QueueView):
         """Send an order.
 
         Sending the same order again returns the same job; to have it cut again, send a new `revision`. A part that is
-        larger than the plate is an error.
+        larger than the plate is an error. `similar_to` names jobs with the same parts under another name.
         """
         rules = decisions.require_rules()
         order = read_order(request.data, default_mode=rules.opti_mode_default)
         body = cast("dict[str, Any]", request.data)  # read_order has rejected anything else
         is_given = body.get("opti_mode") is not None
+        similar = similar_jobs(order)
         job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_oversized, rules=rules))
-        return Response({"job": presenters.present_job(job), "deduplicated": is_known}, status=200 if is_known else 201)
+        return job_stored(job, similar, is_known=is_known)
 
     @endpoint(messages.JobPage, query=messages.CuttingJobsQuery)
     def get(self, request: Request, asked: messages.CuttingJobsQuery) -> Response:
@@ -221,6 +223,14 @@ class LookupView(QueueView):
         if customer is None:
             raise NotFound("No customer has this phone number.")
         return Response({"customer": present(customer, messages.CustomerShown)})
+
+
+def job_stored(job: Job, similar: list[Job], *, is_known: bool) -> Response:
+    answer = {"job": presenters.present_job(job), "deduplicated": is_known}
+    return Response(
+        {**answer, "similar_to": presenters.present_similar(similar)},
+        status=200 if is_known else 201,
+    )
 
 
 def download(name: str, content: bytes, content_type: str) -> HttpResponse:

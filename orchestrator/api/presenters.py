@@ -10,13 +10,17 @@ from orchestrator.errors import WarningCode
 from orchestrator.figures.job_figures import figures_of, to_json
 from orchestrator.filters import FILTERS
 from orchestrator.models import Job
-from orchestrator.schemas.jobs import AuditLine, CuttingJobsQuery, JobShown, JobWarning, JobWhole
+from orchestrator.schemas.jobs import AuditLine, CuttingJobsQuery, JobShown, JobWarning, JobWhole, SimilarJob
 
 
 def present_job(job: Job, shape: type = JobShown, **values: Any) -> dict[str, Any]:
     warnings = [warning] if (warning := present_warning(job)) else []
     columns = {"id": str(job.pk), "state": job.status, "priority": Priority(job.priority).api_name}
     return present(job, shape, claimed=job.claim_token is not None, warnings=warnings, **columns, **values)
+
+
+def present_similar(jobs: list[Job]) -> list[dict[str, Any]]:
+    return [present(job, SimilarJob, job_id=str(job.pk)) for job in jobs]
 
 
 def present_warning(job: Job) -> JobWarning | None:

@@ -47,6 +47,9 @@ class Job(LongJobModel):
     revision = models.PositiveIntegerField(default=0)
     payload = models.JSONField(help_text="The validated order, with defaults filled in.")
     payload_hash = models.CharField(max_length=64)
+    parts_digest = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="Of the parts alone."
+    )
     part_count = models.PositiveIntegerField()
     manual_trigger_approved = models.BooleanField(default=False)
     retry_count = models.PositiveSmallIntegerField(_("retries"), default=0)
@@ -148,6 +151,8 @@ class Job(LongJobModel):
             prefix_index("job_order_id_prefix", "order_id"),
             prefix_index("job_phone_prefix", "customer_phone"),
             prefix_index("job_snapshot_prefix", "customer_snapshot_name"),
+            # A new order looks for others with the same parts.
+            models.Index(fields=["parts_digest", "id"], name="job_of_parts"),
             # Lists of one error: a group, or a code.
             FAILURES.index("job_of_error_group"),
             models.Index(fields=["error_code", "id"], condition=~Q(error_code=""), name="job_of_code"),

@@ -76,6 +76,8 @@ class OrderFile(models.Model):
         default_permissions = ()
         # Two people who import the same file keep it once.
         constraints = [models.UniqueConstraint(fields=["job", "sha256"], name="one_order_file_per_content")]
+        # An import looks for jobs of the same sheet.
+        indexes = [models.Index(fields=["sha256"], name="order_file_of_content")]
 
     def __str__(self) -> str:
         return self.name

@@ -10,6 +10,7 @@ from kilit.lock.priorities import Priority
 from kilit.workers import doorbells
 from orchestrator.models import Customer, Job
 from orchestrator.orders.order import canonical, payload_hash
+from orchestrator.orders.similar import parts_digest
 from orchestrator.schemas.orders import Order
 from orchestrator.states import Mode
 
@@ -33,6 +34,7 @@ def enqueue(
         revision=order.revision,
         payload=payload,
         payload_hash=payload_hash(payload),
+        parts_digest=parts_digest(payload),
         part_count=len(order.parts),
         priority=Priority[order.priority.upper()],
     )

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from kilit.api.messages import Message, invalid
 from kilit.lock.priorities import PriorityName
+from orchestrator.schemas.jobs import SimilarJob
 from orchestrator.schemas.orders import Millimetres, OptiMode, OrderMessage, Text32, Text64, Text100, Text200
 
 PLAIN_NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{1,9})?", re.ASCII)
@@ -88,3 +89,6 @@ class ImportPreview(TypedDict):
     order: Annotated[dict[str, Any], Field(description="As `POST /jobs` takes it.")]
     cells: Annotated[dict[str, str], Field(description="By path: `parts.0.length_cm` is from B7.")]
     sources: list[OrderSource]
+    similar_to: Annotated[
+        list[SimilarJob], Field(description="Jobs with the same parts or from the same sheet, the newest five.")
+    ]

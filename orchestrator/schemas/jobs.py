@@ -125,11 +125,23 @@ class JobWhole(JobShown):
     audit: list[AuditLine]
 
 
+class SimilarJob(TypedDict):
+    """A job that the order may repeat."""
+
+    job_id: Id
+    order_id: str
+    created_at: Time
+
+
 class JobStored(TypedDict):
     """The order's job, and whether it existed before."""
 
     job: JobShown
     deduplicated: bool
+    similar_to: Annotated[
+        list[SimilarJob],
+        Field(description="Other jobs with the same parts or from the same sheet, the newest five: is it sent twice?"),
+    ]
 
 
 class JobPage(TypedDict):

@@ -1,0 +1,16 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('orchestrator', '0016_events_by_group'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='job',
+            name='parts_digest',
+            field=models.CharField(blank=True, db_default='', default='', help_text='Of the parts alone.', max_length=64),
+        ),
+    ]
