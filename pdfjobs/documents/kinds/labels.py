@@ -65,7 +65,7 @@ def shape(given: Labels) -> dict[str, Any]:
     per_page = FORMATS[given.format].per_page
     return {
         **dict(given),
-        "order": shorten(given.order_number, 30),
+        "order": {"text": given.order_number, "fit": fit(given.order_number, 30, 60)},
         "customer": shorten(given.customer, 60),
         "sheets": [labels[first : first + per_page] for first in range(0, len(labels), per_page)],
         "words": formatter.labels(LABELS),
@@ -79,17 +79,22 @@ def page_of(given: Labels) -> dict[str, Any]:
     return {"paper": paper, "landscape": paper == "100x50", "margin": margin, "header": None, "footer": None}
 
 
+def fit(text: str, *lengths: int) -> int:
+    """Return how many of the lengths a text exceeds: the style prints it so much smaller, but whole."""
+    return sum(len(text) > length for length in lengths)
+
+
 def _label(label: PieceLabel, given: Labels, formatter: LocaleFormatter) -> dict[str, Any]:
     def number(value: Decimal) -> str:
         return formatter.number(value, grouped=False)
 
     board = (f"{number(label.thickness)} mm", label.color, label.material)
     return {
-        "part": label.part,
+        "part": {"text": label.part, "fit": fit(label.part, 14, 24)},
         "note": shorten(label.note, 60),
         "size": f"{number(label.length)} × {number(label.width)}",
         "board": " · ".join(shorten(text, 40) for text in board if text),
-        "drill_code": shorten(label.drill_code, 60),
+        "drill_code": {"text": label.drill_code, "fit": fit(label.drill_code, 18, 60)},
         "piece": f"{label.piece} / {label.pieces}",
         "number": str(label.number),
         "panel": drawing(label),

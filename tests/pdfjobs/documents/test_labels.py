@@ -100,6 +100,17 @@ def test_other_options_can() -> None:
     assert (request.options.pages, request.options.metadata.title) == ("2", "Etiketler")
 
 
+@pytest.mark.parametrize(("name", "length"), [("part", 64), ("drill_code", 200)])
+@pytest.mark.parametrize("letter", ["W", "\N{ARABIC LETTER SEEN}"])
+def test_ids_and_drill_codes_are_printed_whole(name: str, length: int, letter: str) -> None:
+    text = letter * length
+
+    page = LABELS.html(LABELS.sample | {"labels": [BLANK | {name: text}], "order_number": letter * 100})
+
+    assert f"<bdi>{text}</bdi>" in page or f'<bdi class="name name-2">{text}</bdi>' in page
+    assert f'<bdi class="id id-2">{letter * 100}</bdi>' in page
+
+
 def test_every_format_divides_the_most_labels_into_whole_sheets() -> None:
     """So that a long job, printed in several documents, leaves no half-used sheet between them."""
     assert [MOST_LABELS % label_format.per_page for label_format in FORMATS.values()] == [0, 0, 0]
