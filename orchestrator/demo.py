@@ -11,6 +11,7 @@ from kilit.lock.identity import uuid7
 from orchestrator.drafts.imported import content_of, upload_of
 from orchestrator.drafts.sending import save_draft
 from orchestrator.models import Customer, Job, OrderDraft
+from orchestrator.optiplanning.adapters import SIMULATOR
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
 from orchestrator.planning.rules import SHIPPED, current_rules, rules_path
@@ -136,5 +137,6 @@ def plays_here() -> bool:
 
 def simulators_command() -> str:
     """Return the value of KILIT_OPTI_COMMAND that simulates OptiPlanning in mode A."""
-    program = settings.BASE_DIR / "simulators" / "optiplanning" / "play.py"
-    return json.dumps([sys.executable, str(program), "--export", str(settings.OPTI_EXPORT_FOLDER), "--delay", "2"])
+    program = settings.BASE_DIR / SIMULATOR
+    folder, plate = str(settings.OPTI_EXPORT_FOLDER), ["{plate_width}", "{plate_height}"]
+    return json.dumps([sys.executable, str(program), "--export", folder, "--delay", "2", "--plate", *plate])

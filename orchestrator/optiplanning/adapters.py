@@ -23,6 +23,7 @@ from orchestrator.optiplanning import excel_macro
 from orchestrator.optiplanning.program import Ended, run_program
 from orchestrator.states import Mode
 
+SIMULATOR = Path("simulators", "optiplanning", "play.py")  # below the repository; plays OptiPlanning in mode A
 RunProgram = Callable[[Sequence[str]], Ended]
 
 
@@ -94,6 +95,10 @@ def command_missing() -> str | None:
     if not shutil.which(command[0]):
         return _("KILIT_OPTI_COMMAND: %(program)s is not on this machine.") % {"program": command[0]}
     return None
+
+
+def is_command_simulated() -> bool:
+    return any(Path(word).parts[-3:] == SIMULATOR.parts for word in Folders.from_settings().command)
 
 
 def is_macro_simulated() -> bool:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from kilit.files import TEMP_SUFFIX
 from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
-from orchestrator.optiplanning.adapters import command_missing, is_macro_simulated, macro_missing
+from orchestrator.optiplanning.adapters import command_missing, is_command_simulated, is_macro_simulated, macro_missing
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.rules import current_rules, rules_error
 
@@ -119,7 +119,12 @@ def _rules() -> Iterator[PreflightCheck]:
 
 
 def _command(folders: Folders) -> Iterator[PreflightCheck]:
-    yield _mode(_("mode A command"), command_missing(), " ".join(folders.command), mode="A")
+    name = _("mode A command")
+    if is_command_simulated():
+        message = _("The simulator takes the place of OptiPlanning: orders in mode A work, but are not optimized.")
+        yield PreflightCheck(name, CheckLevel.SIMULATED, message)
+    else:
+        yield _mode(name, command_missing(), " ".join(folders.command), mode="A")
 
 
 def _macro() -> Iterator[PreflightCheck]:

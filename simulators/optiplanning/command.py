@@ -3,6 +3,7 @@
 import re
 import signal
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -16,7 +17,7 @@ from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
-from simulators.optiplanning.play import JOB_ID, OPTI_FAULTS, SAW_FAULTS, solve
+from simulators.optiplanning.play import BOARD, JOB_ID, OPTI_FAULTS, SAW_FAULTS, solve
 
 LOOK_EVERY = 0.5  # seconds
 AN_HOUR = 3600
@@ -112,10 +113,20 @@ class Simulator:
         modes = self.options["modes"]
         return not modes or Job.objects.filter(pk=job, opti_mode__in=modes).exists()
 
+    def _plate(self, job: str) -> tuple[Decimal, Decimal]:
+        """Return the plate of the order: the operator, or the macro, tells OptiPlanning which one to take."""
+        plate = Job.objects.filter(pk=job).values_list("plate_size", flat=True).first()
+        if not plate:
+            return BOARD
+        short, long = sorted(Decimal(side) for side in plate.values())
+        return long, short
+
     def _solve(self, job: str, sheets: list[Path]) -> None:
         try:
             each_sheet = current_rules().xml_expected == "batch"
-            written = solve(sheets, self.folders.export, fault=self.options["opti_fault"], each_sheet=each_sheet)
+            board = self._plate(job)
+            fault = self.options["opti_fault"]
+            written = solve(sheets, self.folders.export, fault=fault, each_sheet=each_sheet, board=board)
         except (BadZipFile, ValueError, KeyError, ArithmeticError) as error:
             self.write(f"OptiPlanning cannot read the sheets of {job}: {error}")
             return

@@ -1,6 +1,7 @@
 """Simulates OptiPlanning: reads sheets and writes a solution into the export folder.
 
-It is also a program for mode A, without Django: `python play.py --export FOLDER [--delay S] [--fault NAME] FILE…`.
+It is also a program for mode A, without Django:
+`python play.py --export FOLDER [--delay S] [--fault NAME] [--plate WIDTH HEIGHT] FILE…`.
 `sim:NAME` in a sheet's [P_DESC1] overrides the arguments, so that orders with different faults can run side by side;
 a fault of the saw is passed on inside the solution.
 """
@@ -21,8 +22,7 @@ REQUEST = re.compile(r"\bsim:([a-z0-9-]+)")
 OPTI_FAULTS = ("silent", "invalid", "half", "wrong-job", "utf-16", "crash", "hang")
 # The saw: move to failed/, answer late, never answer, remove the first delivery without an answer.
 SAW_FAULTS = ("failed", "late", "mute", "lost")
-BOARD = (Decimal(2800), Decimal(2100))
-PLATE_M2 = Decimal("5.88")
+BOARD = (Decimal(2800), Decimal(2100))  # mm, the longer side first
 MOST_PLACED = 300  # pieces; a solution for more has figures only
 MM2_PER_M2 = 1_000_000
 FIRST_ROW = 3
@@ -30,6 +30,7 @@ FIRST_ROW = 3
 
 @dataclass
 class Work:
+    board: tuple[Decimal, Decimal] = BOARD
     pieces: int = 0
     area_m2: Decimal = Decimal(0)
     sizes: set[tuple[str, Decimal, Decimal]] = field(default_factory=set)
@@ -38,10 +39,10 @@ class Work:
     pieces_by_board: dict[tuple[int, str], list[tuple[str, Decimal, Decimal]]] = field(default_factory=dict)
 
 
-def read_sheets(files: list[Path]) -> Work:
+def read_sheets(files: list[Path], *, board: tuple[Decimal, Decimal] = BOARD) -> Work:
     from openpyxl import load_workbook  # noqa: PLC0415 - slow to load
 
-    work = Work()
+    work = Work(board)
     for number, path in enumerate(files):
         book = load_workbook(path, read_only=True)
         try:
@@ -60,9 +61,9 @@ def read_sheets(files: list[Path]) -> Work:
     return work
 
 
-def place(pieces: list[tuple[str, Decimal, Decimal]]) -> list[list[str]]:
+def place(pieces: list[tuple[str, Decimal, Decimal]], board: tuple[Decimal, Decimal]) -> list[list[str]]:
     """Put pieces on boards in rows, widest first; return each board's elements, or nothing if a piece does not fit."""
-    (length, width), boards = BOARD, list[list[str]]()
+    (length, width), boards = board, list[list[str]]()
     x = y = row = Decimal(0)
 
     def waste(x: Decimal, y: Decimal, length: Decimal, width: Decimal) -> None:
@@ -93,13 +94,13 @@ def patterns_of(work: Work) -> tuple[list[str], int]:
         return [], 0
     alike: dict[tuple[str, str], int] = {}
     for (_, material), pieces in work.pieces_by_board.items():
-        boards = place(pieces)
+        boards = place(pieces, work.board)
         if not boards:
             return [], 0
         for board in boards:
             key = (material, "".join(f"\n        {element}" for element in board))
             alike[key] = alike.get(key, 0) + 1
-    size = f'length="{BOARD[0]}" width="{BOARD[1]}"'
+    size = f'length="{work.board[0]}" width="{work.board[1]}"'
     listed = [
         f'      <Pattern boards="{number}" material={quoteattr(material)} {size}>{elements}\n      </Pattern>'
         for (material, elements), number in alike.items()
@@ -110,10 +111,11 @@ def patterns_of(work: Work) -> tuple[list[str], int]:
 def solution_xml(job: str, work: Work, *, encoding: str = "UTF-8") -> str:
     """Return a solution as OptiPlanning writes it: several Solution elements, the chosen one with best="1"."""
     placed, placed_boards = patterns_of(work)
-    boards = placed_boards or max(1, int((work.area_m2 * Decimal("1.15") / PLATE_M2).to_integral_value(ROUND_UP)))
+    plate_m2 = work.board[0] * work.board[1] / MM2_PER_M2
+    boards = placed_boards or max(1, int((work.area_m2 * Decimal("1.15") / plate_m2).to_integral_value(ROUND_UP)))
     solutions = []
     for number, (algo, more) in enumerate((("SPEED", 1), ("BEST", 0)), start=1):
-        board_m2 = PLATE_M2 * (boards + more)
+        board_m2 = plate_m2 * (boards + more)
         patterns = (len(placed) or len(work.sizes)) + more
         figures = {
             "name": f"{job}_{number}",
@@ -141,18 +143,24 @@ def solution_xml(job: str, work: Work, *, encoding: str = "UTF-8") -> str:
 
 
 def solve(
-    files: list[Path], export: Path, *, fault: str | None = None, each_sheet: bool = False, pause: float = 3.0
+    files: list[Path],
+    export: Path,
+    *,
+    fault: str | None = None,
+    each_sheet: bool = False,
+    board: tuple[Decimal, Decimal] = BOARD,
+    pause: float = 3.0,
 ) -> list[Path]:
     """Solve the sheets of each job, together or one by one; return the files written."""
     jobs: dict[str, list[Path]] = {}
     for path in files:
         if found := JOB_ID.match(path.name):
             jobs.setdefault(path.stem if each_sheet else found[0], []).append(path)
-    return [path for stem, sheets in jobs.items() for path in _solve_together(stem, sheets, export, fault, pause)]
+    works = {stem: read_sheets(sheets, board=board) for stem, sheets in jobs.items()}
+    return [path for stem, work in works.items() for path in _solve_together(stem, work, export, fault, pause)]
 
 
-def _solve_together(stem: str, sheets: list[Path], export: Path, fault: str | None, pause: float) -> list[Path]:
-    work = read_sheets(sheets)
+def _solve_together(stem: str, work: Work, export: Path, fault: str | None, pause: float) -> list[Path]:
     fault = next((request for request in work.requests if request in OPTI_FAULTS), fault)
     if fault == "silent":
         return []
@@ -180,11 +188,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--export", type=Path, required=True, help="the export folder")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds to wait first")
     parser.add_argument("--fault", choices=OPTI_FAULTS, help="what goes wrong")
+    parser.add_argument("--plate", type=Decimal, nargs=2, default=BOARD, help="width and height in mm")
     parser.add_argument("--each-sheet", action="store_true", help="write a solution for each sheet, not for each job")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     options = parser.parse_args(arguments)
     time.sleep(options.delay)
-    for written in solve(options.files, options.export, fault=options.fault, each_sheet=options.each_sheet):
+    short, long = sorted(options.plate)
+    chosen = {"fault": options.fault, "each_sheet": options.each_sheet, "board": (long, short)}
+    for written in solve(options.files, options.export, **chosen):
         sys.stdout.write(f"{written.name}\n")
     return 0
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.demo import simulators_command
 from orchestrator.files.folders import Folders, read_command, split
 from orchestrator.optiplanning.adapters import has_excel, run_optiplanning
 from orchestrator.workflow.preflight import CheckLevel, preflight
@@ -135,6 +136,15 @@ def test_a_missing_command_fails_where_it_is_the_default(
     settings.OPTI_RULES.write_text(json.dumps({**SHIPPED, "optiModeDefault": default}))
 
     assert found("mode A command") == (level, "KILIT_OPTI_COMMAND is not set. Orders in mode A will fail.")
+
+
+def test_mode_a_with_the_simulator_is_simulated(floor: Folders, settings: Any) -> None:
+    settings.OPTI_COMMAND = simulators_command()
+
+    assert found("mode A command") == (
+        CheckLevel.SIMULATED,
+        "The simulator takes the place of OptiPlanning: orders in mode A work, but are not optimized.",
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,14 @@ from django.core.management import CommandError
 
 from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
+from orchestrator.models import Job
 from orchestrator.saw.delivery import acknowledged, delivery_name, withdraw
 from simulators.optiplanning import play
+from tests.support.cutting_jobs import make_job
 from tests.support.cutting_rules import SHIPPED
 from tests.support.floor import Floor, age
+
+pytestmark = pytest.mark.django_db
 
 
 def test_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> None:
@@ -29,6 +33,29 @@ def test_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> None:
     assert (figures["algo"], figures["patterns"], figures["boards_m2"]) == ("BEST", 2, "11.76")
     # Area: 2 × 1.205 × 0.4 + 1.18 × 0.3825 m², on a board of each material.
     assert figures["drops_m2"] == "10.34"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1830, 3660), (3660, 1830)])
+def test_the_plate_of_the_order_is_cut(here: Floor, width: int, height: int) -> None:
+    job = make_job(plate_size={"width_mm": width, "height_mm": height})
+    Job.objects.filter(pk=job.pk).update(plate_size={"width_mm": str(width), "height_mm": str(height)})
+    here.job = job.pk
+    here.write()
+
+    here.simulate()
+
+    solution = (here.folders.export / f"{job.pk}_solution.xml").read_text()
+    assert 'length="3660" width="1830"' in solution
+    assert 'mqBoards="13.40"' in solution  # two boards of 6.6978 m²
+
+
+def test_mode_a_gets_the_plate_as_arguments(here: Floor) -> None:
+    here.write()
+    sheets = [str(path) for path in here.folders.imports.iterdir()]
+
+    play.main(["--export", str(here.folders.export), "--plate", "1830", "3660", *sheets])
+
+    assert 'length="3660" width="1830"' in (here.folders.export / f"{here.job}_solution.xml").read_text()
 
 
 def test_what_is_solved_is_not_solved_again_unless_by_hand(here: Floor) -> None:
