@@ -1,6 +1,7 @@
 """A job's cutting sheet and labels, as the variables of their PDF templates."""
 
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP
 from typing import Any
 
 from django.utils.translation import gettext_noop
@@ -8,7 +9,7 @@ from django.utils.translation import gettext_noop
 from config.papers.messages import PaperRefused, PaperRequest, RangeTooLarge
 from orchestrator.models import Customer, Job
 from orchestrator.planning.plan import banded_sides, millimetres
-from orchestrator.schemas.orders import Order, Part, plain
+from orchestrator.schemas.orders import CENTS, Order, Part, plain
 from orchestrator.schemas.rules import Rules
 from pdfjobs.documents.kinds.labels import MOST_LABELS
 
@@ -33,7 +34,15 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> 
         "order_number": job.order_id,
         "customer": customer_name(job) or job.customer_phone,
         "materials": list(materials.values()),
+        **waste_rate(rules),
     }
+
+
+def waste_rate(rules: Rules) -> dict[str, str]:
+    """Return what an offer adds for offcuts, so that both estimates have the same boards."""
+    if rules.prices is None or rules.prices.waste_percent is None:
+        return {}
+    return {"waste_rate": plain(rules.prices.waste_percent.quantize(CENTS, ROUND_HALF_UP))}
 
 
 def labels(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[str, Any]:

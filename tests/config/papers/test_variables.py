@@ -44,6 +44,15 @@ def test_each_piece_gets_a_label_with_its_own_bands(customer) -> None:
     assert sides(backing) == {}
 
 
+@pytest.mark.parametrize(("percent", "printed"), [("17.5", "17.5"), ("8.3333", "8.33")])
+def test_cutting_sheet_and_offer_add_the_same_for_offcuts(customer, rules, percent: str, printed: str) -> None:
+    rules(prices={**PRICES, "wastePercent": float(percent)}, company=COMPANY)
+    job = make_job()
+
+    assert variables("cutting_sheet", job)["waste_rate"] == printed
+    assert percent in variables("offer", job)["introduction"]
+
+
 def test_a_cutting_sheet_has_a_table_for_each_board(customer) -> None:
     silver = {**GOVDE, "id": "g2", "color": "Gümüş", "length_cm": 45.675}
     found = variables("cutting_sheet", make_job(parts=[GOVDE, silver, ARKALIK, {**GOVDE, "id": "g3"}]))
