@@ -27,7 +27,14 @@ from orchestrator.orders.order import order_from
 from orchestrator.planning.missing_rules import MissingRule, missing_rules
 from orchestrator.planning.rule_changes import RuleChange, TriedJob, changes, try_on_held_jobs, with_entry
 from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules
-from orchestrator.planning.rules_history import RulesChanged, RulesFile, RulesNotSaved, rules_file, save_rules
+from orchestrator.planning.rules_history import (
+    RulesChanged,
+    RulesFile,
+    RulesNotSaved,
+    RulesUnchanged,
+    rules_file,
+    save_rules,
+)
 
 VERSIONS_SHOWN = 20
 
@@ -130,6 +137,9 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             )
             form.add_error(None, text)
             return False
+        except RulesUnchanged:
+            messages.info(request, _("Nothing was saved: these are the rules in force."))
+            return True
         except RulesNotSaved as error:
             form.add_error(None, _("The file could not be written. %(error)s") % {"error": error})
             return False

@@ -25,6 +25,10 @@ class RulesNotSaved(Exception):  # noqa: N818 - it is the answer to the one who 
     """The file cannot be written; the message is the reason."""
 
 
+class RulesUnchanged(Exception):  # noqa: N818 - it is the answer to the one who saves
+    """The new version is the one in force."""
+
+
 class RulesChanged(Exception):  # noqa: N818 - it is the answer to the one who saves
     """The rules in force are no longer those that the new version was made from."""
 
@@ -81,6 +85,8 @@ def save_rules(content: bytes, *, based_on: str, reason: str) -> RulesVersion:
         before = rules_file()
         if before.sha256 != based_on:
             raise RulesChanged
+        if before.content == content:
+            raise RulesUnchanged
         if before.content and (before.version is None or before.version.sha256 != before.sha256):
             # So that the history has no gap, and the file can be restored.
             RulesVersion.objects.create(sha256=before.sha256, content=before.text)

@@ -29,7 +29,8 @@ def read_xlsx(content: bytes) -> list[Grid]:
         raise too_large()
     grids: list[Grid] = []
     for name, state, relation in book.sheets:
-        sheet = _Sheet(strings.texts, styles.is_date, most=MOST_CELLS - sum(_cells(grid) for grid in grids))
+        most = MOST_CELLS - sum(_cells(grid) for grid in grids)
+        sheet = _Sheet(strings.texts, styles.is_date, is_from_1904=book.is_from_1904, most=most)
         if (path := book.relations.paths.get(relation, "")) in parts.entries and "worksheet" in path:
             parts.read(path, sheet)
         grid = Grid(name, sheet.rows, is_hidden=state != "visible", hidden_rows=sheet.hidden)
@@ -83,11 +84,14 @@ class _Relations:
 class _Workbook:
     def __init__(self, parts: XmlParts, path: str) -> None:
         self.sheets: list[tuple[str, str, str]] = []  # name, state, id of the relation
+        self.is_from_1904 = False  # Excel for Mac counted days from there
         self.relations = _Relations(parts, path)
         parts.read(path, self)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if tag == "sheet":
+        if tag == "workbookPr":
+            self.is_from_1904 = attributes.get("date1904") in ("1", "true")
+        elif tag == "sheet":
             relation = next((value for name, value in attributes.items() if name.endswith(":id")), "")
             self.sheets.append((attributes["name"], attributes.get("state", "visible"), relation))
 
@@ -144,11 +148,11 @@ class _Styles:
 
 
 class _Sheet:
-    def __init__(self, strings: list[str], is_date: list[bool], *, most: int) -> None:
+    def __init__(self, strings: list[str], is_date: list[bool], *, is_from_1904: bool, most: int) -> None:
         self.rows: dict[int, dict[int, Value]] = {}
         self.areas: list[str] = []
         self.hidden: set[int] = set()
-        self._strings, self._is_date, self._most = strings, is_date, most
+        self._strings, self._is_date, self._is_from_1904, self._most = strings, is_date, is_from_1904, most
         self._row = self._column = 0
         self._cell: Mapping[str, str] = {}
         self._saved: str | None = None
@@ -192,7 +196,7 @@ class _Sheet:
             return Unreadable(saved, _("The formula's result is the error %(error)s.") % {"error": saved})
         style = int(self._cell.get("s", 0))
         if kind == "d" or (style < len(self._is_date) and self._is_date[style]):
-            return _date(saved)
+            return _date(saved, is_from_1904=self._is_from_1904)
         number = Decimal(format(float(saved), f".{DIGITS}g"))
         return number if number.is_finite() else Unreadable(saved, _("Not a number."))
 
@@ -201,11 +205,13 @@ def _without_result() -> Unreadable:
     return Unreadable("", _("This formula has no saved result. Open the file in Excel and save it, or paste values."))
 
 
-def _date(saved: str) -> Unreadable:
-    from openpyxl.utils.datetime import from_excel  # noqa: PLC0415 - as above
+def _date(saved: str, *, is_from_1904: bool) -> Unreadable:
+    from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel  # noqa: PLC0415 - as above
 
     try:
-        shown = from_excel(float(saved)).isoformat().removesuffix("T00:00:00")
+        shown = (
+            from_excel(float(saved), MAC_EPOCH if is_from_1904 else WINDOWS_EPOCH).isoformat().removesuffix("T00:00:00")
+        )
     except (ValueError, OverflowError, AttributeError):
         shown = saved
     message = _("This is a date (%(date)s), not a number: Excel makes a date of 3.12. Type it again as a number.")

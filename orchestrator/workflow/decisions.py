@@ -37,26 +37,27 @@ def find(pk: UUID) -> Job:
 def retry(pk: UUID) -> Job:
     """Move a failed job back to NEW, with a delay that grows each time."""
     rules = require_rules()
-    with transaction.atomic():
+    reason = current_context().reason
+    with transaction.atomic(), _with_reason("Retried by an operator."):
         job = apply(pk, lambda jobs: jobs.retry(most=rules.retry_count_max, backoff=rules.retry_backoff))
         if job is None:
             raise why_not_retried(pk, rules)
         due = {"retry_count": job.retry_count, "next_run_at": job.next_run_at.isoformat()}
         message = f"Retry {job.retry_count} of {rules.retry_count_max}."
-        Event.objects.record(job, "JOB_RETRY_SCHEDULED", message=current_context().reason or message, details=due)
+        Event.objects.record(job, "JOB_RETRY_SCHEDULED", message=reason or message, details=due)
         ring()
     return job
 
 
 def approve(pk: UUID) -> Job:
-    with transaction.atomic():
+    with transaction.atomic(), _with_reason("Approved by an operator."):
         was = find(pk).error_code  # for the event only
         job = apply(pk, lambda jobs: jobs.approve())
         if job is None:
             job = find(pk)
             message = f"{job} cannot be approved: it is {job.status}."
             raise ApiError(409, Code.JOB_NOT_IN_HOLD, message, id=str(pk), state=job.status)
-        Event.objects.record(job, "HOLD_APPROVED", details={"was": was})
+        Event.objects.record(job, "HOLD_APPROVED", message=current_context().reason, details={"was": was})
         ring()
     return job
 

@@ -112,6 +112,16 @@ def test_an_admin_saves_and_runners_read_it_at_once(make_person, file) -> None:
     assert [each.name for each in file.parent.iterdir()] == [file.name], "no temporary file stays"
 
 
+def test_rules_that_did_not_change_make_no_version(make_person, file) -> None:
+    text = file.read_text().replace("\n", "\r\n")  # as a browser sends it
+
+    answer = make_person("admin").post(PAGE, sent(file, text, "save"), follow=True)
+
+    assert "Nothing was saved: these are the rules in force." in answer.text
+    assert not RulesVersion.objects.exists()
+    assert not Activity.objects.filter(kind=ActivityKind.RULES).exists()
+
+
 @pytest.mark.parametrize(("role", "button"), [("viewer", "check"), ("viewer", "save"), ("operator", "save")])
 def test_who_may_not_is_refused(make_person, file, role, button) -> None:
     answer = make_person(role).post(PAGE, sent(file, text_with(retry_count_max=2), button))

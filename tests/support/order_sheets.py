@@ -1,11 +1,13 @@
 """Order sheets as customers send them, made with openpyxl, and what is read from them."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from io import BytesIO
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from openpyxl import Workbook
+from openpyxl.utils.datetime import WINDOWS_EPOCH
 
 from orchestrator.sheets.reading import read_sheet
 from orchestrator.sheets.sheet_order import SheetDefaults, SheetOrder
@@ -28,9 +30,12 @@ KITCHEN = [
 ]
 
 
-def xlsx(*rows: Sequence[Any], merged: Sequence[str] = (), **more: Sequence[Sequence[Any]]) -> bytes:
+def xlsx(
+    *rows: Sequence[Any], merged: Sequence[str] = (), epoch: datetime = WINDOWS_EPOCH, **more: Sequence[Sequence[Any]]
+) -> bytes:
     """Return a workbook; `more` are further sheets by name."""
     workbook = Workbook()
+    workbook.epoch = epoch
     sheet: Any = workbook.active
     sheet.title = "Liste"
     for row in rows:

@@ -3,7 +3,17 @@
 from datetime import datetime
 from decimal import Decimal
 
-from tests.support.order_sheets import KITCHEN, faults, origin, part, read_list
+from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH
+
+from tests.support.order_sheets import KITCHEN, faults, origin, part, read, read_list, xlsx
+
+
+def test_a_date_of_a_workbook_that_counts_from_1904_is_named_rightly() -> None:
+    rows = [["18MM"], [None, 720, 560, 1], [None, datetime(2026, 12, 3), 560, 1]]  # noqa: DTZ001 - Excel has no zones
+
+    for epoch in (WINDOWS_EPOCH, MAC_EPOCH):
+        sheet = read(xlsx(*rows, epoch=epoch))
+        assert faults(sheet)["B3"].startswith("This is a date (2026-12-03), not a number")
 
 
 def test_a_list_is_read_as_a_person_reads_it() -> None:
