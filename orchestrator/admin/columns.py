@@ -1,5 +1,6 @@
 """Columns and fields of a job. Phone numbers are masked in lists and complete on the job's page."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.utils.html import format_html
@@ -12,9 +13,14 @@ from kilit.console.formatting import badge, code_badge, column, error_cell, sinc
 from kilit.console.machine_errors import in_words
 from kilit.console.priorities import with_priority
 from kilit.masking import mask_phone
+from orchestrator.admin.order_form import LABELS
+from orchestrator.drafts.imported import UNIT_OF
+from orchestrator.drafts.typed import PART_FIELDS, UNITS
 from orchestrator.models import Job
+from orchestrator.schemas.orders import plain
 from orchestrator.states import CANCELLABLE, WORKING, JobState, Mode
 
+SIZES = tuple(PART_FIELDS.values())  # in centimetres
 PARTS_NAMED = 10  # of those that are too large
 COLOURS = {
     **dict.fromkeys(WORKING, "primary"),
@@ -103,33 +109,33 @@ def figures(solution: dict[str, Any] | None) -> list[tuple[str, Any]]:
     return [(str(label), known[name]) for name, label in FIGURES.items() if known.get(name) not in (None, "")]
 
 
-PART_COLUMNS = {
-    "id": gettext_lazy("Part"),
-    "part_type": gettext_lazy("Type"),
-    "material_code": gettext_lazy("Material"),
-    "color": gettext_lazy("Colour"),
-    "thickness_mm": "mm",
-    "length_cm": gettext_lazy("Length cm"),
-    "width_cm": gettext_lazy("Width cm"),
-    "quantity": gettext_lazy("Pieces"),
-    "grain": gettext_lazy("Grain"),
-    "edge_up": "Up",
-    "edge_lo": "Lo",
-    "edge_sx": "Sx",
-    "edge_dx": "Dx",
-    "iidesc": gettext_lazy("Drill code"),
-    "desc1": gettext_lazy("Note"),
-}
+def unit_of(job: Job) -> str:
+    """Return the unit in which lengths were typed or imported; the API takes centimetres."""
+    typed = job.drafts.order_by("sent_at").values_list("content__unit", flat=True).first()
+    layout = job.order_files.order_by("pk").values_list("layout", flat=True).first()
+    return str(typed or UNIT_OF.get(layout or "", "cm"))
 
 
-def part_table(parts: list[dict[str, Any]], job: Job) -> dict[str, Any]:
-    """Return the parts as a table; those that are larger than the plate have a badge."""
+def part_table(parts: list[dict[str, Any]], job: Job, *, unit: str) -> dict[str, Any]:
+    """Return the parts as a table with the headings of the order form; those larger than the plate have a badge."""
     parts = [{"iidesc": part["delik_kodu"], **part} if "delik_kodu" in part else part for part in parts]
-    names = [name for name in PART_COLUMNS if any(part.get(name) is not None for part in parts)]
+    columns = {PART_FIELDS.get(name, name): label for name, label in {"id": LABELS["id"], **LABELS}.items()}
+    columns = {name: label for name, label in columns.items() if any(part.get(name) is not None for part in parts)}
     too_large = {*(job.warning_details or {}).get("parts", [])} if job.warning_code else set()
     mark = badge(_("too large"), "warning") if too_large else ""
-    rows = [(mark if part["id"] in too_large else "", [str(part.get(name, "")) for name in names]) for part in parts]
-    return {"part_columns": [PART_COLUMNS[name] for name in names], "part_rows": rows}
+    rows = [
+        (mark if part["id"] in too_large else "", [_cell(name, part.get(name, ""), unit) for name in columns])
+        for part in parts
+    ]
+    return {"part_columns": [_heading(name, str(label), unit) for name, label in columns.items()], "part_rows": rows}
+
+
+def _heading(name: str, label: str, unit: str) -> str:
+    return f"{label} {unit}" if name in SIZES else label
+
+
+def _cell(name: str, value: Any, unit: str) -> str:
+    return plain(Decimal(str(value)) / UNITS[unit]) if name in SIZES else str(value)
 
 
 order = column("order", gettext_lazy("order"), _order)

@@ -161,7 +161,7 @@ class JobAdmin(SendAgainMixin, FiguresExportMixin, PriorityAdmin, PausableQueueA
     def detail_context(self, row: Job) -> dict[str, Any]:
         return {
             **super().detail_context(row),
-            **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN], row),
+            **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN], row, unit=columns.unit_of(row)),
             "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
             "order_files": row.order_files.defer("content").order_by("pk"),
             "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],

@@ -114,5 +114,5 @@ class OrderCheck:
         if self.order is None:
             return {}
         parts = canonical(self.order)["parts"]
-        shown = columns.part_table(parts[:MOST_PARTS_SHOWN], Job())
+        shown = columns.part_table(parts[:MOST_PARTS_SHOWN], Job(), unit=self.typed.unit)
         return {**shown, "beyond": max(0, len(parts) - MOST_PARTS_SHOWN)}

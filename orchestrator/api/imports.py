@@ -118,7 +118,7 @@ def _store(found: SheetOrder, order: Order, rules: Rules, name: str, content: by
     with transaction.atomic():
         is_given = "opti_mode" in found.order
         job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_oversized, rules=rules))
-        store_order_file(job, name, content)
+        store_order_file(job, name, content, layout=found.layout)
     return job, is_known
 
 

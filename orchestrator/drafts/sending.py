@@ -96,7 +96,7 @@ def send_draft(pk: UUID, rules: Rules) -> tuple[Job, bool]:
     except InvalidOrder as invalid:
         raise typed.explain(invalid) from None
     if draft.file_content is not None:
-        store_order_file(job, draft.file_name, bytes(draft.file_content))
+        store_order_file(job, draft.file_name, bytes(draft.file_content), layout=draft.layout)
     sent = {"job": job, "sent_at": Now(), "sent_by": current_context().actor, "file_content": None}
     OrderDraft.objects.filter(pk=pk).update(**sent)
     return job, is_known

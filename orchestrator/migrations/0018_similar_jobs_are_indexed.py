@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     atomic = False
 
     dependencies = [
-        ('orchestrator', '0017_parts_digest'),
+        ('orchestrator', '0017_parts_digest_and_layout'),
     ]
 
     operations = [

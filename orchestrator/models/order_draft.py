@@ -70,6 +70,7 @@ class OrderFile(models.Model):
     name = models.CharField(max_length=255)
     sha256 = models.CharField(max_length=64)
     content = models.BinaryField()
+    layout = models.CharField(max_length=16, blank=True, default="", db_default="", help_text="As a draft's.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -26,10 +26,12 @@ def enqueue(
     one that exists stays the same job, also when the rules have changed since.
     """
     payload = canonical(order)
+    customer = Customer.objects.filter(phone=order.customer_phone).first()
     job = Job(
         order_id=order.order_id,
         customer_phone=order.customer_phone,
         customer_snapshot_name=order.customer_snapshot_name or "",
+        customer=customer,
         opti_mode=order.opti_mode,
         revision=order.revision,
         payload=payload,
@@ -57,8 +59,7 @@ def enqueue(
 
 def _summary(job: Job) -> str:
     """Return what the timeline says about a new order, such as “12 parts for Ege Mobilya, mode C.”."""
-    known = Customer.objects.filter(phone=job.customer_phone).values_list("name", flat=True).first()
-    name = job.customer_snapshot_name or known
+    name = job.customer_snapshot_name or job.customer_name
     parts = f"{job.part_count:,} {'part' if job.part_count == 1 else 'parts'}"
     return f"{parts}{f' for {name}' if name else ''}, mode {job.opti_mode}."
 

@@ -70,7 +70,7 @@ class Limits(NamedTuple):
     jobs_per_owner: int
 
 
-LIMITS = Limits(*(Given(name) for name in Limits._fields))
+LIMITS = tuple(Given(name) for name in Limits._fields)
 
 
 def read_limits() -> Limits:
@@ -81,7 +81,8 @@ def read_limits() -> Limits:
 def most_running() -> int:
     """Return how many jobs may run when an owner gets a second one."""
     with connection.cursor() as cursor:
-        cursor.execute(MOST_RUNNING, read_limits()[1:4])
+        limits = read_limits()
+        cursor.execute(MOST_RUNNING, [limits.workers, limits.alive_for, limits.free_workers])
         return int(cursor.fetchone()[0])
 
 

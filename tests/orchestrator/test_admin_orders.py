@@ -45,6 +45,27 @@ def test_a_new_order_is_sent_and_leads_to_its_job(make_person, customer) -> None
     assert (draft.pk, draft.job, draft.created_by, draft.sent_by) == (pk, job, "operator:ayse", "operator:ayse")
 
 
+def test_a_known_customer_is_known_on_the_page_after_sending(make_person, customer) -> None:
+    answer = make_person().post(page_of(uuid7()), posted(action="send"), follow=True)
+
+    assert Job.objects.get().customer == customer
+    assert "Ayşe Yılmaz (+905551234567)" in answer.text
+
+
+@pytest.mark.parametrize(("unit", "length"), [("mm", "1205"), ("cm", "120.5")])
+def test_the_jobs_page_has_the_parts_in_the_unit_and_with_the_headings_of_the_form(
+    make_person, unit: str, length: str
+) -> None:
+    row = {**ROW, "length": length, "width": "40"}
+
+    page = make_person().post(page_of(uuid7()), posted(row, action="send", unit=unit), follow=True)
+
+    ((_, cells),) = page.context["part_rows"]
+    shown = dict(zip(page.context["part_columns"], cells, strict=True))
+    assert shown[f"Length {unit}"] == length
+    assert {"Part id", "Thickness mm", "Edge top", "Edge left"} <= set(shown)
+
+
 def test_a_click_sent_twice_makes_one_draft_and_one_job(make_person) -> None:
     operator, pk = make_person(), uuid7()
 

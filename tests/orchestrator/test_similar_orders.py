@@ -77,6 +77,15 @@ def test_the_same_file_under_another_name_is_named_before_and_after_it_is_stored
     assert stored["job"]["order_id"] == "mutfak-12 (1)"
 
 
+def test_the_page_of_an_imported_list_has_its_millimetres(api, make_person) -> None:
+    job = send_sheet(api, "mutfak-12.xlsx").json()["job"]
+
+    page = make_person().get(f"/admin/orchestrator/job/{job['id']}/change/")
+
+    shown = dict(zip(page.context["part_columns"], page.context["part_rows"][0][1], strict=True))
+    assert (shown["Length mm"], shown["Width mm"]) == ("720", "560")
+
+
 def test_the_console_asks_before_it_sends_the_same_parts_again(make_person) -> None:
     operator, pk = make_person(), uuid7()
     operator.post(page_of(uuid7()), posted(ROW, action="send"))
