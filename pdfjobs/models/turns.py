@@ -81,7 +81,7 @@ def read_limits() -> Limits:
 def most_running() -> int:
     """Return how many jobs may run when an owner gets a second one."""
     with connection.cursor() as cursor:
-        limits = read_limits()
+        limits: Any = read_limits()
         cursor.execute(MOST_RUNNING, [limits.workers, limits.alive_for, limits.free_workers])
         return int(cursor.fetchone()[0])
 

@@ -10,24 +10,15 @@ from django.urls import reverse
 
 from kilit.lock.identity import uuid7
 from kilit.lock.models import Event
-from orchestrator.admin import order_form
 from orchestrator.drafts.sending import send_draft
 from orchestrator.models import Customer, Job, OrderDraft
 from orchestrator.planning.rules import current_rules
 from tests.support.cutting_jobs import GOVDE, make_job
-from tests.support.drafts import IMPORT, LIST, NEW, ROW, UPLOAD, make_draft, page_of, typed
+from tests.support.drafts import IMPORT, LIST, NEW, ROW, UPLOAD, make_draft, page_of, posted, typed
 
 pytestmark = pytest.mark.django_db
 
 CUSTOMERS = f"{LIST}customers/"
-
-
-def posted(*rows: dict[str, str], action: str, draft: OrderDraft | None = None, **fields: str) -> dict[str, str]:
-    """Return a form as the browser sends it."""
-    content = typed(*rows, **fields)
-    text = order_form.text_from_rows(content["rows"])
-    based_on = draft.updated_at.isoformat() if draft else ""
-    return {**content["fields"], "unit": content["unit"], "rows": text, "based_on": based_on, action: "1"}
 
 
 def test_a_new_order_is_sent_and_leads_to_its_job(make_person, customer) -> None:

@@ -6,9 +6,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from kilit.lock.identity import uuid7
 from orchestrator.models import Job
 from orchestrator.workflow import decisions
-from tests.orchestrator.test_admin_orders import posted
 from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
-from tests.support.drafts import ROW, page_of
+from tests.support.drafts import ROW, page_of, posted
 from tests.support.order_sheets import xlsx
 
 pytestmark = pytest.mark.django_db

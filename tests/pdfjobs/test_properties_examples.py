@@ -1,28 +1,29 @@
 """How many examples the properties of the PDF render worker's document run with."""
 
+import importlib
 import inspect
 import re
 from collections.abc import Callable
-from types import ModuleType
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.pdfjobs import test_properties, test_properties_files
-from tests.pdfjobs.documents import test_documents, test_escaping, test_images
 from tests.support.examples import HUNDRED, is_quick
 
-MODULES = [test_properties, test_properties_files, test_documents, test_escaping, test_images]
+HERE = Path(__file__).parent
 TAG = re.compile(r"Feature: pdf-render-worker, Property (\d+):")
 
 
-def tagged_tests(module: ModuleType) -> list[tuple[int, Callable[..., Any]]]:
+def tagged_tests(path: Path) -> list[tuple[int, Callable[..., Any]]]:
+    module = importlib.import_module(".".join(path.relative_to(HERE.parent.parent).with_suffix("").parts))
     tests = [value for name, value in vars(module).items() if name.startswith("test_") and inspect.isfunction(value)]
     tags = [(TAG.match(test.__doc__ or ""), test) for test in tests]
     return [(int(tag[1]), test) for tag, test in tags if tag]
 
 
-PROPERTIES = [tagged_test for module in MODULES for tagged_test in tagged_tests(module)]
+FILES = [path for path in sorted(HERE.rglob("test_*.py")) if TAG.search(path.read_text())]
+PROPERTIES = [tagged_test for path in FILES for tagged_test in tagged_tests(path)]
 
 
 def test_each_of_the_ten_properties_has_a_test() -> None:

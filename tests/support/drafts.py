@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from kilit.lock.identity import uuid7
+from orchestrator.admin import order_form
 from orchestrator.drafts.sending import Upload, save_draft
 from orchestrator.models import OrderDraft
 
@@ -32,6 +33,14 @@ def typed(*rows: dict[str, str], unit: str = "mm", **fields: str) -> dict[str, A
     """Return what was typed: one part unless rows are given."""
     known = {"order_id": "S-1001", "customer_phone": "0555 123 45 67", **fields}
     return {"unit": unit, "fields": known, "rows": [dict(row) for row in rows or [ROW]]}
+
+
+def posted(*rows: dict[str, str], action: str, draft: OrderDraft | None = None, **fields: str) -> dict[str, str]:
+    """Return a form as the browser sends it."""
+    content = typed(*rows, **fields)
+    text = order_form.text_from_rows(content["rows"])
+    based_on = draft.updated_at.isoformat() if draft else ""
+    return {**content["fields"], "unit": content["unit"], "rows": text, "based_on": based_on, action: "1"}
 
 
 def make_draft(
