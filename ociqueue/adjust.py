@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
-from kilit.api.messages import FieldError, field_errors
+from kilit.api.messages import FieldError, UnknownFields, field_errors
 from kilit.lock.clock import database_time
 from kilit.workers import doorbells
 from ociqueue.models import Adjustment, Conversion, Site
@@ -51,7 +51,8 @@ class History:
 
 def adjust(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[AdjustmentResult]:
     """Store adjustments and return a result for each; valid ones are stored although others are invalid."""
-    given = [read_adjustment(item) for item in raw]
+    unknown = UnknownFields()
+    given = [read_adjustment(item, unknown=unknown) for item in raw]
     if dry_run:
         return Entry(site, given, lock=False).results(dry_run=True)
     while True:
@@ -69,11 +70,11 @@ def adjust(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Adj
         return entry.results(dry_run=False)
 
 
-def read_adjustment(raw: Any) -> Given:
+def read_adjustment(raw: Any, *, unknown: UnknownFields | None = None) -> Given:
     try:
         return NewAdjustment.model_validate(raw)
     except ValidationError as error:
-        return field_errors(error, NewAdjustment)
+        return field_errors(error, NewAdjustment, unknown=unknown)
 
 
 class Entry:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from pydantic import ValidationError
 
-from kilit.api.messages import FieldError, field_errors
+from kilit.api.messages import FieldError, UnknownFields, field_errors
 from kilit.lock.bulk_sql import bulk_insert
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7s
@@ -27,8 +27,8 @@ NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
 
 
 def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[ConversionResult]:
-    now = database_time()
-    inputs = [read_columns(site, item, now=now) for item in raw]
+    now, unknown = database_time(), UnknownFields()
+    inputs = [read_columns(site, item, now=now, unknown=unknown) for item in raw]
     valid = identify(site, [columns for columns in inputs if isinstance(columns, dict)])
     known = known_ids(site, valid) if dry_run else store(site, valid)
     again = redeliver(site, valid, known, dry_run=dry_run) if known else {}
@@ -43,7 +43,12 @@ def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Co
 
 
 def read_columns(
-    site: Site, raw: Any, *, now: datetime, hashes: Mapping[str, str] = NO_HASHES
+    site: Site,
+    raw: Any,
+    *,
+    now: datetime,
+    hashes: Mapping[str, str] = NO_HASHES,
+    unknown: UnknownFields | None = None,
 ) -> Columns | list[FieldError]:
     """Return the columns of a valid conversion, or everything that is wrong with it.
 
@@ -59,7 +64,7 @@ def read_columns(
     try:
         given = NewConversion.model_validate(raw, context=context)
     except ValidationError as error:
-        return field_errors(error, NewConversion)
+        return field_errors(error, NewConversion, unknown=unknown)
     return {
         "site_id": site.pk,
         "action": given.conversionName,

@@ -11,6 +11,14 @@ import jiter
 from kilit.api.messages import LONGEST_NAME
 
 MOST_DIGITS = 4_000  # Python refuses to convert longer integers
+UTF_16 = "it looks like UTF-16. Send it as UTF-8."
+# By how a document begins that another program has encoded.
+OTHER_ENCODINGS = {
+    codecs.BOM_UTF8: "it begins with a byte order mark. Send it as UTF-8 without one.",
+    codecs.BOM_UTF16_LE: UTF_16,
+    codecs.BOM_UTF16_BE: UTF_16,
+    b"\x1f\x8b": "it looks like gzip. Send the header Content-Encoding: gzip with it.",
+}
 
 
 class DuplicateName(ValueError):  # noqa: N818 - it carries the name
@@ -27,12 +35,25 @@ def parse_json(body: bytes) -> Any:
         # Python's parser also reads what only one item has to be refused for: halves of surrogate pairs, numbers of
         # thousands of digits, and exponents beyond those of Decimal. Of everything else it says better what is wrong.
         return json.loads(
-            codecs.decode(body, "utf-8"),
+            decode(body),
             parse_constant=reject_constant,
             parse_float=parse_number,
             parse_int=lambda digits: int(digits) if len(digits) <= MOST_DIGITS else Decimal(digits),
             object_pairs_hook=reject_duplicates,
         )
+
+
+def decode(body: bytes) -> str:
+    """Return the text of a document, or say how else it seems to be encoded."""
+    for beginning, fault in OTHER_ENCODINGS.items():
+        if body.startswith(beginning):
+            raise ValueError(fault)
+    if 0 in body[:2]:  # an ASCII character in UTF-16; JSON begins with one
+        raise ValueError(UTF_16)
+    try:
+        return codecs.decode(body, "utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start + 1:,} is not UTF-8. Send it as UTF-8.") from None
 
 
 def parse_number(digits: str) -> Decimal:

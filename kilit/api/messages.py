@@ -4,10 +4,12 @@ The declaration validates, makes the texts of errors, and is what OpenAPI shows.
 TEXTS; a type can say with `Expected` what it allows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from itertools import islice
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
@@ -32,7 +34,9 @@ from kilit.lock.text import CONTROL_CHARS, SURROGATES, UNSTORABLE_CHARS, read_di
 NO_CONTROL_CHARS = f"^{CONTROL_CHARS.pattern.replace('[', '[^').replace(SURROGATES, '')}*$"
 NO_NUL = r"^[^\x00]*$"
 LONGEST_NAME = 80  # characters of a caller's own name that are shown in a path
+MOST_UNKNOWN, MOST_UNKNOWN_OF_ITEM = 1_000, 20  # unknown fields that an answer names
 
+Path = Sequence[str | int]
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 
@@ -153,19 +157,60 @@ def invalid(text: str) -> PydanticCustomError:
     return PydanticCustomError("invalid", "{text}", {"text": text})
 
 
-def field_errors(error: ValidationError, model: type[Message]) -> list[FieldError]:
-    listed: set[type[BaseModel]] = set()
-    return [
-        {"field": format_path(found["loc"]), "message": _text(found, model, listed)}
-        for found in error.errors(include_url=False)[: model.most_errors]
-    ]
+class UnknownFields:
+    """Counts the unknown fields that an answer names, so that it cannot become much larger than its request.
+
+    A caller that reads the items of a request one by one passes the same to each.
+    """
+
+    def __init__(self) -> None:
+        self.left = MOST_UNKNOWN
+
+    def take(self, number: int) -> int:
+        """Return how many of an item's unknown fields are named."""
+        named = min(number, MOST_UNKNOWN_OF_ITEM, self.left)
+        self.left -= named
+        return named
+
+
+def field_errors(
+    error: ValidationError, model: type[Message], *, unknown: UnknownFields | None = None
+) -> list[FieldError]:
+    return [shown for _, shown in located_errors(error, model, unknown=unknown)]
+
+
+def located_errors(
+    error: ValidationError, model: type[Message], *, unknown: UnknownFields | None = None
+) -> Iterator[tuple[Path, FieldError]]:
+    """Return errors with their paths as pydantic has them."""
+    return islice(_located_errors(error, model, unknown or UnknownFields()), model.most_errors)
+
+
+def _located_errors(
+    error: ValidationError, model: type[Message], unknown: UnknownFields
+) -> Iterator[tuple[Path, FieldError]]:
+    errors = error.errors(include_url=False)
+    numbers = Counter(found["loc"][:-1] for found in errors if found["type"] == "extra_forbidden")
+    named = {item: unknown.take(number) for item, number in numbers.items()}
+    left, listed = Counter(named), set[type[BaseModel]]()
+    for found in errors:
+        path = found["loc"]
+        if found["type"] == "extra_forbidden":
+            if not left[path[:-1]]:
+                continue
+            left[path[:-1]] -= 1
+        yield path, {"field": format_path(path), "message": _text(found, model, listed)}
+    for item, number in numbers.items():
+        if rest := number - named[item]:
+            text = f"{rest:,} {'more ' if named[item] else ''}unknown field{'s' if rest > 1 else ''}."
+            yield item, {"field": format_path(item), "message": text}
 
 
 def format_error(error: FieldError) -> str:
     return f"{error['field']}: {error['message']}" if error["field"] else error["message"]
 
 
-def format_path(path: Sequence[str | int]) -> str:
+def format_path(path: Path) -> str:
     """Format a path. Names come from the caller: each is cut, and what cannot be stored becomes `?`."""
     # Pydantic marks an error of a name itself with another step.
     return ".".join([UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path if name != "[key]"])
@@ -192,12 +237,12 @@ def _text(found: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> s
     return TEXTS[kind].format(**found.get("ctx", {})) if kind in TEXTS else str(found["msg"])
 
 
-def _is_required(model: type[BaseModel], path: Sequence[str | int]) -> bool:
+def _is_required(model: type[BaseModel], path: Path) -> bool:
     owner, _ = _at(model, path[:-1])
     return bool(path) and _is_model(owner) and _fields(owner)[str(path[-1])].is_required()
 
 
-def _at(model: type[BaseModel], path: Sequence[str | int]) -> tuple[Any, Sequence[Any]]:
+def _at(model: type[BaseModel], path: Path) -> tuple[Any, Sequence[Any]]:
     """Return the type at a path, and what `Annotated` adds to it."""
     hint: Any = model
     notes: Sequence[Any] = ()

@@ -1,4 +1,4 @@
-"""Parsers with a size limit: JSON with exact numbers and no duplicate names, and forms with files."""
+"""Parsers with a size limit: JSON with exact numbers and no duplicate names, and forms with files; also in gzip."""
 
 from collections.abc import Mapping
 from typing import IO, Any
@@ -7,7 +7,7 @@ from django.conf import settings
 from rest_framework import parsers
 from rest_framework.exceptions import ParseError
 
-from kilit.api.errors import ApiError
+from kilit.api.compression import read_body, too_large
 from kilit.api.json_reader import parse_json
 
 MOST_OF_FIELDS = 64 * 1024  # bytes of a form beside its file
@@ -22,7 +22,7 @@ class JSONParser(parsers.BaseParser):
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        body = stream.read(limit + 1)
+        body = read_body(stream, (parser_context or {})["request"], limit=limit, most=limit).read(limit + 1)
         if len(body) > limit:
             raise too_large(limit)
         try:
@@ -40,11 +40,9 @@ class MultiPartParser(parsers.MultiPartParser):
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        length = str((parser_context or {})["request"].META.get("CONTENT_LENGTH"))
+        request = (parser_context or {})["request"]
+        length = str(request.META.get("CONTENT_LENGTH"))
         if length.isdecimal() and int(length) > limit + MOST_OF_FIELDS:
             raise too_large(limit)
-        return super().parse(stream, media_type, parser_context)
-
-
-def too_large(limit: int) -> ApiError:
-    return ApiError(413, "TOO_LARGE", f"The body is larger than {limit // 1024**2} MB.")
+        body: Any = read_body(stream, request, limit=limit, most=limit + MOST_OF_FIELDS)
+        return super().parse(body, media_type, parser_context)

@@ -29,7 +29,7 @@ JSON = "application/json"
 BODY: dict[int, Codes] = {
     411: {"LENGTH_REQUIRED": "The body has no Content-Length."},
     413: {"TOO_LARGE": "The body is larger than 5 MB."},
-    415: {"UNSUPPORTED_MEDIA_TYPE": "The body is not JSON."},
+    415: {"UNSUPPORTED_MEDIA_TYPE": "The body is not JSON, or compressed in another way than gzip."},
 }
 
 BEARER = {"type": "http", "scheme": "bearer"}

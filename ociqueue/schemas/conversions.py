@@ -25,6 +25,8 @@ NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", r
 MISSING_VALUES = {"null", "undefined", "none", "nan"}
 # What nothing has filled in: {gclid}, %7Bgclid%7D, [gclid], <gclid>, %gclid%, or the name itself.
 PLACEHOLDER = re.compile(r"[{}\[\]<>]|%7b|^%.*%$|^(gclid|wbraid|gbraid)$", re.IGNORECASE | re.ASCII)
+# Base64 for URLs, with its padding as it is or escaped; and the two other signs that stand in a URL as they are.
+CLICK_ID = re.compile(r"[A-Za-z0-9_.~=%-]{2,}", re.ASCII)
 # Sums of floating-point numbers end in something like 0.30000000000000004.
 NOISE = Decimal("1e-6")
 LONGEST_IDENTIFIER = 320
@@ -53,7 +55,10 @@ def read_click_id(text: str, info: ValidationInfo) -> str:
         raise invalid(f"{text!r} looks like a placeholder that was not filled in.")
     if len(text.split()) > 1:
         raise invalid("A click id contains no white space.")
-    return read_stored_text(text, info)
+    read_stored_text(text, info)
+    if not CLICK_ID.fullmatch(text):
+        raise invalid("A click id has at least two characters, and only A–Z, a–z, 0–9, _, -, ., ~, = and %.")
+    return text
 
 
 def read_stored_text(text: str, info: ValidationInfo) -> str:

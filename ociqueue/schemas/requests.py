@@ -19,7 +19,7 @@ from pydantic import (
 
 from kilit.api.cursor import Cursor
 from kilit.api.messages import ONLY_DIGITS, Expected, Message, ShownAs, invalid, line, text
-from kilit.lock.text import strip_control_chars
+from kilit.lock.text import CONTROL_CHARS, strip_control_chars
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import NewConversion
 from ociqueue.states import Category, ConversionStatus
@@ -29,6 +29,8 @@ MOST_ACTED_ON = 5_000
 MOST_ENQUEUED = 5_000
 MOST_MINUTES = 60 * 24 * 365
 LARGEST_CLAIM = 2**31 - 1
+LONGEST_CODE = 64
+NO_CODE = "VALIDATION_FAILED"
 SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
 ROW = f"{PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
 SALE = {
@@ -49,9 +51,17 @@ def read_message(value: Any) -> str:
     """Clean an error message rather than reject it, because a rejection would lose the report of every row."""
     if value is None:
         return ""
-    return strip_control_chars(
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=float)
-    )
+    return strip_control_chars(value if isinstance(value, str) else compact_json(value))
+
+
+def read_code(value: Any) -> str:
+    """Return what can be used of an error code: a text or a number, in one line, cut to what a row can store."""
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return " ".join(CONTROL_CHARS.sub(" ", text).split())[:LONGEST_CODE].strip() or NO_CODE
+
+
+def compact_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=float, separators=(",", ":"))
 
 
 SiteId = Annotated[str, line(64), Field(description="The site's public id or uuid.", examples=[SITE])]
@@ -79,7 +89,7 @@ def read_row_ids(value: Any, read: ValidatorFunctionWrapHandler) -> list[UUID | 
 def _read_id_or_text(value: Any, read: ValidatorFunctionWrapHandler) -> UUID | str:
     with suppress(ValidationError):
         return cast("UUID", read([value])[0])
-    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=float)
+    shown = value if isinstance(value, str) else compact_json(value)
     return strip_control_chars(shown[:MOST_SHOWN_OF_ID])
 
 
@@ -148,11 +158,15 @@ class AckFailedRequest(SiteRequest):
 
     queueIds: RowIds
     claims: Claims = Field(default_factory=dict)
-    errorCode: Annotated[str, text(64, least=1)] = "VALIDATION_FAILED"
+    errorCode: Annotated[
+        str,
+        PlainValidator(read_code, json_schema_input_type=Any),
+        Field(description=f"A text of up to {LONGEST_CODE} characters; a longer one is cut, another value is ignored."),
+    ] = NO_CODE
     errorMessage: Annotated[
         str,
         PlainValidator(read_message, json_schema_input_type=Any),
-        Field(description="A text; any other value is stored as JSON."),
+        Field(description="A text; any other value is stored as JSON. What is too long is cut."),
     ] = ""
     # The other categories are set by the uploader, operators and sweeps.
     errorCategory: Annotated[

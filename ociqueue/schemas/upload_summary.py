@@ -33,7 +33,7 @@ Client = Annotated[str, text(40, least=1), Field(description="Google's name for 
 class SummaryOfDay(ScriptMessage):
     """What Google counted on one day, for one conversion action and one kind of uploader."""
 
-    day: Annotated[dt.date, Field(description="In the account's time zone.")]
+    day: Annotated[dt.date, Expected("a day, as in 2026-11-15"), Field(description="In the account's time zone.")]
     actionId: Annotated[int, Field(ge=1, lt=2**63)]
     actionName: Name
     client: Client

@@ -9,7 +9,7 @@ from django.conf import settings
 from pydantic import ValidationError
 
 from kilit.api.json_reader import DuplicateName, parse_json
-from kilit.api.messages import field_errors, format_error
+from kilit.api.messages import format_error, located_errors
 from orchestrator.errors import Code, JobError
 from orchestrator.files.exchange import read_bounded
 from orchestrator.schemas.rules import Rules
@@ -34,8 +34,8 @@ def read_rules(content: bytes) -> Rules:
         text = content.decode("utf-8-sig")
         return Rules.model_validate(parse_json(text.encode()), context={"thicknesses": set()})
     except ValidationError as error:
-        found = zip(error.errors(), field_errors(error, Rules), strict=False)
-        lines = [f"line {_line(text, *place['loc'])}: {format_error(shown)}" for place, shown in found]
+        found = located_errors(error, Rules)
+        lines = [f"line {_line(text, *path)}: {format_error(shown)}" for path, shown in found]
         raise InvalidRules(*lines) from None
     except json.JSONDecodeError as error:
         raise InvalidRules(f"line {error.lineno}: {error.msg}.") from None

@@ -1,5 +1,6 @@
 """Messages: what they accept, what they say about the rest, and the JSON that they are read from."""
 
+import gzip
 import json
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -158,6 +159,27 @@ def test_known_fields_are_listed_once_and_unknown_ones_each() -> None:
     ]
 
 
+def test_twenty_unknown_fields_of_an_item_are_named_and_the_others_counted() -> None:
+    known = {"name": "a", "count": 1}
+    rows = [{**known, **{f"x{number}": 1 for number in range(23)}}, {**known, "y": 1}]
+
+    named = errors(Parcel, {"items": rows, "mode": "x"})
+
+    assert [field for field, _ in named] == [f"items.0.x{number}" for number in range(20)] + [
+        *("items.1.y", "mode", "items.0"),
+    ]
+    assert named[-1] == ("items.0", "3 more unknown fields.")
+
+
+def test_a_thousand_unknown_fields_of_an_answer_are_named() -> None:
+    row = {"name": "a", "count": 1, **{f"x{number}": 1 for number in range(20)}}
+
+    named = errors(Parcel, {"items": [row] * 52})
+
+    assert sum("Unknown field." in text for _, text in named) == 1000
+    assert named[1000:] == [("items.50", "20 unknown fields."), ("items.51", "20 unknown fields.")]
+
+
 def test_a_name_from_the_caller_is_cut_and_made_storable() -> None:
     (field, _), *_ = errors(Parcel, {"items": [], "\0" + "x" * 200: 1})
 
@@ -230,6 +252,22 @@ def test_an_exponent_beyond_those_of_decimals_is_read(text: str) -> None:
 )
 def test_what_is_not_json_or_ambiguous_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
+        parse_json(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"\xef\xbb\xbf{}", "it begins with a byte order mark. Send it as UTF-8 without one."),
+        ('{"a": 1}'.encode("utf-16"), "it looks like UTF-16. Send it as UTF-8."),
+        ('{"a": 1}'.encode("utf-16-be"), "it looks like UTF-16. Send it as UTF-8."),
+        ('{"a": 1}'.encode("utf-16-le"), "it looks like UTF-16. Send it as UTF-8."),
+        (gzip.compress(b"{}", mtime=0), "it looks like gzip. Send the header Content-Encoding: gzip with it."),
+        ('{"a": "ş"}'.encode("cp1254"), "byte 8 is not UTF-8. Send it as UTF-8."),
+    ],
+)
+def test_another_encoding_is_named(body: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=f"^{words}$"):
         parse_json(body)
 
 

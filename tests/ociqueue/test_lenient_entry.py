@@ -35,9 +35,20 @@ def test_an_unfilled_placeholder_is_no_click_id(text: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["Cj0KCQ-_x=", "EAIaIQ.x", "abc%3D", "gclid-1"])
+@pytest.mark.parametrize("text", ["Cj0KCQ-_x=", "EAIaIQ.x", "abc%3D", "gclid-1", "0AAAAAo~x", "c1"])
 def test_a_click_id_stays_as_it_is(text: str) -> None:
     assert read(gclid=text)["gclid"] == text
+
+
+CLICK_ID_RULE = "A click id has at least two characters, and only A–Z, a–z, 0–9, _, -, ., ~, = and %."
+
+
+@pytest.mark.parametrize("name", ["gclid", "wbraid", "gbraid"])
+@pytest.mark.parametrize(
+    "text", ["x", "-", "\u200b", "Cj0\u200bKCQ", "Cj0KCQ\u00ad", "Сj0KCQ", "Cj0KÇQ", "Cj0K…Q", "a+b", "a@b"]
+)
+def test_a_click_id_of_one_sign_or_of_another_alphabet_is_refused(name: str, text: str) -> None:
+    assert {"field": name, "message": CLICK_ID_RULE} in read(**{"gclid": None, name: text})
 
 
 @pytest.mark.parametrize(("ahead", "kept"), [(timedelta(minutes=5), NOW), (timedelta(seconds=-3), None)])
