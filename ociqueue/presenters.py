@@ -8,7 +8,7 @@ from kilit.api.presenting import present
 from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import UploadableQuerySet
-from ociqueue.schemas.answers import ConversionRow, OpenCircuit, SiteStats
+from ociqueue.schemas.answers import ConversionRow, OpenActionCircuit, OpenCircuit, SiteStats
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import CONVERSIONS, ConversionStatus
 
@@ -43,7 +43,12 @@ def _site_stats(site: Site, health: SiteHealth) -> dict[str, Any]:
         lastExportAt=site.last_export_at,
         lastAckAt=site.last_ack_at,
         scriptIsSilent=health.is_silent,
+        loginTestFailed=health.is_test_failed,
         circuit=health.circuit and present(health.circuit, OpenCircuit),
+        circuits=[
+            present(circuit, OpenActionCircuit, conversionName=name)
+            for name, circuit in sorted(health.circuits.items())
+        ],
     )
 
 

@@ -27,6 +27,11 @@ class UnsettledRows:
         return f"{self.processing} PROCESSING, {self.uploaded} UPLOADED, {unknown}"
 
 
+def with_open_rows(sentence: str, rows: UnsettledRows) -> str:
+    """Return what the history says of a change; it is read in other languages, too."""
+    return f"{sentence}, with unsettled rows: {rows}." if rows else f"{sentence}."
+
+
 def unsettled_rows(site: Site) -> UnsettledRows:
     rows = Conversion.objects.for_site(site)
     held = dict(rows.filter(status__in=IN_UPLOAD).values_list("status").annotate(number=Count("pk")).order_by())

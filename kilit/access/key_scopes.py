@@ -4,6 +4,7 @@ An endpoint says which scope it needs (kilit.api.openapi). Other views need `rea
 something. The scope `admin` is of a key of its own, which superusers issue: see docs/decisions/0022-admin-keys.md.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db.models import TextChoices
@@ -17,14 +18,16 @@ class KeyScope(TextChoices):
     SCRIPT = "script", _("Claim and acknowledge conversions, as the Ads Script does")
     READ = "read", _("Look up, list, download and export")
     OPERATE = "operate", _("Act on jobs and documents, and manage webhook endpoints")
-    ADMIN = "admin", _("Manage many sites and their members; a key with it is for nothing else")
+    ADMIN = "admin", _("Manage many sites, their members, keys, logins and webhooks; a key with it is for nothing else")
 
 
 DEFAULT_SCOPES: list[str] = [scope for scope in KeyScope.values if scope != KeyScope.ADMIN]
 
 
-def needed_scope(method: str, view: Any) -> str:
-    """Return the scope that a key needs for a method of a view."""
+def needed_scope(method: str, view: Any, held: Collection[str]) -> str:
+    """Return the scope that a key needs for a method of a view; some views take a key with `admin` as well."""
+    if KeyScope.ADMIN in held and getattr(view, "takes_admin_keys", False):
+        return KeyScope.ADMIN
     endpoint = getattr(getattr(view, method.lower(), None), "endpoint", None)
     if endpoint is not None:
         return str(endpoint.scope)

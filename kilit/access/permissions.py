@@ -25,7 +25,7 @@ class KeyScopePermission(BasePermission):
         if not hasattr(view, (request.method or "").lower()):
             return True  # answered with 405, whatever the key may do
         key: Any = getattr(request.auth, "key", request.auth)  # a session token has the scopes of its key
-        needed = needed_scope(request.method or "", view)
+        needed = needed_scope(request.method or "", view, key.scopes)
         if needed not in key.scopes:
             raise MissingScope(needed, key.scopes)
         return True

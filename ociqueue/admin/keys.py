@@ -17,12 +17,14 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from kilit.access.key_scopes import KeyScope
 from kilit.console.formatting import exactly, new_key, page
 from kilit.console.key_scopes import ScopesField, format_scopes
+from ociqueue import site_keys
 from ociqueue.admin.permissions import may_administer, site_of
 from ociqueue.admin.site_header import header_context
 from ociqueue.admin.site_setup import COPIED, is_copied
 from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
 from ociqueue.models import Site
 from ociqueue.models.site import KEYS_USER_PREFIX
+from ociqueue.site_keys import KeyRequest
 from ociqueue.states import SyncMethod
 
 MOST_SITES_FOUND = 100  # by a part of their name, when keys are searched
@@ -78,14 +80,13 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
     form = KeyForm(request.POST or None)
     if form.is_valid():
         name, scopes = form.cleaned_data["name"], form.cleaned_data["scopes"]
-        text = _issue_once(site, name=name, scopes=scopes, after=request.POST.get("after", ""))
+        text = _issue_once(request, KeyRequest(site, name, scopes), after=request.POST.get("after", ""))
         if not text:
             message = _(
                 "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
             )
             messages.error(request, message)
             return HttpResponseRedirect(_script_address(site))
-        model_admin.log_change(request, site, f"Issued the key {name} ({', '.join(scopes)}).")
         messages.warning(request, new_key(_("Copy the key now; it is not shown again:"), text))
         # A script with a key that cannot claim would fail on its first run.
         in_script = text if KeyScope.SCRIPT in scopes else ""
@@ -107,14 +108,14 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
     )
 
 
-def _issue_once(site: Site, *, name: str, scopes: list[str], after: str) -> str:
+def _issue_once(request: HttpRequest, wanted: KeyRequest, *, after: str) -> str:
     """Issue a key, unless there is a newer one than the form knows: a reload must not issue a second key.
 
     The response itself shows the key, so that its text is stored nowhere.
     """
     with transaction.atomic():
-        Site.objects.select_for_update(no_key=True).get(pk=site.pk)  # serializes two clicks
-        return site.issue_key(name=name, scopes=scopes) if _newest(site) == after else ""
+        Site.objects.select_for_update(no_key=True).get(pk=wanted.site.pk)  # serializes two clicks
+        return site_keys.issue_key(request.user, wanted)[1] if _newest(wanted.site) == after else ""
 
 
 def _newest(site: Site) -> str:
@@ -129,8 +130,7 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
     if held is None:
         raise Http404
     if request.method == "POST":
-        revoked = site.keys().filter(pk=key).revoke()
-        model_admin.log_change(request, site, f"Revoked the key {held}.")
+        revoked = site_keys.revoke_key(request.user, site, held)
         message = _("Revoked %(key)s.") if revoked else _("%(key)s was already revoked.")
         messages.success(request, message % {"key": held})
         return HttpResponseRedirect(_script_address(site))

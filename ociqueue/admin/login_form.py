@@ -21,18 +21,17 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from ociqueue.login_changes import LABELS, LONGEST_NAME, OAUTH, REMOVABLE, REQUIRED, SERVICE_ACCOUNT, LoginChange
 from ociqueue.models.credentials import GoogleAdsAccount, normalize_action, normalize_customer_id
-from ociqueue.models.service_account import LONGEST, normalize_service_account
+from ociqueue.models.service_account import LONGEST
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-REQUIRED = ("customer_id", "conversion_action")
-OAUTH = ("client_id", "client_secret", "refresh_token")
-SERVICE_ACCOUNT = "service_account"
 FILE = "service_account_file"
 CONFIRM = "confirm_move"
-LONGEST_NAME = 100
+# Their fields are empty when the page is shown again.
+SECRETS = ("client_secret", "refresh_token", SERVICE_ACCOUNT, "developer_token")
 
 
 # Sent in HTTP headers: a pasted quotation mark would break every upload.
@@ -60,21 +59,21 @@ class SecretTextarea(UnfoldAdminTextareaWidget):
 
 class LoginForm(forms.Form):
     customer_id = _text(
-        gettext_lazy("Customer id"),
+        LABELS["customer_id"],
         gettext_lazy("The account that owns the conversions, such as 123-456-7890."),
         placeholder="123-456-7890",
     )
     login_customer_id = _text(
-        gettext_lazy("Login customer id"), gettext_lazy("Only for access through a manager account: the manager's id.")
+        LABELS["login_customer_id"], gettext_lazy("Only for access through a manager account: the manager's id.")
     )
-    client_id = _text(gettext_lazy("OAuth client id"), gettext_lazy("The OAuth client in your Google Cloud project."))
-    client_secret = _secret(gettext_lazy("OAuth client secret"), gettext_lazy("The secret of the same client."))
+    client_id = _text(LABELS["client_id"], gettext_lazy("The OAuth client in your Google Cloud project."))
+    client_secret = _secret(LABELS["client_secret"], gettext_lazy("The secret of the same client."))
     refresh_token = _secret(
-        gettext_lazy("Refresh token"),
+        LABELS["refresh_token"],
         gettext_lazy("Issued by Google when the client was granted access to the account."),
     )
     service_account = forms.CharField(
-        label=gettext_lazy("Service account"),
+        label=LABELS[SERVICE_ACCOUNT],
         required=False,
         max_length=LONGEST,
         widget=SecretTextarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
@@ -84,14 +83,14 @@ class LoginForm(forms.Form):
         label=gettext_lazy("Or its file"), required=False, widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".json"})
     )
     developer_token = _secret(
-        gettext_lazy("Developer token"), gettext_lazy("Only for the Google Ads API, and only if Google requires it.")
+        LABELS["developer_token"], gettext_lazy("Only for the Google Ads API, and only if Google requires it.")
     )
     conversion_action = _text(
-        gettext_lazy("Conversion action"),
+        LABELS["conversion_action"],
         gettext_lazy("Its number, or customers/1234567890/conversionActions/NUMBER. Enter the customer id as well."),
     )
     conversion_actions = forms.CharField(
-        label=gettext_lazy("Actions by conversion name"),
+        label=LABELS["conversion_actions"],
         required=False,
         max_length=20_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "placeholder": "Teklif = 987654"}),
@@ -115,8 +114,7 @@ class LoginForm(forms.Form):
         self.stored = asdict(stored) if stored else {}
         if confirmation and stored:  # another account needs it
             self.fields[CONFIRM] = confirmation
-        needed = (*REQUIRED, *OAUTH, SERVICE_ACCOUNT)
-        removable = [(name, LABELS[name]) for name in LABELS if name not in needed and self.stored.get(name)]
+        removable = [(name, LABELS[name]) for name in REMOVABLE if self.stored.get(name)]
         self.fields["forget"].choices = removable  # type: ignore[attr-defined]
         if not removable:
             del self.fields["forget"]
@@ -142,51 +140,38 @@ class LoginForm(forms.Form):
         return self._customer("login_customer_id")
 
     def clean(self) -> None:
-        """Require what is not stored, and check the actions against their customer."""
-        self._clean_service_account()
-        given = self.changes()
-        if not given and not self.errors:
+        """Check what was entered as a change of what is stored."""
+        self._read_file()
+        self._read_actions()
+        self.change = LoginChange(
+            self.stored,
+            {name: self.cleaned_data[name] for name in LABELS if self.cleaned_data.get(name)},
+            self.cleaned_data.get("forget", []),
+            is_service_account=SERVICE_ACCOUNT in self.entered,
+            known_faults=self.errors,
+        )
+        if self.change.is_empty and not self.errors:
             self.add_error(None, _("Nothing was entered, so nothing was changed."))
-        for name in (*REQUIRED, *self._login()) if given or self.errors else ():
-            if not self.stored.get(name) and not self.cleaned_data.get(name) and name not in self.errors:
-                self.add_error(name, _("This field is required: no value is stored."))
-        customer = self.cleaned_data.get("customer_id")
-        if customer:
-            self._clean_action(customer)
-            self._clean_actions(customer)
-        elif "customer_id" not in self.errors and any(
-            self.cleaned_data.get(name) for name in ("conversion_action", "conversion_actions")
-        ):
-            # Checked against what was entered, so that no message shows stored values.
-            self.add_error("customer_id", _("Enter the customer id as well: conversion actions belong to a customer."))
-        if self.is_move and CONFIRM in self.fields and not self.cleaned_data.get(CONFIRM):
+        self.change.check()
+        self.cleaned_data.update(self.change.entered)
+        for name, fault in self.change.faults.items():
+            self.add_error(name, fault)
+        if self.change.is_move and CONFIRM in self.fields and not self.cleaned_data.get(CONFIRM):
             self.add_error(CONFIRM, _("This is another Google account. Tick the box to move the site all the same."))
         self._ask_for_secrets()
 
-    @property
-    def is_move(self) -> bool:
-        """Whether the site gets another Google account."""
-        before, entered = self.stored.get("customer_id"), self.cleaned_data.get("customer_id")
-        return bool(before and entered and before != entered)
+    def _read_file(self) -> None:
+        if file := self.cleaned_data.pop(FILE, None):
+            self.cleaned_data[SERVICE_ACCOUNT] = file.read(LONGEST + 1).decode("utf-8-sig", errors="replace")
 
-    def _clean_service_account(self) -> None:
-        text, file = self.cleaned_data.get(SERVICE_ACCOUNT), self.cleaned_data.pop(FILE, None)
-        if file:
-            text = file.read(LONGEST + 1).decode("utf-8-sig", errors="replace")
-        if text and any(self.cleaned_data.get(name) for name in OAUTH):
-            self.add_error(SERVICE_ACCOUNT, _("Enter one login: an OAuth client's or a service account's, not both."))
-        elif text:
+    def _read_actions(self) -> None:
+        """Read the lines of actions, of the customer that was entered with them."""
+        customer, text = self.cleaned_data.get("customer_id"), self.cleaned_data.get("conversion_actions")
+        if customer and text:
             try:
-                self.cleaned_data[SERVICE_ACCOUNT] = normalize_service_account(text)
+                self.cleaned_data["conversion_actions"] = read_actions(text, customer_id=customer)
             except ValueError as error:
-                self.add_error(SERVICE_ACCOUNT, str(error))
-
-    def _login(self) -> tuple[str, ...]:
-        """Return the parts of the kind of login that was entered, or else is stored."""
-        if any(self.cleaned_data.get(name) for name in OAUTH):
-            return OAUTH
-        is_service_account = SERVICE_ACCOUNT in self.entered or self.stored.get(SERVICE_ACCOUNT)
-        return (SERVICE_ACCOUNT,) if is_service_account else OAUTH
+                self.add_error("conversion_actions", str(error))
 
     def _ask_for_secrets(self) -> None:
         """Ask again for secrets whose fields a fault has emptied, or will."""
@@ -195,55 +180,12 @@ class LoginForm(forms.Form):
             if name not in self.errors:
                 self.add_error(name, _("Enter it again: secrets are not sent back to the page."))
 
-    def changes(self) -> list[str]:
-        """Return the labels of the fields that were entered or removed, without their values."""
-        entered = [str(label).lower() for name, label in LABELS.items() if self.cleaned_data.get(name)]
-        return entered + [_("%(part)s removed") % {"part": str(LABELS[name]).lower()} for name in self._forgotten()]
-
-    def account(self) -> GoogleAdsAccount:
-        other = OAUTH if self._login() == (SERVICE_ACCOUNT,) else (SERVICE_ACCOUNT,)
-        gone = (*self._forgotten(), *other)
-        kept = {name: value for name, value in self.stored.items() if name not in gone}
-        entered = {name: self.cleaned_data[name] for name in LABELS if self.cleaned_data.get(name)}
-        return GoogleAdsAccount(**{**kept, **entered})
-
-    def _forgotten(self) -> list[str]:
-        return [name for name in self.cleaned_data.get("forget", []) if not self.cleaned_data.get(name)]
-
     def _customer(self, name: str) -> str:
         text: str = self.cleaned_data[name]
         try:
             return normalize_customer_id(text) if text else ""
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
-
-    def _clean_action(self, customer: str) -> None:
-        if text := self.cleaned_data.get("conversion_action"):
-            try:
-                self.cleaned_data["conversion_action"] = normalize_action(text, customer_id=customer)
-            except ValueError as error:
-                self.add_error("conversion_action", str(error))
-        elif not _belongs(self.stored.get("conversion_action", ""), customer):
-            message = _("The stored action belongs to another customer: enter one of this customer.")
-            self.add_error("conversion_action", message)
-
-    def _clean_actions(self, customer: str) -> None:
-        if text := self.cleaned_data.get("conversion_actions"):
-            try:
-                self.cleaned_data["conversion_actions"] = read_actions(text, customer_id=customer)
-            except ValueError as error:
-                self.add_error("conversion_actions", str(error))
-        elif "conversion_actions" not in self._forgotten():
-            kept = self.stored.get("conversion_actions", {})
-            if not all(_belongs(action, customer) for action in kept.values()):
-                message = _("The stored actions belong to another customer: enter new ones or remove them.")
-                self.add_error("conversion_actions", message)
-
-
-# Their fields are empty when the page is shown again.
-SECRETS = ("client_secret", "refresh_token", SERVICE_ACCOUNT, "developer_token")
-# In the order of the form.
-LABELS = {name: field.label or "" for name, field in LoginForm.base_fields.items() if name not in ("forget", FILE)}
 
 
 def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
@@ -270,7 +212,3 @@ def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
             message = _("Line %(number)s: %(error)s") % {"number": number, "error": error}
             raise ValueError(message) from None
     return found
-
-
-def _belongs(action: str, customer: str) -> bool:
-    return not action or action.startswith(f"customers/{customer}/")

@@ -43,8 +43,3 @@ def warnings(site: Site, rows: UnsettledRows) -> SafeString:
 def confirmation(site: Site, rows: UnsettledRows, label: str) -> forms.BooleanField:
     """Return a box to tick, with the warnings below it."""
     return forms.BooleanField(label=label, required=False, widget=UnfoldBooleanWidget, help_text=warnings(site, rows))
-
-
-def with_open_rows(sentence: str, rows: UnsettledRows) -> str:
-    """Return what the history says of a change; it is read in other languages, too."""
-    return f"{sentence}, with unsettled rows: {rows}." if rows else f"{sentence}."

@@ -22,12 +22,12 @@ from kilit.console.formatting import ago, badge, button, column, link, number, t
 from kilit.postgres.collation import NameOrder
 from ociqueue.admin import bulk_files, circuits, credentials, google_counts, keys, pauses, site_actions, switching
 from ociqueue.admin.archived_filter import ArchivedFilter
-from ociqueue.admin.moving import with_open_rows
 from ociqueue.admin.permissions import may_administer, site_of
 from ociqueue.admin.site_forms import CONFIRM_SENDER, SENDER, MembershipInline, NewSiteForm, SiteForm, sender_choices
 from ociqueue.admin.site_header import header_context, site_address
 from ociqueue.admin.site_page import overview
 from ociqueue.models import Site, SiteMembership
+from ociqueue.senders import after_switch, record_switch
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import UPLOADED_HERE, ConversionStatus
 
@@ -255,15 +255,11 @@ class SiteAdmin(ModelAdmin):
         if change:
             obj.save(update_fields=form.changed_data)
             if SENDER in form.changed_data:
-                self.note_switch(request, obj, form)
-                switching.after_switch(obj)
+                record_switch(request.user, obj, before=form.initial[SENDER], open_rows=form.open_rows)  # type: ignore[attr-defined]
+                after_switch(obj)
             return
         super().save_model(request, obj, form, change)
         SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
-
-    def note_switch(self, request: HttpRequest, site: Site, form: Any) -> None:
-        changed = f"Changed the sender from {form.initial[SENDER]} to {site.sync_method}"
-        self.log_change(request, site, with_open_rows(changed, form.open_rows))
 
     def response_post_save_add(self, request: HttpRequest, obj: Site) -> HttpResponse:
         """Go on with what a new site needs next."""

@@ -12,14 +12,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import number, page
-from kilit.workers import doorbells
-from ociqueue.admin.moving import warnings, with_open_rows
+from ociqueue.admin.moving import warnings
 from ociqueue.admin.permissions import may_administer, site_of
 from ociqueue.admin.site_header import header_context, site_address
-from ociqueue.models import Circuit, Credentials, Site
+from ociqueue.models import Circuit, Site
+from ociqueue.senders import after_switch
 from ociqueue.site_health import site_health
-from ociqueue.states import UPLOADED_HERE, CircuitStatus, ConversionStatus, SyncMethod
-from ociqueue.unsettled import unsettled_rows
+from ociqueue.states import CircuitStatus, ConversionStatus, SyncMethod
+from ociqueue.unsettled import unsettled_rows, with_open_rows
 
 # The code of a circuit when the developer token may not upload over the Google Ads API.
 NOT_ALLOWLISTED = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
@@ -56,17 +56,6 @@ def _unknown(site: Site) -> list[SafeString]:
     """Warn of rows that Google may have: by the other API they are sent again, under the same order id."""
     rows = unsettled_rows(site)
     return [warnings(site, rows)] if rows else []
-
-
-def after_switch(site: Site) -> None:
-    """Let the new sender begin: it probes circuits that the old one opened, and its login is tested."""
-    if site.sync_method not in UPLOADED_HERE:
-        return
-    Circuit.objects.filter(site=site).probe_now()
-    if stored := Credentials.objects.filter(site=site).first():
-        stored.request_check()
-        doorbells.ring("oci_check_credentials")
-    doorbells.ring("oci_upload")
 
 
 def is_shut_out(site: Site) -> bool:

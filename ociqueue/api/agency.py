@@ -4,7 +4,7 @@ What the key may do is what its user may do on the pages Import sites and Import
 docs/decisions/0022-admin-keys.md.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import cast
 
@@ -32,6 +32,7 @@ from ociqueue.api.agency_answers import (
 from ociqueue.csv_reader import CsvLine, RejectedField
 from ociqueue.member_files import managed_members, store_members
 from ociqueue.models import Site
+from ociqueue.models.site import SiteQuerySet
 from ociqueue.schemas import agency
 from ociqueue.site_files import store_sites
 from ociqueue.site_operations import OperationPlan, SiteOperation
@@ -137,7 +138,7 @@ class OperationView(AgencyView):
     def run(self, request: Request, asked: agency.SitesNamed, *, reason: str = "") -> Response:
         if not self.operation.may(request.user):
             raise PermissionDenied("The user of this key may not do this.")
-        refuse_repeated(asked.sites)
+        refuse_repeated("sites", asked.sites)
         plan = site_operations.run_on_all(
             self.operation,
             request.user,
@@ -209,6 +210,13 @@ class RestoreSitesView(OperationView):
         return self.run(request, asked)
 
 
+def administered_sites(request: Request) -> SiteQuerySet:
+    """Return the sites whose keys, login and sender the key's user may change on their pages."""
+    if not request.user.has_perm("ociqueue.change_site"):
+        raise PermissionDenied("The user of this key may not administer sites.")
+    return Site.objects.administered_by(request.user)
+
+
 def user_of(request: Request) -> User:
     return cast("ApiKey", request.auth).user
 
@@ -239,27 +247,39 @@ def refuse(of: str, rejected: Iterable[RejectedField]) -> None:
         raise InvalidMessage(errors, len(errors))
 
 
-def refuse_repeated(sites: Sequence[str]) -> None:
-    first = {name: index for index, name in reversed(list(enumerate(sites)))}
-    errors: list[FieldError] = [
-        {"field": name_item("sites", index), "message": f"{name_item('sites', first[name])} is the same site."}
-        for index, name in enumerate(sites)
-        if first[name] != index
-    ]
-    if errors:
-        raise InvalidMessage(errors, len(errors))
+def refuse_repeated(of: str, names: Sequence[str | int]) -> None:
+    first = {name: index for index, name in reversed(list(enumerate(names)))}
+    refuse_invalid(
+        {
+            name_item(of, index): f"{name_item(of, first[name])} is the same {of[:-1]}."
+            for index, name in enumerate(names)
+            if first[name] != index
+        }
+    )
 
 
 def refuse_plan(plan: OperationPlan) -> None:
-    unknown: list[FieldError] = [
-        {"field": f"sites.{index}", "message": NO_SUCH_SITE} for index, site in enumerate(plan.sites) if site is None
-    ]
-    if unknown:
-        raise InvalidMessage(unknown, len(unknown))
-    fields: list[FieldError] = [
-        {"field": f"sites.{index}", "message": plan.refused[site.pk]}
-        for index, site in enumerate(plan.sites)
-        if site and site.pk in plan.refused
-    ]
-    if fields:
+    refuse_invalid({f"sites.{index}": NO_SUCH_SITE for index, site in enumerate(plan.sites) if site is None})
+    refuse_conflicts(
+        {
+            f"sites.{index}": plan.refused[site.pk]
+            for index, site in enumerate(plan.sites)
+            if site and site.pk in plan.refused
+        }
+    )
+
+
+def refuse_invalid(faults: Mapping[str, str]) -> None:
+    """Refuse a request by what is wrong with its fields, if something is."""
+    if fields := list_faults(faults):
+        raise InvalidMessage(fields, len(fields))
+
+
+def refuse_conflicts(faults: Mapping[str, str]) -> None:
+    """Refuse a request by what its fields cannot do now, if there is something."""
+    if fields := list_faults(faults):
         raise ApiError(409, "CONFLICT", "; ".join(map(format_error, fields)), fields=fields)
+
+
+def list_faults(faults: Mapping[str, str]) -> list[FieldError]:
+    return [{"field": field, "message": message} for field, message in faults.items()]

@@ -1,4 +1,4 @@
-"""The operators' endpoints: session authentication, limited to the user's sites."""
+"""The operators' endpoints: for a session, limited to the user's sites, and for a key that manages sites."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -9,41 +9,49 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from kilit.access.authentication import SessionAuthentication
+from kilit.access.authentication import KeyAuthentication, SessionAuthentication
+from kilit.access.key_scopes import KeyScope
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
 from ociqueue import acknowledge, presenters
+from ociqueue.api.agency import administered_sites, note_of
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.site import SiteQuerySet
 from ociqueue.schemas import answers
 from ociqueue.schemas.requests import ActionRequest, RowsQuery, StatsQuery
 
 
 class OperatorView(APIView):
-    """A view for users; sites of which they are not a member are not found."""
+    """A view for users; sites of which they are not a member, or by a key not an admin, are not found."""
 
     tag = "Operators of conversions"
     errors = NO_SITE
-    authentication_classes = [SessionAuthentication]
+    authentication_classes = [SessionAuthentication, KeyAuthentication]
+
+    def sites(self, request: Request) -> SiteQuerySet:
+        return administered_sites(request) if request.auth else Site.objects.seen_by(request.user)
 
     def site(self, request: Request, name: str) -> Site:
-        return find_site(Site.objects.seen_by(request.user), name)
+        return find_site(self.sites(request), name)
 
 
 class StatsView(OperatorView):
     @endpoint(
-        ApiResponse("The stats of one site, or of all.", answers.SiteStats | answers.SummedStats), query=StatsQuery
+        ApiResponse("The stats of one site, or of all.", answers.SiteStats | answers.SummedStats),
+        query=StatsQuery,
+        scope=KeyScope.ADMIN,
     )
     def get(self, request: Request, asked: StatsQuery) -> Response:
         """Get the stats of a site, or of all."""
         if asked.scope == "multi" or asked.siteId is None:
-            return Response(presenters.summed_stats(list(Site.objects.seen_by(request.user).active())))
+            return Response(presenters.summed_stats(list(self.sites(request).active())))
         return Response(presenters.stats(self.site(request, asked.siteId)))
 
 
 class RowsView(OperatorView):
-    @endpoint(answers.ConversionRows, query=RowsQuery)
+    @endpoint(answers.ConversionRows, query=RowsQuery, scope=KeyScope.ADMIN)
     def get(self, request: Request, asked: RowsQuery) -> Response:
         """List a site's conversions.
 
@@ -54,7 +62,7 @@ class RowsView(OperatorView):
 
 
 class ActionsView(OperatorView):
-    @endpoint(answers.Acted, body=ActionRequest)
+    @endpoint(answers.Acted, body=ActionRequest, scope=KeyScope.ADMIN)
     def post(self, request: Request, asked: ActionRequest) -> Response:
         """Act on conversions.
 
@@ -64,7 +72,8 @@ class ActionsView(OperatorView):
         site = self.site(request, asked.siteId)
         if not Site.objects.run_by(request.user).filter(pk=site.pk).exists():
             raise PermissionDenied("Viewers have read access only.")
-        with transaction.atomic(), for_reason(asked.reason):
+        note = note_of(request) if request.auth else ""
+        with transaction.atomic(), for_reason(f"{asked.reason} {note}".strip()):
             result = acknowledge.move_rows(site, asked.ids, verb_of(asked))
             in_doubt = Conversion.objects.filter(pk__any_of=result.ids, outcome_unknown=True).count()
         answer = {"ok": True, "affected": result.moved, "skipped": result.skipped_rows()}

@@ -243,12 +243,16 @@ class Site(models.Model):
 
     def keys(self) -> ApiKeyQuerySet:
         """Return the site's keys, newest first, without creating the user who owns them."""
-        return ApiKey.objects.filter(user__username=f"{KEYS_USER_PREFIX}{self.public_id}").order_by("-created_at")
+        return ApiKey.objects.filter(user__username=self.keys_username).order_by("-created_at")
+
+    @property
+    def keys_username(self) -> str:
+        return f"{KEYS_USER_PREFIX}{self.public_id}"
 
     def service_user(self) -> User:
         """Return the user who owns the site's keys: a member without a password."""
         unusable = {"password": make_password(None)}
-        user, created = User.objects.get_or_create(username=f"{KEYS_USER_PREFIX}{self.public_id}", defaults=unusable)
+        user, created = User.objects.get_or_create(username=self.keys_username, defaults=unusable)
         if created:
             SiteMembership.objects.create(site=self, user=user, role=Role.OPERATOR)
         return user

@@ -189,6 +189,12 @@ class OpenCircuit(TypedDict):
     nextProbeAt: Time | None
 
 
+class OpenActionCircuit(OpenCircuit):
+    """The same, of one conversion name or of all."""
+
+    conversionName: Annotated[str, Field(description="Empty if it is open for all conversions of the site.")]
+
+
 class SiteStats(TypedDict):
     """The state of one site."""
 
@@ -202,7 +208,10 @@ class SiteStats(TypedDict):
     lastAckAt: Time | None
     scriptIsSilent: bool
     needsCredentials: bool
-    circuit: OpenCircuit | None
+    loginTestFailed: Annotated[bool, Field(description="The stored Google login did not pass its last test.")]
+    googleDiffers: Annotated[bool, Field(description="Google's counts of the last days differ from ours.")]
+    circuit: Annotated[OpenCircuit | None, Field(description="Of all conversions of the site.")]
+    circuits: Annotated[list[OpenActionCircuit], Field(description="All that are open.")]
 
 
 class SummedStats(TypedDict):

@@ -67,6 +67,7 @@ def read_id(text: str) -> UUID:
 
 class OutboxView(APIView):
     tag = "Webhooks"
+    takes_admin_keys = True  # an agency's key manages the webhooks of all its user's sites
     errors: ClassVar = {403: {"FORBIDDEN": "Viewers have read access only, or the CSRF token is missing."}}
 
     def find_endpoint(self, request: Request, pk: str) -> Endpoint:

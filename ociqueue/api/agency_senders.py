@@ -1,0 +1,188 @@
+"""The endpoints for agencies: the senders of their sites, and the Google logins that these need."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.db import transaction
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kilit.access.key_scopes import KeyScope
+from kilit.api.errors import ApiError
+from kilit.api.openapi import endpoint
+from kilit.workers.models import Heartbeat
+from ociqueue.api.agency import (
+    CONFLICT,
+    NO_SUCH_SITE,
+    NOT_ALLOWED,
+    AgencyView,
+    administered_sites,
+    note_of,
+    refuse_conflicts,
+    refuse_invalid,
+    refuse_repeated,
+)
+from ociqueue.api.agency_answers import summary
+from ociqueue.api.script import NO_SITE, find_site
+from ociqueue.login_changes import LoginChange, request_test, store_login, stored_login, stored_parts
+from ociqueue.models import Credentials, Site
+from ociqueue.schemas import agency_senders as schemas
+from ociqueue.schemas.requests import SiteRequest
+from ociqueue.senders import change_senders
+from ociqueue.unsettled import UnsettledRows, unsettled_rows
+
+NO_LOGIN = {409: {"NO_CREDENTIALS": "No login is stored for the site."}}
+# The fields of a request by the names of GoogleAdsAccount.
+PARTS = {
+    "customer_id": "customerId",
+    "login_customer_id": "loginCustomerId",
+    "client_id": "clientId",
+    "client_secret": "clientSecret",
+    "refresh_token": "refreshToken",
+    "service_account": "serviceAccount",
+    "developer_token": "developerToken",
+    "conversion_action": "conversionAction",
+    "conversion_actions": "conversionActions",
+}
+NAMES = {field: name for name, field in PARTS.items()}
+OPEN_ROWS = "Rows are being sent, or have an unknown outcome ({rows}). Send {confirm} to change it all the same."
+
+
+class SenderView(AgencyView):
+    errors = NOT_ALLOWED | CONFLICT
+
+    @endpoint(schemas.SendersChanged, body=schemas.SenderRequest, scope=KeyScope.ADMIN)
+    def post(self, request: Request, asked: schemas.SenderRequest) -> Response:
+        """Change the sender of sites.
+
+        Rows that are being sent stay with the sender that has them; all others go to the new one, and none is sent by
+        two. If Google may have rows whose result is open, `confirmOpenRows` is needed.
+        """
+        refuse_repeated("sites", asked.sites)
+        found = {site.public_id: site for site in administered_sites(request).filter(public_id__in=asked.sites)}
+        refuse_invalid({f"sites.{index}": NO_SUCH_SITE for index, name in enumerate(asked.sites) if name not in found})
+        plan = change_senders(
+            request.user,
+            [found[name] for name in asked.sites],
+            asked.sender,
+            is_confirmed=asked.confirmOpenRows,
+            note=f" {note_of(request)}",
+            dry_run=asked.dryRun,
+        )
+        if not asked.confirmOpenRows:
+            refuse_conflicts(
+                {
+                    f"sites.{index}": OPEN_ROWS.format(rows=each.open_rows, confirm="confirmOpenRows")
+                    for index, each in enumerate(plan)
+                    if each.open_rows and each.before != asked.sender
+                }
+            )
+        results = [
+            {
+                "index": index,
+                "status": "unchanged" if each.before == asked.sender else "changed",
+                "publicId": each.site.public_id,
+                "name": each.site.name,
+                "before": each.before,
+                "after": asked.sender,
+                "openRows": present_open_rows(each.open_rows),
+            }
+            for index, each in enumerate(plan)
+        ]
+        return Response(summary(results, ("changed", "unchanged"), dry_run=asked.dryRun))
+
+
+class LoginView(AgencyView):
+    errors = NOT_ALLOWED | CONFLICT | NO_SITE
+
+    @endpoint(schemas.LoginShown, query=SiteRequest, scope=KeyScope.ADMIN)
+    def get(self, request: Request, asked: SiteRequest) -> Response:
+        """Show which parts of a site's Google login are stored, and what its last test found."""
+        return Response(present_login(find_site(administered_sites(request), asked.siteId)))
+
+    @endpoint(schemas.LoginStored, body=schemas.LoginRequest, scope=KeyScope.ADMIN)
+    def post(self, request: Request, asked: schemas.LoginRequest) -> Response:
+        """Store a site's Google login.
+
+        It is encrypted, and no answer repeats a value. A login is that of an OAuth client or of a service account;
+        storing one removes the other. Conversion actions need the `customerId` beside them.
+        """
+        site = find_site(administered_sites(request), asked.siteId)
+        with transaction.atomic():
+            # When two callers each replace a part, the second must see what the first stored.
+            credentials = Credentials.objects.select_for_update().filter(site=site).first()
+            account, _ = stored_login(credentials)
+            change = read_change(asked, asdict(account) if account else {})
+            open_rows = unsettled_rows(site)
+            if change.is_move and open_rows and not asked.confirmMove:
+                message = OPEN_ROWS.format(rows=open_rows, confirm="confirmMove")
+                refuse_conflicts({"customerId": f"This is another Google account. {message}"})
+            is_changed = change.account() != account
+            if is_changed:
+                store_login(request.user, site, change, open_rows, note=f" {note_of(request)}")
+        return Response({**present_login(site), "status": "changed" if is_changed else "unchanged"})
+
+
+class LoginTestView(AgencyView):
+    errors = NOT_ALLOWED | NO_SITE | NO_LOGIN
+
+    @endpoint(schemas.LoginShown, body=SiteRequest, scope=KeyScope.ADMIN)
+    def post(self, request: Request, asked: SiteRequest) -> Response:
+        """Test a site's Google login.
+
+        A worker tests it: get the login after some seconds, until the `status` of its `test` is not `waiting`.
+        """
+        site = find_site(administered_sites(request).active(), asked.siteId)
+        if not request_test(site):
+            raise ApiError(409, "NO_CREDENTIALS", "No login is stored for the site.")
+        return Response(present_login(site))
+
+
+def read_change(asked: schemas.LoginRequest, stored: dict[str, Any]) -> LoginChange:
+    """Return the change that a request asks for; the error names the fields of the request."""
+    entered = {name: value for name, field in PARTS.items() if (value := getattr(asked, field))}
+    change = LoginChange(stored, entered, [NAMES[field] for field in asked.remove if stored.get(NAMES[field])])
+    if change.is_empty and not (asked.remove and stored):  # what is removed already stays so
+        refuse_invalid({"": "Send at least one part of the login."})
+    change.check()
+    refuse_invalid({PARTS[name]: message for name, message in change.faults.items()})
+    return change
+
+
+def present_login(site: Site) -> dict[str, Any]:
+    credentials = Credentials.objects.filter(site=site).first()
+    account, error = stored_login(credentials)
+    parts = stored_parts(account) if account else {}
+    kind = ("serviceAccount" if account.service_account else "oauth") if account else None
+    return {
+        "siteId": site.public_id,
+        "kind": kind,
+        "parts": [PARTS[name] for name, is_stored in parts.items() if is_stored],
+        "serviceAccountEmail": account.service_account_email if account else "",
+        "error": error,
+        "changedAt": credentials and credentials.changed_at,
+        "test": present_test(credentials),
+        "workerIsRunning": Heartbeat.objects.alive().exists(),
+    }
+
+
+def present_test(credentials: Credentials | None) -> dict[str, Any]:
+    if credentials is None:
+        return {"status": "none", "requestedAt": None, "checkedAt": None, "findings": []}
+    status = "passed" if credentials.check_passed else "none" if credentials.check_passed is None else "failed"
+    is_waiting = Credentials.objects.awaiting_check().filter(pk=credentials.pk).exists()
+    return {
+        "status": "waiting" if is_waiting else status,
+        "requestedAt": credentials.check_asked_at,
+        "checkedAt": credentials.checked_at,
+        "findings": credentials.check_report,
+    }
+
+
+def present_open_rows(rows: UnsettledRows) -> dict[str, int]:
+    return {
+        "processing": rows.processing,
+        "uploaded": rows.uploaded,
+        "unknownWaiting": rows.unknown_waiting,
+        "unknownFailed": rows.unknown_failed,
+    }
