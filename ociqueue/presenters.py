@@ -6,12 +6,14 @@ from uuid import UUID
 from kilit.api.cursor import cut_page
 from kilit.api.presenting import present
 from ociqueue.filters import FILTERS
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Conversion, ReadBack, Site
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.schemas.answers import ConversionRow, OpenActionCircuit, OpenCircuit, SiteStats
+from ociqueue.schemas.google_counts import GoogleCounts
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import CONVERSIONS, ConversionStatus
 
+COUNTED = ("accepted", "failed", "unknown", "google", "findings")
 Rows = TypeVar("Rows", bound=UploadableQuerySet[Any])
 
 
@@ -50,6 +52,14 @@ def _site_stats(site: Site, health: SiteHealth) -> dict[str, Any]:
             for name, circuit in sorted(health.circuits.items())
         ],
     )
+
+
+def google_counts(site: Site) -> dict[str, Any]:
+    stored = ReadBack.objects.filter(site=site).first() or ReadBack(site=site)
+    actions = [
+        {"day": row["day"], "action": row["name"], **{name: row[name] for name in COUNTED}} for row in stored.days
+    ]
+    return present(stored, GoogleCounts, siteId=site.public_id, actions=actions)
 
 
 def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None) -> dict[str, Any]:

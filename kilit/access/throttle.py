@@ -24,7 +24,7 @@ class KeyThrottle(BaseThrottle):
     def allow_request(self, request: Request, view: Any) -> bool:
         if not request.auth:
             return True  # a session, not a key
-        key = getattr(request.auth, "key", request.auth)  # a session token counts for its key
+        key: Any = getattr(request.auth, "key", request.auth)  # a session token counts for its key
         scope = needed_scope(request.method or "", view, key.scopes)
         try:
             hits, self.seconds = RateWindow.hit(f"key:{key.pk}:{scope}")

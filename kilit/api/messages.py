@@ -34,6 +34,7 @@ from kilit.lock.text import CONTROL_CHARS, SURROGATES, UNSTORABLE_CHARS, read_di
 NO_CONTROL_CHARS = f"^{CONTROL_CHARS.pattern.replace('[', '[^').replace(SURROGATES, '')}*$"
 NO_NUL = r"^[^\x00]*$"
 LONGEST_NAME = 80  # characters of a caller's own name that are shown in a path
+KEY = "[key]"  # pydantic's last step on the way to an error of a name itself
 MOST_UNKNOWN, MOST_UNKNOWN_OF_ITEM = 1_000, 20  # unknown fields that an answer names
 
 Path = Sequence[str | int]
@@ -48,12 +49,16 @@ TEXTS = {
     "bool_parsing": "Expected true or false.",
     "bool_type": "Expected true or false.",
     "dict_type": "Expected an object.",
+    "finite_number": "Expected a finite number.",
+    "float_parsing": "Expected a number.",
+    "float_type": "Expected a number.",
     "frozen_set_type": "Expected a list.",
     "greater_than_equal": "Expected at least {ge}.",
     "int_from_float": "Expected a whole number.",
     "int_parsing": "Expected a whole number.",
     "int_parsing_size": "Expected a whole number.",
     "int_type": "Expected a whole number.",
+    "less_than": "Expected less than {lt}.",
     "less_than_equal": "Expected at most {le}.",
     "list_type": "Expected a list.",
     "model_type": "Expected an object.",
@@ -65,6 +70,7 @@ TEXTS = {
     "too_long": "Expected at most {max_length:,}, got {actual_length:,}.",
     "too_short": "Expected at least {min_length}, got {actual_length}.",
     "tuple_type": "Expected a list.",
+    "uuid_parsing": "Expected an id, as in 0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192.",
     "value_error": "{error}",
 }
 
@@ -212,8 +218,7 @@ def format_error(error: FieldError) -> str:
 
 def format_path(path: Path) -> str:
     """Format a path. Names come from the caller: each is cut, and what cannot be stored becomes `?`."""
-    # Pydantic marks an error of a name itself with another step.
-    return ".".join([UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path if name != "[key]"])
+    return ".".join([UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path if name != KEY])
 
 
 def _text(found: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> str:
@@ -247,7 +252,9 @@ def _at(model: type[BaseModel], path: Path) -> tuple[Any, Sequence[Any]]:
     hint: Any = model
     notes: Sequence[Any] = ()
     for step in path:
-        if _is_model(hint):
+        if step == KEY:
+            hint, notes = str, ()
+        elif _is_model(hint):
             field = _fields(hint)[str(step)]
             hint, notes = unwrap(field.annotation, field.metadata)
         else:  # a list's items, or a dict's values

@@ -129,7 +129,8 @@ class ApiSchema(AutoSchema):
         if "requestBody" in operation:
             errors |= BODY
         if any(getattr(one, "is_key", False) for one in authenticators):
-            missing = {"MISSING_SCOPE": f"The key does not have the scope `{self.endpoint.scope}`."}
+            either = " or `admin`" if getattr(self.view, "takes_admin_keys", False) else ""
+            missing = {"MISSING_SCOPE": f"The key does not have the scope `{self.endpoint.scope}`{either}."}
             errors[403] = {**errors.get(403, {}), **missing}
             errors[429] = {"TOO_MANY_REQUESTS": "The key has reached its rate limit for requests of this scope."}
         errors[503] = {"UNAVAILABLE": "The database is not responding, or is read-only; nothing was changed."}

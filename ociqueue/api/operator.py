@@ -14,20 +14,21 @@ from kilit.access.key_scopes import KeyScope
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
 from ociqueue import acknowledge, presenters
-from ociqueue.api.agency import administered_sites, note_of
+from ociqueue.api.agency import NOT_ALLOWED, administered_sites, note_of
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.schemas import answers
-from ociqueue.schemas.requests import ActionRequest, RowsQuery, StatsQuery
+from ociqueue.schemas.google_counts import GoogleCounts
+from ociqueue.schemas.requests import ActionRequest, RowsQuery, SiteRequest, StatsQuery
 
 
 class OperatorView(APIView):
     """A view for users; sites of which they are not a member, or by a key not an admin, are not found."""
 
     tag = "Operators of conversions"
-    errors = NO_SITE
+    errors = NO_SITE | NOT_ALLOWED
     authentication_classes = [SessionAuthentication, KeyAuthentication]
 
     def sites(self, request: Request) -> SiteQuerySet:
@@ -48,6 +49,16 @@ class StatsView(OperatorView):
         if asked.scope == "multi" or asked.siteId is None:
             return Response(presenters.summed_stats(list(self.sites(request).active())))
         return Response(presenters.stats(self.site(request, asked.siteId)))
+
+
+class GoogleCountsView(OperatorView):
+    @endpoint(GoogleCounts, query=SiteRequest, scope=KeyScope.ADMIN)
+    def get(self, request: Request, asked: SiteRequest) -> Response:
+        """Get a site's counts beside Google's, by day and conversion action.
+
+        Of the seven days before the last reading.
+        """
+        return Response(presenters.google_counts(self.site(request, asked.siteId)))
 
 
 class RowsView(OperatorView):

@@ -26,6 +26,7 @@ urlpatterns = [
     path("oci/upload-summary", summaries.UploadSummaryView.as_view()),
     path("oci/v2/verify", script.VerifyView.as_view()),
     path("oci/queue-stats", operator.StatsView.as_view()),
+    path("oci/google-counts", operator.GoogleCountsView.as_view()),
     path("oci/queue-rows", operator.RowsView.as_view()),
     path("oci/queue-actions", operator.ActionsView.as_view()),
     path("cron/oci/recover-processing", cron.RecoverView.as_view()),

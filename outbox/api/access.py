@@ -10,9 +10,11 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from kilit.access.key_scopes import KeyScope
 from kilit.access.scopes import INSTALLATION, scope_public_ids
 from kilit.api.messages import InvalidMessage
 from kilit.api.webhooks import kinds_beyond
+from outbox.endpoints import record_change
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, endpoint_scopes_run_by, endpoint_scopes_seen_by
 from outbox.schemas import read_message_id
@@ -57,6 +59,11 @@ def field_error(field: str, message: str) -> InvalidMessage:
     return InvalidMessage([{"field": field, "message": message}], 1)
 
 
+def note_of(request: Request) -> str:
+    """Return what the history says about an agency's key: its user alone may have several."""
+    return f"With the API key {request.auth}." if KeyScope.ADMIN in getattr(request.auth, "scopes", ()) else ""
+
+
 def read_id(text: str) -> UUID:
     """Return an id; a malformed one is answered like an unknown one."""
     try:
@@ -69,6 +76,16 @@ class OutboxView(APIView):
     tag = "Webhooks"
     takes_admin_keys = True  # an agency's key manages the webhooks of all its user's sites
     errors: ClassVar = {403: {"FORBIDDEN": "Viewers have read access only, or the CSRF token is missing."}}
+
+    def check_permissions(self, request: Request) -> None:
+        """Let an agency's key in only as long as the pages let its user in."""
+        super().check_permissions(request)
+        if note_of(request) and not request.user.has_perm("outbox.operate_endpoint"):
+            raise PermissionDenied("The user of this key may not manage webhooks.")
+
+    @staticmethod
+    def record(request: Request, endpoint: Endpoint, verb: str, message: str = "", **options: Any) -> None:
+        record_change(endpoint, verb, f"{message} {note_of(request)}".strip(), **options)
 
     def find_endpoint(self, request: Request, pk: str) -> Endpoint:
         """Return an endpoint that the caller sees; to change it, the caller must manage it."""

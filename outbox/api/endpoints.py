@@ -18,7 +18,7 @@ from outbox.api.access import (
     visible_endpoints,
 )
 from outbox.api.presenters import present_endpoint, present_endpoints, present_message
-from outbox.endpoints import record_change, send_test
+from outbox.endpoints import send_test
 from outbox.models import Endpoint
 from outbox.models.endpoint import OffReason
 from outbox.states import MESSAGES
@@ -53,7 +53,7 @@ class EndpointsView(OutboxView):
         with transaction.atomic():
             secret = made.make_secret()
             made.save()
-            record_change(made, "added")
+            self.record(request, made, "added")
         made.refresh_from_db()
         return Response({**present_endpoint(made, is_manager=True), "secret": secret}, status=201)
 
@@ -77,7 +77,7 @@ class EndpointView(OneEndpointView):
         check_kinds(found.scope, changes.get("kinds", ()))
         with transaction.atomic():
             if changes and Endpoint.objects.filter(pk=found.pk).update(**changes):
-                record_change(found, "changed", f"Changed {', '.join(sorted(changes))}.")
+                self.record(request, found, "changed", f"Changed {', '.join(sorted(changes))}.")
         found.refresh_from_db()
         return Response(present_endpoint(found, is_manager=True))
 
@@ -95,7 +95,7 @@ class EndpointView(OneEndpointView):
             Endpoint.objects.select_for_update().filter(pk=found.pk).first()  # no message is added meanwhile
             if found.messages.exists():
                 raise ApiError(409, "ENDPOINT_HAS_MESSAGES", "Messages to it are kept; switch it off instead.")
-            record_change(found, "deleted")
+            self.record(request, found, "deleted")
             found.delete()
         return Response(status=204)
 
@@ -110,7 +110,7 @@ class RotateSecretView(OneEndpointView):
         found = self.find_endpoint(request, pk)
         with transaction.atomic():
             secret = found.rotate_secret()
-            record_change(found, "changed", "Rotated the signing secret.", kind=ActivityKind.KEY)
+            self.record(request, found, "changed", "Rotated the signing secret.", kind=ActivityKind.KEY)
         return Response({**present_endpoint(found, is_manager=True), "secret": secret})
 
 
@@ -124,7 +124,7 @@ class SwitchOnView(OneEndpointView):
         found = self.find_endpoint(request, pk)
         with transaction.atomic():
             if Endpoint.objects.filter(pk=found.pk).switch_on():
-                record_change(found, "changed", "Switched on.")
+                self.record(request, found, "changed", "Switched on.")
                 doorbells.ring(MESSAGES.queue)
         found.refresh_from_db()
         return Response(present_endpoint(found, is_manager=True))
@@ -140,7 +140,7 @@ class SwitchOffView(OneEndpointView):
         found = self.find_endpoint(request, pk)
         with transaction.atomic():
             if Endpoint.objects.filter(pk=found.pk).switch_off(OffReason.OPERATOR):
-                record_change(found, "changed", "Switched off.")
+                self.record(request, found, "changed", "Switched off.")
         found.refresh_from_db()
         return Response(present_endpoint(found, is_manager=True))
 
@@ -156,7 +156,7 @@ class SendTestView(OneEndpointView):
             raise ApiError(409, "ENDPOINT_OFF", "The endpoint is off. Switch it on first.")
         with transaction.atomic():
             message = send_test(found)
-            record_change(found, "changed", "Sent a test.")
+            self.record(request, found, "changed", "Sent a test.")
         message.refresh_from_db()
         return Response(present_message(message), status=201)
 
@@ -177,5 +177,5 @@ class ReplayView(OneEndpointView):
             )
         except replaying.ReplayRefused as error:
             raise ApiError(409, "ENDPOINT_OFF", str(error)) from None
-        record_change(found, "changed", f"Replayed {span.start.isoformat()} to {span.end.isoformat()}.")
+        self.record(request, found, "changed", f"Replayed {span.start.isoformat()} to {span.end.isoformat()}.")
         return Response(vars(result))

@@ -7,9 +7,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.api.openapi import endpoint
+from kilit.lock.audit import for_reason
 from kilit.workers import doorbells
 from outbox import schemas
-from outbox.api.access import OneMessageView, OutboxView
+from outbox.api.access import OneMessageView, OutboxView, note_of
 from outbox.api.presenters import message_page, present_message, present_message_detail
 from outbox.models.endpoint import endpoint_scopes_seen_by
 from outbox.models.message import NO_ERROR
@@ -41,7 +42,7 @@ class RetryMessageView(OneMessageView):
         It gets all attempts of the schedule again, and keeps its id.
         """
         message = self.find_message(request, pk)
-        with transaction.atomic():
+        with transaction.atomic(), for_reason(note_of(request)):
             message.move("retry", next_try_at=Now(), attempts_forgiven=F("attempt_count"), **NO_ERROR)
             doorbells.ring(MESSAGES.queue)
         message.refresh_from_db()

@@ -4,6 +4,7 @@ import gzip
 import json
 from decimal import Decimal
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
 from django.db.models import TextChoices
@@ -54,12 +55,16 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "bool_parsing": (Annotated[bool, LAX], "x", "Expected true or false."),
     "bool_type": (bool, "true", "Expected true or false."),
     "dict_type": (dict[str, int], [], "Expected an object."),
+    "finite_number": (Annotated[int, LAX], Decimal("Infinity"), "Expected a finite number."),
+    "float_parsing": (Annotated[float, LAX], "x", "Expected a number."),
+    "float_type": (float, "1", "Expected a number."),
     "frozen_set_type": (frozenset[int], 5, "Expected a list."),
     "greater_than_equal": (Annotated[int, Field(ge=2)], 1, "Expected at least 2."),
     "int_from_float": (Annotated[int, LAX], 1.5, "Expected a whole number."),
     "int_parsing": (Annotated[int, LAX], "1,5", "Expected a whole number."),
     "int_parsing_size": (Annotated[int, LAX], "9" * 5000, "Expected a whole number."),
     "int_type": (int, "1", "Expected a whole number."),
+    "less_than": (Annotated[int, Field(lt=2)], 2, "Expected less than 2."),
     "less_than_equal": (Annotated[int, Field(le=2)], 3, "Expected at most 2."),
     "list_type": (list[int], {}, "Expected a list."),
     "model_type": (Item, 5, "Expected an object."),
@@ -75,6 +80,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "too_long": (Annotated[list[int], Field(max_length=1)], [1, 2], "Expected at most 1, got 2."),
     "too_short": (Annotated[list[int], Field(min_length=1)], [], "Expected at least 1, got 0."),
     "tuple_type": (tuple[int, ...], 5, "Expected a list."),
+    "uuid_parsing": (Annotated[UUID, LAX], "x", "Expected an id, as in 0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192."),
     "value_error": (Annotated[int, AfterValidator(refuse)], 5, "5 is not wanted."),
 }
 
@@ -189,6 +195,14 @@ def test_a_name_from_the_caller_is_cut_and_made_storable() -> None:
 @pytest.mark.parametrize("name", ["\ud800", "a\udc00b"])
 def test_a_name_with_half_a_surrogate_pair_is_an_error(name: str) -> None:
     assert errors(Parcel, {"items": [], name: 1})
+
+
+def test_a_name_in_a_dictionary_with_half_a_surrogate_pair_is_an_error_of_that_name() -> None:
+    limited = of(dict[Annotated[str, line(9)], int])
+
+    assert errors(limited, {"field": {"\ud800": 1}}) == [
+        ("field.\ufffd\ufffd\ufffd", "Control characters and broken Unicode are not allowed.")
+    ]
 
 
 def test_the_errors_of_a_message_are_one_sentence_each() -> None:
