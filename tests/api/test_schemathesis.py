@@ -26,7 +26,8 @@ from schemathesis.specs.openapi import checks
 
 from kilit.access.models import ApiKey
 from kilit.workers.models import Heartbeat
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Conversion, Credentials, Site
+from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import SyncMethod
 from orchestrator.models import Job
 from tests.support.agency import issue_admin_key
@@ -61,7 +62,7 @@ CASES = [pytest.param(label, ALLOWED, id=f"{label} allowed") for label in OPERAT
     if {"parameters", "requestBody"} & operation.keys()
 ]
 PEOPLE = ("/api/oci/queue-stats", "/api/oci/queue-rows", "/api/oci/queue-actions")
-AGENCIES = ("/api/oci/sites", "/api/oci/members")
+AGENCIES = ("/api/oci/sites", "/api/oci/members", "/api/oci/keys", "/api/oci/credentials", "/api/oci/google-counts")
 
 pytestmark = pytest.mark.django_db
 
@@ -194,6 +195,20 @@ def adjustable(world: dict[str, Any]) -> str:
     return str(row)
 
 
+def keys_of_example(world: dict[str, Any], items: list[Any]) -> list[Any]:
+    """Return keys of a site that there is: to issue, or issued before and named by their ids."""
+    site = Site.objects.with_id(world["siteId"]).get()
+    if isinstance(items[0], dict):
+        return [item | {"site": site.public_id} for item in items]
+    site.issue_key(name="shop")
+    return [site.keys().latest("pk").pk]
+
+
+def store_login(world: dict[str, Any]) -> None:
+    account = GoogleAdsAccount(customer_id="1234567890", conversion_action="customers/1234567890/conversionActions/7")
+    Credentials.objects.store(Site.objects.with_id(world["siteId"]).get(), account)
+
+
 def send(client: Client, address: str, body: dict[str, Any]) -> Any:
     if "file" in body:  # of a form
         return client.post(address, body | {"file": SimpleUploadedFile("list.csv", body["file"].encode())})
@@ -217,6 +232,10 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
         body["adjustments"] = [item | ({"id": row} if "id" in item else {}) for item in example["adjustments"]]
     if "/sites/" in path:
         body["sites"] = [Site.objects.create(name="Without rows").public_id]
+    if "keys" in example:
+        body["keys"] = keys_of_example(world, example["keys"])
+    if path == "/api/oci/credentials/test":
+        store_login(world)
     if "members" in example:
         body["members"] = [item | {"site": world["siteId"]} for item in example["members"]]
     address = path.replace("{id}", ids_of(world, path)[0]).replace("{job_id}", world["pdfs"][0])
