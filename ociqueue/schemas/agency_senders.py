@@ -114,6 +114,8 @@ class LoginShown(TypedDict):
 
 
 class LoginStored(LoginShown):
+    """Which parts of the login are stored now, without their values."""
+
     status: Annotated[Literal["changed", "unchanged"], Field(description="`unchanged`: all of it was stored before.")]
 
 

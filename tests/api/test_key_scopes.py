@@ -42,10 +42,13 @@ def ask(key: str, operation: str) -> Any:
 
 
 def test_the_scope_of_what_machines_do_most() -> None:
-    managing = {"/api/oci/sites", "/api/oci/members"}
+    managing = {f"/api/oci/{name}" for name in ("sites", "members", "keys", "credentials")}
     assert {name for name, scopes in OPERATIONS.items() if scopes == ["admin"]} == {
-        f"{method} {path}" for path in managing for method in ("GET", "POST")
-    } | {f"POST /api/oci/sites/{verb}" for verb in ("pause", "resume", "archive", "restore")}
+        *(f"{method} {path}" for path in managing for method in ("GET", "POST")),
+        *(f"POST /api/oci/sites/{verb}" for verb in ("pause", "resume", "archive", "restore", "sender")),
+        *("POST /api/oci/keys/revoke", "POST /api/oci/credentials/test", "POST /api/oci/queue-actions"),
+        *(f"GET /api/oci/{name}" for name in ("queue-stats", "queue-rows", "google-counts")),
+    }
     assert {name: scopes for name, scopes in OPERATIONS.items() if "/oci/" in name and scopes != ["admin"]} == {
         "GET /api/oci/conversions": ["read"],
         "POST /api/oci/conversions": ["enqueue"],

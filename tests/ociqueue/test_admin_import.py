@@ -151,7 +151,7 @@ def test_the_template_imports_as_it_is(make_person, make_site) -> None:
 def test_a_rejected_value_is_shown_shortened(make_person, site) -> None:
     long = "9" * 80 + "x"
 
-    answer = send(make_person(sites={site: "operator"}), site, f"{HEADER}Satış,a,{TIME},{long},TRY\nSatış,b\n")
+    answer = send(make_person(sites={site: "operator"}), site, f"{HEADER}Satış,Cj0,{TIME},{long},TRY\nSatış,b\n")
 
     shown = [(each.line, each.field, each.value) for each in answer.context["rejected"]["fields"]]
     assert shown == [(2, "conversionValue", "9" * 59 + "…"), (3, "", "Satış,b")]
