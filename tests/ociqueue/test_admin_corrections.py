@@ -94,6 +94,18 @@ def test_a_fault_is_shown_at_its_field_and_nothing_is_stored(make_person, site) 
     assert Conversion.objects.count() == 1
 
 
+@pytest.mark.parametrize("text", ["x", "Cj0\u200bKCQ", "Cj0K…Q"])
+def test_a_click_id_that_cannot_be_any_is_shown_at_its_field(make_person, site, text: str) -> None:
+    (row,) = make_failed(site)
+    operator = make_person(sites={site: "operator"})
+
+    wrong = operator.post(address(row), form_of(operator, row) | {"click_id": text})
+
+    (fault,) = wrong.context["form"].errors["click_id"]
+    assert fault.startswith("A click id has at least two characters")
+    assert Conversion.objects.count() == 1
+
+
 def test_viewers_and_members_of_other_sites_are_refused_and_recorded(make_person, make_site, site) -> None:
     (row,) = make_failed(site)
     viewer = make_person("vera", role="viewer", sites={site: "viewer"})

@@ -75,6 +75,13 @@ def test_refused_lines_are_reported_by_number_field_and_reason_and_the_rest_is_s
     ]
 
 
+def test_click_ids_that_cannot_be_any_are_rejected(run, site) -> None:
+    reported = run(site, "\n".join([HEADER, line("x"), line("Cj0\u200bKCQ"), line("", wbraid="0AÄ"), line("good")]))
+
+    assert reported.count("A click id has at least two characters, and only A–Z") == 3
+    assert Conversion.objects.get().gclid == "good"
+
+
 def test_a_dry_run_says_the_same_and_stores_nothing(run, site) -> None:
     run(site, "\n".join([HEADER, line("known")]))
     file = "\n".join([HEADER, line("known"), line("new"), line("new"), line("")])
