@@ -94,7 +94,7 @@ def test_a_fault_is_shown_at_its_field_and_nothing_is_stored(make_person, site) 
     assert Conversion.objects.count() == 1
 
 
-@pytest.mark.parametrize("text", ["x", "Cj0\u200bKCQ", "Cj0K…Q"])
+@pytest.mark.parametrize("text", ["x", "Cj0\u200bKCQ"])
 def test_a_click_id_that_cannot_be_any_is_shown_at_its_field(make_person, site, text: str) -> None:
     (row,) = make_failed(site)
     operator = make_person(sites={site: "operator"})

@@ -168,7 +168,7 @@ def test_a_file_does_not_bring_back_what_was_erased(site) -> None:
     load(site, file_of(("bb", 0), ("bb", 5)))
     Conversion.objects.claim(limit=9)
     Conversion.objects.all().ack()
-    for click in "ab":
+    for click in ("aa", "bb"):
         list(forget(Person(IdentifierKind.CLICK_ID, click), [site]))
 
     again = load(site, file_of(("aa", 0), ("bb", 0), ("bb", 5)))
@@ -209,7 +209,7 @@ def test_rejected_lines_of_other_clicks_get_no_key(site) -> None:
 
 
 clicks = st.lists(
-    st.tuples(st.sampled_from("aAbc"), st.integers(0, 6), st.sampled_from(["1", "2", "many"])), max_size=8
+    st.tuples(st.sampled_from(["aa", "AA", "bb", "cc"]), st.integers(0, 6), st.sampled_from(["1", "2", "many"])), max_size=8
 )
 
 
