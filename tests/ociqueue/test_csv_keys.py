@@ -209,7 +209,8 @@ def test_rejected_lines_of_other_clicks_get_no_key(site) -> None:
 
 
 clicks = st.lists(
-    st.tuples(st.sampled_from(["aa", "AA", "bb", "cc"]), st.integers(0, 6), st.sampled_from(["1", "2", "many"])), max_size=8
+    st.tuples(st.sampled_from(["aa", "AA", "bb", "cc"]), st.integers(0, 6), st.sampled_from(["1", "2", "many"])),
+    max_size=8,
 )
 
 
