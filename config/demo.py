@@ -27,9 +27,9 @@ def load_demo() -> dict[str, Any]:
     # Passwords and keys are in a file, because the database stores only their hashes.
     file = settings.KILIT_VAR / "demo.json"
     kept: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
-    roles = (Role.OPERATOR, Role.VIEWER, Role.ADMIN)
-    logins: dict[str, Any] = {role.value: demo_user(role, kept) for role in roles}
-    people = {login["username"]: role for role, login in logins.items()}
+    members = (Role.OPERATOR, Role.VIEWER, Role.ADMIN)
+    logins: dict[str, Any] = {role.value: demo_user(role, kept) for role in (*members, Role.OWNER)}
+    people = {logins[role]["username"]: role.value for role in members}
     logins |= ociqueue.demo.load_demo(people=people, kept=kept)
     service, logins["service"] = demo_service(kept)
     logins["agency"] = demo_agency(kept)

@@ -1,4 +1,4 @@
-"""Users and groups in the console: admins manage the people of their own sites, superusers manage everyone."""
+"""Users and groups in the console: admins manage the people of their own sites, owners everyone but superusers."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
-from kilit.access.roles import Role
+from kilit.access.roles import Role, is_owner
 from kilit.access.scopes import people_managed_by, people_seen_by
 from kilit.access.second_factor import is_on, remove_all, with_second_factor
 from kilit.console.formatting import number
@@ -27,7 +27,7 @@ from ociqueue.models import Site, SiteMembership
 from ociqueue.scopes import GIVEN_BY_ADMINS, KEYS_USERS
 
 PERSONAL = ("first_name", "last_name", "email")
-# Without the password and what only superusers give.
+# Without the password and what only others give.
 SEEN = (
     (None, {"fields": ("username", *PERSONAL)}),
     (gettext_lazy("Permissions"), {"fields": ("is_active", "is_staff", "groups")}),
@@ -39,7 +39,7 @@ admin.site.unregister([User, Group])
 
 
 class MemberCreationForm(UserCreationForm):
-    """The form of an admin who is no superuser: a new person belongs to one of the admin's sites from the start."""
+    """The form of an admin who is no owner: a new person belongs to one of the admin's sites from the start."""
 
     site = SiteChoiceField(
         help_text=gettext_lazy("The person becomes a member of this site. You can add more sites later."),
@@ -96,7 +96,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         if not super().has_add_permission(request):
             return False
-        return request.user.is_superuser or Site.objects.administered_by(request.user).exists()
+        return is_owner(request.user) or Site.objects.administered_by(request.user).exists()
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         may = super().has_change_permission(request, obj)
@@ -113,13 +113,14 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
         return super().user_change_password(request, id, form_url)
 
     def has_remove_second_factor_permission(self, request: HttpRequest) -> bool:
-        return is_on() and bool(request.user.is_superuser)
+        return is_on() and is_owner(request.user)
 
     @admin.action(description=gettext_lazy("Remove the second factor"), permissions=["remove_second_factor"])
     def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """For those who have lost theirs; one's own is removed where the password is asked for."""
         by: Any = request.user
-        count = remove_all(by, queryset.exclude(pk=by.pk))
+        managed = people_managed_by(by).exclude(pk=by.pk)
+        count = remove_all(by, queryset.filter(pk__in=managed.values("pk")))
         text = ngettext(
             "Removed the second factor of %(number)s user.", "Removed the second factor of %(number)s users.", count
         )
@@ -131,7 +132,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         if obj is None:
-            member = [] if request.user.is_superuser else [(gettext_lazy("Membership"), MEMBER)]
+            member = [] if is_owner(request.user) else [(gettext_lazy("Membership"), MEMBER)]
             return [*super().get_fieldsets(request, obj), *member]
         return super().get_fieldsets(request, obj) if self._manages(request, obj) else SEEN
 
@@ -148,7 +149,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
         if obj is not None:
             own = {} if self._manages(request, obj) else {"form": forms.ModelForm}
             return super().get_form(request, obj, change=change, **(options | own))
-        if request.user.is_superuser:
+        if is_owner(request.user):
             return super().get_form(request, obj, change=change, **options)
         form: Any = super().get_form(request, obj, change=change, **(options | {"form": MemberCreationForm}))
         form.base_fields["site"].offer(Site.objects.administered_by(request.user).active())
@@ -165,7 +166,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         if db_field.name == "groups":
             options["widget"] = UnfoldAdminCheckboxSelectMultipleWidget  # there are few
-            if not request.user.is_superuser:
+            if not is_owner(request.user):
                 options["queryset"] = Group.objects.filter(name__in=GIVEN_BY_ADMINS)
         return super().formfield_for_manytomany(db_field, request, **options)
 

@@ -1,7 +1,7 @@
 """Many members at once, from a CSV file or a request: who gets which role at which site, all of it or nothing.
 
 The rules are those of the pages: an admin adds people whom the admin may know, and new ones, to the admin's own sites;
-only superusers add, change and remove admins.
+only owners add, change and remove admins.
 """
 
 import re
@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from kilit.access.roles import Role
+from kilit.access.roles import SITE_ROLES, Role, is_owner
 from kilit.access.scopes import people_seen_by
 from ociqueue.admin_lines import AdministeredSites, PlaceName, check_lines, csv_line
 from ociqueue.csv_reader import CsvLine, RejectedField, read_lines
@@ -29,7 +29,7 @@ from ociqueue.scopes import KEYS_USERS
 COLUMNS = ("username", "email", "firstName", "lastName", "site", "role")
 SITE_NAME = "siteName"  # in exported files, for the reader
 NO_ROLE = "none"  # ends a membership
-ROLES = [*Role.values, NO_ROLE]
+ROLES = [*(role.value for role in SITE_ROLES), NO_ROLE]
 # A first password is 128 random bits, so a short hash is as safe as a slow one. The first login stores the slow one.
 PASSWORD_BYTES = 16
 PASSWORD_ROUNDS = 1000
@@ -102,7 +102,7 @@ def store_members(
 
 
 def _store(user: User, plan: MemberPlan, logged: str) -> None:
-    groups = {group.name: group for group in Group.objects.filter(name__in=Role)}
+    groups = {group.name: group for group in Group.objects.filter(name__in=SITE_ROLES)}
     for name, person in plan.people.items():
         password = plan.passwords[name] = secrets.token_urlsafe(PASSWORD_BYTES)
         hasher = PBKDF2PasswordHasher()
@@ -110,7 +110,7 @@ def _store(user: User, plan: MemberPlan, logged: str) -> None:
         person.save()
         # The role lets a person act at all, the memberships say where: the highest one is needed.
         held = {each.after for each in plan.found if each.person is person}
-        person.groups.add(groups[[role for role in Role if role in held][-1]])
+        person.groups.add(groups[[role for role in SITE_ROLES if role in held][-1]])
     for each in plan.changed:
         memberships = SiteMembership.objects.filter(site=each.site, user=each.person)
         if each.after:
@@ -141,8 +141,8 @@ class MemberPlanner:
         person = self.known.get(name) or self.people.get(name) or self._new_person(line, role)
         before = self.roles.get((person.pk, site.pk), "")
         after = "" if role == NO_ROLE else role
-        if Role.ADMIN in (before, after) and before != after and not self.user.is_superuser:
-            raise ValidationError({"role": _("Only superusers add, change and remove admins.")})
+        if Role.ADMIN in (before, after) and before != after and not is_owner(self.user):
+            raise ValidationError({"role": _("Only owners add, change and remove admins.")})
         first = self.seen.setdefault((name, site.pk), line.number)
         if first != line.number:
             message = _("%(place)s has the same person and site.") % {"place": self.name_place(first)}
@@ -169,7 +169,7 @@ class MemberPlanner:
     def _new_person(self, line: CsvLine, role: str) -> User:
         name = line.cells.get("username", "")
         if User.objects.filter(username=name).exists():
-            message = _("This username is taken by a person whom you may not add; ask a superuser.")
+            message = _("This username is taken by a person whom you may not add; ask an owner.")
             raise ValidationError({"username": message})
         if role == NO_ROLE:
             raise ValidationError({"username": _("There is no such person.")})

@@ -8,14 +8,13 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from kilit.access.scopes import scope_choices
+from kilit.access.scopes import scope_choices, scopes_seen_by
 from kilit.api.webhooks import TEST, webhook_kinds
 from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
 from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.search import Found, PrefixSearch
 from kilit.outgoing.results import PostError
 from outbox.models import Endpoint
-from outbox.models.endpoint import endpoint_scopes_seen_by
 from outbox.models.message import FAILURES
 from outbox.states import MESSAGES, MessageStatus
 
@@ -27,7 +26,7 @@ PREFIX = re.compile(r"^[a-z]+_", re.IGNORECASE)
 
 
 def _sites_of(user: Any) -> list[tuple[str, str]]:
-    seen = endpoint_scopes_seen_by(user)
+    seen = scopes_seen_by(user)
     names = [(scope, name) for scope, name in scope_choices().items() if seen is None or scope in seen]
     return sorted(names, key=lambda site: site[1].casefold())
 
@@ -71,7 +70,7 @@ FILTERS = FilterSet(
         ),
         AgeFilter(),
         *CREATED_BETWEEN,
-        ErrorGroupFilter(failures=FAILURES, scopes_seen_by=endpoint_scopes_seen_by, index="message_of_error_group"),
+        ErrorGroupFilter(failures=FAILURES, scopes_seen_by=scopes_seen_by, index="message_of_error_group"),
         BulkFilter(),
     ),
     search=MessageSearch(()),

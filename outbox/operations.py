@@ -7,12 +7,12 @@ from uuid import UUID
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_noop
 
+from kilit.access.scopes import scopes_run_by, scopes_seen_by
 from kilit.bulk.operations import BatchOperation
 from kilit.bulk.queues import BulkQueue
 from kilit.workers import doorbells
 from outbox.filters import FILTERS
 from outbox.models import OutboxMessage
-from outbox.models.endpoint import endpoint_scopes_run_by, endpoint_scopes_seen_by
 from outbox.models.message import OutboxMessageQuerySet
 from outbox.states import MESSAGES, MessageStatus
 
@@ -42,14 +42,14 @@ class ReplayMessages(MessageOperation):
 
 class MessageQueue(BulkQueue):
     def may_act(self, user: User | AnonymousUser) -> bool:
-        return super().may_act(user) and endpoint_scopes_run_by(user) != []
+        return super().may_act(user) and scopes_run_by(user) != []
 
     def may_pause(self, user: User | AnonymousUser) -> bool:
         """Allow it to those who manage all endpoints: it concerns every site."""
-        return super().may_act(user) and endpoint_scopes_run_by(user) is None
+        return super().may_act(user) and scopes_run_by(user) is None
 
     def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
-        return endpoint_scopes_seen_by(user)
+        return scopes_seen_by(user)
 
     def visible_to(self, user: User | AnonymousUser) -> OutboxMessageQuerySet:
         return OutboxMessage.objects.visible_to(user)

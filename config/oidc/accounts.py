@@ -80,13 +80,17 @@ def set_roles(user: User, grants: list[Grant]) -> None:
 def _with_same_address(claims: dict[str, Any]) -> User | None:
     """Return the one user with the same e-mail address, if users are joined by it and the provider has verified it.
 
-    Never a superuser or a service: someone who controls addresses at the provider would become them.
+    Never an owner, a superuser or a service: someone who controls addresses at the provider would become them.
     """
     email = _text(claims, "email", 254)
     if not settings.OIDC_JOIN_BY_EMAIL or claims.get("email_verified") is not True or not email:
         return None
     people = User.objects.filter(email__iexact=email, is_staff=True, is_superuser=False)
-    people = people.exclude(username__regex=KEYS_USERS).exclude(socialaccount__provider=settings.OIDC_ISSUER)
+    people = (
+        people.exclude(groups__name=Role.OWNER)
+        .exclude(username__regex=KEYS_USERS)
+        .exclude(socialaccount__provider=settings.OIDC_ISSUER)
+    )
     found = [user for user in people.select_for_update(of=("self",)) if user.has_usable_password()]
     return found[0] if len(found) == 1 else None
 

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from django.core.exceptions import ImproperlyConfigured
 
-ROLES = ("viewer", "operator", "admin")  # from least to most, as kilit.access.roles
+ROLES = ("viewer", "operator", "admin", "owner")  # from least to most, as kilit.access.roles
+OWNER = "owner"
 FORM = (
-    "Use group=role or group=role@public-id-of-a-site, separated by semicolons, with a role of viewer, operator, admin."
+    "Use group=role or group=role@public-id-of-a-site, separated by semicolons, with a role of viewer, operator, admin "
+    "or owner. An owner is of no site."
 )
 
 
@@ -28,6 +30,6 @@ def highest(roles: list[str]) -> str:
 def _read(part: str) -> Grant:
     group, _, given = part.rpartition("=")  # names of groups may contain the sign: cn=ops,dc=example
     role, at, site = (word.strip() for word in given.partition("@"))
-    if not group.strip() or role not in ROLES or bool(at) != bool(site):
+    if not group.strip() or role not in ROLES or bool(at) != bool(site) or (site and role == OWNER):
         raise ImproperlyConfigured(f"KILIT_OIDC_GROUPS: {part!r} cannot be read. {FORM}")
     return Grant(group.strip(), role, site)

@@ -1,4 +1,8 @@
-"""Roles: viewer, operator and admin are groups; the models' permissions decide what each may do."""
+"""Roles: viewer, operator, admin and owner are groups; the models' permissions decide what each may do.
+
+The first three are also roles at a site: an admin manages the sites at which they are an admin. What belongs to no
+site belongs to the installation, and owners manage it.
+"""
 
 from functools import cache
 from typing import Any
@@ -18,25 +22,48 @@ class Role(models.TextChoices):
     VIEWER = "viewer", _("Viewer")
     OPERATOR = "operator", _("Operator")
     ADMIN = "admin", _("Admin")
+    OWNER = "owner", _("Owner")
 
 
-# Every queue has `view` and `operate` permissions; admins have all permissions, including those over users.
-GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",)}
+SITE_ROLES = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)  # of members
+OWNS = "access.own_installation"
+# Every queue has `view` and `operate` permissions; admins have those over users and keys, too, and owners all.
+GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",), Role.OWNER: ("",)}
 QUEUES = {"lock", "workers", "access", "bulk", "problems", "ociqueue", "pdfjobs", "orchestrator", "outbox"}
-# These tables hold data of all tenants; a job's own page shows its events to everyone who may see the job.
-FOR_ADMINS_ONLY = {"event", "apikey", "deniedrequest"}
-APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | {"auth", "axes"}}
+# What belongs to no site. A job's own page shows its events to everyone who may see the job.
+OF_OWNERS = {
+    OWNS,
+    "access.view_deniedrequest",
+    "lock.view_event",
+    "lock.view_pruning",
+    "orchestrator.change_rulesversion",
+    *(f"auth.{verb}_{model}" for verb in ("view", "add", "change", "delete") for model in ("group", "permission")),
+}
+OF_ADMINS = {"access.view_apikey"}
+WITHHELD = {
+    Role.VIEWER: OF_OWNERS | OF_ADMINS,
+    Role.OPERATOR: OF_OWNERS | OF_ADMINS,
+    Role.ADMIN: OF_OWNERS,
+    Role.OWNER: set[str](),
+}
+PEOPLE = {"auth", "axes"}
+APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | PEOPLE, Role.OWNER: QUEUES | PEOPLE}
 HELD = "held"
 
 
 def grant(sender: AppConfig, **_: Any) -> None:
     """Grant the permissions of an app that was just migrated; they exist only after a migration."""
-    permissions = Permission.objects.filter(content_type__app_label=sender.label)
+    permissions = list(Permission.objects.filter(content_type__app_label=sender.label))
     for group in Group.objects.filter(name__in=[role for role in Role if sender.label in APPS[role]]):
-        hidden = set() if group.name == Role.ADMIN else FOR_ADMINS_ONLY
-        granted = permissions.exclude(content_type__app_label__in=["lock", "access"], content_type__model__in=hidden)
-        for prefix in GRANTS[Role(group.name)]:
-            group.permissions.add(*granted.filter(codename__startswith=prefix))
+        role = Role(group.name)
+        may = {
+            permission
+            for permission in permissions
+            if permission.codename.startswith(GRANTS[role])
+            and f"{sender.label}.{permission.codename}" not in WITHHELD[role]
+        }
+        group.permissions.add(*may)
+        group.permissions.remove(*(set(permissions) - may))
 
 
 def holds_permission(user: Any, permission: str) -> bool:
@@ -56,9 +83,14 @@ def _is_held() -> BoundSql:
     return question({HELD: any_exists(lambda: [named.filter(user=user), named.filter(group__user=user)])})
 
 
+def is_owner(user: Any) -> bool:
+    """Return whether a user runs the installation: owners and superusers, of all sites and of what has none."""
+    return bool(user.is_active and user.has_perm(OWNS))
+
+
 def role_of(user: AbstractBaseUser | AnonymousUser) -> Role | None:
     if getattr(user, "is_superuser", False):
-        return Role.ADMIN
+        return Role.OWNER
     if not user.is_authenticated:
         return None
     names = set(Group.objects.filter(user=user.pk).values_list("name", flat=True))

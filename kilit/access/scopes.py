@@ -42,6 +42,10 @@ class ScopeSource(Protocol):
         """Return the people whose accounts an admin may change."""
         ...
 
+    def key_owners_managed_by(self, user: Any) -> QuerySet[User]:
+        """Return the users, also technical ones, whose keys an admin sees and revokes."""
+        ...
+
 
 _sources: list[ScopeSource] = []
 
@@ -78,3 +82,7 @@ def people_managed_by(user: Any, *, itself: bool = False) -> QuerySet[User]:
     """Return the people whose accounts a user may change, with the user's own if asked for."""
     people = _sources[0].people_managed_by(user) if _sources else User.objects.none()
     return people | User.objects.filter(pk=user.pk) if itself else people
+
+
+def key_owners_managed_by(user: Any) -> QuerySet[User]:
+    return _sources[0].key_owners_managed_by(user) if _sources else User.objects.none()

@@ -4,14 +4,14 @@ from typing import Any
 
 from django.db.models import Q
 
-from kilit.access.roles import Role, role_of
+from kilit.access.roles import is_owner
 from kilit.bulk.models import BulkAction
 from kilit.bulk.queues import queues
 
 
 def visible_to(user: Any) -> Q:
     """Match the user's own actions, and those over rows that the user sees."""
-    if role_of(user) == Role.ADMIN:
+    if is_owner(user):
         return Q()
     seen = Q(asked_by=user.pk)
     for name, queue in queues.items():
@@ -39,6 +39,6 @@ def _may_act_on_all(user: Any, action: BulkAction) -> bool:
     if not operation.scope:
         return True
     if action.scopes is None:  # its rows are still being recorded, and may be of any scope
-        return bool(user.is_superuser)
+        return is_owner(user)
     of_scopes = (queue.model.objects.filter(**{operation.scope: scope}) for scope in action.scopes)
     return all(operation.within_reach(rows, user).exists() for rows in of_scopes)

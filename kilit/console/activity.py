@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.access.models import DenialCode
-from kilit.access.roles import Role, role_of
+from kilit.access.roles import is_owner
 from kilit.bulk.models import BulkAction
 from kilit.bulk.permissions import visible_to as bulk_visible_to
 from kilit.bulk.queues import queues
@@ -115,17 +115,13 @@ def site_choices(user: Any) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def sees_all(user: Any) -> bool:
-    return role_of(user) == Role.ADMIN
-
-
 def visible_to(user: Any, *, site: str = "") -> Q:
-    """Match what was done to rows that the user sees, and what the user did; denied requests are for admins.
+    """Match what was done to rows that the user sees, and what the user did; owners see all, denied requests too.
 
     What was done to several sites at once is one row for those who see all, and one for each site for others, and for
     all when a site is asked for.
     """
-    if sees_all(user):
+    if is_owner(user):
         return Q() if site else Q(is_part=False)
     whole, scopes = _queues_seen_by(user)
     if site in scopes:

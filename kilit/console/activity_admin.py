@@ -13,10 +13,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from kilit.access.roles import Role, is_owner, role_of
 from kilit.api.csv_files import CHUNK, csv_lines, csv_response
 from kilit.bulk.filters import ChoiceFilter, DayFilter, FilterSet, TextFilter
 from kilit.bulk.queues import queues
-from kilit.console.activity import ActivityWords, sees_all, site_choices, sources, visible_to
+from kilit.console.activity import ActivityWords, site_choices, sources, visible_to
 from kilit.console.formatting import button, column, exactly, link, page, two_lines
 from kilit.console.listing import CappedChangeList, CappedPaginator, LongListAdmin
 from kilit.lock.models import Activity, ActivityKind, Event
@@ -114,7 +115,7 @@ class ActivityAdmin(LongListAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         found = Activity.objects.filter(pk=object_id) if object_id.isdecimal() else Activity.objects.none()
-        seen = found if sees_all(request.user) else found.filter(visible_to(request.user))
+        seen = found if is_owner(request.user) else found.filter(visible_to(request.user))
         if not seen:
             raise Http404
         (row,) = in_words(seen, request.user)
@@ -169,7 +170,7 @@ class ActivityAdmin(LongListAdmin):
     # The file
 
     def has_export_permission(self, request: HttpRequest) -> bool:
-        return sees_all(request.user)
+        return role_of(request.user) in (Role.ADMIN, Role.OWNER)
 
     @button(description=gettext_lazy("Export (CSV)"), icon="download", permissions=["export"], url_path="export")
     def export(self, request: HttpRequest) -> HttpResponseBase:

@@ -16,7 +16,8 @@ from unfold.admin import ModelAdmin
 
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DeniedRequest
-from kilit.access.scopes import people_managed_by
+from kilit.access.roles import is_owner
+from kilit.access.scopes import key_owners_managed_by, people_managed_by
 from kilit.bulk.filters import FilterSet
 from kilit.bulk.models import BulkAction
 from kilit.bulk.queues import queues
@@ -99,7 +100,7 @@ scopes_shown = column("scopes_shown", _("scopes"), format_scopes)
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ModelAdmin):
-    """Keys of users and services; every admin can revoke any of them, so that a lost key never waits."""
+    """Keys of users, services and sites. An admin revokes those of the people and sites they manage, an owner all."""
 
     list_display = ["name", owner, scopes_shown, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
     list_select_related = ["user"]
@@ -112,7 +113,7 @@ class ApiKeyAdmin(ModelAdmin):
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         if db_field.name == "scopes":
-            return ScopesField(with_admin=request.user.is_superuser)
+            return ScopesField(with_admin=is_owner(request.user))
         return super().formfield_for_dbfield(db_field, request, **options)
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
@@ -122,6 +123,10 @@ class ApiKeyAdmin(ModelAdmin):
             owners = people_managed_by(request.user, itself=True)
             options |= {"queryset": owners, "error_messages": {"invalid_choice": refusal}}
         return super().formfield_for_foreignkey(db_field, request, **options)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        keys: QuerySet[ApiKey] = super().get_queryset(request)
+        return keys if is_owner(request.user) else keys.filter(user__in=key_owners_managed_by(request.user))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[KeyChangeList]:
         return KeyChangeList
@@ -140,7 +145,7 @@ class ApiKeyAdmin(ModelAdmin):
         if obj is None:
             return []
         may_issue = people_managed_by(request.user, itself=True).filter(pk=obj.user_id).exists()
-        if KeyScope.ADMIN in obj.scopes and not request.user.is_superuser:
+        if KeyScope.ADMIN in obj.scopes and not is_owner(request.user):
             may_issue = False
         return [owner] if may_issue else self.get_fields(request, obj)
 

@@ -18,7 +18,7 @@ ADMIN_KEY_LASTS = timedelta(days=366)  # at most
 
 
 class ScopesField(forms.MultipleChoiceField):
-    """The scopes of a key; `admin` is offered to superusers, on the page of all keys."""
+    """The scopes of a key; `admin` is offered to owners, on the page of all keys."""
 
     def __init__(self, *, with_admin: bool = False, **options: Any) -> None:
         described = {
@@ -56,8 +56,8 @@ class ApiKeyForm(forms.ModelForm[ApiKey]):
         if "expires_at" not in self.errors and (ends is None or ends > timezone.now() + ADMIN_KEY_LASTS):
             self.add_error("expires_at", _("A key with the scope admin expires within a year. Enter when."))
         owner = given.get("user") or (self.instance.user if self.instance.pk else None)
-        if owner is not None and role_of(owner) != Role.ADMIN:
-            self.add_error("scopes", _("The key's user may not administer sites: choose an admin or a superuser."))
+        if owner is not None and role_of(owner) not in (Role.ADMIN, Role.OWNER):
+            self.add_error("scopes", _("The key's user may not administer sites: choose an admin or an owner."))
         return given
 
 

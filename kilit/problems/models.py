@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
+from kilit.access.roles import is_owner
 from kilit.lock.audit import current_context
 from kilit.lock.constraints import checks
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
@@ -22,11 +23,6 @@ from kilit.problems.states import PROBLEMS, ProblemState
 CLOSE_AFTER = timedelta(minutes=10)
 
 
-def sees_installation(user: Any) -> bool:
-    """Return whether problems of the whole installation are a user's business: that of admins."""
-    return bool(user.has_perm("problems.change_problemrecord"))
-
-
 class ProblemRecordQuerySet(LifecycleQuerySet["ProblemRecord"]):
     def open(self) -> Self:
         return self.filter(status=ProblemState.OPEN)
@@ -35,8 +31,8 @@ class ProblemRecordQuerySet(LifecycleQuerySet["ProblemRecord"]):
         return self.filter(status=ProblemState.CLOSED)
 
     def seen_by(self, user: Any) -> Self:
-        """Return the records made for a user: admins read those of the whole installation."""
-        return self.filter(reader=None if sees_installation(user) else user.pk)
+        """Return the records made for a user: owners read those of the whole installation."""
+        return self.filter(reader=None if is_owner(user) else user.pk)
 
     def close_unseen(self) -> int:
         return self.filter(seen_at__lt=Now() - CLOSE_AFTER).move("close", closed_at=Now())

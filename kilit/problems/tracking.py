@@ -1,6 +1,6 @@
 """The sweep that keeps the records of problems: it looks once a minute, opens, updates and closes.
 
-It looks once for the whole installation, and once for each user who gets alerts and is no admin, so that
+It looks once for the whole installation, and once for each user who gets alerts and is no owner, so that
 texts and counts contain only what that user may see. It looks in each language, so that a channel gets its own.
 """
 
@@ -17,8 +17,9 @@ from django.utils import translation
 from django.utils.formats import number_format
 from django.utils.text import Truncator
 
+from kilit.access.roles import is_owner
 from kilit.masking import mask_personal_data
-from kilit.problems.models import ProblemRecord, sees_installation
+from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import Place, Problem, SeesEverything, find_problems
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def track_problems() -> str:
     """Look for problems, and update their records."""
     # The pages register what is wrong with their queue, and workers load no pages before this.
     _ = get_resolver().url_patterns
-    people = {user.pk: user for source in readers for user in source() if not sees_installation(user)}
+    people = {user.pk: user for source in readers for user in source() if not is_owner(user)}
     records: dict[int | None, Records] = defaultdict(dict)
     for record in ProblemRecord.objects.open():
         records[record.reader_id][record.key] = record

@@ -7,8 +7,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
-from kilit.access.roles import Role
-from ociqueue.models import Site, SiteMembership
+from ociqueue.models import Site
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -21,11 +20,8 @@ def may_run(user: "User | AnonymousUser", site: Site) -> bool:
 
 def may_administer(user: "User | AnonymousUser", site: Site) -> bool:
     """Change a site, its members and its keys."""
-    if not user.has_perm("ociqueue.change_site"):
-        return False
-    if user.is_superuser:
-        return True
-    return SiteMembership.objects.filter(site=site, user=user.pk, role=Role.ADMIN).exists()
+    may_change = user.has_perm("ociqueue.change_site")
+    return may_change and Site.objects.administered_by(user).filter(pk=site.pk).exists()
 
 
 def site_of(

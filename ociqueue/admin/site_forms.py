@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from kilit.access.roles import Role
+from kilit.access.roles import Role, is_owner
 from kilit.access.scopes import people_seen_by
 from ociqueue.admin.moving import confirmation
 from ociqueue.admin.permissions import may_administer
@@ -100,16 +100,16 @@ class SiteForm(NewSiteForm):
 
 
 class MembershipFormSet(BaseInlineFormSet[SiteMembership, Site, Any]):
-    """Leaves a site's admins to superusers: other admins could otherwise remove each other."""
+    """Leaves a site's admins to owners: other admins could otherwise remove each other."""
 
-    is_by_superuser = False
+    is_by_owner = False
 
     def clean(self) -> None:
         super().clean()
         changed = [form for form in self.forms if form.has_changed() or form in self.deleted_forms]
         roles = {role for form in changed for role in (form.initial.get("role"), form.cleaned_data.get("role"))}
-        if Role.ADMIN in roles and not self.is_by_superuser:
-            raise ValidationError(_("Only superusers add, change and remove admins."))
+        if Role.ADMIN in roles and not self.is_by_owner:
+            raise ValidationError(_("Only owners add, change and remove admins."))
 
 
 class MembershipInline(TabularInline):
@@ -130,7 +130,7 @@ class MembershipInline(TabularInline):
 
     def get_formset(self, request: HttpRequest, obj: Site | None = None, **options: Any) -> Any:
         formset = super().get_formset(request, obj, **options)
-        formset.is_by_superuser = bool(request.user.is_superuser)
+        formset.is_by_owner = is_owner(request.user)
         return formset
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from kilit.access.roles import is_owner
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, StuckRows
 from kilit.lock.models import ErrorGroup
@@ -48,8 +49,8 @@ class UploadProblems:
         queue = self.panel.queue
         causes = self._causes(Site.objects.scopes_shown_to(self.user))
         names = self._names(causes)
-        # A superuser's causes are those of all sites. Only where some are archived, they are read again.
-        if self.user.is_superuser and not all(names.values()):
+        # An owner's causes are those of all sites. Only where some are archived, they are read again.
+        if is_owner(self.user) and not all(names.values()):
             causes = self._causes([str(pk) for pk in Site.objects.active().values_list("pk", flat=True)])
             names = self._names(causes)
         if not causes:
@@ -85,7 +86,7 @@ class UploadProblems:
 
     def stuck(self) -> Iterator[Problem]:
         rows = stuck_rows(self.panel)
-        stuck = StuckRows.among(rows if self.user.is_superuser else rows.visible_to(self.user))
+        stuck = StuckRows.among(rows if is_owner(self.user) else rows.visible_to(self.user))
         if stuck.count:
             yield Problem(
                 part=self.panel.table.queue,

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from kilit.access.roles import actor_of
+from kilit.access.roles import actor_of, is_owner
 from kilit.lock.models.event import SessionUser
 from kilit.lock.triggers import never
 from ociqueue.models.site import Site
@@ -26,7 +26,7 @@ class IdentifierKind(models.TextChoices):
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def visible_to(self, user: Any) -> Self:
         """Return the records of sites that a user administers, and the user's own."""
-        if user.is_superuser:
+        if is_owner(user):
             return self.all()
         return self.filter(Q(site__in=Site.objects.administered_by(user)) | Q(actor=actor_of(user)))
 

@@ -21,7 +21,7 @@ from pgtrigger import After, Condition, Trigger, Update
 from kilit.access.key_scopes import DEFAULT_SCOPES
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import ApiKeyQuerySet
-from kilit.access.roles import Role
+from kilit.access.roles import SITE_ROLES, Role, is_owner
 from kilit.lock.audit import current_context, set_audit_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
@@ -69,7 +69,7 @@ def read_site_id(text: str) -> dict[str, Any]:
 
 class SiteQuerySet(models.QuerySet["Site"]):
     def seen_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
-        return self._with_role(user, tuple(Role))
+        return self._with_role(user, SITE_ROLES)
 
     def run_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         return self.once_run_by(user).active()
@@ -83,18 +83,18 @@ class SiteQuerySet(models.QuerySet["Site"]):
 
     def scopes_seen_by(self, user: AbstractBaseUser | AnonymousUser) -> list[str] | None:
         """Return the ids of a user's sites, as counts, error groups and bulk actions store them; None means all."""
-        if getattr(user, "is_superuser", False):
+        if is_owner(user):
             return None
         return [str(pk) for pk in self.seen_by(user).values_list("pk", flat=True)]
 
     def scopes_shown_to(self, user: AbstractBaseUser | AnonymousUser) -> list[str] | None:
-        """Return the same for dashboards: without archived sites, except for superusers."""
-        if getattr(user, "is_superuser", False):
+        """Return the same for dashboards: without archived sites, except for owners."""
+        if is_owner(user):
             return None
         return [str(pk) for pk in self.seen_by(user).active().values_list("pk", flat=True)]
 
     def _with_role(self, user: AbstractBaseUser | AnonymousUser, roles: tuple[Role, ...]) -> Self:
-        return self.all() if getattr(user, "is_superuser", False) else self.of_member(user.pk, roles)
+        return self.all() if is_owner(user) else self.of_member(user.pk, roles)
 
     def of_member(self, user: int | RawSQL | None, roles: tuple[Role, ...]) -> Self:
         return self.filter(pk__in=SiteMembership.objects.filter(user=user, role__in=roles).values("site"))
@@ -275,12 +275,18 @@ class SiteMembership(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="site_memberships"
     )
-    role = models.CharField(_("role"), max_length=10, choices=Role, default=Role.VIEWER)
+    role = models.CharField(
+        _("role"), max_length=10, choices=[(role.value, role.label) for role in SITE_ROLES], default=Role.VIEWER
+    )
 
     class Meta:
         verbose_name, verbose_name_plural = _("site membership"), _("site memberships")
-        # One role per person and site.
-        constraints = [models.UniqueConstraint(fields=["site", "user"], name="one_membership_per_site")]
+        constraints = [
+            # One role per person and site.
+            models.UniqueConstraint(fields=["site", "user"], name="one_membership_per_site"),
+            # Nobody becomes an owner of the installation by a membership.
+            *checks(membership_has_role_of_a_site=models.Q(role__in=SITE_ROLES)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.site}"

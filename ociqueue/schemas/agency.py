@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kilit.access.roles import Role
 from kilit.api.cursor import Cursor
 from kilit.api.messages import ONLY_DIGITS, Message, Time, line
 from ociqueue.schemas.answers import PublicId
 from ociqueue.schemas.requests import SITE, ScriptMessage
 from ociqueue.states import DeniedConsent, SyncMethod
 
+SiteRole = Literal["viewer", "operator", "admin"]
 MOST_ITEMS = 1_000
 MOST_LISTED = 1_000
 LONGEST_REASON = 200
@@ -138,7 +138,7 @@ class ManagedMember(TypedDict):
     isActive: bool
     site: PublicId
     siteName: str
-    role: Role
+    role: SiteRole
 
 
 class ManagedMembers(TypedDict):
@@ -182,8 +182,8 @@ class MemberStored(TypedDict):
     username: str
     isNewPerson: bool
     site: PublicId
-    before: Role | None
-    after: Role | None
+    before: SiteRole | None
+    after: SiteRole | None
 
 
 class MembersStored(TypedDict):

@@ -1,4 +1,4 @@
-"""Alert channels in the console: users manage their own, admins all."""
+"""Alert channels in the console: users manage their own, owners all."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
+from kilit.access.roles import is_owner
 from kilit.console.formatting import ago, badge, button, column, joined, page
 from kilit.console.preferences import zone_of
 from kilit.workers.models import Heartbeat
@@ -21,10 +22,6 @@ from outbox.admin.channel_forms import AlertRuleInline, ChannelForm
 from outbox.alerts.addresses import shown_address
 from outbox.alerts.making import send_test
 from outbox.models import Channel
-
-
-def is_admin(request: HttpRequest) -> bool:
-    return bool(request.user.has_perm("outbox.change_channel"))
 
 
 def _state(channel: Channel) -> SafeString:
@@ -86,7 +83,7 @@ class ChannelAdmin(ModelAdmin):
     # The form
 
     def get_fields(self, request: HttpRequest, obj: Channel | None = None) -> list[Any]:
-        owners = ["owner"] if is_admin(request) else []
+        owners = ["owner"] if is_owner(request.user) else []
         last = [outcome] if obj else []
         times = [("language", "time_zone"), ("quiet_from", "quiet_to")]
         return ["name", *owners, ("kind", "address"), *times, "is_on", *last]
@@ -96,14 +93,14 @@ class ChannelAdmin(ModelAdmin):
 
     def get_form(self, request: HttpRequest, obj: Channel | None = None, **options: Any) -> Any:
         form = super().get_form(request, obj, **options)
-        return type("RequestChannelForm", (form,), {"may_name_hosts": is_admin(request)})
+        return type("RequestChannelForm", (form,), {"may_name_hosts": is_owner(request.user)})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         mine = {"owner": request.user.pk, "language": get_language(), "time_zone": str(zone_of(request))}
         return {**mine, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: Channel, form: Any, change: bool) -> None:  # noqa: FBT001
-        if not change and not is_admin(request):
+        if not change and not is_owner(request.user):
             obj.owner = request.user  # type: ignore[assignment]
         super().save_model(request, obj, form, change)
 

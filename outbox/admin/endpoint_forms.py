@@ -14,11 +14,11 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from kilit.access.scopes import INSTALLATION, scope_choices
+from kilit.access.scopes import INSTALLATION, scope_choices, scopes_run_by
 from kilit.api.webhooks import kinds_beyond, webhook_kinds
 from kilit.outgoing.urls import InvalidUrl
 from outbox.models import Endpoint
-from outbox.models.endpoint import check_url, endpoint_scopes_run_by
+from outbox.models.endpoint import check_url
 
 LOCAL_TIME = "%Y-%m-%dT%H:%M"
 
@@ -57,7 +57,7 @@ class EndpointForm(forms.ModelForm[Endpoint]):
         if not self.instance._state.adding:  # noqa: SLF001 - new instances have ids, too
             del self.fields["scope"]
             return
-        run = endpoint_scopes_run_by(self.user)
+        run = scopes_run_by(self.user)
         sites = [(scope, name) for scope, name in scope_choices().items() if run is None or scope in run]
         everything = [(INSTALLATION, _("The whole installation"))] if run is None else []
         fields["scope"].choices = [*everything, *sorted(sites, key=lambda site: site[1].casefold())]

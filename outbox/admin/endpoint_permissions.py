@@ -7,8 +7,8 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
+from kilit.access.scopes import scopes_run_by
 from outbox.models import Endpoint
-from outbox.models.endpoint import endpoint_scopes_run_by
 
 
 def may_manage(user: Any, endpoint: Endpoint) -> bool:
@@ -17,7 +17,7 @@ def may_manage(user: Any, endpoint: Endpoint) -> bool:
 
 def may_manage_any(user: Any) -> bool:
     """Return whether a user may add endpoints: for some site, or for the installation."""
-    return bool(user.has_perm("outbox.operate_endpoint") and endpoint_scopes_run_by(user) != [])
+    return bool(user.has_perm("outbox.operate_endpoint") and scopes_run_by(user) != [])
 
 
 def endpoint_of(

@@ -1,4 +1,4 @@
-"""Who sees and manages which endpoints: a site's key and its operators those of the site, admins all."""
+"""Who sees and manages which endpoints: a site's key and its operators those of the site, owners all."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -11,12 +11,12 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from kilit.access.key_scopes import KeyScope
-from kilit.access.scopes import INSTALLATION, scope_public_ids
+from kilit.access.scopes import INSTALLATION, scope_public_ids, scopes_run_by, scopes_seen_by
 from kilit.api.messages import InvalidMessage
 from kilit.api.webhooks import kinds_beyond
 from outbox.endpoints import record_change
 from outbox.models import Endpoint, OutboxMessage
-from outbox.models.endpoint import EndpointQuerySet, endpoint_scopes_run_by, endpoint_scopes_seen_by
+from outbox.models.endpoint import EndpointQuerySet
 from outbox.schemas import read_message_id
 
 NO_ENDPOINT = {404: {"NOT_FOUND": "There is no such endpoint, or it belongs to another site."}}
@@ -25,16 +25,16 @@ NO_MESSAGE = {404: {"NOT_FOUND": "There is no such message, or it belongs to ano
 
 # Memberships decide, not permissions: the user of a site's keys is in no group.
 def visible_endpoints(user: Any) -> EndpointQuerySet:
-    return Endpoint.objects.of_scopes(endpoint_scopes_seen_by(user))
+    return Endpoint.objects.of_scopes(scopes_seen_by(user))
 
 
 def managed_endpoints(user: Any) -> EndpointQuerySet:
-    return Endpoint.objects.of_scopes(endpoint_scopes_run_by(user))
+    return Endpoint.objects.of_scopes(scopes_run_by(user))
 
 
 def scope_for(user: Any, site_id: str | None) -> str:
     """Return the scope of a new endpoint; the error names the field."""
-    public_ids, runs = scope_public_ids(), endpoint_scopes_run_by(user)
+    public_ids, runs = scope_public_ids(), scopes_run_by(user)
     if site_id is None and runs is None:
         return INSTALLATION
     managed = list(public_ids) if runs is None else runs
@@ -44,7 +44,7 @@ def scope_for(user: Any, site_id: str | None) -> str:
             raise field_error("site_id", "There is no such site, or you do not manage it.")
         return found[0]
     if not managed:
-        raise PermissionDenied("Only operators of a site and admins manage endpoints.")
+        raise PermissionDenied("Only operators of a site and owners manage endpoints.")
     if len(managed) > 1:
         raise field_error("site_id", "This is required: you manage several sites.")
     return managed[0]
@@ -97,7 +97,7 @@ class OutboxView(APIView):
         return found
 
     def find_message(self, request: Request, pk: str) -> OutboxMessage:
-        rows = OutboxMessage.objects.of_scopes(endpoint_scopes_seen_by(request.user)).select_related("endpoint")
+        rows = OutboxMessage.objects.of_scopes(scopes_seen_by(request.user)).select_related("endpoint")
         found = rows.filter(pk=read_id(read_message_id(pk))).first()
         if found is None or found.endpoint is None:
             raise NotFound("There is no such message.")

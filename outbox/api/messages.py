@@ -6,13 +6,13 @@ from django.db.models.functions import Now
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from kilit.access.scopes import scopes_seen_by
 from kilit.api.openapi import endpoint
 from kilit.lock.audit import for_reason
 from kilit.workers import doorbells
 from outbox import schemas
 from outbox.api.access import OneMessageView, OutboxView, note_of
 from outbox.api.presenters import message_page, present_message, present_message_detail
-from outbox.models.endpoint import endpoint_scopes_seen_by
 from outbox.models.message import NO_ERROR
 from outbox.states import MESSAGES
 
@@ -24,7 +24,7 @@ class MessagesView(OutboxView):
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while messages move.
         """
-        return Response(message_page(asked, endpoint_scopes_seen_by(request.user)))
+        return Response(message_page(asked, scopes_seen_by(request.user)))
 
 
 class MessageView(OneMessageView):

@@ -12,10 +12,11 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.encryption import decrypt, encrypt
+from kilit.access.roles import is_owner
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.models import ProblemRecord, sees_installation
+from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import Severity
 
 
@@ -30,8 +31,8 @@ class ChannelQuerySet(models.QuerySet["Channel"]):
         return self.filter(Q(owner=None) | Q(owner__is_active=True), is_on=True)
 
     def managed_by(self, user: Any) -> Self:
-        """Return a user's own channels; admins manage all."""
-        return self.all() if user.has_perm("outbox.change_channel") else self.filter(owner=user.pk)
+        """Return a user's own channels; owners manage all."""
+        return self.all() if is_owner(user) else self.filter(owner=user.pk)
 
 
 class Channel(models.Model):
@@ -44,7 +45,9 @@ class Channel(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("Alerts contain only what the owner may see. Without an owner, and for admins: everything."),
+        help_text=_(
+            "Alerts contain only what the owner may see. Without an owner, and for owners of the installation: everything."
+        ),
     )
     kind = models.CharField(_("kind"), max_length=8, choices=ChannelKind, default=ChannelKind.EMAIL)
     encrypted_address = models.TextField(editable=False)
@@ -88,7 +91,7 @@ class Channel(models.Model):
     @property
     def reader(self) -> Any:
         """Return whose problems it reports; None for those of the whole installation."""
-        return None if self.owner is None or sees_installation(self.owner) else self.owner
+        return None if self.owner is None or is_owner(self.owner) else self.owner
 
     def is_quiet(self, now: datetime) -> bool:
         if self.quiet_from is None or self.quiet_to is None:

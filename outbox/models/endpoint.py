@@ -27,7 +27,6 @@ from outbox.models.position import WEBHOOKS, LogPosition
 SECRET_PREFIX = "whsec_"  # noqa: S105 - as Standard Webhooks has it
 SECRET_BYTES = 32
 SHORTEST_HIDDEN = 4  # characters of a value in a query: shorter ones are no secrets
-FOR_ALL = "outbox.change_endpoint"  # admins have it: they manage all endpoints
 LONGEST_URL = 2000
 # For this long after a rotation, messages are signed with the previous secret too.
 ROTATION = timedelta(hours=24)
@@ -44,12 +43,11 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.filter(is_on=True)
 
     def visible_to(self, user: Any) -> Self:
-        return self.of_scopes(endpoint_scopes_seen_by(user)) if user.has_perm("outbox.view_endpoint") else self.none()
+        return self.of_scopes(scopes_seen_by(user)) if user.has_perm("outbox.view_endpoint") else self.none()
 
     def managed_by(self, user: Any) -> Self:
-        """Return the endpoints of the sites that a user runs, and for admins those of the installation too."""
-        may_operate = user.has_perm("outbox.operate_endpoint")
-        return self.of_scopes(endpoint_scopes_run_by(user)) if may_operate else self.none()
+        """Return the endpoints of the sites that a user runs, and for owners those of the installation too."""
+        return self.of_scopes(scopes_run_by(user)) if user.has_perm("outbox.operate_endpoint") else self.none()
 
     def usable_by(self, user: Any) -> Self:
         """Return the endpoints that a caller's callbacks may go to."""
@@ -69,16 +67,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
 
     def of_scopes(self, scopes: list[str] | None) -> Self:
         return self.all() if scopes is None else self.filter(scope__in=scopes)
-
-
-def endpoint_scopes_seen_by(user: Any) -> list[str] | None:
-    """Return the sites whose endpoints and messages a user sees; None means all, and the installation's."""
-    return None if user.has_perm(FOR_ALL) else scopes_seen_by(user)
-
-
-def endpoint_scopes_run_by(user: Any) -> list[str] | None:
-    """Return the sites whose endpoints a user manages; None means all, and the installation's."""
-    return None if user.has_perm(FOR_ALL) else scopes_run_by(user)
 
 
 class Endpoint(models.Model):

@@ -10,6 +10,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.access.scopes import scopes_run_by, scopes_seen_by
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.identity import first_at
@@ -18,13 +19,7 @@ from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.pruning import cutoff_of
 from kilit.lock.triggers import lifecycle_triggers
 from outbox.models.channel import Channel
-from outbox.models.endpoint import (
-    LONGEST_URL,
-    Endpoint,
-    endpoint_scopes_run_by,
-    endpoint_scopes_seen_by,
-    without_query,
-)
+from outbox.models.endpoint import LONGEST_URL, Endpoint, without_query
 from outbox.states import ENDED, EXPIRES_AFTER, MAX_ATTEMPTS, MESSAGES, WAITING, MessageStatus
 
 FAILURES = Failures(
@@ -43,12 +38,12 @@ NO_ERROR: dict[str, Any] = {"error_code": "", "error_message": "", "response_cod
 class OutboxMessageQuerySet(LeasedQuerySet["OutboxMessage"]):
     def visible_to(self, user: Any) -> Self:
         may_view = user.has_perm("outbox.view_outboxmessage")
-        return self.of_scopes(endpoint_scopes_seen_by(user)) if may_view else self.none()
+        return self.of_scopes(scopes_seen_by(user)) if may_view else self.none()
 
     def managed_by(self, user: Any) -> Self:
         """Return the messages of the endpoints that a user manages."""
         may_operate = user.has_perm("outbox.operate_outboxmessage")
-        return self.of_scopes(endpoint_scopes_run_by(user)) if may_operate else self.none()
+        return self.of_scopes(scopes_run_by(user)) if may_operate else self.none()
 
     def of_scopes(self, scopes: list[str] | None) -> Self:
         return self.all() if scopes is None else self.filter(scope__in=scopes)

@@ -95,6 +95,8 @@ class ApiKey(models.Model):
     class Meta:
         verbose_name, verbose_name_plural = _("API key"), _("API keys")
         default_permissions = ("view", "add", "change")
+        # Of the group of owners (kilit.access.roles), and not about keys: a permission needs some model.
+        permissions = [("own_installation", "Can manage what belongs to the installation")]
         constraints = [
             *checks(
                 # A key without a scope would be of no use, and an unknown one would look as if it allowed something.
