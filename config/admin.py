@@ -18,6 +18,8 @@ from config import people  # noqa: F401 - registers users and groups
 from config.papers.console import papers_of_job
 from kilit.access.lockout import seconds_left
 from kilit.access.login_limits import seconds_to_wait
+from kilit.access.roles import is_owner
+from kilit.access.scopes import people_managed_by
 from kilit.access.second_factor import forget_wrong_codes
 from kilit.console.formatting import exactly, number
 from kilit.console.listing import ReadOnlyAdmin
@@ -33,7 +35,7 @@ admin.site.unregister([Authenticator, EmailAddress, SocialAccount, SocialApp, So
 
 @admin.register(AccessAttempt)
 class LockoutAdmin(ReadOnlyAdmin):
-    """Failed logins that still count, and who is locked out; admins can unlock."""
+    """Failed logins that still count, and who is locked out; admins see and unlock the people they manage."""
 
     list_display = fields = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
     search_fields = ["=username", "=ip_address"]
@@ -42,6 +44,12 @@ class LockoutAdmin(ReadOnlyAdmin):
     list_per_page = 50
     show_full_result_count = False
     actions = ["release"]  # type: ignore[assignment]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AccessAttempt]:
+        attempts: QuerySet[AccessAttempt] = super().get_queryset(request)
+        if is_owner(request.user):
+            return attempts
+        return attempts.filter(username__in=people_managed_by(request.user, itself=True).values("username"))
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, attempt: AccessAttempt) -> str:

@@ -16,6 +16,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='channel',
             name='owner',
-            field=models.ForeignKey(blank=True, help_text='Alerts contain only what the owner may see. Without an owner, and for owners of the installation: everything.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='owner'),
+            field=models.ForeignKey(blank=True, help_text='Alerts contain only what this user may see. Without one, and for owners: everything.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='owner'),
         ),
     ]

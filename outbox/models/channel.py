@@ -45,9 +45,7 @@ class Channel(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text=_(
-            "Alerts contain only what the owner may see. Without an owner, and for owners of the installation: everything."
-        ),
+        help_text=_("Alerts contain only what this user may see. Without one, and for owners: everything."),
     )
     kind = models.CharField(_("kind"), max_length=8, choices=ChannelKind, default=ChannelKind.EMAIL)
     encrypted_address = models.TextField(editable=False)
