@@ -222,7 +222,7 @@ def test_more_rows_than_an_action_takes_are_refused(make_person, site, make_fail
     assert not BulkItem.objects.exists()
 
 
-def test_who_sees_a_bulk_action(make_person, make_site, make_failed, admin_client) -> None:
+def test_who_sees_a_bulk_action(make_person, make_site, make_failed) -> None:
     site, other = make_site(), make_site()
     make_failed(site, 1)
     action = asked(make_person(sites={site: "operator"}))
@@ -236,8 +236,9 @@ def test_who_sees_a_bulk_action(make_person, make_site, make_failed, admin_clien
 
     assert sees(make_person("member", role="viewer", sites={site: "viewer"}))
     assert not sees(make_person("stranger", sites={other: "operator"}))
-    assert sees(make_person("chief", role="admin"))
-    assert sees(admin_client)
+    assert sees(make_person("admin-here", role="admin", sites={site: "admin"}))
+    assert not sees(make_person("admin-there", role="admin", sites={other: "admin"}))
+    assert sees(make_person("chief", role="owner"))
 
 
 def test_strangers_can_neither_start_nor_cancel(make_person, make_site, make_failed) -> None:

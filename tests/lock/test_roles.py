@@ -1,11 +1,12 @@
 """Roles are groups made by a migration; what they may do follows from the models."""
 
 import pytest
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.test import override_settings
 
-from kilit.access.roles import Role, actor_of, holds_permission, role_of
+from kilit.access.roles import Role, actor_of, grant, holds_permission, is_owner, role_of
 from kilit.lock.models import Event
 from tests.parcels.models import Parcel
 
@@ -18,8 +19,8 @@ def person(*roles: str, **columns: object) -> User:
     return User.objects.get(pk=user.pk)
 
 
-def test_the_migration_made_three_roles() -> None:
-    assert set(Group.objects.values_list("name", flat=True)) == {"viewer", "operator", "admin"}
+def test_the_migrations_made_four_roles() -> None:
+    assert set(Group.objects.values_list("name", flat=True)) == {"viewer", "operator", "admin", "owner"}
 
 
 def test_a_viewer_sees_and_touches_nothing() -> None:
@@ -32,22 +33,49 @@ def test_a_viewer_sees_and_touches_nothing() -> None:
     assert not viewer.has_perm("auth.view_user")
 
 
-@pytest.mark.parametrize("role", ["viewer", "operator"])
-def test_events_and_keys_of_all_tenants_are_for_admins_only(client, role: str) -> None:
+@pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
+def test_tables_of_all_tenants_are_for_owners_only(client, role: str) -> None:
     client.force_login(person(role))
 
-    assert client.get("/admin/lock/event/").status_code == 403
-    assert client.get("/admin/access/apikey/").status_code == 403
+    for page in ("lock/event", "lock/pruning", "access/deniedrequest", "auth/group"):
+        assert client.get(f"/admin/{page}/").status_code == 403, page
+    assert client.get("/admin/access/apikey/").status_code == (200 if role == "admin" else 403)
 
 
-def test_an_admin_may_do_all_there_is() -> None:
+def test_an_admin_manages_keys_and_people_and_an_owner_all_there_is() -> None:
+    of_admins = ["access.add_apikey", "auth.change_user"]
+    of_owners = ["lock.view_event", "orchestrator.change_rulesversion", "access.own_installation"]
+
     admin = person("admin")
+    assert admin.has_perms(of_admins)
+    assert not any(admin.has_perm(permission) for permission in of_owners)
+    admin.groups.set(Group.objects.filter(name="owner"))
+    assert User.objects.get(pk=admin.pk).has_perms([*of_admins, *of_owners])
 
-    assert admin.has_perms(["access.add_apikey", "auth.change_user", "lock.view_event"])
+
+@pytest.mark.parametrize(("columns", "expected"), [({}, True), ({"is_active": False}, False)])
+@pytest.mark.parametrize("role", ["owner", "superuser"])
+def test_owners_and_superusers_run_the_installation_while_they_are_active(role: str, columns, expected) -> None:
+    assert is_owner(person(role, is_superuser=role == "superuser", **columns)) is expected
+
+
+def test_nobody_else_runs_the_installation() -> None:
+    assert not is_owner(person("viewer", "operator", "admin"))
+    assert not is_owner(AnonymousUser())
+
+
+def test_a_role_loses_what_is_no_longer_granted() -> None:
+    group, permission = Group.objects.get(name="admin"), Permission.objects.get(codename="view_event")
+    group.permissions.add(permission)
+
+    grant(apps.get_app_config("lock"))
+
+    assert not group.permissions.filter(pk=permission.pk).exists()
+    assert group.permissions.filter(codename="view_activity").exists()
 
 
 @pytest.mark.parametrize("permission", ["pdfjobs.operate_pdfjob", "pdfjobs.view_pdfjob", "auth.view_user", "none"])
-@pytest.mark.parametrize("role", ["viewer", "operator", "admin", "of a user", "superuser", "no one"])
+@pytest.mark.parametrize("role", ["viewer", "operator", "admin", "owner", "of a user", "superuser", "no one"])
 def test_a_single_permission_is_held_as_django_says(role: str, permission: str, django_assert_max_num_queries) -> None:
     user = person(role, is_superuser=role == "superuser")
     if role == "of a user":
@@ -68,7 +96,7 @@ def test_the_highest_role_counts_and_names_the_actor() -> None:
     assert role_of(AnonymousUser()) is None
     assert actor_of(AnonymousUser()) == "user:anonymous"
     assert actor_of(person("viewer", "operator")) == "operator:ayse"
-    assert role_of(User(is_superuser=True)) is Role.ADMIN
+    assert role_of(User(is_superuser=True)) is Role.OWNER
 
 
 def test_what_a_person_does_in_the_console_bears_their_name(client) -> None:
@@ -98,8 +126,9 @@ def test_doorbells_cannot_be_tampered_with_in_the_console(admin_client) -> None:
     assert not person("admin").has_perm("django_q.add_schedule")
 
 
-def test_an_admin_cannot_become_a_superuser(client) -> None:
-    admin = person("admin")
+@pytest.mark.parametrize("role", ["admin", "owner"])
+def test_neither_an_admin_nor_an_owner_becomes_a_superuser(client, role: str) -> None:
+    admin = person(role)
     root = User.objects.create_superuser("root", password="secret-of-root")
     client.force_login(admin)
 
@@ -113,11 +142,13 @@ def test_an_admin_cannot_become_a_superuser(client) -> None:
 
     admin.refresh_from_db()
     root.refresh_from_db()
-    assert admin.first_name == "Ayşe"  # the form was taken, but for what is not an admin's to give
+    assert admin.first_name == "Ayşe"  # the form was taken, but for what is not theirs to give
     assert not admin.is_superuser
     assert not admin.user_permissions.exists()
     assert root.check_password("secret-of-root")
-    assert client.get(f"/admin/auth/user/{root.pk}/change/").status_code == 302
+    seen = client.get(f"/admin/auth/user/{root.pk}/change/")
+    assert seen.status_code == (302 if role == "admin" else 200)
+    assert 'name="_save"' not in seen.content.decode()
 
 
 @pytest.mark.parametrize("role", Role)

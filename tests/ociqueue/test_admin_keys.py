@@ -16,10 +16,10 @@ PEOPLE = "/admin/auth/user/"
 CHOICE = "/admin/autocomplete/?app_label=access&model_name=apikey&field_name=user&term="
 
 
-@pytest.fixture(params=["admin of no site", "superuser"])
+@pytest.fixture(params=["admin", "owner", "superuser"])
 def outsider(request, make_person, admin_client):
     """A user who may issue keys, and is a member of no site."""
-    return admin_client if request.param == "superuser" else make_person(role="admin")
+    return admin_client if request.param == "superuser" else make_person(role=request.param)
 
 
 def test_nobody_issues_a_sites_key_beside_its_page(outsider, site, site_key) -> None:
@@ -36,13 +36,10 @@ def test_nobody_issues_a_sites_key_beside_its_page(outsider, site, site_key) -> 
     assert service.api_keys.count() == 1
 
 
-def test_an_admin_issues_no_key_of_a_superuser(make_person, admin_user) -> None:
-    admin = make_person(role="admin")
+@pytest.mark.parametrize("role", ["admin", "owner"])
+def test_nobody_else_issues_a_key_of_a_superuser(make_person, admin_user, role: str) -> None:
+    refused = make_person(role=role).post(f"{KEYS}add/", {"user": admin_user.pk, "name": "mine now"})
 
-    choice = admin.get(f"{CHOICE}{admin_user.username}").json()
-    refused = admin.post(f"{KEYS}add/", {"user": admin_user.pk, "name": "mine now"})
-
-    assert choice["results"] == []
     assert "user" in refused.context["adminform"].form.errors
     assert not ApiKey.objects.exists()
 
@@ -89,9 +86,10 @@ def test_nobody_takes_the_name_of_a_sites_user(make_person, admin_client, site, 
     assert not User.objects.filter(username__startswith="site-").exists()
 
 
-def test_an_admin_of_no_site_sees_and_revokes_its_keys_but_prolongs_none(make_person, site, site_key) -> None:
+@pytest.mark.parametrize("role", ["admin", "owner"])
+def test_who_manages_a_site_sees_and_revokes_its_keys_but_prolongs_none(make_person, site, site_key, role) -> None:
     key = ApiKey.objects.holding(site_key(site))
-    admin = make_person(role="admin")
+    admin = make_person(role=role, sites={site: "admin"} if role == "admin" else {})
     form = {"name": "mine", "scopes": DEFAULT_SCOPES, "expires_at_0": "2099-01-01", "expires_at_1": "00:00"}
 
     page = admin.get(f"{KEYS}{key.pk}/change/")
@@ -104,6 +102,33 @@ def test_an_admin_of_no_site_sees_and_revokes_its_keys_but_prolongs_none(make_pe
     key.refresh_from_db()
     assert key.revoked_at
     assert not DeniedRequest.objects.exists()
+
+
+def test_an_admin_neither_sees_nor_revokes_keys_of_others(make_person, make_site, site, site_key, admin_user) -> None:
+    operator = User.objects.create_user("operator-there")
+    operator.site_memberships.create(site=site, role="operator")
+    keys = [ApiKey.objects.holding(site_key(site))]
+    keys += [ApiKey.objects.issue(user, name=f"of {user}")[0] for user in (operator, admin_user)]
+    admin = make_person(role="admin", sites={make_site(name="Own"): "admin", site: "operator"})
+
+    listed = admin.get(KEYS)
+    searched = admin.get(f"{KEYS}?q={site.name}")
+    pages = [admin.get(f"{KEYS}{key.pk}/change/") for key in keys]
+    for key in keys:
+        admin.post(KEYS, {"action": "revoke", "_selected_action": [key.pk]})
+
+    assert [*listed.context["cl"].result_list, *searched.context["cl"].result_list] == []
+    assert {page.status_code for page in pages} == {302}  # to the first page: there is no such key
+    assert not ApiKey.objects.filter(revoked_at__isnull=False).exists()
+
+
+def test_an_owner_revokes_every_key(make_person, site, site_key, admin_user) -> None:
+    keys = [ApiKey.objects.holding(site_key(site)), ApiKey.objects.issue(admin_user, name="of a superuser")[0]]
+    owner = make_person(role="owner")
+
+    owner.post(KEYS, {"action": "revoke", "_selected_action": [key.pk for key in keys]})
+
+    assert not ApiKey.objects.filter(revoked_at=None).exists()
 
 
 def test_a_page_that_is_sent_again_issues_no_second_key(make_person, site) -> None:

@@ -126,7 +126,9 @@ def test_bad_input_is_named_and_nothing_is_stored(root: Api, site: Site, item: d
     assert not User.objects.filter(username="deniz").exists()
 
 
-def test_only_keys_of_superusers_appoint_and_remove_admins(root: Api, site: Site) -> None:
+def test_only_keys_of_owners_appoint_and_remove_admins(make_person: Any, site: Site) -> None:
+    make_person(role="owner")
+    root = agency_api(User.objects.get(username="ayse"))
     boss = make_admin("boss", sites={site: "admin"})
     own = agency_api(boss)
 

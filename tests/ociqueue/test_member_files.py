@@ -110,8 +110,14 @@ def test_others_change_no_members(site: Site, make_person: Any, role: str) -> No
     assert store(User.objects.get(username="ayse"), f"new,,,,{site.public_id},viewer").rejected
 
 
-def test_superusers_make_admins(site: Site, admin_user: User) -> None:
-    store(admin_user, f"new,,,,{site.public_id},admin")
+def test_owners_make_admins_and_nobody_an_owner(site: Site, make_person: Any) -> None:
+    make_person(role="owner")
+    owner = User.objects.get(username="ayse")
+
+    refused = store(owner, f"new,,,,{site.public_id},owner")
+    store(owner, f"new,,,,{site.public_id},admin")
+
+    assert [each.field for each in refused.rejected] == ["role"]
 
     assert roles(site) == {"new": "admin"}
     assert [group.name for group in User.objects.get(username="new").groups.all()] == ["admin"]

@@ -136,6 +136,16 @@ def test_an_address_that_the_provider_has_not_verified_joins_no_one(provider, lo
     assert SocialAccount.objects.get().user != ayse
 
 
+def test_an_owner_is_never_joined(provider, log_in, ayse, settings) -> None:
+    ayse.groups.set(Group.objects.filter(name="owner"))
+    settings.OIDC_JOIN_BY_EMAIL = True
+    provider.person["email_verified"] = True
+
+    log_in()
+
+    assert SocialAccount.objects.get().user != ayse
+
+
 @pytest.mark.parametrize("change", [{"is_superuser": True}, {"is_staff": False}, {"password": "!"}], ids=str)
 def test_a_superuser_or_a_service_is_never_joined(provider, log_in, ayse, settings, change) -> None:
     User.objects.filter(pk=ayse.pk).update(**change)

@@ -91,12 +91,12 @@ def test_a_check_shows_the_difference_and_what_becomes_of_held_jobs(make_person,
     assert not RulesVersion.objects.exists()
 
 
-def test_an_admin_saves_and_runners_read_it_at_once(make_person, file) -> None:
+def test_an_owner_saves_and_runners_read_it_at_once(make_person, file) -> None:
     file.chmod(0o640)
     before, new = file.read_text(), text_with(trimByThickness=trims(_16=8))
     assert 16 not in current_rules().trim_by_thickness
 
-    answer = make_person("admin").post(PAGE, sent(file, new, "save"), follow=True)
+    answer = make_person("owner").post(PAGE, sent(file, new, "save"), follow=True)
 
     assert "Saved. The rules apply" in answer.text
     assert "Saved by ayse" in answer.text
@@ -106,7 +106,7 @@ def test_an_admin_saves_and_runners_read_it_at_once(make_person, file) -> None:
     found, saved = RulesVersion.objects.order_by("pk")
     assert (found.actor, found.content) == ("", before), "what was there before can be restored"
     assert "The file as it was found on the disk." in answer.text
-    assert (saved.actor, saved.reason, saved.content) == ("admin:ayse", "new board", new)
+    assert (saved.actor, saved.reason, saved.content) == ("owner:ayse", "new board", new)
     activity = Activity.objects.get(kind=ActivityKind.RULES)
     assert (activity.person, activity.message, activity.object_id) == ("ayse", "new board", str(saved.pk))
     assert [each.name for each in file.parent.iterdir()] == [file.name], "no temporary file stays"
@@ -115,14 +115,16 @@ def test_an_admin_saves_and_runners_read_it_at_once(make_person, file) -> None:
 def test_rules_that_did_not_change_make_no_version(make_person, file) -> None:
     text = file.read_text().replace("\n", "\r\n")  # as a browser sends it
 
-    answer = make_person("admin").post(PAGE, sent(file, text, "save"), follow=True)
+    answer = make_person("owner").post(PAGE, sent(file, text, "save"), follow=True)
 
     assert "Nothing was saved: these are the rules in force." in answer.text
     assert not RulesVersion.objects.exists()
     assert not Activity.objects.filter(kind=ActivityKind.RULES).exists()
 
 
-@pytest.mark.parametrize(("role", "button"), [("viewer", "check"), ("viewer", "save"), ("operator", "save")])
+@pytest.mark.parametrize(
+    ("role", "button"), [("viewer", "check"), ("viewer", "save"), ("operator", "save"), ("admin", "save")]
+)
 def test_who_may_not_is_refused(make_person, file, role, button) -> None:
     answer = make_person(role).post(PAGE, sent(file, text_with(retry_count_max=2), button))
 
@@ -131,11 +133,11 @@ def test_who_may_not_is_refused(make_person, file, role, button) -> None:
 
 
 def test_a_version_made_from_rules_no_longer_in_force_is_refused(make_person, file) -> None:
-    admin = make_person("admin")
+    owner = make_person("owner")
     stale = sent(file, text_with(retry_count_max=2), "save")
     file.write_text(text_with(retry_count_max=1))
 
-    answer = admin.post(PAGE, stale)
+    answer = owner.post(PAGE, stale)
 
     assert "Nothing was saved: the rules were changed" in answer.text
     assert [(each.before, each.after) for each in answer.context["check"].changes] == [("1", "2")]
@@ -173,7 +175,7 @@ def test_of_four_that_save_at_once_one_wins(file, in_threads) -> None:
 
 @pytest.mark.parametrize("wrong", [{"reason": ""}, {"content": "{"}])
 def test_invalid_rules_and_a_missing_reason_are_not_saved(make_person, file, wrong) -> None:
-    answer = make_person("admin").post(PAGE, sent(file, text_with(retry_count_max=2), "save") | wrong)
+    answer = make_person("owner").post(PAGE, sent(file, text_with(retry_count_max=2), "save") | wrong)
 
     assert answer.status_code == 200
     assert json.loads(file.read_text()) == SHIPPED
@@ -182,18 +184,18 @@ def test_invalid_rules_and_a_missing_reason_are_not_saved(make_person, file, wro
 def test_a_file_that_cannot_be_written_is_reported_and_leaves_no_version(make_person, file, settings) -> None:
     settings.OPTI_RULES = file.rename(file.with_name("r" * 250))  # a temporary file beside it has too long a name
 
-    answer = make_person("admin").post(PAGE, sent(settings.OPTI_RULES, text_with(retry_count_max=2), "save"))
+    answer = make_person("owner").post(PAGE, sent(settings.OPTI_RULES, text_with(retry_count_max=2), "save"))
 
     assert "The file could not be written." in answer.text
     assert not RulesVersion.objects.exists()
 
 
 def test_a_change_by_hand_is_shown_as_such(make_person, file) -> None:
-    admin = make_person("admin")
-    admin.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
+    owner = make_person("owner")
+    owner.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
     file.write_text(text_with(retry_count_max=1))
 
-    shown = admin.get(PAGE).text
+    shown = owner.get(PAGE).text
 
     assert "changed outside the console" in shown
     assert "The file was changed by hand" in shown
@@ -210,14 +212,14 @@ def test_an_invalid_file_is_shown_with_its_faults(make_person, file) -> None:
 
 
 def test_an_earlier_version_is_restored_by_saving_it_again(make_person, file) -> None:
-    admin = make_person("admin")
-    admin.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
+    owner = make_person("owner")
+    owner.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
     first = RulesVersion.objects.earliest("pk")
-    version = admin.get(f"{PAGE}{first.pk}/change/")
+    version = owner.get(f"{PAGE}{first.pk}/change/")
     assert "Restore this version" in version.text
 
-    draft = admin.get(version.context["restore"])
-    admin.post(PAGE, sent(file, draft.context["form"]["content"].value(), "save"))
+    draft = owner.get(version.context["restore"])
+    owner.post(PAGE, sent(file, draft.context["form"]["content"].value(), "save"))
 
     assert [each.before for each in draft.context["check"].changes] == ["2"]
     assert json.loads(file.read_text()) == SHIPPED
@@ -234,12 +236,12 @@ def test_versions_are_never_changed_or_deleted() -> None:
 
 
 def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, file) -> None:
-    admin = make_person("admin")
+    owner = make_person("owner")
     job = held(parts=[{**GOVDE, "thickness_mm": 33, "edge_up": "3mm"}, {**ARKALIK, "thickness_mm": 6}])
 
-    primary = admin.get(f"{LIST}{job.pk}/change/").context["primary"]
+    primary = owner.get(f"{LIST}{job.pk}/change/").context["primary"]
     assert str(primary.title) == "Rules: add trim for 33 mm and 3 more"
-    shown = admin.get(primary.href)
+    shown = owner.get(primary.href)
 
     assert [text for _, text, _ in shown.context["missing"]] == [
         "trim for 33 mm",
@@ -249,10 +251,10 @@ def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, file) -> 
     ]
     assert "missing: trim for 33 mm" in shown.text
     values = {"add-0": "10", "add-1": "3", "add-2": "1", "add-3": "5"}
-    added = admin.post(primary.href, sent(file, file.read_text(), "add", **values))
+    added = owner.post(primary.href, sent(file, file.read_text(), "add", **values))
     draft = added.context["form"]["content"].value()
-    admin.post(primary.href, sent(file, draft, "save"))
-    assert str(admin.get(f"{LIST}{job.pk}/change/").context["primary"].title) == "Approve"
+    owner.post(primary.href, sent(file, draft, "save"))
+    assert str(owner.get(f"{LIST}{job.pk}/change/").context["primary"].title) == "Approve"
 
 
 def test_a_job_failed_for_an_unknown_edge_leads_to_the_rules(make_person, file) -> None:
@@ -286,13 +288,13 @@ def test_rules_saved_from_the_console_outlive_an_upgrade(make_person, settings, 
     settings.KILIT_VAR = tmp_path
     shipped, before = Path(settings.OPTI_RULES), Path(settings.OPTI_RULES).read_bytes()
 
-    admin = make_person("admin")
+    owner = make_person("owner")
 
-    admin.post(PAGE, sent(shipped, text_with(retry_count_max=2), "save"))
+    owner.post(PAGE, sent(shipped, text_with(retry_count_max=2), "save"))
 
     assert shipped.read_bytes() == before
     assert current_rules().retry_count_max == 2
     assert json.loads((tmp_path / "rules.json").read_text())["retry_count_max"] == 2
-    page = admin.get(PAGE).content.decode()
+    page = owner.get(PAGE).content.decode()
     assert str(tmp_path / "rules.json") in page
     assert "Saved by ayse" in page

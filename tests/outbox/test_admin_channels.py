@@ -105,17 +105,18 @@ def test_what_cannot_work_is_refused(values: dict, error: str) -> None:
     assert not Channel.objects.exists()
 
 
-def test_admins_make_channels_of_the_installation_and_name_servers() -> None:
-    _ayse, client = person("admin")
+def test_owners_make_channels_of_the_installation_and_name_servers() -> None:
+    _ayse, client = person("owner")
 
     assert client.post(ADD, form(owner="", address="json://10.0.0.1/")).status_code == 302
 
     assert Channel.objects.get().owner is None
 
 
-def test_users_see_and_change_their_own_channels_only() -> None:
-    _can, admin = person("admin", "can")
-    ayse, client = person("operator")
+@pytest.mark.parametrize("role", ["operator", "admin"])
+def test_users_see_and_change_their_own_channels_only(role: str) -> None:
+    _can, owner = person("owner", "can")
+    ayse, client = person(role)
     mine, other = make_channel(name="Mine", owner=ayse), make_channel(name="Not mine")
     page = reverse("admin:outbox_channel_change", args=[other.pk])
 
@@ -126,7 +127,7 @@ def test_users_see_and_change_their_own_channels_only() -> None:
     assert client.post(page, form(name="Stolen")).status_code == 302
     assert client.post(reverse("admin:outbox_channel_test", args=[other.pk])).status_code == 404
     assert Channel.objects.filter(name="Not mine").exists()
-    assert "Not mine" in admin.get(LIST).content.decode()
+    assert "Not mine" in owner.get(LIST).content.decode()
     assert client.post(f"{LIST}{mine.pk}/delete/").status_code == 403
 
 
@@ -165,15 +166,15 @@ def test_a_test_is_sent_and_recorded() -> None:
     assert OutboxMessage.objects.count() == 1
 
 
-def test_alerts_are_among_the_messages_for_admins_without_their_address(settings) -> None:
+def test_alerts_are_among_the_messages_for_owners_without_their_address(settings) -> None:
     ayse, operator = person("operator")
-    _can, admin = person("admin", "can")
+    _can, owner = person("owner", "can")
     message = send_test(make_channel("json://127.0.0.1:9/secret-token", kind="apprise", owner=ayse))
     send_alerts()  # no one is there
     page = reverse("admin:outbox_outboxmessage_change", args=[message.pk])
 
     for address in (reverse("admin:outbox_outboxmessage_changelist"), page):
-        shown = admin.get(address).content.decode()
+        shown = owner.get(address).content.decode()
         assert "alert.test" in shown
         assert "secret-token" not in shown
     assert operator.get(page).status_code in (302, 403, 404)

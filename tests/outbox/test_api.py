@@ -12,7 +12,7 @@ from ociqueue.models import Site
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from tests.support.denied_requests import refusals
-from tests.support.fixtures.outbox_api import Api, admin, api, make_site, make_user, site, viewer
+from tests.support.fixtures.outbox_api import Api, api, make_site, make_user, site, viewer
 from tests.support.outbox import make_endpoint, make_message
 
 __all__ = ["admin", "api", "site", "viewer"]
@@ -35,10 +35,31 @@ def test_a_site_s_key_makes_an_endpoint_of_the_site_and_gets_its_secret_once(sit
     assert (Activity.objects.get(model="outbox.endpoint").scope, stored.is_on) == (str(site.pk), True)
 
 
-def test_an_admin_makes_one_of_the_installation_or_of_any_site(site: Site, admin: Api) -> None:
-    assert admin("POST", "endpoints", NEW).json()["site_id"] is None
-    assert admin("POST", "endpoints", {**NEW, "site_id": site.public_id}).json()["site_id"] == site.public_id
+def test_an_owner_makes_one_of_the_installation_or_of_any_site(site: Site, owner: Api) -> None:
+    assert owner("POST", "endpoints", NEW).json()["site_id"] is None
+    assert owner("POST", "endpoints", {**NEW, "site_id": site.public_id}).json()["site_id"] == site.public_id
     assert sorted(Endpoint.objects.values_list("scope", flat=True)) == ["", str(site.pk)]
+
+
+def test_an_admin_of_one_site_finds_no_endpoint_of_another_or_of_the_installation(site: Site) -> None:
+    make_site("Other")
+    admin = Api(make_user("admin", group="admin", Other="admin"))
+    for endpoint in (make_endpoint(scope=str(site.pk)), make_endpoint()):
+        page = f"endpoints/{endpoint.pk}"
+
+        answers = [
+            admin("GET", page),
+            admin("PATCH", page, {"url": "https://thief.example/"}),
+            admin("POST", f"{page}/rotate-secret"),
+            admin("DELETE", page),
+        ]
+
+        assert {answer.status_code for answer in answers} == {404}
+        now = Endpoint.objects.get(pk=endpoint.pk)
+        assert (now.url, now.encrypted_secret) == (endpoint.url, endpoint.encrypted_secret)
+    assert admin("GET", "endpoints").json() == {"endpoints": []}
+    assert admin("POST", "endpoints", {**NEW, "site_id": site.public_id}).status_code == 400
+    assert admin("POST", "endpoints", NEW).json()["site_id"] == Site.objects.get(name="Other").public_id
 
 
 BAD = {

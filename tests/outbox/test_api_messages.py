@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from ociqueue.models import Site
 from outbox.models import Attempt, Endpoint, OutboxMessage
-from tests.support.fixtures.outbox_api import Api, admin, api, site, viewer
+from tests.support.fixtures.outbox_api import Api, api, site, viewer
 from tests.support.outbox import make_endpoint, make_message
 
 __all__ = ["admin", "api", "site", "viewer"]
@@ -51,11 +51,11 @@ def test_messages_are_listed_by_page_and_filter(site: Site, api: Api) -> None:
         assert api("GET", "messages", **wrong).status_code == 400
 
 
-def test_an_admin_sees_all_messages(admin: Api) -> None:
+def test_an_owner_sees_all_messages(owner: Api) -> None:
     make_message(endpoint=make_endpoint(scope="another"))
     make_message(endpoint=make_endpoint())
 
-    assert len(admin("GET", "messages").json()["messages"]) == 2
+    assert len(owner("GET", "messages").json()["messages"]) == 2
 
 
 def test_a_message_has_its_text_and_attempts(site: Site, api: Api) -> None:

@@ -15,7 +15,7 @@ from ociqueue.demo import SHOWCASE
 from ociqueue.models import Site, SiteMembership
 from tests.support.password_resets import OLD, PUBLIC
 
-PEOPLE = {"viewer": "demo-viewer", "operator": "demo-operator", "admin": "demo-admin"}
+PEOPLE = {"viewer": "demo-viewer", "operator": "demo-operator", "admin": "demo-admin", "owner": "demo-owner"}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def showcase(demo) -> Site:
 
 @pytest.fixture
 def client_of(demo, stranger) -> Callable[[str], Client]:
-    """Return a browser of a role: anonymous, viewer, stranger, operator, admin."""
+    """Return a browser of a role: anonymous, viewer, stranger, operator, admin, owner."""
 
     def enter(role: str) -> Client:
         client = Client(raise_request_exception=True)

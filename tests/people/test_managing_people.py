@@ -1,4 +1,4 @@
-"""People are managed within one's own sites, and only superusers manage admins."""
+"""People are managed within one's own sites, and only owners manage admins."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +21,7 @@ PASSWORD = {"password1": NEW, "password2": NEW, "usable_password": "true"}
 # role and sites of each, as in `make_people`
 SITES = {
     "root": {},
+    "owner": {},
     "admin-of-b": {"B": "admin"},
     "second-admin-of-b": {"B": "admin"},
     "admin-of-both": {"A": "admin", "B": "admin"},
@@ -76,6 +77,7 @@ OF_B = {
 # What is not listed may not even be viewed.
 MATRIX = {
     "root": dict.fromkeys(SITES, ALL),
+    "owner": {**dict.fromkeys(SITES, ALL), "root": LOOK},
     "admin-of-b": {"admin-of-b": OWN, **OF_B},
     "admin-of-both": {
         **OF_B,
@@ -251,7 +253,7 @@ def test_an_admin_adds_only_people_it_sees_to_its_site(people, enter) -> None:
     assert not site.memberships.filter(user__username__in=["operator-of-no-site", "operator-of-a", "root"]).exists()
 
 
-def test_only_superusers_appoint_change_and_remove_a_sites_admins(people, enter) -> None:
+def test_only_owners_appoint_change_and_remove_a_sites_admins(people, enter) -> None:
     site, client = Site.objects.get(name="B"), enter("admin-of-b")
     other, operator = people["second-admin-of-b"], people["operator-of-b"]
 
@@ -265,10 +267,10 @@ def test_only_superusers_appoint_change_and_remove_a_sites_admins(people, enter)
 
     for change in (row(other, role="viewer"), row(other, DELETE="on"), row(operator, role="admin")):
         refused = members_form(client, site, change)
-        assert "Only superusers" in refused.content.decode()
+        assert "Only owners" in refused.content.decode()
         assert roles() == ("admin", "operator")
     assert members_form(client, site, row(operator, role="viewer"), row(other)).status_code == 302
     assert roles() == ("admin", "viewer")
 
-    members_form(enter("root"), site, row(other, DELETE="on"), row(operator, role="admin"))
+    members_form(enter("owner"), site, row(other, DELETE="on"), row(operator, role="admin"))
     assert roles() == (None, "admin")

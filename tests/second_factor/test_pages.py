@@ -174,13 +174,21 @@ def remove_by_action(client: Client, *users: User) -> None:
     client.post("/admin/auth/user/", {"action": "remove_second_factor", "_selected_action": chosen})
 
 
-def test_a_superuser_removes_the_second_factor_of_someone_who_lost_it(admin_client, admin_user) -> None:
-    user, _secret, _codes = with_app()
+def new_owner() -> User:
+    owner = User.objects.create_user("owner", is_staff=True)
+    owner.groups.set(Group.objects.filter(name="owner"))
+    return owner
 
-    remove_by_action(admin_client, user)
+
+def test_an_owner_removes_the_second_factor_of_someone_who_lost_it(client) -> None:
+    user, _secret, _codes = with_app()
+    owner = new_owner()
+    client.force_login(owner)
+
+    remove_by_action(client, user)
 
     assert not Authenticator.objects.exists()
-    logged = LogEntry.objects.get(user=admin_user, object_id=str(user.pk))
+    logged = LogEntry.objects.get(user=owner, object_id=str(user.pk))
     assert logged.change_message == "Removed the second factor"
     enter_password(client := Client())
     assert is_logged_in(client)
@@ -200,7 +208,7 @@ def test_the_list_of_users_shows_who_has_one(admin_client, settings) -> None:
     assert "column-second_factor" not in admin_client.get("/admin/auth/user/").content.decode()
 
 
-def test_nobody_but_a_superuser_removes_anothers_second_factor() -> None:
+def test_nobody_but_an_owner_removes_anothers_second_factor() -> None:
     user, _secret, _codes = with_app()
     boss = User.objects.create_user("boss", password=PASSWORD, is_staff=True)
     boss.groups.set(Group.objects.filter(name="admin"))
@@ -214,6 +222,15 @@ def test_nobody_but_a_superuser_removes_anothers_second_factor() -> None:
     remove_by_action(client, user)
 
     assert Authenticator.objects.filter(user=user, type="totp").exists()
+
+
+def test_an_owner_does_not_remove_the_second_factor_of_a_superuser(client, admin_user) -> None:
+    Authenticator.objects.create(user=admin_user, type="totp", data={})
+    client.force_login(new_owner())
+
+    remove_by_action(client, admin_user)
+
+    assert Authenticator.objects.exists()
 
 
 def test_a_superusers_own_is_not_removed_by_the_action(admin_client, admin_user) -> None:

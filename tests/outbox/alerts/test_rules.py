@@ -62,7 +62,7 @@ def test_without_rules_old_failures_and_notices_are_not_reported(problems) -> No
 def test_alerts_contain_only_what_the_owner_may_see(monkeypatch) -> None:
     ayse = User.objects.create_user("ayse")
     root = User.objects.create_user("root")
-    root.groups.set(Group.objects.filter(name="admin"))
+    root.groups.set(Group.objects.filter(name="owner"))
     mine, everything = make_channel(owner=ayse), make_channel("root@example.com", owner=root)
 
     def found(user: object) -> list:

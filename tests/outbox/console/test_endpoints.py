@@ -96,10 +96,10 @@ def test_an_operator_adds_endpoints_for_the_sites_they_run(operator, site, make_
     assert {answer.status_code for answer in refused} == {200}
     assert not Endpoint.objects.exists()
 
-    admin = make_person("admin", role="admin")
-    admin.post(f"{ENDPOINTS}add/", form(site, scope=""))
+    owner = make_person("owner", role="owner")
+    owner.post(f"{ENDPOINTS}add/", form(site, scope=""))
 
-    assert "The whole installation" in admin.get(f"{ENDPOINTS}add/").text
+    assert "The whole installation" in owner.get(f"{ENDPOINTS}add/").text
     assert Endpoint.objects.get().scope == ""
 
 

@@ -31,7 +31,7 @@ def messages(house) -> dict[str, OutboxMessage]:
     return made
 
 
-@pytest.mark.parametrize("role", ["viewer", "operator"])
+@pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
 def test_a_member_sees_the_endpoints_and_messages_of_the_own_site_only(make_person, house, messages, role) -> None:
     client = make_person(role=role, sites={house.mine: role})
 
@@ -45,9 +45,10 @@ def test_a_member_sees_the_endpoints_and_messages_of_the_own_site_only(make_pers
     assert "CODE_OF_MINE" in client.get(MESSAGES).text.replace("<wbr>", "")
 
 
+@pytest.mark.parametrize("role", ["operator", "admin"])
 @pytest.mark.parametrize("name", ["of_theirs", "of_all"])
-def test_a_member_finds_nothing_of_others_by_address(make_person, house, messages, name: str) -> None:
-    client = make_person(role="operator", sites={house.mine: "operator"})
+def test_a_member_finds_nothing_of_others_by_address(make_person, house, messages, name: str, role: str) -> None:
+    client = make_person(role=role, sites={house.mine: role})
     other = getattr(house, name)
 
     for page in ("change/", *ACTIONS):
@@ -106,7 +107,7 @@ def test_a_viewer_of_a_site_who_operates_another_only_looks_there(make_person, h
 
 
 def test_nothing_a_viewer_reads_has_a_secret_or_a_query(make_person, house, messages) -> None:
-    admin = make_person("admin", role="admin")
+    admin = make_person("admin", role="admin", sites={house.mine: "admin"})
     admin.post(f"{ENDPOINTS}{house.of_mine.pk}/rotate-secret/", {"after": "none"})
     admin.post(
         f"{ENDPOINTS}{house.of_mine.pk}/settings/",
@@ -139,7 +140,7 @@ def test_nothing_a_viewer_reads_has_a_secret_or_a_query(make_person, house, mess
 
 
 def test_changes_are_in_the_activity_of_the_sites_members_only(make_person, house) -> None:
-    admin = make_person("admin", role="admin")
+    admin = make_person("owner", role="owner")
     for endpoint in (house.of_mine, house.of_theirs, house.of_all):
         admin.post(f"{ENDPOINTS}{endpoint.pk}/switch-off/", {"reason": "Moving house"})
     member = make_person(role="viewer", sites={house.mine: "viewer"})
@@ -152,18 +153,18 @@ def test_changes_are_in_the_activity_of_the_sites_members_only(make_person, hous
     assert text_of(admin, "/admin/lock/activity/").count("Switched off: Moving house") == 3
 
 
-def test_an_admin_manages_all_endpoints_and_pauses_the_queue(make_person, house) -> None:
-    admin = make_person("admin", role="admin")
-    operator = make_person("operator", role="operator", sites={house.mine: "operator"})
+def test_an_owner_manages_all_endpoints_and_pauses_the_queue(make_person, house) -> None:
+    owner = make_person("owner", role="owner")
+    admin = make_person("admin", role="admin", sites={house.mine: "admin"})
 
     for endpoint in (house.of_mine, house.of_theirs, house.of_all):
-        assert "Send a test" in admin.get(f"{ENDPOINTS}{endpoint.pk}/change/").text
-    assert admin.get(f"{MESSAGES}pause/").status_code == 200
-    assert operator.get(f"{MESSAGES}pause/").status_code == 403, "it would stop the messages of all sites"
-    admin.post(f"{MESSAGES}pause/", {"reason": "Maintenance"})
-    assert operator.post(f"{MESSAGES}resume/").status_code == 403
-    assert f'action="{MESSAGES}resume/"' not in operator.get(MESSAGES).text
-    assert f'action="{MESSAGES}resume/"' in admin.get(MESSAGES).text
+        assert "Send a test" in owner.get(f"{ENDPOINTS}{endpoint.pk}/change/").text
+    assert owner.get(f"{MESSAGES}pause/").status_code == 200
+    assert admin.get(f"{MESSAGES}pause/").status_code == 403, "it would stop the messages of all sites"
+    owner.post(f"{MESSAGES}pause/", {"reason": "Maintenance"})
+    assert admin.post(f"{MESSAGES}resume/").status_code == 403
+    assert f'action="{MESSAGES}resume/"' not in admin.get(MESSAGES).text
+    assert f'action="{MESSAGES}resume/"' in owner.get(MESSAGES).text
 
 
 def test_counts_are_those_of_the_own_site(make_person, house) -> None:
