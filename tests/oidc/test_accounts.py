@@ -80,6 +80,17 @@ def test_groups_that_are_no_roles_stay(provider, log_in) -> None:
     assert roles() == {"operator", "night shift"}
 
 
+def test_a_group_may_give_the_role_owner_and_takes_it_again(provider, log_in, settings) -> None:
+    settings.OIDC_GRANTS = read_grants("ops=owner; readers=viewer")
+
+    log_in()
+    assert roles() == {"owner"}
+    provider.person["groups"] = ["readers"]
+    log_in()
+
+    assert roles() == {"viewer"}
+
+
 def test_memberships_of_the_sites_that_are_named_follow_the_groups(provider, log_in, settings) -> None:
     a, b, c = (Site.objects.create(name=name) for name in "ABC")
     settings.OIDC_GRANTS = read_grants(
@@ -261,7 +272,7 @@ def test_groups_are_read_with_roles_and_sites() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["a", "=admin", "a=superuser", "a=admin@", "a=@x", "a=ADMIN"])
+@pytest.mark.parametrize("text", ["a", "=admin", "a=superuser", "a=admin@", "a=@x", "a=ADMIN", "a=owner@f00"])
 def test_what_cannot_be_read_stops_the_process_with_the_form(text) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"KILIT_OIDC_GROUPS: .* Use group=role"):
         read_grants(text)

@@ -12,10 +12,10 @@ from ociqueue.models import Site
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from tests.support.denied_requests import refusals
-from tests.support.fixtures.outbox_api import Api, api, make_site, make_user, site, viewer
+from tests.support.fixtures.outbox_api import Api, api, make_site, make_user, owner, site, viewer
 from tests.support.outbox import make_endpoint, make_message
 
-__all__ = ["admin", "api", "site", "viewer"]
+__all__ = ["api", "owner", "site", "viewer"]
 
 pytestmark = pytest.mark.django_db
 NEW = {"url": "https://shop.example/hook?token=1", "kinds": ["conversion.failed"]}
