@@ -97,6 +97,7 @@ def test_the_highest_role_counts_and_names_the_actor() -> None:
     assert actor_of(AnonymousUser()) == "user:anonymous"
     assert actor_of(person("viewer", "operator")) == "operator:ayse"
     assert role_of(User(is_superuser=True)) is Role.OWNER
+    assert actor_of(User(username="can", is_superuser=True)) == "admin:can"
 
 
 def test_what_a_person_does_in_the_console_bears_their_name(client) -> None:

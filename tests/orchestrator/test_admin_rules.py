@@ -106,7 +106,7 @@ def test_an_owner_saves_and_runners_read_it_at_once(make_person, file) -> None:
     found, saved = RulesVersion.objects.order_by("pk")
     assert (found.actor, found.content) == ("", before), "what was there before can be restored"
     assert "The file as it was found on the disk." in answer.text
-    assert (saved.actor, saved.reason, saved.content) == ("owner:ayse", "new board", new)
+    assert (saved.actor, saved.reason, saved.content) == ("admin:ayse", "new board", new)
     activity = Activity.objects.get(kind=ActivityKind.RULES)
     assert (activity.person, activity.message, activity.object_id) == ("ayse", "new board", str(saved.pk))
     assert [each.name for each in file.parent.iterdir()] == [file.name], "no temporary file stays"
