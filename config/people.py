@@ -72,6 +72,11 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     def get_list_display(self, request: HttpRequest) -> Any:
         return [*self.list_display, *(["second_factor"] if is_on() else [])]
 
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """Leave out the groups, which belong to the installation, for those who are no owners."""
+        offered = super().get_list_filter(request)
+        return offered if is_owner(request.user) else [name for name in offered if name != "groups"]
+
     def get_ordering(self, request: HttpRequest) -> list[Any]:
         return [NameOrder("username").asc()]
 

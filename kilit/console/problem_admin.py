@@ -128,6 +128,8 @@ class ProblemRecordAdmin(CappedListAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         """Lead to the one page that a problem has; links of the activity come here."""
+        if self.get_object(request, unquote(object_id)) is None:
+            raise Http404
         return HttpResponseRedirect(reverse("admin:problems_problemrecord_mute", args=[object_id]))
 
     def _page(self, request: HttpRequest, record: ProblemRecord, form: MuteForm) -> HttpResponse:

@@ -9,7 +9,7 @@ from django.contrib import admin
 
 from kilit.access.models import DenialCode, DeniedRequest
 from ociqueue.models import Conversion, Credentials, Site, UploadBatch
-from tests.support.admin_addresses import ANSWERS, Address, addresses, everything, one_of_each
+from tests.support.admin_addresses import ANSWERS, Address, addresses, everything, hand_made, one_of_each
 from tests.support.denied_requests import refusals
 
 pytestmark = pytest.mark.django_db
@@ -54,23 +54,6 @@ def walk(rows) -> list[Address]:
 def long_walk(rows) -> list[Address]:
     """Return all pages there are for rows in every state."""
     return list(addresses(rows))
-
-
-def hand_made(page: Address, rows: Any) -> list[dict[str, Any]]:
-    """Return what a caller with inside knowledge might send to a page."""
-    common = {"reason": "by hand", "post": "yes", "name": "by hand", "ids": str(page.row or ""), "confirm": "1"}
-    if page.model and page.name.endswith("_act"):
-        return [{**common, "ids": ",".join(map(str, rows[page.model])), "from_row": "1"}]
-    if page.model and page.name.endswith("_changelist"):
-        chosen = {"_selected_action": [str(row) for row in rows[page.model]], "index": "0"}
-        actions = [*actions_of(page.model), "delete_selected"]
-        return [{**common, **chosen, "action": name} for name in actions]
-    return [common]
-
-
-def actions_of(model: Any) -> list[str]:
-    given = admin.site._registry[model].actions or ()
-    return [action if isinstance(action, str) else action.__name__ for action in given]
 
 
 def is_refused(answer: Any) -> bool:

@@ -106,6 +106,23 @@ def fill(route: str, values: dict[str, Any]) -> str:
     return "".join(parts)
 
 
+def hand_made(page: Address, rows: Any) -> list[dict[str, Any]]:
+    """Return what a caller with inside knowledge might send to a page."""
+    common = {"reason": "by hand", "post": "yes", "name": "by hand", "ids": str(page.row or ""), "confirm": "1"}
+    if page.model and page.name.endswith("_act"):
+        return [{**common, "ids": ",".join(map(str, rows[page.model])), "from_row": "1"}]
+    if page.model and page.name.endswith("_changelist"):
+        chosen = {"_selected_action": [str(row) for row in rows[page.model]], "index": "0"}
+        actions = [*actions_of(page.model), "delete_selected"]
+        return [{**common, **chosen, "action": name} for name in actions]
+    return [common]
+
+
+def actions_of(model: Any) -> list[str]:
+    given = admin.site._registry[model].actions or ()
+    return [action if isinstance(action, str) else action.__name__ for action in given]
+
+
 def one_of_each() -> dict[type[Model], list[Any]]:
     """Return for each model of the console a row or two, in different states where it has states."""
     found: dict[type[Model], list[Any]] = {}

@@ -1,0 +1,55 @@
+"""The table of who may open what, as it is in docs/security.md."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from tests.security.tenancy.walk import Visit
+from tests.support.commands import ROOT
+
+DOCUMENT = ROOT / "docs" / "security.md"
+BEGIN = "<!-- The tenancy walk writes this: .venv/bin/python -m tests.security.tenancy --write -->"
+END = "<!-- The end of what the tenancy walk writes. -->"
+WHOSE = {"": "", "own": "the own site's", "other": "another site's", "house": "the installation's"}
+Outcomes = tuple[tuple[str, tuple[str, ...]], ...]  # for each target, what came of it for each identity
+
+
+def between_marks(text: str) -> str:
+    return text.partition(BEGIN)[2].partition(END)[0].strip("\n")
+
+
+def with_table(text: str, table: str) -> str:
+    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
+    return pattern.sub(lambda _found: f"{BEGIN}\n\n{table}\n\n{END}", text)
+
+
+def tables(pages: Iterable[Visit], operations: Iterable[Visit]) -> str:
+    return f"{_table('page', pages)}\n\n{_table('operation', operations)}"
+
+
+def _table(heading: str, visits: Iterable[Visit]) -> str:
+    """Return a line for each kind of row, with all doors that answer alike in its first cell."""
+    outcomes: dict[tuple[str, str], dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    columns: dict[str, None] = {}
+    for visit in visits:
+        columns[visit.identity.name] = None
+        door = visit.door
+        outcomes[door.group, door.name][door.target][visit.identity.name] = visit.outcome
+    alike: dict[Outcomes, list[tuple[str, str]]] = defaultdict(list)
+    for label, by_target in outcomes.items():
+        cells = tuple((target, tuple(found.get(name, "") for name in columns)) for target, found in by_target.items())
+        alike[cells].append(label)
+    lines = [f"| {heading} | of a row that is | {' | '.join(columns)} |", f"|---|---|{'---|' * len(columns)}"]
+    for cells, labels in sorted(alike.items(), key=lambda each: _names(each[1])):
+        for number, (target, found) in enumerate(cells):
+            first = _names(labels) if number == 0 else ""
+            lines.append(f"| {first} | {WHOSE[target]} | {' | '.join(found)} |")
+    return "\n".join(lines)
+
+
+def _names(labels: list[tuple[str, str]]) -> str:
+    """Return `endpoint: change, settings; message: change`."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for group, name in sorted(labels):
+        groups[group].append(name.replace("_", " "))
+    return "; ".join(f"{group}: {', '.join(dict.fromkeys(names))}" for group, names in groups.items())

@@ -1,0 +1,145 @@
+"""Opens doors as everyone, and says what came of it. Nothing that a request does stays."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+
+from tests.security.tenancy.doors import SAFE, Door
+from tests.security.tenancy.world import World
+from tests.support.admin_addresses import Address, everything, hand_made
+
+ALLOWED, LOGIN, FORBIDDEN, NOT_FOUND, REFUSED = "yes", "login", "403", "404", "400"
+OUTCOMES = {400: REFUSED, 401: LOGIN, 403: FORBIDDEN, 404: NOT_FOUND, 422: REFUSED}
+FIRST_PAGE = "/admin/"
+FAULTS = 500
+
+
+@dataclass(frozen=True)
+class Identity:
+    name: str
+    username: str = ""
+    key: str = ""
+    sees: tuple[str, ...] = ()  # whose marks may be in an answer
+
+    def client(self) -> Client:
+        client = Client(headers={"x-api-key": self.key} if self.key else {})
+        if self.username:
+            client.force_login(User.objects.get(username=self.username))
+        return client
+
+
+def people(world: World) -> list[Identity]:
+    """Return who logs in: the members of one site, and those who run the installation."""
+    word, every = world.own.word, ("own", "other", "house")
+    return [
+        Identity("no login"),
+        Identity("viewer", f"{word}.viewer", sees=("own",)),
+        Identity("operator", f"{word}.operator", sees=("own",)),
+        Identity("admin", f"{word}.admin", sees=("own",)),
+        Identity("owner", "owner", sees=every),
+        Identity("superuser", "superuser", sees=every),
+    ]
+
+
+def keys(world: World) -> list[Identity]:
+    """Return who has a key: a site, an admin of it, and a service that is an operator of no site."""
+    return [
+        Identity("key of the site", key=world.own.keys["site"], sees=("own",)),
+        Identity("admin key", key=world.own.keys["admin"], sees=("own",)),
+        Identity("key of no site", key=world.house.keys["service"]),
+    ]
+
+
+@dataclass(frozen=True)
+class Visit:
+    door: Door
+    identity: Identity
+    outcome: str
+    leaks: frozenset[str]
+
+
+def visit(world: World, doors: list[Door], identities: list[Identity]) -> list[Visit]:
+    clients = {identity: identity.client() for identity in identities}
+    return [_visit(world, door, identity, clients[identity]) for identity in identities for door in doors]
+
+
+def visit_pages(world: World, pages: list[Door], identities: list[Identity]) -> list[Visit]:
+    """Open pages; a superuser opens those that an owner may not, since Django checks no permission of theirs."""
+    *others, owner, superuser = identities
+    by_owner = visit(world, pages, [owner])
+    refused = [each.door for each in by_owner if each.outcome != ALLOWED]
+    by_superuser = {each.door: each for each in visit(world, refused, [superuser])}
+    known = [Visit(each.door, superuser, ALLOWED, frozenset()) for each in by_owner]
+    return [*visit(world, pages, others), *by_owner, *(by_superuser.get(each.door, each) for each in known)]
+
+
+def _visit(world: World, door: Door, identity: Identity, client: Client) -> Visit:
+    client.cookies.pop("messages", None)  # of the page before
+    with rolled_back():
+        response = send(client, door)
+        if response.status_code == 405:  # a page that is only posted to
+            response = client.post(door.path, {})
+        content = response.getvalue().decode(errors="replace")
+    text = f"{content} {response.headers}"
+    assert response.status_code < FAULTS, f"{door} as {identity.name}: {response.status_code}"
+    return Visit(door, identity, outcome_of(response), frozenset(leaks_in(text, door, identity, world)))
+
+
+def send(client: Client, door: Door) -> Any:
+    if not door.body:
+        return client.generic(door.method, door.path)
+    if door.media == "application/json":
+        return client.generic(door.method, door.path, door.body, content_type=door.media)
+    return client.post(door.path, json.loads(door.body))
+
+
+def outcome_of(response: Any) -> str:
+    if response.status_code == 302 and "/admin/login/" in response["Location"]:
+        return LOGIN
+    if response.status_code == 302 and response["Location"] == FIRST_PAGE:
+        return NOT_FOUND  # as Django's console answers for a row that is not there
+    return OUTCOMES.get(response.status_code, ALLOWED)
+
+
+def leaks_in(text: str, door: Door, identity: Identity, world: World) -> Iterator[str]:
+    """Return the marks of those whom the identity must not see, but for what the request itself contains."""
+    for name in ("own", "other", "house"):
+        if name not in identity.sees:
+            marks = getattr(world, name).marks
+            yield from (mark for mark in marks if mark in text and mark not in door.request)
+
+
+def changes(world: World, doors: list[Door], identities: list[Identity]) -> list[str]:
+    """Send what someone with inside knowledge might send to rows of others; return the doors that let it through."""
+    selected = {door.model: [door.row] for door in doors if door.model}
+    before, found = everything(), []
+    for identity in identities:
+        client = identity.client()
+        for door in doors:
+            for post in _posts(door, selected):
+                with rolled_back():
+                    response = post(client)
+                    if everything() != before:
+                        found.append(f"{identity.name}: {door.method} {door.path} ({response.status_code})")
+    return found
+
+
+def _posts(door: Door, selected: dict[Any, list[Any]]) -> list[Callable[[Client], Any]]:
+    if door.media or door.method not in SAFE:
+        return [lambda client: send(client, door)]
+    page = Address(door.path, f"x_{door.name.partition(' ')[0]}", door.model, door.row)
+    return [lambda client, body=body: client.post(door.path, body) for body in hand_made(page, selected)]
+
+
+class rolled_back(transaction.Atomic):  # noqa: N801 - reads as `transaction.atomic`
+    def __init__(self) -> None:
+        super().__init__(using=None, savepoint=True, durable=False)
+
+    def __exit__(self, *error: object) -> None:
+        transaction.set_rollback(True)
+        super().__exit__(*error)
