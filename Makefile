@@ -18,7 +18,7 @@ export NODE_EXTRA_CA_CERTS ?= $(SSL_CERT_FILE)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test test-postgres quick durations fuzz mutants trial-erasure lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
+.PHONY: help up up-google down test test-postgres quick durations fuzz trial-tenancy mutants trial-erasure lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ durations: .venv/dev ## Run all tests and store how long each file takes, which 
 fuzz: .venv/dev ## Run the property and schema tests with many more examples (EXAMPLES=500)
 	@KILIT_SCHEMATHESIS_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/api/test_schemathesis.py
 	@EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz
+
+trial-tenancy: .venv/dev ## Open every page and operation as everyone, and look for what is another site's (WRITE=1 stores the table of it)
+	@$(BIN)/python -m tests.support.tenancy $(if $(WRITE),--write)
 
 mutants: .venv/dev ## Remove each protection of docs/security.md once, in a copy, and see its tests fail (ONLY="name …")
 	@$(BIN)/python -m tests.support.mutants $(if $(ONLY),--only $(ONLY))

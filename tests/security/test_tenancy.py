@@ -1,6 +1,6 @@
 """Every page and every operation, as everyone: nobody sees or changes what is another site's or the installation's.
 
-Pages and operations are found, not listed (tests/security/tenancy). The table of what came of it is in
+Pages and operations are found, not listed (tests/support/tenancy). The table of what came of it is in
 docs/security.md; `make trial-tenancy` runs this again.
 """
 
@@ -13,12 +13,12 @@ import pytest
 from django.db import transaction
 from django.test import override_settings
 
-from tests.security.tenancy import doors, table, walk
-from tests.security.tenancy.doors import Door
-from tests.security.tenancy.walk import ALLOWED, Identity, Visit
-from tests.security.tenancy.world import World, make_world
+from tests.support.tenancy import doors, table, walk
+from tests.support.tenancy.doors import Door
+from tests.support.tenancy.walk import ALLOWED, Identity, Visit
+from tests.support.tenancy.world import World, make_world
 
-pytestmark = pytest.mark.slow  # it opens every page of the console as everyone
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]  # it opens every page of the console as everyone
 # Keys of the walk ask more in a minute than others.
 SETTINGS = {"CRON_SECRET": "secret", "RATE_PER_MINUTE": 100_000, "ADMIN_RATE_PER_MINUTE": 100_000}
 # These are opened by a secret, or by a link, that no identity here has.
@@ -112,11 +112,9 @@ def test_the_table_of_who_may_open_what_is_in_the_document(found: Found) -> None
         table.DOCUMENT.write_text(table.with_table(document, written))
         return
 
-    assert table.between_marks(document) == written, "Run .venv/bin/python -m tests.security.tenancy --write"
+    assert table.between_marks(document) == written, "Run .venv/bin/python -m tests.support.tenancy --write"
 
 
 def test_a_part_that_nothing_fills_in_is_named(found: Found) -> None:
-    with pytest.raises(
-        doors.UnknownPartError, match=r"admin/<new_part>/: say in .*doors.py what stands for <new_part>"
-    ):
-        doors.fill("admin/<new_part>/", {})
+    with pytest.raises(doors.UnknownPartError, match=r"admin/<new>/: say in .*doors.py what stands for <new>"):
+        doors.fill("admin/<new>/", {})

@@ -164,4 +164,5 @@ class Pruning(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.rows} of {self.queue} before {self.before:%F}"
+        age = f" before {self.before:%F}" if self.before else ""
+        return f"{self.rows} of {self.queue}{age}"

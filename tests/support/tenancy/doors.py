@@ -20,10 +20,10 @@ from ociqueue.models import Conversion, Site
 from orchestrator.models import Job
 from outbox.models import Endpoint, OutboxMessage
 from pdfjobs.models import PdfJob
-from tests.security.tenancy.world import Tenant, World, tenants
 from tests.support.admin_addresses import model_of
 from tests.support.api_conformance import schema, template_of
 from tests.support.conversions import DAY, YESTERDAY
+from tests.support.tenancy.world import Tenant, World, tenants
 
 SAFE = ("GET", "HEAD")
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")

@@ -4,11 +4,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from tests.security.tenancy.walk import Visit
 from tests.support.commands import ROOT
+from tests.support.tenancy.walk import Visit
 
 DOCUMENT = ROOT / "docs" / "security.md"
-BEGIN = "<!-- The tenancy walk writes this: .venv/bin/python -m tests.security.tenancy --write -->"
+BEGIN = "<!-- The tenancy walk writes this: .venv/bin/python -m tests.support.tenancy --write -->"
 END = "<!-- The end of what the tenancy walk writes. -->"
 WHOSE = {"": "", "own": "the own site's", "other": "another site's", "house": "the installation's"}
 Outcomes = tuple[tuple[str, tuple[str, ...]], ...]  # for each target, what came of it for each identity
