@@ -29,7 +29,7 @@ from orchestrator.admin.papers import register_papers
 register_papers(papers_of_job)
 # django-q2's pages are hidden: "resubmit" drops a task's options and deletes history, and tasks are only doorbells.
 admin.site.unregister([Failure, OrmQ, Schedule, Success])
-# django-allauth's pages show secrets; users have their own pages, and superusers an action in the list of users.
+# django-allauth's pages show secrets; users have their own pages, and owners an action in the list of users.
 admin.site.unregister([Authenticator, EmailAddress, SocialAccount, SocialApp, SocialToken])
 
 

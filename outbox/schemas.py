@@ -60,7 +60,7 @@ class NewEndpoint(Message):
     description: Description = ""
     site_id: Annotated[str, text(64)] | None = Field(
         default=None,
-        description="The site's public id. Without it: your site if you have one, and for admins the installation.",
+        description="The site's public id. Without it: your site if you have one, and for owners the installation.",
     )
 
     examples = {

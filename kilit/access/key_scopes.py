@@ -1,7 +1,7 @@
 """Scopes of API keys: what a key may be used for, of all that its user may do.
 
 An endpoint says which scope it needs (kilit.api.openapi). Other views need `read`, or `operate` if they change
-something. The scope `admin` is of a key of its own, which superusers issue: see docs/decisions/0022-admin-keys.md.
+something. The scope `admin` is of a key of its own, which owners issue: see docs/decisions/0022-admin-keys.md.
 """
 
 from collections.abc import Collection

@@ -149,7 +149,7 @@ def _matches(authenticator: Authenticator, code: str) -> bool:
             case Authenticator.Type.RECOVERY_CODES:
                 return bool(authenticator.wrap().validate_code(code))
     except DecryptionError:
-        logger.error("none of KILIT_CREDENTIAL_KEYS decrypts a second factor; a superuser can remove it")  # noqa: TRY400
+        logger.error("none of KILIT_CREDENTIAL_KEYS decrypts a second factor; an owner can remove it")  # noqa: TRY400
     return False
 
 

@@ -1,4 +1,4 @@
-"""The page of the activity: a list with filters, the jobs of one row, and a CSV file for admins."""
+"""The page of the activity: a list with filters, the jobs of one row, and a CSV file for admins and owners."""
 
 from collections.abc import Iterator
 from itertools import islice

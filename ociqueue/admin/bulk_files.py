@@ -84,7 +84,7 @@ MEMBERS = BulkFile(
     gettext_lazy(
         "Each line gives a person a role (viewer, operator or admin) at a site, named by its publicId or its name; the "
         "role none ends a membership. A person who does not exist yet is created with a first password, which is shown "
-        "once. Only superusers add, change and remove admins."
+        "once. Only owners add, change and remove admins."
     ),
     member_files.COLUMNS,
     member_files.read_members,

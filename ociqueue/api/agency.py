@@ -61,7 +61,7 @@ class SitesView(AgencyView):
     def get(self, request: Request, asked: agency.SitesQuery) -> Response:
         """List sites.
 
-        Those that the key's user administers; of a superuser, all. Pass `nextCursor` as `cursor` for the next page.
+        Those that the key's user administers; of an owner, all. Pass `nextCursor` as `cursor` for the next page.
         """
         sites = Site.objects.administered_by(request.user)
         if asked.state != "all":
@@ -113,7 +113,7 @@ class MembersView(AgencyView):
         """Give and end roles.
 
         A person who does not exist is created, without a password that anyone knows: the person sets one by e-mail
-        from the login page, or an admin does in the console. Only keys of superusers add, change and remove admins.
+        from the login page, or an admin does in the console. Only keys of owners add, change and remove admins.
         Sending the same again changes nothing. If one is invalid, nothing is stored.
         """
         plan = store_members(

@@ -19,7 +19,7 @@ class RulesVersion(models.Model):
 
     class Meta:
         verbose_name, verbose_name_plural = _("version of the rules"), _("rules")
-        # Operators check new rules; only admins save them.
+        # Operators check new rules; only owners save them.
         default_permissions = ("view", "operate", "change")
         triggers = never(
             pgtrigger.Update,

@@ -1,7 +1,7 @@
 """Which addresses a channel may have, and how they are shown.
 
 Addresses of apprise may lead to any host, also to private ones, and apprise connects to them without our checks. So
-only admins enter those; everyone else may use the services below, whose hosts no one can point elsewhere.
+only owners enter those; everyone else may use the services below, whose hosts no one can point elsewhere.
 """
 
 import re
@@ -36,7 +36,7 @@ def check_address(kind: str, text: str, *, may_name_hosts: bool) -> None:
     if service is None:
         raise ValidationError(_("This is not an address that apprise can send to."))
     if not may_name_hosts and (host := named_host(service)) and not PUBLIC_HOSTS.match(host.lower()):
-        raise ValidationError(_("Only admins may use a server of their own (%(host)s).") % {"host": host})
+        raise ValidationError(_("Only owners may use a server of their own (%(host)s).") % {"host": host})
 
 
 def new_service(text: str) -> Any:

@@ -137,6 +137,25 @@ def test_admins_export_what_the_list_shows(admin_client, ege) -> None:
     assert datetime.fromisoformat(line["time"]).tzinfo
 
 
+def test_an_admin_sees_and_exports_the_activity_of_the_own_sites_only(make_person, ege, anadolu) -> None:
+    make_conversions(ege, badly=3)
+    make_conversions(anadolu, badly=2)
+    retry(ege, reason="at the first")
+    retry(anadolu, reason="at the second")
+    DeniedRequest.objects.record(actor="operator:can", method="GET", path="/admin/x/", code=DenialCode.FORBIDDEN)
+    admin = make_person("ayse", role="admin", sites=(ege,))
+    of_other = Activity.objects.get(message="at the second")
+
+    answer = admin.get(f"{PAGE}export/")
+    lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode("utf-8-sig"))))
+
+    assert moved(admin) == ["Retried by can · 3 conversions"]
+    assert [line["reason"] for line in lines if line["person"] == "can"] == ["at the first"]
+    assert rows(admin, site=str(anadolu.pk), kind="action") == []
+    assert admin.get(f"{PAGE}{of_other.pk}/change/").status_code == 404
+    assert rows(admin, kind="denied") == []
+
+
 @pytest.mark.parametrize("role", ["viewer", "operator"])
 def test_others_do_not_export(make_person, role: str) -> None:
     client = make_person("ayse", role=role)

@@ -125,7 +125,7 @@ def test_rules_that_did_not_change_make_no_version(make_person, file) -> None:
 @pytest.mark.parametrize(
     ("role", "button"), [("viewer", "check"), ("viewer", "save"), ("operator", "save"), ("admin", "save")]
 )
-def test_who_may_not_is_refused(make_person, file, role, button) -> None:
+def test_who_may_not_check_or_save_rules_is_refused(make_person, file, role, button) -> None:
     answer = make_person(role).post(PAGE, sent(file, text_with(retry_count_max=2), button))
 
     assert answer.status_code == 403

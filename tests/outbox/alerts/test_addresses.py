@@ -35,7 +35,7 @@ def test_services_for_everyone_are_open_to_everyone(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", OWN_SERVERS)
-def test_only_admins_name_a_server_of_their_own(address: str) -> None:
+def test_only_owners_name_a_server_of_their_own(address: str) -> None:
     check_address(ChannelKind.APPRISE, address, may_name_hosts=True)
 
     with pytest.raises(ValidationError, match="Only admins"):

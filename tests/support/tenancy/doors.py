@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -26,6 +27,7 @@ from tests.support.conversions import DAY, YESTERDAY
 from tests.support.tenancy.world import Tenant, World, tenants
 
 SAFE = ("GET", "HEAD")
+SOON = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 # What stands for parts that no row decides.
 PARTS = {"number": 0, "pk": 1, "name": "forget_denied_requests", "kind": "labels", "uidb64": "x", "token": "x"}
@@ -210,7 +212,7 @@ def _names(tenant: Tenant) -> dict[str, Any]:
     """Return what stands for a site in parameters and bodies, by the name of the field."""
     row = f"seal_{tenant.rows.get(Conversion)}"
     of_site = dict.fromkeys(("siteId", "site", "site_id", "publicId"), tenant.public_id)
-    times = {"from": DAY, "to": DAY, "day": DAY, "conversionTime": YESTERDAY}
+    times = {"from": YESTERDAY, "to": SOON, "day": DAY, "conversionTime": YESTERDAY}
     rows = {"id": row, "ids": [row], "queueIds": [row], "sourceKey": tenant.source_key}
     return {**of_site, **times, **rows, "endpoint": str(tenant.rows.get(Endpoint))}
 
@@ -242,12 +244,15 @@ def _with_names(value: Any, names: dict[str, Any], field: str = "") -> Any:
     """Put a site's own ids into an example, wherever a field is named like one."""
     if isinstance(value, dict):
         inner = {key: _with_names(each, names, key) for key, each in value.items()}
-        # A site that is named by its fields is one that exists.
-        return {**inner, "publicId": names["publicId"]} if field == "sites" else inner
-    if isinstance(value, list):
-        if field in names:
-            return names[field]
+        return _existing_site(inner, names) if field == "sites" else inner
+    if isinstance(value, list) and field not in names:
         return [_with_names(each, names, field) for each in value]
+    is_other_id = field == "id" and not str(value).startswith("seal_")
     if field == "sites":
         return names["publicId"]
-    return names.get(field, value) if isinstance(value, str) else value
+    return names.get(field, value) if isinstance(value, str | list) and not is_other_id else value
+
+
+def _existing_site(fields: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
+    """Return a site to change instead of a new one; its account is that of its credentials."""
+    return {**{name: each for name, each in fields.items() if name != "customerId"}, "publicId": names["publicId"]}

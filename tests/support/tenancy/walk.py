@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
 from django.test import Client
 
@@ -18,7 +19,7 @@ OUTCOMES = {400: REFUSED, 401: LOGIN, 403: FORBIDDEN, 404: NOT_FOUND, 422: REFUS
 FIRST_PAGE = "/admin/"
 # Sessions, refusals and what the activity says of them, counted requests.
 WRITTEN_BY_ALL = {"django_session", "access_deniedrequest", "lock_activity", "access_ratewindow"}
-FAULTS = 500
+FAULT = 500
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _visit(world: World, door: Door, identity: Identity, client: Client) -> Visi
             response = client.post(door.path, {})
         content = response.getvalue().decode(errors="replace")
     text = f"{content} {response.headers}"
-    assert response.status_code < FAULTS, f"{door} as {identity.name}: {response.status_code}"
+    assert response.status_code != FAULT, f"{door} as {identity.name}"
     return Visit(door, identity, outcome_of(response), frozenset(leaks_in(text, door, identity, world)))
 
 
@@ -97,7 +98,8 @@ def send(client: Client, door: Door) -> Any:
         return client.generic(door.method, door.path)
     if door.media == "application/json":
         return client.generic(door.method, door.path, door.body, content_type=door.media)
-    return client.post(door.path, json.loads(door.body))
+    fields = json.loads(door.body)
+    return client.post(door.path, {**fields, "file": SimpleUploadedFile("parts.csv", fields["file"].encode())})
 
 
 def outcome_of(response: Any) -> str:

@@ -187,11 +187,11 @@ def _make_house() -> Tenant:
     """Make what has no site. PDF and cutting jobs are everyone's who may see them, and bear no mark."""
     _person("owner", group="owner")
     User.objects.create_superuser("superuser")
-    service = _person(f"{HOUSE}.service", group="operator")
+    service = pdf_jobs.some_user("papers")
     key, text = ApiKey.objects.issue(service, name=f"{HOUSE} key")
     now = timezone.now()
     rows: Rows = {
-        PdfJob: pdf_jobs.new_job(pdf_jobs.some_user("papers")).pk,
+        PdfJob: pdf_jobs.new_job(service).pk,
         Job: cutting_jobs.make_job().pk,
         Customer: Customer.objects.create(phone="+905551112233", name="Ayşe").pk,
         OrderDraft: OrderDraft.objects.create(
@@ -201,7 +201,7 @@ def _make_house() -> Tenant:
         Pruning: Pruning.objects.create(queue="conversion", rows=1, events=1, states={}, oldest=now, newest=now).pk,
         Group: Group.objects.create(name=f"{HOUSE} group").pk,
         ApiKey: key.pk,
-        User: service.pk,
+        User: _person(f"{HOUSE}.person", group="operator").pk,
         **_house_messages(),
     }
     return Tenant(HOUSE, rows=rows, keys={"service": text}, marks={HOUSE})
