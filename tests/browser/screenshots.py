@@ -58,12 +58,12 @@ SHOTS = [
     Shot("order", DRAFTS, click="text=DEMO-1007"),
     Shot("order-import", DRAFTS, click="text=DEMO-1008", then="text=Check the order"),
     Shot("figures", "/admin/orchestrator/job/?status=DONE", click=FIRST_ROW, shows="#figures-title"),
-    Shot("rules", "/admin/orchestrator/rulesversion/", role="admin"),
-    Shot("activity", "/admin/lock/activity/?kind=action", role="admin"),
+    Shot("rules", "/admin/orchestrator/rulesversion/", role="owner"),
+    Shot("activity", "/admin/lock/activity/?kind=action", role="owner"),
     Shot("cutting-jobs-turkish", "/admin/orchestrator/job/", language="tr"),
     Shot("workers", "/admin/workers/"),
-    Shot("endpoint", "/admin/outbox/endpoint/", click="#result_list a[href*='/change/']", role="admin"),
-    Shot("message", "/admin/outbox/outboxmessage/?status=FAILED", click=FIRST_ROW, role="admin"),
+    Shot("endpoint", "/admin/outbox/endpoint/", click="#result_list a[href*='/change/']", role="owner"),
+    Shot("message", "/admin/outbox/outboxmessage/?status=FAILED", click=FIRST_ROW, role="owner"),
 ]
 
 

@@ -15,7 +15,7 @@ def test_no_page_keeps_people_out_or_is_wider_than_its_window(visitor, house) ->
     complaints: list[str] = []
     found = faults(open_page(watched(visitor.enter(), complaints), "/admin/login/"), "login")
 
-    page = watched(visitor.enter("demo-admin"), complaints)
+    page = watched(visitor.enter("demo-owner"), complaints)
     for name, address in places(house).items():
         found += faults(open_page(page, address), name)
 
@@ -24,7 +24,7 @@ def test_no_page_keeps_people_out_or_is_wider_than_its_window(visitor, house) ->
 
 def test_no_cell_of_a_list_is_cut_off_on_a_narrow_screen(visitor, house) -> None:
     """A state may have two badges, and an error's text opens within its cell."""
-    page = visitor.enter("demo-admin", width=NARROW)
+    page = visitor.enter("demo-owner", width=NARROW)
     for width in (NARROW, 900):
         page.set_viewport_size({"width": width, "height": 900})
         for name in ("conversions", "pdf-jobs", "cutting-jobs"):
@@ -64,7 +64,7 @@ def test_the_page_of_a_person_fits_for_superusers_too(visitor, house) -> None:
 
 
 def test_members_of_a_site_can_be_removed_on_a_phone(visitor, house) -> None:
-    page = open_page(visitor.enter("demo-admin", width=NARROW), places(house)["members"])
+    page = open_page(visitor.enter("demo-owner", width=NARROW), places(house)["members"])
 
     buttons = page.locator("tbody.original td.delete label")
 
@@ -73,7 +73,7 @@ def test_members_of_a_site_can_be_removed_on_a_phone(visitor, house) -> None:
 
 
 def test_the_console_is_dark_where_the_machine_is(visitor, house) -> None:
-    page = open_page(visitor.enter("demo-admin", theme="dark"), "/admin/")
+    page = open_page(visitor.enter("demo-owner", theme="dark"), "/admin/")
 
     expect(page.locator("html")).to_have_class(re.compile(r"(^|\s)dark(\s|$)"))
     assert page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")

@@ -18,7 +18,7 @@ RINGS = """() => {
 
 @pytest.mark.parametrize("address", ["/admin/ociqueue/conversion/", "/admin/access/apikey/add/"])
 def test_what_has_the_focus_has_one_ring(visitor, house, address) -> None:
-    page = open_page(visitor.enter("demo-admin"), address)
+    page = open_page(visitor.enter("demo-owner"), address)
     page.locator("#content").focus()
     seen = []
     for _ in range(12):

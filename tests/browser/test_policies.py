@@ -43,7 +43,7 @@ def test_no_page_of_the_console_breaks_its_own_policy(visitor, house, made_pdf, 
     page = watched(visitor.enter(width=NARROW), complaints)
     found = stopped(open_page(page, "/admin/login/"))
 
-    page = watched(visitor.enter("demo-admin"), complaints)
+    page = watched(visitor.enter("demo-owner"), complaints)
     pages = {
         "api": "/api/docs/",
         "missing": "/admin/nothing/",
@@ -64,7 +64,7 @@ def test_no_page_of_the_console_breaks_its_own_policy(visitor, house, made_pdf, 
 
 
 def test_what_is_injected_into_a_page_does_nothing(visitor, house) -> None:
-    page = watched(visitor.enter("demo-admin"), [])
+    page = watched(visitor.enter("demo-owner"), [])
     visitor.faults.clear()
 
     def spoil(route: Any) -> None:

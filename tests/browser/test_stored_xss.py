@@ -105,7 +105,7 @@ def unguarded(browser, house, live_server) -> Iterator[Page]:
     context = browser.new_context(base_url=live_server.url, bypass_csp=True)
     context.set_default_timeout(4 * PATIENCE)
     client = Client()
-    client.force_login(User.objects.get(username="demo-admin"))
+    client.force_login(User.objects.get(username="demo-owner"))
     context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}])
     yield context.new_page()
     context.close()
@@ -114,7 +114,7 @@ def unguarded(browser, house, live_server) -> Iterator[Page]:
 def test_no_page_of_the_console_holds_it_unescaped(spoilt) -> None:
     site = spoilt
     client = Client()
-    client.force_login(User.objects.get(username="demo-admin"))
+    client.force_login(User.objects.get(username="demo-owner"))
     rows = one_of_each()
     rows[Site] = [site.pk]
     rows[Conversion] += [row.pk for row in Conversion.objects.filter(gclid__startswith="xss-")]

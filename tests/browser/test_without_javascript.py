@@ -10,7 +10,7 @@ from tests.support.browsing import NARROW, WIDE
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_filters_do_not_cover_the_list(visitor, width) -> None:
-    page = visitor.enter("demo-admin", width=width, scripts=False)
+    page = visitor.enter("demo-owner", width=width, scripts=False)
     page.goto("/admin/auth/user/")
 
     page.locator("#changelist-filter").get_by_role("link", name="operator", exact=True).click()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
+from django.db import IntegrityError, transaction
 from django.test import Client
 
 from kilit.access.models import ApiKey, DeniedRequest
@@ -219,6 +220,23 @@ def test_an_admin_of_no_site_adds_no_one_and_a_superuser_anyone(people, enter) -
     enter("root").post(f"{PEOPLE}add/", {"username": "new", **PASSWORD})
 
     assert not User.objects.get(username="new").site_memberships.exists()
+
+
+def test_an_owner_appoints_admins_and_owners_but_gives_no_permission(people, enter) -> None:
+    target, client = people["operator-of-no-site"], enter("owner")
+    roles = ids(Group.objects.filter(name__in=["admin", "owner"]))
+
+    client.post(f"{PEOPLE}{target.pk}/change/", form_of(target, groups=roles, is_superuser="on", user_permissions=[1]))
+
+    target.refresh_from_db()
+    assert set(target.groups.values_list("name", flat=True)) == {"admin", "owner"}
+    assert not target.is_superuser
+    assert not target.user_permissions.exists()
+
+
+def test_a_membership_is_never_that_of_an_owner(people) -> None:
+    with pytest.raises(IntegrityError, match="membership_has_role_of_a_site"), transaction.atomic():
+        SiteMembership.objects.filter(user=people["operator-of-b"]).update(role="owner")
 
 
 def test_groups_are_changed_by_superusers_only(people, enter) -> None:

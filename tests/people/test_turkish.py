@@ -35,10 +35,10 @@ def turkish(client: Client) -> Client:
 
 @pytest.fixture
 def pages(demo, client_of) -> Iterator[tuple[str, str]]:
-    """Return every page that an admin can open, over rows in every state."""
+    """Return every page that an owner can open, over rows in every state."""
     DeniedRequest.objects.record(actor="viewer:ayse", method="GET", path="/admin/x/", code=DenialCode.FORBIDDEN)
     rows = {**one_of_each(), Site: list(Site.objects.values_list("pk", flat=True))}
-    client = turkish(client_of("admin"))
+    client = turkish(client_of("owner"))
 
     def opened() -> Iterator[tuple[str, str]]:
         for page in addresses(rows):

@@ -123,7 +123,7 @@ def test_another_sites_rows_do_not_exist_and_looking_for_them_is_kept(walk, clie
 
 
 @pytest.mark.slow  # it opens every page of the console, with every filter and state
-@pytest.mark.parametrize("role", ["stranger", "operator"])  # as an admin: tests/people/test_turkish.py
+@pytest.mark.parametrize("role", ["stranger", "operator"])  # as an owner: tests/people/test_turkish.py
 def test_no_page_fails(long_walk, client_of, role: str) -> None:
     client = client_of(role)
 
