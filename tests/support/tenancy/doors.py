@@ -96,7 +96,7 @@ def _pages_of(route: str, name: str, world: World) -> Iterator[Door]:
         return
     if "(?P<app_label>" in route:
         for label in sorted({model._meta.app_label for model in admin.site._registry}):
-            yield Door("app", "index", "GET", f"/admin/{label}/")
+            yield Door("pages of an app", label, "GET", f"/admin/{label}/")
         return
     model = model_of(name)
     group = str(model._meta.verbose_name) if model else "page"
