@@ -234,6 +234,13 @@ def test_an_owner_appoints_admins_and_owners_but_gives_no_permission(people, ent
     assert not target.user_permissions.exists()
 
 
+def test_groups_of_the_installation_are_a_filter_for_owners_only(enter) -> None:
+    offered = {name: enter(name).get(PEOPLE).context["cl"].list_filter for name in ("admin-of-b", "owner")}
+
+    assert "groups" not in offered["admin-of-b"]
+    assert "groups" in offered["owner"]
+
+
 def test_a_membership_is_never_that_of_an_owner(people) -> None:
     with pytest.raises(IntegrityError, match="membership_has_role_of_a_site"), transaction.atomic():
         SiteMembership.objects.filter(user=people["operator-of-b"]).update(role="owner")
