@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -143,15 +145,21 @@ def writes() -> set[tuple[str, int]]:
 
 def _posts(door: Door, selected: dict[Any, list[Any]]) -> list[Callable[[Client], Any]]:
     if door.media or door.method not in SAFE:
-        return [lambda client: send(client, door)]
+        return [partial(_send_to, door)]
     page = Address(door.path, f"x_{door.name.partition(' ')[0]}", door.model, door.row)
-    return [lambda client, body=body: client.post(door.path, body) for body in hand_made(page, selected)]
+    return [partial(_post_to, door, body) for body in hand_made(page, selected)]
 
 
-class rolled_back(transaction.Atomic):  # noqa: N801 - reads as `transaction.atomic`
-    def __init__(self) -> None:
-        super().__init__(using=None, savepoint=True, durable=False)
+def _send_to(door: Door, client: Client) -> Any:
+    return send(client, door)
 
-    def __exit__(self, *error: object) -> None:
+
+def _post_to(door: Door, body: dict[str, Any], client: Client) -> Any:
+    return client.post(door.path, body)
+
+
+@contextmanager
+def rolled_back() -> Iterator[None]:
+    with transaction.atomic():
+        yield
         transaction.set_rollback(True)
-        super().__exit__(*error)
