@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("ociqueue", "0043_retracted_is_indexed")]
+    dependencies = [("ociqueue", "0046_reopened_failures")]
 
     operations = [
         AddConstraintNotValid(
