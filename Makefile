@@ -18,7 +18,7 @@ export NODE_EXTRA_CA_CERTS ?= $(SSL_CERT_FILE)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test test-postgres quick durations fuzz trial-tenancy mutants trial-erasure lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
+.PHONY: help up up-google down test test-postgres quick durations fuzz mutants trial-tenancy trial-erasure trial-oidc lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ mutants: .venv/dev ## Remove each protection of docs/security.md once, in a copy
 
 trial-erasure: .venv/dev ## Quote a person everywhere, forget the person, and search a dump of the database for what is left
 	@$(BIN)/python -m tests.security.erasure_trial
+
+trial-oidc: .venv/dev ## Start a web server whose login provider never answers, and see that the API is answered
+	@$(BIN)/python -m tests.security.oidc_trial
 
 lint: quick-lint mypy ## Run ruff, mypy, import-linter and djlint without changing files
 

@@ -66,5 +66,4 @@ MFA_ADAPTER = "kilit.access.second_factor.SecondFactorAdapter"
 MFA_RATE_LIMITS = False
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_TOTP_ISSUER = "Kilit"
-SOCIALACCOUNT_REQUESTS_TIMEOUT = 5  # seconds to connect to the provider, and for each of its answers
 MFA_TOTP_TOLERANCE = 1  # periods of 30 seconds that a phone's clock may be off

@@ -24,6 +24,8 @@ SECRETS = [
     (re.compile(r"DETAIL:[^\n]*?(?=\\n|\n|$)"), "DETAIL: ***"),
 ]
 
+LONGEST_LINE = 300  # characters
+
 
 class ContextFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
@@ -39,6 +41,15 @@ class RedactingFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = redact(record.getMessage()), ()
+        return True
+
+
+class OneLineFilter(logging.Filter):
+    """For what strangers cause at will: a warning without Django's traceback, and no more than a line of it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+        record.msg, record.args, record.exc_info = record.getMessage()[:LONGEST_LINE], (), None
         return True
 
 
@@ -83,6 +94,7 @@ def logging_to_stderr(level: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "filters": {
             "context": {"()": "config.logs.ContextFilter"},
+            "one_line": {"()": "config.logs.OneLineFilter"},
             "exceptions_only": {"()": CallbackFilter, "callback": lambda record: record.exc_info},
         },
         "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
@@ -97,6 +109,8 @@ def logging_to_stderr(level: str) -> dict[str, Any]:
             "django.server": {"handlers": [], "propagate": True},
             # config.middleware logs every request; Django only adds tracebacks.
             "django.request": {"filters": ["exceptions_only"]},
+            # A host name that is not ours: scanners send them all day.
+            "django.security.DisallowedHost": {"filters": ["one_line"]},
             # It logs every doorbell; our own log has the results.
             "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
             # Google's client logs whole requests, including click ids, when one fails.

@@ -1,108 +1,117 @@
 """What is asked of the provider: its addresses, and the claims about a person, verified before they are used."""
 
 import base64
-import hashlib
+import json
 import secrets
-from dataclasses import dataclass
+import threading
 from typing import Any
 from urllib.parse import urlencode
 
 import jwt
-from allauth.socialaccount.adapter import get_adapter
-from allauth.socialaccount.providers.oauth2.client import OAuth2Client, OAuth2Error
 from django.conf import settings
 from django.core.cache import cache
-from django.http import HttpRequest
-from requests import RequestException
+
+from config.oidc.asking import TURNS, NotAskedError, ProviderError, Turn
+from config.oidc.pending import PendingLogin
 
 # Signatures by a key of the provider. Those by the shared secret (HS256), or none, are not accepted.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 REQUIRED = ["iss", "sub", "aud", "exp", "iat"]
 CLOCKS_OFF = 60  # seconds that the provider's clock may differ
 KNOWN_FOR = 600  # seconds; else every visitor could have us ask the provider
-
-
-class ProviderError(Exception):
-    """The provider could not be reached, or did not answer as OpenID Connect says."""
+DESCRIBING = threading.Lock()  # held by the one thread that asks the provider for its description
 
 
 class UnverifiedError(Exception):
     """The answer may come from someone else, or be meant for someone else."""
 
 
-@dataclass(frozen=True)
-class PendingLogin:
-    """What a login remembers in its session while the browser is at the provider."""
+def login_url(pending: PendingLogin, redirect_uri: str) -> str:
+    return pending.login_url(_endpoint(_known() or _ask_for_description(), "authorization_endpoint"), redirect_uri)
 
-    next: str
-    nonce: str
-    verifier: str
 
-    @classmethod
-    def begin(cls, following: str) -> "PendingLogin":
-        return cls(following, secrets.token_urlsafe(32), secrets.token_urlsafe(64))
-
-    def login_url(self, state: str, redirect_uri: str) -> str:
-        digest = hashlib.sha256(self.verifier.encode()).digest()
-        parameters = {
-            "response_type": "code",
-            "client_id": settings.OIDC_CLIENT_ID,
-            "redirect_uri": redirect_uri,
-            "scope": settings.OIDC_SCOPES,
-            "state": state,
-            "nonce": self.nonce,
-            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
-            "code_challenge_method": "S256",
-        }
-        address = _endpoint("authorization_endpoint")
-        return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters)}"
-
-    def claims(self, request: HttpRequest, code: str, redirect_uri: str) -> dict[str, Any]:
-        """Exchange the code for claims about the person; those of the signed token come first."""
-        methods = discovery().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        client = OAuth2Client(
-            request,
-            settings.OIDC_CLIENT_ID,
-            settings.OIDC_CLIENT_SECRET,
-            "POST",
-            _endpoint("token_endpoint"),
-            redirect_uri,
-            basic_auth="client_secret_post" not in methods,
-        )
-        try:
-            tokens = client.get_access_token(code, pkce_code_verifier=self.verifier)
-        except (OAuth2Error, RequestException, ValueError, LookupError) as error:
-            raise ProviderError(f"no token: {type(error).__name__}") from error
-        claims = _verified(str(tokens.get("id_token", "")), self.nonce)
-        if settings.OIDC_GROUP_CLAIM in claims or "userinfo_endpoint" not in discovery():
+def claims_of(pending: PendingLogin, code: str, redirect_uri: str) -> dict[str, Any]:
+    """Exchange the code for claims about the person; those of the signed token come first."""
+    with TURNS.take() as turn:
+        described = _known() or _describe(turn)
+        tokens = _tokens(turn, described, _form(described, pending, code, redirect_uri))
+        claims = _verified(turn, described, str(tokens.get("id_token", "")), pending.nonce)
+        if settings.OIDC_GROUP_CLAIM in claims or "userinfo_endpoint" not in described:
             return claims
-        more = _fetch(_endpoint("userinfo_endpoint"), headers={"Authorization": f"Bearer {tokens['access_token']}"})
-        if more.get("sub") != claims["sub"]:
-            raise UnverifiedError("the user info is of someone else")
-        return {**more, **claims}
+        bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
+        more = _read(*turn.send("GET", _endpoint(described, "userinfo_endpoint"), headers=bearer))
+    if more.get("sub") != claims["sub"]:
+        raise UnverifiedError("the user info is of someone else")
+    return {**more, **claims}
 
 
-def discovery() -> dict[str, Any]:
-    """Return the provider's description of itself."""
-    key = f"kilit.oidc.{settings.OIDC_ISSUER}"
-    found: dict[str, Any] | None = cache.get(key)
-    if found is None:
-        found = _fetch(f"{settings.OIDC_ISSUER.rstrip('/')}/.well-known/openid-configuration")
-        if str(found.get("issuer", "")).rstrip("/") != settings.OIDC_ISSUER.rstrip("/"):
-            raise ProviderError("the issuer calls itself differently")
-        cache.set(key, found, KNOWN_FOR)
-    return found
+def _known() -> dict[str, Any] | None:
+    described: dict[str, Any] | None = cache.get(_cache_key())
+    return described
 
 
-def _verified(token: str, nonce: str) -> dict[str, Any]:
+def _ask_for_description() -> dict[str, Any]:
+    with TURNS.take() as turn:
+        return _describe(turn)
+
+
+def _describe(turn: Turn) -> dict[str, Any]:
+    """Ask the provider for its description of itself, in one thread at a time; any failure is remembered."""
+    if not DESCRIBING.acquire(blocking=False):
+        raise NotAskedError("another thread asks for its description")
     try:
-        key = _key(jwt.get_unverified_header(token).get("kid"))
+        described = _known() or _description(turn)  # another thread may have asked a moment ago
+    except ProviderError:
+        turn.turns.pause()
+        raise
+    finally:
+        DESCRIBING.release()
+    return described
+
+
+def _description(turn: Turn) -> dict[str, Any]:
+    issuer = settings.OIDC_ISSUER.rstrip("/")
+    described = _read(*turn.send("GET", f"{issuer}/.well-known/openid-configuration"))
+    if str(described.get("issuer", "")).rstrip("/") != issuer:
+        raise ProviderError("the issuer calls itself differently")
+    cache.set(_cache_key(), described, KNOWN_FOR)
+    return described
+
+
+def _form(described: dict[str, Any], pending: PendingLogin, code: str, redirect_uri: str) -> dict[str, Any]:
+    """Return the body and the headers of the request for tokens, with the client's secret in one of them."""
+    fields = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": redirect_uri,
+        "code_verifier": pending.verifier,
+    }
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    identity, secret = settings.OIDC_CLIENT_ID, settings.OIDC_CLIENT_SECRET
+    methods = described.get("token_endpoint_auth_methods_supported")
+    if isinstance(methods, list) and "client_secret_post" in methods:
+        fields |= {"client_id": identity, "client_secret": secret}
+    else:
+        headers["Authorization"] = f"Basic {base64.b64encode(f'{identity}:{secret}'.encode()).decode()}"
+    return {"body": urlencode(fields).encode(), "headers": headers}
+
+
+def _tokens(turn: Turn, described: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
+    tokens = _read(*turn.send("POST", _endpoint(described, "token_endpoint"), **form))
+    if not isinstance(tokens.get("access_token"), str):
+        raise ProviderError("the answer has no token")
+    return tokens
+
+
+def _verified(turn: Turn, described: dict[str, Any], token: str, nonce: str) -> dict[str, Any]:
+    try:
+        key = _key(turn, described, jwt.get_unverified_header(token).get("kid"))
         claims: dict[str, Any] = jwt.decode(
             token,
             key,
             algorithms=ALGORITHMS,
             audience=settings.OIDC_CLIENT_ID,
-            issuer=discovery()["issuer"],
+            issuer=described["issuer"],
             leeway=CLOCKS_OFF,
             options={"require": REQUIRED},
         )
@@ -115,29 +124,32 @@ def _verified(token: str, nonce: str) -> dict[str, Any]:
     return claims
 
 
-def _key(key_id: str | None) -> Any:
-    keys = jwt.PyJWKSet.from_dict(_fetch(_endpoint("jwks_uri"))).keys
+def _key(turn: Turn, described: dict[str, Any], key_id: str | None) -> Any:
+    keys = jwt.PyJWKSet.from_dict(_read(*turn.send("GET", _endpoint(described, "jwks_uri")))).keys
     for key in keys:
         if key.key_id == key_id:
             return key
     raise jwt.InvalidTokenError
 
 
-def _endpoint(name: str) -> str:
-    address = discovery().get(name)
+def _endpoint(described: dict[str, Any], name: str) -> str:
+    address = described.get(name)
     if not isinstance(address, str) or not address:
         raise ProviderError(f"the provider does not name its {name}")
     return address
 
 
-def _fetch(address: str, **options: Any) -> dict[str, Any]:
+def _read(status: int, content: bytes) -> dict[str, Any]:
+    if status not in (200, 201):
+        raise ProviderError(f"it answered {status}")
     try:
-        with get_adapter().get_requests_session() as session:
-            answer = session.get(address, **options)
-            answer.raise_for_status()
-            found = answer.json()
-    except (RequestException, ValueError) as error:
-        raise ProviderError(f"{address}: {type(error).__name__}") from error
-    if not isinstance(found, dict):
-        raise ProviderError(f"{address}: no object")
-    return found
+        answer = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ProviderError("the answer is no JSON") from error
+    if not isinstance(answer, dict):
+        raise ProviderError("the answer is no object")
+    return answer
+
+
+def _cache_key() -> str:
+    return f"kilit.oidc.{settings.OIDC_ISSUER}"

@@ -27,3 +27,6 @@ class AccessConfig(AppConfig):
         register_sweep("forget_denied_requests", every=timedelta(days=1), run=forget_denied_requests, about=about)
         about = _("Deletes failed logins and wrong guesses of links that no longer count.")
         register_sweep("forget_login_attempts", every=timedelta(hours=1), run=lockout.forget_attempts, about=about)
+        about, every = _("Deletes sessions that have expired."), timedelta(hours=1)
+        due = sessions.expired
+        register_sweep("forget_sessions", every=every, run=sessions.forget_expired, about=about, due=lambda: [due()])

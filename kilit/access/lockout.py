@@ -83,5 +83,6 @@ def record_password_reset(user: User) -> None:
 
 def forget_attempts() -> str:
     old = AccessAttempt.objects.filter(attempt_time__lt=Now() - settings.AXES_COOLOFF_TIME)
-    windows = LoginWindow.objects.forget_old(window=max(settings.AXES_COOLOFF_TIME, CODE_LIFE))
+    started = timedelta(seconds=settings.ACCOUNT_LOGIN_TIMEOUT)  # a login by a provider is used once in that time
+    windows = LoginWindow.objects.forget_old(window=max(settings.AXES_COOLOFF_TIME, CODE_LIFE, started))
     return f"Deleted {old.delete()[0] + windows + RateWindow.forget_old()}."

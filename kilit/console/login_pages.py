@@ -121,7 +121,4 @@ class CodePage(FormPage, FormView[forms.Form]):
         return answer
 
 
-urls = [
-    path("", LoginPage.as_view(), name="account_login"),
-    path("code/", CodePage.as_view(), name="mfa_authenticate"),
-]
+urls = [path("code/", CodePage.as_view(), name="mfa_authenticate")]

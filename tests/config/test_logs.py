@@ -78,3 +78,17 @@ def test_a_request_id_that_is_not_one_is_replaced() -> None:
     answer = Client().get("/healthz", headers={"x-request-id": 'x"} evil'})
 
     assert answer["X-Request-ID"].isalnum()
+
+
+@pytest.mark.parametrize("host", ["evil.example", "x" * 5000, 'a\r\nb"{'], ids=["another", "long", "odd"])
+def test_a_host_that_is_not_ours_is_one_line_without_a_traceback(caplog, host: str) -> None:
+    answer = Client().get("/admin/", headers={"host": host})
+
+    (record,) = [record for record in caplog.records if record.name.startswith("django.")]
+    text = JsonFormatter().format(record)
+    assert answer.status_code == 400
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert "Invalid HTTP_HOST header: " in text
+    assert "Traceback" not in text
+    assert len(text.splitlines()) == 1
+    assert len(record.getMessage()) <= 300

@@ -7,10 +7,16 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from config.oidc.asking import TURNS
 from config.oidc.grants import read_grants
 from tests.support.oidc_provider import CLIENT, SECRET, Provider, running_provider
 
 PERSON = {"sub": "person-1", "preferred_username": "ayse", "email": "ayse@example.com", "groups": ["ops"]}
+
+
+def _forget_provider() -> None:
+    cache.clear()
+    TURNS.resume()
 
 
 @pytest.fixture
@@ -21,9 +27,15 @@ def provider(settings) -> Iterator[Provider]:
         settings.OIDC_ISSUER, settings.OIDC_NAME = found.address, "Example ID"
         settings.OIDC_CLIENT_ID, settings.OIDC_CLIENT_SECRET = CLIENT, SECRET
         settings.OIDC_GRANTS = read_grants("ops=operator; bosses=admin; readers=viewer")
-        cache.clear()
+        _forget_provider()
         yield found
-        cache.clear()
+        _forget_provider()
+
+
+def way_back(address: str) -> str:
+    """Go to the provider, and return where it sends the browser."""
+    parts = urlsplit(httpx.get(address, follow_redirects=False).headers["Location"])
+    return f"{parts.path}?{parts.query}"
 
 
 @pytest.fixture
@@ -33,9 +45,7 @@ def come_back(provider) -> Callable[..., str]:
     def go(client: Client, address: str = "/admin/login/oidc/") -> str:
         away = client.get(address)
         assert away.status_code == 302, away.content.decode()
-        back = httpx.get(away["Location"], follow_redirects=False).headers["Location"]
-        parts = urlsplit(back)
-        return f"{parts.path}?{parts.query}"
+        return way_back(away["Location"])
 
     return go
 

@@ -1,0 +1,69 @@
+"""Rows of sessions: none before a login, and none that stay after they have expired."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+from kilit.access import sessions
+from kilit.workers.sweeps import run
+from tests.support.second_factors import PASSWORD
+
+pytestmark = pytest.mark.django_db
+
+PART = re.compile(r"<(?:(\w+):)?\w+>")
+
+
+def all_paths(resolver: URLResolver, prefix: str = "/") -> Iterator[str]:
+    """Return a path of every route, with something in its parts."""
+    for pattern in resolver.url_patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from all_paths(pattern, route)
+        elif isinstance(pattern, URLPattern):
+            text = PART.sub(lambda part: str(UUID(int=1)) if part[1] == "uuid" else "1", route)
+            yield re.sub(r"\(\?P<\w+>.*?\)|[\\^$]", "", text)
+
+
+def test_no_page_stores_a_session_for_someone_who_is_not_logged_in(settings) -> None:
+    settings.SECOND_FACTOR, settings.EMAIL_HOST = "allowed", "localhost"
+    settings.OIDC_ISSUER = "http://127.0.0.1:9"
+    paths = list(all_paths(get_resolver()))
+    assert {"/admin/login/oidc/", "/admin/password-reset/1/1/", "/api/oci/conversions", "/admin/"} <= set(paths)
+
+    for path in paths:
+        visitor = Client(raise_request_exception=False)
+        for answer in (visitor.get(path), visitor.post(path, {})):
+            assert "sessionid" not in answer.cookies, path
+
+    assert not Session.objects.exists()
+
+
+def test_a_wrong_password_and_a_choice_of_language_store_no_session() -> None:
+    User.objects.create_superuser("boss", "", PASSWORD)
+    visitor = Client()
+
+    visitor.post("/admin/login/", {"username": "boss", "password": "wrong"})
+    visitor.post("/admin/language/", {"language": "tr", "next": "/admin/login/"})
+
+    assert not Session.objects.exists()
+
+
+def test_expired_sessions_are_deleted_in_batches_and_others_stay(monkeypatch) -> None:
+    monkeypatch.setattr(sessions, "BATCH", 3)
+    now = timezone.now()
+    for number in range(10):
+        Session.objects.create(pk=f"old-{number}", session_data="", expire_date=now - timedelta(minutes=1))
+    Session.objects.create(pk="new", session_data="", expire_date=now + timedelta(hours=1))
+
+    result = run("forget_sessions")
+
+    assert result == "Deleted 10."
+    assert list(Session.objects.values_list("pk", flat=True)) == ["new"]
