@@ -25,6 +25,7 @@ class Stack:
         self.folder, self.lock = folder, lock
         self.extra: dict[str, str] = {}  # services that are not in the Procfile
         self.environment: dict[str, str] = {}
+        self.secrets: dict[str, dict[str, str]] = {}  # variables that only one service needs, by its name
         self.services: dict[str, subprocess.Popen[bytes]] = {}
         self.stopped_by: int | None = None
         self.logs: ServiceLogs | None = None  # in a terminal; otherwise services write to our own stdout and stderr
@@ -51,7 +52,10 @@ class Stack:
         environment = {**os.environ, **self.environment, "PATH": path, PARENT: str(os.getpid())}
         for name, command in self._commands():
             service = start_group(
-                shlex.split(command), environment=environment, folder=self.folder, is_piped=self.logs is not None
+                shlex.split(command),
+                environment={**environment, **self.secrets.get(name, {})},
+                folder=self.folder,
+                is_piped=self.logs is not None,
             )
             self.services[name] = service
             if self.logs:

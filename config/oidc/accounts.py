@@ -12,6 +12,7 @@ from django.db import transaction
 from config.oidc.grants import Grant, highest
 from config.oidc.provider import UnverifiedError
 from kilit.access.roles import Role
+from kilit.postgres.collation import is_same_text
 from ociqueue.models import Site, SiteMembership
 from ociqueue.scopes import KEYS_USERS
 
@@ -85,7 +86,7 @@ def _with_same_address(claims: dict[str, Any]) -> User | None:
     email = _text(claims, "email", 254)
     if not settings.OIDC_JOIN_BY_EMAIL or claims.get("email_verified") is not True or not email:
         return None
-    people = User.objects.filter(email__iexact=email, is_staff=True, is_superuser=False)
+    people = User.objects.filter(is_same_text("email", email), is_staff=True, is_superuser=False)
     people = (
         people.exclude(groups__name=Role.OWNER)
         .exclude(username__regex=KEYS_USERS)
@@ -114,7 +115,7 @@ def _free_name(wanted: str) -> str:
     if re.match(KEYS_USERS, base):
         base = f"oidc-{base}"
     name, number = base, 1
-    while User.objects.filter(username__iexact=name).exists():
+    while User.objects.filter(is_same_text("username", name)).exists():
         number += 1
         name = f"{base}-{number}"
     return name

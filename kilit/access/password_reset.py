@@ -23,6 +23,7 @@ from django.utils.translation import get_language, override
 from kilit.access.lockout import record_password_reset
 from kilit.access.login_limits import network_of
 from kilit.access.models.login_window import LoginWindow, window_name
+from kilit.postgres.collation import fold, is_same_text
 from kilit.spans import format_span
 
 logger = logging.getLogger("kilit.access")
@@ -36,10 +37,10 @@ def may_reset(user: User) -> bool:
 
 
 class LinkRequestForm(PasswordResetForm):
-    """Django's form, which finds the users of an address and makes their links."""
+    """Django's form, which makes the links; of several users with the address, each gets one at the address it has."""
 
     def get_users(self, email: str) -> list[User]:
-        return [user for user in super().get_users(email) if may_reset(user)]
+        return [user for user in User.objects.filter(is_same_text("email", email)) if may_reset(user)]
 
     def send_mail(
         self,
@@ -62,7 +63,7 @@ def seconds_to_wait_for_reset(email: str, address: str) -> int:
     """
     limits = {
         window_name("reset-from", network_of(address)): settings.LOGIN_TRIES_PER_ADDRESS,
-        window_name("reset-for", email.casefold()): settings.AXES_FAILURE_LIMIT,
+        window_name("reset-for", fold(email)): settings.AXES_FAILURE_LIMIT,
     }
     window: timedelta = settings.AXES_COOLOFF_TIME
     for name, limit in limits.items():

@@ -1,4 +1,6 @@
-"""Names in the order of the reader's alphabet: Ç after C, I (ı) before İ in Turkish; beside C and I in English.
+"""Names in the order of the reader's alphabet, and e-mail addresses compared alike in every locale.
+
+In Turkish, Ç comes after C and I (ı) before İ; in English beside C and I.
 
 PostgreSQL does this with the collations of ICU. The embedded one is built without ICU, as are some others; then letters
 are replaced by what sorts in the same order byte by byte.
@@ -6,7 +8,9 @@ are replaced by what sorts in the same order byte by byte.
 
 from typing import Any
 
-from django.db.models import F, Func, TextField
+from django.db.models import F, Func, Q, TextField, Value
+from django.db.models.functions import Collate, Lower
+from django.db.models.lookups import Exact
 from django.utils.translation import get_language
 
 UPPER, LOWER = "ABCDEFGHJKLMNOPQRSTUVWXYZ", "abcdefghjklmnopqrstuvwxyz"  # without I, whose lower case is not always i
@@ -32,6 +36,16 @@ class NameOrder(Func):
         if has_icu(connection):
             return f'({column}) COLLATE "{"tr" if is_turkish else "en"}-x-icu"', (*params,)
         return f'({turkish_key(column) if is_turkish else english_key(column)}) COLLATE "C"', (*params,)
+
+
+def fold(text: str) -> str:
+    """Return the text with A to Z as small letters, and every other character as it is."""
+    return "".join(character.lower() if character.isascii() else character for character in text)
+
+
+def is_same_text(column: str, text: str) -> Q:
+    """Compare as `fold` does, whatever the locale of the database: in a Turkish one, upper('i') is İ."""
+    return Q(Exact(Lower(Collate(column, "C")), Value(fold(text))))
 
 
 def english_key(column: str) -> str:

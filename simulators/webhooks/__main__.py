@@ -1,12 +1,15 @@
-"""`python -m simulators.webhooks --port 8090 --secret whsec_…`: receive webhooks until Ctrl-C."""
+"""`WEBHOOK_SECRETS="whsec_…" python -m simulators.webhooks --port 8090`: receive webhooks until Ctrl-C."""
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 
 from kilit.workers.processes import die_with_parent
 from simulators.webhooks.receiver import WebhookReceiver
+
+DESCRIPTION = "Receive and verify webhooks. WEBHOOK_SECRETS has the secrets of the endpoints, separated by spaces."
 
 
 async def run(receiver: WebhookReceiver) -> None:
@@ -21,12 +24,12 @@ async def run(receiver: WebhookReceiver) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m simulators.webhooks", description="Receive and verify webhooks.")
+    parser = argparse.ArgumentParser(prog="python -m simulators.webhooks", description=DESCRIPTION)
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one and prints it")
-    parser.add_argument("--secret", action="append", default=[], help="a secret of an endpoint; may be repeated")
     asked = parser.parse_args()
     die_with_parent()
-    asyncio.run(run(WebhookReceiver(asked.secret, port=asked.port)))
+    secrets = os.environ.pop("WEBHOOK_SECRETS", "").split()
+    asyncio.run(run(WebhookReceiver(secrets, port=asked.port)))
 
 
 if __name__ == "__main__":

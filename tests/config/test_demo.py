@@ -3,14 +3,17 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from config.management.commands.up import Command
 from config.papers.messages import PaperRequest
 from config.papers.printing import paper_request
+from config.stack import Stack
 from kilit.access.models import ApiKey
 from kilit.access.roles import Role, role_of
 from ociqueue.demo import DEMO_ACCOUNT
@@ -20,6 +23,8 @@ from orchestrator.demo import ORDERS, plays_here
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Customer, Job, RulesVersion
 from orchestrator.planning.rules import SHIPPED, read_rules
+from outbox.demo import DESCRIPTION
+from outbox.models import Endpoint
 from pdfjobs.models import PdfJob
 
 pytestmark = pytest.mark.django_db
@@ -189,3 +194,13 @@ def test_a_stored_login_stays(capsys, settings, tmp_path) -> None:
     demo(capsys, settings, tmp_path)
 
     assert Credentials.objects.get(site=site).account() == own
+
+
+def test_the_secrets_of_the_receiver_are_not_on_its_command_line(tmp_path) -> None:
+    stack = Stack(tmp_path, lock=tmp_path / "up.pid")
+
+    Command().receive_webhooks(stack)
+
+    secrets = Endpoint.objects.get(description=DESCRIPTION).secrets(datetime.now(UTC))
+    assert stack.secrets == {"receiver": {"WEBHOOK_SECRETS": " ".join(secrets)}}
+    assert secrets[0] not in f"{stack.extra} {stack.environment}"

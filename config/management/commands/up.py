@@ -28,6 +28,7 @@ from orchestrator.demo import plays_here, simulators_command
 from pdfjobs.browser import find_browser
 
 READY_WITHIN = 60  # seconds
+RECEIVER_SECRETS = "WEBHOOK_SECRETS"  # the variable that simulators.webhooks reads
 
 
 class Command(BaseCommand):
@@ -91,8 +92,9 @@ class Command(BaseCommand):
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
         self.receiver = f"http://127.0.0.1:{port}/"
-        secrets = " ".join(f"--secret {secret}" for secret in outbox.demo.load_demo(self.receiver))
-        stack.extra["receiver"] = f"python -m simulators.webhooks --port {port} {secrets}"
+        # Not as arguments: everyone on the machine can read those.
+        stack.secrets["receiver"] = {RECEIVER_SECRETS: " ".join(outbox.demo.load_demo(self.receiver))}
+        stack.extra["receiver"] = f"python -m simulators.webhooks --port {port}"
         stack.environment["KILIT_WEBHOOK_PRIVATE_ADDRESSES"] = outbox.demo.private_addresses()
 
     def greet(self, logins: dict[str, Any], services: Sequence[str] = ()) -> None:

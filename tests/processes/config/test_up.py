@@ -166,6 +166,7 @@ def is_browser(process: psutil.Process) -> bool:
 def test_an_installation_starts_and_ends_in_every_way(installation: Installation) -> None:
     """One test, because a first start takes long, and each later one goes on with what the one before has left."""
     check_that_an_empty_folder_becomes_a_running_product(installation)
+    check_that_no_secret_is_on_a_command_line(installation)
     check_that_a_second_start_is_refused(installation)
     check_that_ctrl_c_ends_it(installation)
     check_that_kill_takes_the_services_along_and_the_next_start_goes_on(installation)
@@ -182,6 +183,18 @@ def check_that_an_empty_folder_becomes_a_running_product(installation: Installat
         assert static.status == 200
     wait_for_a_cut_order(installation)
     wait_for_a_webhook(installation)
+
+
+def check_that_no_secret_is_on_a_command_line(installation: Installation) -> None:
+    own = [psutil.Process(installation.process.pid), *installation.services()]
+    lines = {process.pid: " ".join(process.cmdline()) for process in own}
+    (receiver,) = [process for process in own if "simulators.webhooks" in lines[process.pid]]
+    secrets = receiver.environ()["WEBHOOK_SECRETS"].split()
+    secrets += [*json.loads((installation.folder / "demo.json").read_text()).values()]
+
+    assert len(secrets) > 5
+    assert [line for line in lines.values() if any(secret in line for secret in secrets)] == []
+    assert [process for process in own if "WEBHOOK_SECRETS" in process.environ()] == [receiver]
 
 
 def check_that_a_second_start_is_refused(installation: Installation) -> None:
