@@ -18,6 +18,7 @@ from django.db.models.lookups import Exact
 from phonenumbers import NumberParseException, parse
 
 from kilit.lock.audit import current_context, person_of
+from kilit.lock.erasing import erasing
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.lock.scrubbing import (
     email_pattern,
@@ -220,7 +221,8 @@ def _erase(person: Person, site: Site, ids: Collection[UUID]) -> SiteResult:
     jobs = [*(row.pk for row in ended), *adjustments]
     scrub([*person.patterns(), *map(id_pattern, sorted(identifiers))], objects=[*jobs, *_sites_and_circuits()])
     scrub_addresses(jobs)
-    rows.update(**EMPTY, erased_at=Now())
+    with erasing():
+        rows.update(**EMPTY, erased_at=Now())
     Event.objects.record_each(ended, ERASED)
     result = SiteResult(site, len(ended), left - len(ended), sum("@" in (row.source_key or "") for row in ended))
     _record(person, result, [row.pk for row in ended])

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.bulk.operations import Skip
 from kilit.bulk.states import BULK_ACTIONS, WORKING, BulkState
+from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.erasing import fixed_texts
 from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease
@@ -87,7 +88,7 @@ class BulkAction(LongJobModel):
             facts=["action", "total", "eligible", "done_count", "moved_count", "error"],
             machine_verbs=["finish", "fail"],
             fixed=["queue", "action", "asked_by_id"],
-            never_down=["done_count", "moved_count"],
+            counters=Counters(never_down=["done_count", "moved_count"]),
         )
         # What it was asked for stays as it was, but may name a person who is to be forgotten.
         triggers += [fixed_texts("filters", "options", subject="bulk actions")]

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 import pgtrigger
 from django.db import connection
 
-from kilit.lock.triggers import REFUSE, never, quote
-
-IS_ERASING = "coalesce(current_setting('kilit.erasing', true), '') = 'on'"
+from kilit.lock.column_guards import IS_ERASING, REFUSE, quote
+from kilit.lock.triggers import never
 
 
 @contextmanager

@@ -13,9 +13,10 @@ import pgtrigger
 from django.db import models
 from django.db.models import Q
 
+from kilit.lock.column_guards import listed, quote
 from kilit.lock.erasing import IS_ERASING
 from kilit.lock.table import Lifecycle
-from kilit.lock.triggers import after_statement, listed, quote, scope_of
+from kilit.lock.triggers import after_statement, scope_of
 
 GROUP_LENGTH = 16
 # Counted beside the states, only as entered: how many of the rows that entered a failed state were expected to.

@@ -6,6 +6,17 @@ from datetime import timedelta
 import pgtrigger
 
 from kilit.lock.audit import PEOPLE, person_in_sql
+from kilit.lock.column_guards import (
+    NO_COUNTERS,
+    REFUSE,
+    Counters,
+    Settled,
+    arrows,
+    fixed_identity,
+    listed,
+    quote,
+    refuse_rows,
+)
 from kilit.lock.table import Lifecycle
 
 # Planned for each statement (EXECUTE): a plan cached for one row would join ten thousand by nested loops. Rows that
@@ -112,14 +123,14 @@ KEPT = """
 TRACE = ", 'traceparent', (SELECT nullif(current_setting('kilit.trace', true), ''))"
 
 PAST = {pgtrigger.Update: "updated", pgtrigger.Delete: "deleted", pgtrigger.Truncate: "truncated"}
-REFUSE = "RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {message}, HINT = {hint};"
 
 
 def lifecycle_triggers(
     table: Lifecycle,
     *,
     fixed: Iterable[str],
-    never_down: Iterable[str] = (),
+    counters: Counters = NO_COUNTERS,
+    settled: Settled | None = None,
     scope: str | None = None,
     facts: Iterable[str] = (),
     facts_of_new: bool = True,
@@ -128,18 +139,19 @@ def lifecycle_triggers(
 ) -> list[pgtrigger.Trigger]:
     """Return the triggers that hold a model's rows to its table and record every move.
 
-    `fixed` are the columns that identify a row, besides its id: they never change. `never_down` are counters that never
-    decrease.
+    `fixed` are the columns that identify a row, besides its id: they never change. `counters` and `settled` are columns
+    that change only at certain moves, or not any more (kilit.lock.column_guards).
 
     `scope` names a column to count by (a site); `facts` are columns of the moved row to keep in each event, also in
     those of new rows unless `facts_of_new` is false. Rows in one of the `finished` states may be pruned once they are
     old; all others stay. The activity shows what people do, and of what machines do the `machine_verbs`.
     """
-    subject, hint, counters = f"rows of {table.queue}", "Move them instead.", tuple(never_down)
+    subject, hint = f"rows of {table.queue}", "Move them instead."
     return [
         *_guards(table),
-        _fixed_identity(table, ("id", *fixed)),
-        *([_never_down(table, counters)] if counters else []),
+        fixed_identity(table, ("id", *fixed)),
+        *counters.triggers(table),
+        *(settled.triggers(table) if settled else []),
         _recorder(table, pgtrigger.Insert, scope=scope, facts=facts if facts_of_new else ()),
         _recorder(table, pgtrigger.Update, scope=scope, facts=facts, machine_verbs=machine_verbs),
         *(_prunable(table, scope=scope, finished=finished) if finished else []),
@@ -179,21 +191,12 @@ def after_statement(name: str, operation: pgtrigger.Operation, func: str) -> pgt
     )
 
 
-def quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def scope_of(alias: str, scope: str | None) -> str:
     return f"{alias}.{scope}::text" if scope else "''"
 
 
-def listed(states: Iterable[str]) -> str:
-    return ", ".join(quote(state) for state in states)
-
-
 def _guards(table: Lifecycle) -> list[pgtrigger.Trigger]:
     # The checks are in WHEN clauses: a legal statement calls no function at all.
-    arrows = ", ".join(f"({quote(source)}, {quote(target)})" for source, target in sorted(table.edges()))
     return [
         refuse_rows(
             "legal_initial_state",
@@ -205,51 +208,11 @@ def _guards(table: Lifecycle) -> list[pgtrigger.Trigger]:
         refuse_rows(
             "legal_arrow",
             pgtrigger.Update,
-            f"OLD.status IS DISTINCT FROM NEW.status AND (OLD.status, NEW.status) NOT IN ({arrows})",
+            f"OLD.status IS DISTINCT FROM NEW.status AND (OLD.status, NEW.status) NOT IN ({arrows(table.edges())})",
             f"format('{table.queue} %s cannot move from %s to %s', OLD.id, OLD.status, NEW.status)",
             hint="docs/lifecycle.md lists the arrows.",
         ),
     ]
-
-
-def _fixed_identity(table: Lifecycle, columns: tuple[str, ...]) -> pgtrigger.Trigger:
-    # The recorder pairs old and new rows by id, so a changed id would be a move that is not recorded.
-    changed = {column: f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in columns}
-    names = ", ".join(f"CASE WHEN {condition} THEN {quote(column)} END" for column, condition in changed.items())
-    return refuse_rows(
-        "fixed_identity",
-        pgtrigger.Update,
-        " OR ".join(changed.values()),
-        f"format('{table.queue} %s cannot change its %s', OLD.id, concat_ws(', ', {names}))",
-        hint="This identifies the row and its history. Create another row instead.",
-    )
-
-
-def _never_down(table: Lifecycle, columns: tuple[str, ...]) -> pgtrigger.Trigger:
-    lowered = {column: f"NEW.{column} < OLD.{column}" for column in columns}
-    names = ", ".join(
-        f"CASE WHEN {condition} THEN format('{column} from %s to %s', OLD.{column}, NEW.{column}) END"
-        for column, condition in lowered.items()
-    )
-    return refuse_rows(
-        "never_down",
-        pgtrigger.Update,
-        " OR ".join(lowered.values()),
-        f"format('{table.queue} %s cannot lower its %s', OLD.id, concat_ws(', ', {names}))",
-        hint="It counts what has happened.",
-    )
-
-
-def refuse_rows(
-    name: str, operation: pgtrigger.Operation, condition: str, message: str, *, hint: str
-) -> pgtrigger.Trigger:
-    return pgtrigger.Trigger(
-        name=name,
-        when=pgtrigger.Before,
-        operation=operation,
-        condition=pgtrigger.Condition(condition),
-        func=REFUSE.format(message=message, hint=quote(hint)),
-    )
 
 
 def _recorder(

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Exists, Index, OuterRef, Q, UniqueConstraint
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import after_statement, lifecycle_triggers
@@ -207,7 +208,7 @@ class Adjustment(Uploadable):
                     *("site_id", "original_id", "kind", "action", "order_id", "value", "currency", "adjusted_at"),
                     "source_key",
                 ],
-                never_down=["attempt_count"],
+                counters=Counters(raised_by={"attempt_count": "claim"}),
             ),
             *FAILURES.triggers(),
             pgtrigger.Trigger(

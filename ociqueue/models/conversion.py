@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Index, Q
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.column_guards import Counters, Settled
 from kilit.lock.constraints import checks
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
@@ -30,6 +31,8 @@ PREFIX = "seal_"
 FAILURES = failures_of(CONVERSIONS, EXPECTED_FAILURES, settled="is_replaced")
 NO_CLICK_ID = Q(gclid="", wbraid="", gbraid="")
 NO_HASH = Q(hashed_email="", hashed_phone="")
+CLICK_IDS = ("gclid", "wbraid", "gbraid")
+HASHES = ("hashed_email", "hashed_email_ads", "hashed_phone")
 HASH = "^[0-9a-f]{64}$"
 
 
@@ -43,13 +46,13 @@ class Conversion(Uploadable):
         GRANTED = "GRANTED"
         DENIED = "DENIED"
 
-    CLICK_IDS: ClassVar = ("gclid", "wbraid", "gbraid")
+    CLICK_IDS: ClassVar = CLICK_IDS
     NOT_RETRIED = (
         Q(is_replaced=True)
         | Q(erased_at__isnull=False)
         | Q(Q(is_retracted=True) | IS_TOO_OLD, status=ConversionStatus.FAILED)
     )
-    HASHES: ClassVar = ("hashed_email", "hashed_email_ads", "hashed_phone")
+    HASHES: ClassVar = HASHES
     SENT = (
         *("id", "action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency", "order_id"),
         *("consent_ad_user_data", "consent_ad_personalization", "event_source", "outcome_unknown", "send_alone"),
@@ -126,7 +129,12 @@ class Conversion(Uploadable):
                 facts_of_new=False,  # all empty
                 finished=ENDED,
                 fixed=["site_id", "action", "source_key", "order_id"],
-                never_down=["attempt_count"],
+                counters=Counters(raised_by={"attempt_count": "claim"}),
+                settled=Settled(
+                    states=[ConversionStatus.UPLOADED, ConversionStatus.COMPLETED],  # Google has it
+                    columns=["value", "currency", "conversion_time"],
+                    erasable=[*CLICK_IDS, *HASHES],
+                ),
             ),
             *FAILURES.triggers(),
             *key_triggers(),

@@ -17,8 +17,9 @@ from django.db.models import F, Index, Q, UniqueConstraint, Value, Window
 from django.db.models.functions import Lower, RowNumber
 
 from kilit.lock.bulk_sql import KeyTable
+from kilit.lock.column_guards import REFUSE, quote
 from kilit.lock.prefixes import prefix_index
-from kilit.lock.triggers import REFUSE, after_statement, never, quote
+from kilit.lock.triggers import after_statement, never
 from ociqueue.models.site import Site
 
 SITE = ("site",)

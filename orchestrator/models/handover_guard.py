@@ -2,7 +2,7 @@
 
 import pgtrigger
 
-from kilit.lock.triggers import listed, quote, refuse_rows
+from kilit.lock.column_guards import listed, quote, refuse_rows
 from orchestrator.states import JOBS, JobState
 
 DECIDED = (JOBS.moves["confirm_cut"].target, JOBS.moves["hand_over"].target)

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import for_reason
+from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LongJobModel, no_lease
@@ -99,6 +100,7 @@ class Job(LongJobModel):
                 facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"],
                 # The hash is that of the order, which is too large to compare on each update.
                 fixed=["order_id", "revision", "opti_mode", "payload_hash"],
+                counters=Counters(changed_by={"retry_count": ["retry", "undo_retry"]}),
                 machine_verbs=["confirm_cut", "hand_over"],  # decided by people, also through a program
             ),
             *FAILURES.triggers(),

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.scopes import scopes_run_by, scopes_seen_by
+from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.identity import first_at
@@ -155,7 +156,7 @@ class OutboxMessage(LeasedModel):
                 facts_of_new=False,
                 finished=ENDED,
                 fixed=["endpoint_id", "channel_id", "url", "kind", "scope", "event_id", "object_id"],
-                never_down=["attempt_count", "attempts_forgiven"],
+                counters=Counters(raised_by={"attempt_count": "claim"}, never_down=["attempts_forgiven"]),
             ),
             *FAILURES.triggers(),
         ]

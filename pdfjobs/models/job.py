@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import MoveRefused
@@ -80,6 +81,7 @@ class PdfJob(LeasedModel):
                 scope="error_code",
                 facts=["template_name", "error_code", "error_detail", "retry_count", "artifact_key"],
                 fixed=["owner_id", "job_key", "template_name"],
+                counters=Counters(changed_by={"retry_count": ["retry", "retry_selected", "undo_retry"]}),
             ),
             *FAILURES.triggers(),
         ]

@@ -34,6 +34,8 @@ COUNTERS = {
     "conversion": ["attempt_count"],
     "adjustment": ["attempt_count"],
     "message": ["attempt_count", "attempts_forgiven"],
+    "pdf": ["retry_count"],
+    "cutting_job": ["retry_count"],
     "bulk_action": ["done_count", "moved_count"],
     "parcel": ["attempt_count"],
 }
@@ -63,11 +65,39 @@ def test_no_counter_can_be_emptied(model: type[LifecycleModel]) -> None:
 def test_one_bad_row_refuses_the_whole_statement(sql) -> None:
     low, high = Parcel.objects.create(attempt_count=1), Parcel.objects.create(attempt_count=3)
 
-    refusal = f"parcel {high.pk} cannot lower its attempt_count from 3 to 2"
+    refusal = f"parcel {high.pk} cannot change its attempt_count from 3 to 1"
     with pytest.raises(IntegrityError, match=refusal), transaction.atomic():
-        sql("UPDATE parcels_parcel SET attempt_count = 2")
+        sql("UPDATE parcels_parcel SET attempt_count = 1")
 
     assert dict(Parcel.objects.values_list("pk", "attempt_count")) == {low.pk: 1, high.pk: 3}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "attempt_count = attempt_count + 1",
+        "attempt_count = 99",
+        "status = 'LOST', attempt_count = attempt_count + 1",
+        "status = 'CARRIED', claim_token = gen_random_uuid(), lease_until = now(), attempt_count = attempt_count + 2",
+    ],
+    ids=["by itself", "at once", "at another move", "by two"],
+)
+def test_only_a_claim_raises_the_attempts_and_by_one(sql, changes: str) -> None:
+    parcel = Parcel.objects.create()
+
+    with pytest.raises(IntegrityError, match=f"parcel {parcel.pk} cannot change its attempt_count"):
+        sql(f"UPDATE parcels_parcel SET {changes}")
+
+
+def test_a_claim_in_psql_raises_the_attempts(sql) -> None:
+    Parcel.objects.create()
+
+    sql(
+        "UPDATE parcels_parcel SET status = 'CARRIED', claim_token = gen_random_uuid(), lease_until = now(),"
+        " attempt_count = attempt_count + 1"
+    )
+
+    assert Parcel.objects.get().attempt_count == 1
 
 
 def test_an_upsert_cannot_change_it_either(sql) -> None:
@@ -100,8 +130,8 @@ def test_a_legal_update_calls_neither_guard(sql) -> None:
     Parcel.objects.bulk_create(Parcel(tracking_number=f"TR-{number}") for number in range(3))
 
     plan = sql(
-        "EXPLAIN (ANALYZE) UPDATE parcels_parcel SET status = 'LOST', attempt_count = attempt_count + 1,"
-        " tracking_number = tracking_number"
+        "EXPLAIN (ANALYZE) UPDATE parcels_parcel SET status = 'CARRIED', attempt_count = attempt_count + 1,"
+        " claim_token = gen_random_uuid(), lease_until = now(), tracking_number = tracking_number"
     )
 
     called = [line for (line,) in plan if line.startswith("Trigger")]
@@ -112,7 +142,7 @@ def test_a_legal_update_calls_neither_guard(sql) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trigger", "changes"), [("fixed_identity", {"tracking_number": "TR-2"}), ("never_down", {"attempt_count": 0})]
+    ("trigger", "changes"), [("fixed_identity", {"tracking_number": "TR-2"}), ("counters", {"attempt_count": 0})]
 )
 def test_it_is_the_guard_that_refuses(sql, trigger: str, changes: dict[str, object]) -> None:
     Parcel.objects.create(tracking_number="TR-1", attempt_count=1)

@@ -11,7 +11,7 @@ from tests.parcels.states import State
 pytestmark = pytest.mark.django_db
 
 LOSE = """
-    UPDATE parcels_parcel SET status = 'LOST', attempt_count = attempt_count + 1, claim_token = NULL, lease_until = NULL
+    UPDATE parcels_parcel SET status = 'LOST', claim_token = NULL, lease_until = NULL
 """
 
 
@@ -30,7 +30,7 @@ def test_each_row_of_one_statement_has_an_event_with_its_own_state_and_facts(sql
 
     events = Event.objects.filter(event_type="STATE_LOST")
     assert len(events) == len(before)
-    found = {event.object_id: (event.from_state, event.details["attempt_count"] - 1) for event in events}
+    found = {event.object_id: (event.from_state, event.details["attempt_count"]) for event in events}
     assert found == before
     assert {event.to_state for event in events} == {State.LOST}
 

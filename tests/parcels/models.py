@@ -6,6 +6,7 @@ from typing import Any, Self
 from django.db import models
 from django.db.models import F
 
+from kilit.lock.column_guards import Counters
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
 from kilit.lock.triggers import lifecycle_triggers
@@ -58,7 +59,7 @@ class Parcel(LeasedModel):
                 scope="depot",
                 facts=["attempt_count"],
                 fixed=["tracking_number"],
-                never_down=["attempt_count"],
+                counters=Counters(raised_by={"attempt_count": "claim"}),
             ),
             *FAILURES.triggers(),
         ]

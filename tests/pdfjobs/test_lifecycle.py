@@ -69,7 +69,7 @@ WRONG: dict[str, Callable[[PdfJob], Any]] = {
     "only_ended_pdf_has_finished_at": lambda job: PdfJob.objects.filter(pk=job.pk).update(finished_at=Now()),
     "only_succeeded_pdf_has_artifact": lambda job: PdfJob.objects.filter(pk=job.pk).update(artifact_key="x"),
     "failed_pdf_has_error_code": lambda job: bring(job, "running").move("fail", finished_at=Now(), **no_lease()),
-    "pdf_retries_are_bounded": lambda job: PdfJob.objects.filter(pk=job.pk).update(retry_count=3),
+    "pdf_retries_are_bounded": lambda job: new_job(owner=job.owner, job_key="3", retry_count=3),
     "pdf_priority_is_known": lambda job: PdfJob.objects.filter(pk=job.pk).update(priority=2),
     "pdf_timeout_is_bounded": lambda job: PdfJob.objects.filter(pk=job.pk).update(timeout=timedelta(seconds=61)),
     "succeeded_pdf_is_described": lambda job: bring(job, "running").move(

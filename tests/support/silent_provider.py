@@ -51,6 +51,7 @@ class SilentProvider:
                 if self._stop.wait(BYTES_EVERY):
                     return
                 connection.send(bytes([byte]))
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager

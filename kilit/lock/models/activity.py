@@ -13,9 +13,10 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context, person_of
+from kilit.lock.column_guards import listed
 from kilit.lock.erasing import only_erased
 from kilit.lock.text import strip_control_chars
-from kilit.lock.triggers import listed, never
+from kilit.lock.triggers import never
 
 HINT = "It is an audit log."
 

@@ -10,10 +10,11 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context
+from kilit.lock.column_guards import refuse_rows
 from kilit.lock.erasing import only_erased
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.text import strip_control_chars
-from kilit.lock.triggers import never, refuse_rows
+from kilit.lock.triggers import never
 
 LONGEST_HISTORY = 500
 HINT = "They are the audit trail."
