@@ -13,8 +13,7 @@ import pgtrigger
 from django.db import models
 from django.db.models import Q
 
-from kilit.lock.column_guards import listed, quote
-from kilit.lock.erasing import IS_ERASING
+from kilit.lock.column_guards import IS_ERASING, listed, quote
 from kilit.lock.table import Lifecycle
 from kilit.lock.triggers import after_statement, scope_of
 

@@ -18,7 +18,7 @@ from tests.support.bulk_actions import PAGES, said, worked
 from tests.support.cutting_jobs import make_job as make_cutting_job
 from tests.support.fixtures.cutting_jobs import floor
 from tests.support.fixtures.pdf_jobs import _own_store, artifact_folder, make_job
-from tests.support.guarded_columns import set_counters
+from tests.support.guarded_columns import write_unguarded
 from tests.support.pdf_jobs import bring, new_job, some_user
 
 __all__ = ["_own_store", "artifact_folder", "floor", "make_job"]
@@ -42,7 +42,7 @@ def downloaded(client: Any, address: str) -> list[dict[str, str]]:
 
 def failed_cutting_job(order_id: str, code: Code = Code.OPTI_RUNNER_FAILED, **columns: Any) -> Job:
     job = make_cutting_job(order_id=order_id).move("fail", **failure(JobError(code, "=no")))
-    set_counters(Job.objects.filter(pk=job.pk), **columns) if columns else None
+    write_unguarded(Job.objects.filter(pk=job.pk), **columns) if columns else None
     return job
 
 

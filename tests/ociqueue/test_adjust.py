@@ -15,6 +15,7 @@ from ociqueue.models.sending import failure
 from ociqueue.states import EXPECTED_ADJUSTMENT_FAILURES, SyncMethod
 from tests.support.adjustments import restate, retract
 from tests.support.conversions import new_conversion
+from tests.support.guarded_columns import write_unguarded
 
 pytestmark = pytest.mark.django_db
 
@@ -136,7 +137,7 @@ def test_nothing_follows_a_retraction(site, sold):
 
 
 def test_an_old_conversion_is_not_adjusted(site, sold):
-    Conversion.objects.filter(pk=sold.pk).update(conversion_time=timezone.now() - timedelta(days=55))
+    write_unguarded(Conversion.objects.filter(pk=sold.pk), conversion_time=timezone.now() - timedelta(days=55))
     assert "54 days" in retract(site, sold)["errors"][0]["message"]
 
 

@@ -11,7 +11,7 @@ from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, SweepRun
 from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import Category, SyncMethod
-from tests.support.guarded_columns import set_counters
+from tests.support.guarded_columns import write_unguarded
 
 pytestmark = pytest.mark.django_db
 
@@ -105,7 +105,7 @@ def test_a_script_that_comes_and_one_that_is_silent_are_distinguished(reported, 
 
 def test_used_up_attempts_name_the_sweep_and_whether_it_runs(reported, worker_lives, site, make_conversion) -> None:
     row = make_conversion(site)
-    set_counters(Conversion.objects.filter(pk=row.pk), attempt_count=5)
+    write_unguarded(Conversion.objects.filter(pk=row.pk), attempt_count=5)
 
     assert says(reported(row), "blocked", "the scheduled task oci_attempt_cap will fail it")
     assert not says(reported(row), "blocked", "overdue")

@@ -13,6 +13,7 @@ from django.forms.models import model_to_dict
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
+from tests.support.guarded_columns import write_unguarded
 
 pytestmark = pytest.mark.django_db
 
@@ -120,7 +121,7 @@ def test_a_file_corrects_what_it_fills_in(fix, site, make_reported) -> None:
 
 def test_corrections_are_checked_like_any_entry(fix, site, make_reported) -> None:
     wrong, old = make_reported(site), make_reported(site)
-    Conversion.objects.filter(pk=old.pk).update(conversion_time=datetime.now(UTC) - timedelta(days=91))
+    write_unguarded(Conversion.objects.filter(pk=old.pk), conversion_time=datetime.now(UTC) - timedelta(days=91))
     file = f"id,conversionValue,conversionCurrency\n{wrong},many,X1\n{old},,\n"
 
     reported = fix(site, content=file)

@@ -13,7 +13,7 @@ from orchestrator.models import Job
 from orchestrator.models.queryset import failure
 from orchestrator.states import JobState
 from tests.support.cutting_jobs import GOVDE, lose_sight, make_job
-from tests.support.guarded_columns import set_counters
+from tests.support.guarded_columns import write_unguarded
 
 pytestmark = pytest.mark.django_db
 
@@ -22,7 +22,7 @@ LIST = "/admin/orchestrator/job/"
 
 def failed(code: Code, *, retries: int = 0, **changes) -> Job:
     job = make_job(**changes)
-    set_counters(Job.objects.filter(pk=job.pk), retry_count=retries)
+    write_unguarded(Job.objects.filter(pk=job.pk), retry_count=retries)
     return job.move("fail", **failure(JobError(code, "It failed.")))
 
 
@@ -66,7 +66,7 @@ def test_only_what_cannot_be_retried_is_sent_again(make_person, api) -> None:
     operator, viewer = make_person("operator"), make_person("viewer", "vera")
     retryable, unknown = failed(Code.OPTI_XML_TIMEOUT), failed(Code.UNKNOWN, order_id="S-2")
     lose_sight(unknown)
-    set_counters(Job.objects.filter(pk=unknown.pk), retry_count=3)
+    write_unguarded(Job.objects.filter(pk=unknown.pk), retry_count=3)
     cut = failed(Code.XML_INVALID, order_id="S-3")
     cut.solution_files.create(name="a.xml", content=b"", acknowledged_as="a.xml")
 

@@ -15,7 +15,7 @@ from orchestrator.workflow.runner import tick
 from tests.support.cutting_handover import is_unknown, of_unknown_handover
 from tests.support.cutting_jobs import CUTTING_JOBS, error, lose_sight
 from tests.support.cutting_runs import due_again, player, work_until
-from tests.support.guarded_columns import set_counters
+from tests.support.guarded_columns import write_unguarded
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once", "customer")]
 
@@ -92,7 +92,7 @@ def test_hand_it_over_again_delivers_the_same_solution_under_a_new_name(floor, a
     """Neither OptiPlanning nor a retry is needed, not even when none is left."""
     job = of_unknown_handover(floor)
     first = job.open_deliveries[0]
-    set_counters(Job.objects.filter(pk=job.pk), retry_count=3)
+    write_unguarded(Job.objects.filter(pk=job.pk), retry_count=3)
 
     answer = api.post(f"jobs/{job.pk}/hand-over", {"reason": "It was not cut."})
     assert (answer.status_code, answer.json()["job"]["state"]) == (200, "OPTI_DONE")

@@ -10,7 +10,7 @@ from kilit.lock.models import Event
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES
 from pdfjobs.storage import artifacts
-from tests.support.guarded_columns import set_counters
+from tests.support.guarded_columns import write_unguarded
 from tests.support.pdf_jobs import PDF, bring, files, new_job, some_user
 
 pytestmark = pytest.mark.django_db
@@ -167,7 +167,7 @@ def test_an_action_first_says_what_it_will_do(make_person, make_job) -> None:
 
 def test_retry_reports_and_gives_a_fresh_budget(make_person, make_job) -> None:
     failed, done = make_job("failed"), make_job("succeeded")
-    set_counters(PdfJob.objects.filter(pk=failed.pk), retry_count=2)
+    write_unguarded(PdfJob.objects.filter(pk=failed.pk), retry_count=2)
 
     answer = confirm(make_person(), "retry_selected", failed, done)
 

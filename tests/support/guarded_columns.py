@@ -24,9 +24,11 @@ def counters(model: type[Any]) -> list[str]:
     return [column for column in _compared(model, "counters") if column != "status"]
 
 
-def set_counters(rows: QuerySet[Any], **columns: Any) -> None:
-    """Write counters past their guard, for rows that have come further than a test wants to go."""
-    with pgtrigger.ignore(f"{rows.model._meta.label}:counters"):
+def write_unguarded(rows: QuerySet[Any], **columns: Any) -> None:
+    """Write past the guards of columns, for rows that have come further than a test wants to go."""
+    meta = rows.model._meta
+    guards = [trigger.name for trigger in meta.triggers if trigger.name in ("counters", "settled")]
+    with pgtrigger.ignore(*(f"{meta.label}:{name}" for name in guards)):
         rows.update(**columns)
 
 

@@ -23,6 +23,7 @@ from tests.support.adjustments import (
     take_back,
 )
 from tests.support.conversions import new_conversion
+from tests.support.guarded_columns import write_unguarded
 from tests.support.later_provider import make_due
 
 pytestmark = pytest.mark.django_db
@@ -165,7 +166,7 @@ def test_an_erased_conversion_fails_before_anything_is_sent(data_manager, dm_sit
     work()
     retract(dm_site, erased)
     restate(dm_site, other, 5)
-    Conversion.objects.filter(pk=erased.pk).update(gclid="", erased_at=Now())
+    write_unguarded(Conversion.objects.filter(pk=erased.pk), gclid="", erased_at=Now())
     work()
 
     assert adjustment_states(erased) == [("FAILED", "ORIGINAL_ERASED")]

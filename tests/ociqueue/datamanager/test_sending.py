@@ -20,7 +20,7 @@ from ociqueue.uploader.datamanager.requests import MOST_EVENTS, ingest_body, spl
 from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager.calls import accept, cut_before, held
 from simulators.datamanager.refusals import invalid
-from tests.support.guarded_columns import set_counters
+from tests.support.guarded_columns import write_unguarded
 from tests.support.service_accounts import service_account
 from tests.support.uploads import account, states
 
@@ -129,7 +129,7 @@ def test_the_same_rows_give_the_same_bytes_whatever_changed_meanwhile(dm_site, m
     before = ingest_body(account(), rows, validate_only=False)
 
     Site.objects.update(time_zone="Asia/Tokyo")
-    set_counters(Conversion.objects.all(), attempt_count=3, outcome_unknown=True)
+    write_unguarded(Conversion.objects.all(), attempt_count=3, outcome_unknown=True)
 
     assert ingest_body(account(), list(Conversion.objects.order_by("created_at", "id")), validate_only=False) == before
 

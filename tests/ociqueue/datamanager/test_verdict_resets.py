@@ -11,7 +11,7 @@ from ociqueue.models import Conversion, Receipt
 from ociqueue.sweeps import attempt_cap, recover_processing, requeue_transient
 from ociqueue.uploader.upload_run import due_sites, upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
-from tests.support.guarded_columns import set_counters
+from tests.support.guarded_columns import write_unguarded
 from tests.support.later_provider import make_due
 from tests.support.uploads import row_page, states
 
@@ -122,7 +122,7 @@ def test_sweeps_leave_uploaded_rows_alone(uploaded, dm_site) -> None:
     """However old, however often tried, and whatever the site asks for: only a verdict or an operator moves them."""
     uploaded("one")
     old = Now() - timedelta(days=3)
-    set_counters(Conversion.objects.all(), claimed_at=old, updated_at=old, attempt_count=50, next_retry_at=None)
+    write_unguarded(Conversion.objects.all(), claimed_at=old, updated_at=old, attempt_count=50, next_retry_at=None)
     dm_site.requeue_transient = True
     dm_site.save(update_fields=["requeue_transient"])
 

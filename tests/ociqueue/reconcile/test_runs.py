@@ -14,7 +14,7 @@ from ociqueue.reconcile import run
 from ociqueue.reconcile.compare import Finding
 from ociqueue.reconcile.reading import DaySummary, Reading, store
 from ociqueue.uploader.upload_run import upload_due
-from tests.support.guarded_columns import set_counters
+from tests.support.guarded_columns import write_unguarded
 from tests.support.readback import DAY, ISTANBUL, OTHER_CLIENT, found, noon
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,7 +50,7 @@ def test_what_a_script_reported_is_compared_by_day(site, make_rows) -> None:
 def test_a_row_that_was_claimed_twice_may_have_been_uploaded_twice(site, make_rows) -> None:
     rows = make_rows(site, count=3, action="Sale")
     acknowledge(site, rows, noon(3))
-    set_counters(Conversion.objects.all(), attempt_count=F("attempt_count") + 1)
+    write_unguarded(Conversion.objects.all(), attempt_count=F("attempt_count") + 1)
 
     post(site, (3, 3, 3))
     assert found(site) == []
