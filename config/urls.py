@@ -5,7 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
-from config.oidc.pages import LoginPage
+from config.oidc.pages import ProviderLoginPage
 from config.oidc.pages import urls as oidc
 from config.papers import console as papers
 from config.papers.api import PaperView
@@ -38,7 +38,7 @@ urlpatterns = [
     path("admin/", include((console, "console"))),
     path("admin/preferences/", admin.site.admin_view(preferences), name="preferences"),
     path("admin/language/", set_language, name="set_language"),
-    path("admin/login/", LoginPage.as_view(), name="account_login"),  # before the admin's own
+    path("admin/login/", ProviderLoginPage.as_view(), name="account_login"),  # before the admin's own
     path("admin/login/", include(login)),
     path("admin/login/oidc/", include(oidc)),
     path("admin/password-reset/", include(password_reset)),

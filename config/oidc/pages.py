@@ -25,7 +25,7 @@ from config.oidc.accounts import InactiveError, NotInvitedError, user_of
 from config.oidc.asking import TURNS, NotAskedError, ProviderError, SilentError
 from config.oidc.pending import LONGEST_NEXT, PendingLogin
 from config.oidc.provider import UnverifiedError, claims_of, login_url
-from kilit.console import login_pages
+from kilit.console.login_pages import LoginPage
 
 logger = logging.getLogger("kilit.oidc")
 
@@ -33,7 +33,7 @@ PROVIDER = "oidc"
 BUSY_FOR = 5  # seconds; a thread waits no longer for the provider
 
 
-class LoginPage(login_pages.LoginPage):
+class ProviderLoginPage(LoginPage):
     """The login page, which says so while the provider does not answer."""
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
@@ -44,10 +44,11 @@ class LoginPage(login_pages.LoginPage):
 @require_GET
 def start(request: HttpRequest) -> HttpResponseBase:
     _require_oidc()
-    following = iri_to_uri(request.GET.get("next", ""))
-    if len(following) > LONGEST_NEXT:
-        following = ""
+    following = request.GET.get("next", "")
     if not url_has_allowed_host_and_scheme(following, {request.get_host()}, require_https=request.is_secure()):
+        following = reverse("admin:index")
+    following = iri_to_uri(following)
+    if len(following) > LONGEST_NEXT:
         following = reverse("admin:index")
     pending = PendingLogin.begin(following)
     try:
@@ -135,7 +136,9 @@ def _provider_failed(request: HttpRequest, error: ProviderError, following: str)
     if isinstance(error, NotAskedError | SilentError):
         note = _silence() or _("Others are logging in with %(provider)s. Try again in a few seconds.") % _provider()
     login = f"{reverse('admin:login')}?{urlencode({'next': following})}"
-    page = LoginPage.as_view(extra_context={"provider_note": note, "next": following, "app_path": login})(request)
+    page = ProviderLoginPage.as_view(extra_context={"provider_note": note, "next": following, "app_path": login})(
+        request
+    )
     page.status_code = 503 if isinstance(error, NotAskedError) else 502
     page["Retry-After"] = str(TURNS.seconds_to_wait() or BUSY_FOR)
     return page

@@ -1,15 +1,13 @@
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from django.core.cache import cache
 from django.test import Client
 
 from config.oidc.asking import TURNS
 from config.oidc.grants import read_grants
-from tests.support.oidc_provider import CLIENT, SECRET, Provider, running_provider
+from tests.support.oidc_provider import CLIENT, SECRET, Provider, running_provider, way_back
 
 PERSON = {"sub": "person-1", "preferred_username": "ayse", "email": "ayse@example.com", "groups": ["ops"]}
 
@@ -30,12 +28,6 @@ def provider(settings) -> Iterator[Provider]:
         _forget_provider()
         yield found
         _forget_provider()
-
-
-def way_back(address: str) -> str:
-    """Go to the provider, and return where it sends the browser."""
-    parts = urlsplit(httpx.get(address, follow_redirects=False).headers["Location"])
-    return f"{parts.path}?{parts.query}"
 
 
 @pytest.fixture

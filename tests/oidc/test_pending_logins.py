@@ -10,7 +10,7 @@ from django.test import Client
 from config.oidc import pending
 from config.oidc.pending import LIFE, LONGEST_NEXT, MOST_COOKIES, PREFIX
 from kilit.access.models import LoginWindow
-from tests.oidc.conftest import way_back
+from tests.support.oidc_provider import way_back
 from tests.support.second_factors import is_logged_in
 
 pytestmark = pytest.mark.django_db

@@ -13,6 +13,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
+import httpx
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -114,6 +115,12 @@ class ProviderHandler(BaseHTTPRequestHandler):
 
     def log_message(self, *args: Any) -> None:
         pass
+
+
+def way_back(address: str) -> str:
+    """Go to the provider, and return where it sends the browser."""
+    parts = urlsplit(httpx.get(address, follow_redirects=False).headers["Location"])
+    return f"{parts.path}?{parts.query}"
 
 
 @contextmanager
