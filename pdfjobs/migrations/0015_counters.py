@@ -8,7 +8,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('pdfjobs', '0013_events_by_group'),
+        ('pdfjobs', '0014_running_jobs'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('orchestrator', '0016_events_by_group'),
+        ('orchestrator', '0018_similar_jobs_are_indexed'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('outbox', '0004_events_by_group'),
+        ('outbox', '0005_owners_of_channels'),
     ]
 
     operations = [
