@@ -230,7 +230,7 @@ def test_an_owner_appoints_admins_and_owners_but_gives_no_permission(people, ent
 
     target.refresh_from_db()
     assert set(target.groups.values_list("name", flat=True)) == {"admin", "owner"}
-    assert not (target.is_superuser or target.user_permissions.exists())
+    assert (target.is_superuser, target.user_permissions.count()) == (False, 0)
 
 
 def test_groups_of_the_installation_are_a_filter_for_owners_only(enter) -> None:

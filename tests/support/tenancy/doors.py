@@ -213,7 +213,7 @@ def _names(tenant: Tenant) -> dict[str, Any]:
     row = f"seal_{tenant.rows.get(Conversion)}"
     of_site = dict.fromkeys(("siteId", "site", "site_id", "publicId"), tenant.public_id)
     times = {"from": YESTERDAY, "to": SOON, "day": DAY, "conversionTime": YESTERDAY}
-    rows = {"id": row, "ids": [row], "queueIds": [row], "sourceKey": tenant.source_key}
+    rows = {"id": row, "ids": [row], "queueIds": [row], "sourceKey": tenant.source_key, "keys": [tenant.site_key]}
     return {**of_site, **times, **rows, "endpoint": str(tenant.rows.get(Endpoint))}
 
 
@@ -245,7 +245,7 @@ def _with_names(value: Any, names: dict[str, Any], field: str = "") -> Any:
     if isinstance(value, dict):
         inner = {key: _with_names(each, names, key) for key, each in value.items()}
         return _existing_site(inner, names) if field == "sites" else inner
-    if isinstance(value, list) and field not in names:
+    if isinstance(value, list) and (field not in names or isinstance(value[0], dict)):
         return [_with_names(each, names, field) for each in value]
     is_other_id = field == "id" and not str(value).startswith("seal_")
     if field == "sites":
