@@ -27,10 +27,12 @@ ORDER = (TURN, "id")
 
 NO_LIMIT = 2**31 - 1
 # How many jobs may run when an owner gets a second one: as many as all machines have workers, without the free ones.
+# Nothing is kept free where all jobs have one owner; the index pdf_of_owner says so.
 MOST_RUNNING = """
-    SELECT CASE WHEN workers > 1 AND free > 0 THEN workers - free ELSE 2147483647 END AS jobs
+    SELECT CASE WHEN workers > 1 AND free > 0 AND several THEN workers - free ELSE 2147483647 END AS jobs
     FROM (SELECT coalesce(sum(workers), %s) AS workers FROM workers_heartbeat WHERE alive_at > now() - %s) AS alive,
-      (SELECT %s::integer AS free) AS setting
+      (SELECT %s::integer AS free) AS setting,
+      (SELECT min(owner_id) <> max(owner_id) AS several FROM pdfjobs_pdfjob) AS owners
 """
 
 # The index pdf_turn_of_owner gives the next owner and that owner's first job: a few pages for each owner, however many

@@ -86,8 +86,7 @@ def on_stage() -> Iterator[None]:
         raise NotMeasured("there is no headless Chromium here; `manage.py browser` installs one")
     with TemporaryDirectory() as folder, ExitStack() as stack:
         server = stack.enter_context(web(processes=settings.WEB_CONCURRENCY, KILIT_VAR=folder))
-        variables = {"KILIT_VAR": folder, "KILIT_PDF_FREE_WORKERS": "0"}  # all documents have one owner
-        workers = stack.enter_context(started(["manage.py", "runworkers"], **variables))
+        workers = stack.enter_context(started(["manage.py", "runworkers"], KILIT_VAR=folder))
         _wait(lambda: Heartbeat.objects.alive().filter(pid=workers.pid).exists())
         stage = Stage(server, workers, Path(folder), stack)
         yield

@@ -11,7 +11,7 @@ from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, SweepRun
 from pdfjobs.models import PdfJob
 from tests.support.crowded_pdf_jobs import FINISHED, crowded  # noqa: F401 - a fixture
-from tests.support.pdf_jobs import new_job
+from tests.support.pdf_jobs import new_job, some_user
 from tests.support.plans import blocks, explained
 
 pytestmark = pytest.mark.django_db
@@ -70,6 +70,8 @@ def test_a_job_whose_owner_is_at_the_limit_says_so(make_person, settings, limit:
 def test_a_job_that_the_last_worker_is_not_for_says_so(make_person, settings, worker_lives) -> None:
     settings.PDF_FREE_WORKERS = 1
     Heartbeat.objects.filter(pk=worker_lives.pk).update(workers=2)
+    new_job(some_user("other"))
+    PdfJob.objects.due().expire()
     _, last = [new_job(number=number) for number in range(2)]
     PdfJob.objects.claim()
 

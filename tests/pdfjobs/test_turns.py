@@ -97,11 +97,25 @@ def test_two_claims_at_once_do_not_pass_the_limit(settings, in_threads) -> None:
     assert in_threads(claim, count=2) == [1, 0]
 
 
+def make_another_owner() -> None:
+    """Store a job of another owner that is over."""
+    make_jobs("other", 1)
+    PdfJob.objects.due().expire()
+
+
+def test_an_owner_who_is_alone_gets_all_workers(settings) -> None:
+    settings.WORKERS, settings.PDF_FREE_WORKERS = 2, 1
+    make_jobs("a", 2)
+
+    assert claim_all(end=False) == "aa"
+
+
 @pytest.mark.parametrize(("workers", "claimed"), [([1], "aaaaa"), ([2], "a"), ([3], "aa"), ([2, 2], "aaa")])
 def test_one_owner_gets_all_workers_but_one(settings, workers: list[int], claimed: str) -> None:
     settings.PDF_FREE_WORKERS = 1
     for number, count in enumerate(workers):
         Heartbeat.objects.create(name=f"machine-{number}", workers=count, alive_at=Now())
+    make_another_owner()
     Heartbeat.objects.create(name="gone", workers=8, alive_at=Now() - timedelta(hours=1))
     make_jobs("a", 5)
 
@@ -110,6 +124,7 @@ def test_one_owner_gets_all_workers_but_one(settings, workers: list[int], claime
 
 def test_the_last_worker_is_for_an_owner_who_has_none_running(settings) -> None:
     settings.WORKERS, settings.PDF_FREE_WORKERS = 3, 1
+    make_another_owner()
     urgent = make_jobs("a", 5, priority=Priority.URGENT)
     assert claim_all(end=False) == "aa"
 
@@ -125,6 +140,7 @@ def test_the_last_worker_is_for_an_owner_who_has_none_running(settings) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_claims_at_once_do_not_take_the_free_worker(settings, in_threads) -> None:
     settings.WORKERS, settings.PDF_FREE_WORKERS = 2, 1
+    make_another_owner()
     make_jobs("a", 2)
     is_claimed = threading.Event()
 
@@ -144,6 +160,7 @@ def test_claims_at_once_do_not_take_the_free_worker(settings, in_threads) -> Non
 @pytest.mark.django_db(transaction=True)
 def test_many_claims_at_once_leave_one_worker_free(settings, in_threads) -> None:
     settings.WORKERS, settings.PDF_FREE_WORKERS = 4, 1
+    make_another_owner()
     for _ in range(5):
         make_jobs("a", 6)
         barrier = threading.Barrier(6)
