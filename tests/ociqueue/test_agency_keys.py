@@ -145,7 +145,7 @@ def test_the_user_of_an_admin_key_must_be_an_admin(admin_client: Client) -> None
 
     refused = admin_client.post(f"{KEYS}add/", form(service))
 
-    assert errors(refused) == {"scopes": ["The key's user may not administer sites: choose an admin or a superuser."]}
+    assert errors(refused) == {"scopes": ["The key's user may not administer sites: choose an admin or an owner."]}
 
 
 def test_admin_keys_have_a_rate_limit_of_their_own(admin_user: User, settings: Any) -> None:

@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
+from kilit.lock.erasing import erasing
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, ConversionKey
 from ociqueue.models.key import KEYS
@@ -132,7 +133,8 @@ def test_an_erasure_takes_the_click_id_and_hashes_from_the_keys(rows, site, sql)
     site.conversions.ack()
 
     empty = "gclid = '', wbraid = '', hashed_email = '', hashed_phone = '', erased_at = now()"
-    sql(f"UPDATE offline_conversion_queue SET {empty}")
+    with erasing():
+        sql(f"UPDATE offline_conversion_queue SET {empty}")
 
     assert sql(STORED) == sql(EXPECTED)
     assert set(ConversionKey.objects.values_list("click_id", "hashed_email", "hashed_phone")) == {("", "", "")}

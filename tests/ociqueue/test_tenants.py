@@ -148,7 +148,7 @@ def test_viewers_look_and_may_not_act(theirs, their_row, make_person, endpoint: 
 
 @pytest.mark.parametrize("endpoint", OPERATORS)
 def test_a_key_is_no_session(theirs, their_row, site_key, endpoint: str) -> None:
-    assert ask(Api(site_key(theirs)), requests(theirs.public_id, their_row)[endpoint]).status_code == 401
+    assert ask(Api(site_key(theirs)), requests(theirs.public_id, their_row)[endpoint]).status_code == 403
     assert unchanged(their_row)
 
 

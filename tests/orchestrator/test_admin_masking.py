@@ -27,13 +27,13 @@ def text_of(client, address: str) -> str:
     return b"".join(answer.streaming_content).decode() if answer.streaming else answer.text
 
 
-@pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
+@pytest.mark.parametrize("role", ["viewer", "operator", "admin", "owner"])
 def test_no_page_but_the_jobs_own_shows_a_whole_phone(role, make_person) -> None:
     failed, held = broken(), broken("hold", order_id="S-2")
     client = make_person(role)
     event = Event.objects.of(held).last()
     pages = ["/admin/", LIST, f"{LIST}?status=HOLD", f"{LIST}groups/"]
-    if role == "admin":
+    if role == "owner":
         pages += ["/admin/lock/event/", f"/admin/lock/event/{event.pk}/change/"]
     if role != "viewer":
         pages += [f"{LIST}{held.pk}/approve/", f"{LIST}all/retry/?status=FAILED"]

@@ -91,7 +91,7 @@ def test_an_address_is_kept_unless_another_is_entered_and_is_never_shown() -> No
     ("values", "error"),
     [
         ({"address": ""}, "Enter the address"),
-        ({"address": "json://10.0.0.1/"}, "Only admins"),
+        ({"address": "json://10.0.0.1/"}, "Only owners"),
         ({"address": "file:///etc/passwd"}, "apprise"),
         ({"kind": "email", "address": "nobody"}, "valid email"),
         ({"quiet_to": ""}, "Enter both times"),

@@ -2,14 +2,18 @@
 
 from typing import Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+from django.db.models.signals import post_migrate
 
 LOCK = ' FOR UPDATE OF "offline_conversion_queue" SKIP LOCKED'
 PICKED = "ARRAY(SELECT picked.pk FROM picked)"
 
 
 class WithoutClaim(AppConfig):
-    """Claims of conversions that find rows without locking them, and update them later whatever their state is then."""
+    """Claims of conversions that find rows without locking them, and update them later whatever their state is then.
+
+    The trigger that refuses a second attempt of a row in PROCESSING is disabled, too.
+    """
 
     name = "tests.chaos.without"
     label = "chaos_without"
@@ -25,3 +29,11 @@ class WithoutClaim(AppConfig):
                     self._statement = self._statement.replace(LOCK, "").replace(PICKED, later)
 
         guard.PickAndUpdate = LatePickAndUpdate  # type: ignore[attr-defined, misc]
+        post_migrate.connect(allow_second_claims, sender=apps.get_app_config("ociqueue"))
+
+
+def allow_second_claims(**_: Any) -> None:
+    from ociqueue.models import Conversion  # noqa: PLC0415
+
+    (counters,) = [trigger for trigger in Conversion._meta.triggers if trigger.name == "counters"]
+    counters.disable(Conversion)

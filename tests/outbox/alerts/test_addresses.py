@@ -38,7 +38,7 @@ def test_services_for_everyone_are_open_to_everyone(address: str) -> None:
 def test_only_owners_name_a_server_of_their_own(address: str) -> None:
     check_address(ChannelKind.APPRISE, address, may_name_hosts=True)
 
-    with pytest.raises(ValidationError, match="Only admins"):
+    with pytest.raises(ValidationError, match="Only owners"):
         check_address(ChannelKind.APPRISE, address, may_name_hosts=False)
 
 

@@ -86,9 +86,11 @@ def test_the_web_server_starts_and_says_why_it_is_not_ready(kilit: Installation)
     variables = {"PORT": str(port), "WEB_CONCURRENCY": "1"}
     gunicorn = [sys.executable, "-m", "gunicorn", "config.wsgi", "--config", "config/gunicorn.py"]
 
-    kilit.start(*gunicorn, variables=variables)
+    web = kilit.start(*gunicorn, variables=variables)
 
     status, body = wait_until(lambda: readiness(port))
+    web.terminate()
+    web.wait(PATIENCE)
     assert status == 503
     assert body["checks"]["migrations"].startswith(f"This database {SENTENCE}")
     assert "Traceback" not in kilit.log.read_text()

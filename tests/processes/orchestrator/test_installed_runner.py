@@ -56,7 +56,7 @@ def test_an_installed_runner_without_the_servers_packages_takes_an_order_to_the_
         process.wait()
 
     assert "PASS       database: " in checked.stdout
-    assert "PASS       mode A command: " in checked.stdout
+    assert "SIMULATED  mode A command: " in checked.stdout
     assert '<h1 class="PASS">' in page
     assert "0.1.0" in page
     assert f"{floor.imports} okunabiliyor ve yazılabiliyor." in page

@@ -21,6 +21,7 @@ from tests.support.adapters import PLATE
 from tests.support.commands import ROOT, fresh_environment
 from tests.support.floor import A_WHILE, Floor
 from tests.support.waiting import PATIENCE, wait_until
+from tests.support.workers import database_url
 
 
 @pytest.fixture
@@ -64,9 +65,11 @@ def test_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor,
     assert list(here.folders.export.iterdir()) == []
 
 
+@pytest.mark.django_db(transaction=True)
 def test_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> None:
     environment = fresh_environment(
         KILIT_VAR=str(here.folders.imports.parent.parent),
+        DATABASE_URL=database_url(),
         SECRET_KEY="simulator",
         DJANGO_SETTINGS_MODULE="config.settings",
         PYTHONUNBUFFERED="1",
