@@ -1,4 +1,4 @@
-"""Where a conversion happened: taken at every entrance, kept with the row, and told to the Data Manager API alone."""
+"""Where a conversion happened: taken at every entrance, kept with the row, and sent to the Data Manager API alone."""
 
 import json
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""A provider that does not answer: few threads wait for it, for a limited time, and everyone else is told at once."""
+"""A provider that does not answer: few threads wait for it, not for long, and everyone else is answered at once."""
 
 import json
 from collections.abc import Iterator

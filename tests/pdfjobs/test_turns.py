@@ -78,10 +78,8 @@ def test_an_owner_at_the_limit_waits_until_a_job_ends(settings) -> None:
     assert claim_all(end=False) == "a"
 
 
-@pytest.mark.django_db(transaction=True)
-def test_two_claims_at_once_do_not_pass_the_limit(settings, in_threads) -> None:
-    settings.PDF_JOBS_PER_OWNER = 1
-    make_jobs("a", 2)
+def claim_twice_at_once(in_threads: Any) -> list[int]:
+    """Claim, and claim again before the first claim is committed; return how many jobs each got."""
     is_claimed = threading.Event()
 
     def claim(number: int) -> int:
@@ -94,7 +92,15 @@ def test_two_claims_at_once_do_not_pass_the_limit(settings, in_threads) -> None:
             wait_until(has_waiter, every=0.01)  # the other cannot know yet whether this claim will be committed
         return len(claimed)
 
-    assert in_threads(claim, count=2) == [1, 0]
+    return in_threads(claim, count=2)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_claims_at_once_do_not_pass_the_limit(settings, in_threads) -> None:
+    settings.PDF_JOBS_PER_OWNER = 1
+    make_jobs("a", 2)
+
+    assert claim_twice_at_once(in_threads) == [1, 0]
 
 
 def make_another_owner() -> None:
@@ -142,19 +148,8 @@ def test_claims_at_once_do_not_take_the_free_worker(settings, in_threads) -> Non
     settings.WORKERS, settings.PDF_FREE_WORKERS = 2, 1
     make_another_owner()
     make_jobs("a", 2)
-    is_claimed = threading.Event()
 
-    def claim(number: int) -> int:
-        if number:
-            assert is_claimed.wait(timeout=PATIENCE)
-            return len(PdfJob.objects.claim())
-        with transaction.atomic():
-            claimed = PdfJob.objects.claim()
-            is_claimed.set()
-            wait_until(has_waiter, every=0.01)  # the other has begun, and waits for this one to commit
-        return len(claimed)
-
-    assert in_threads(claim, count=2) == [1, 0]
+    assert claim_twice_at_once(in_threads) == [1, 0]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -39,8 +39,8 @@ class Address:
     row: Any = None
 
 
-def patterns() -> Iterator[tuple[str, URLPattern]]:
-    """Return every route below /admin/, with its full path still unfilled."""
+def routes() -> Iterator[tuple[str, URLPattern]]:
+    """Return every route with its full path still unfilled."""
 
     def below(resolver: URLResolver, prefix: str) -> Iterator[tuple[str, URLPattern]]:
         for pattern in resolver.url_patterns:
@@ -50,7 +50,11 @@ def patterns() -> Iterator[tuple[str, URLPattern]]:
             else:
                 yield route, pattern
 
-    return ((route, pattern) for route, pattern in below(get_resolver(), "") if route.startswith("admin/"))
+    return below(get_resolver(), "")
+
+
+def patterns() -> Iterator[tuple[str, URLPattern]]:
+    return ((route, pattern) for route, pattern in routes() if route.startswith("admin/"))
 
 
 def model_of(name: str) -> type[Model] | None:

@@ -15,13 +15,12 @@ from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
-from django.urls import URLPattern, URLResolver, get_resolver
 
 from ociqueue.models import Conversion, Site
 from orchestrator.models import Job
 from outbox.models import Endpoint, OutboxMessage
 from pdfjobs.models import PdfJob
-from tests.support.admin_addresses import model_of
+from tests.support.admin_addresses import model_of, routes
 from tests.support.api_conformance import schema, template_of
 from tests.support.conversions import DAY, YESTERDAY
 from tests.support.tenancy.world import Tenant, World, tenants
@@ -73,18 +72,6 @@ class Door:
 
 
 # Pages
-
-
-def routes() -> Iterator[tuple[str, URLPattern]]:
-    def below(resolver: URLResolver, prefix: str) -> Iterator[tuple[str, URLPattern]]:
-        for pattern in resolver.url_patterns:
-            route = prefix + str(pattern.pattern)
-            if isinstance(pattern, URLResolver):
-                yield from below(pattern, route)
-            else:
-                yield route, pattern
-
-    return below(get_resolver(), "")
 
 
 def pages(world: World) -> list[Door]:
