@@ -8,12 +8,12 @@ import sys
 
 def main() -> None:
     gc.disable()  # until everything is loaded, which is not garbage; config.apps enables it
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from config.startup_errors import one_line_errors  # noqa: PLC0415 - settings must be named before Django loads
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.server")
+    from config.settings.startup_errors import one_line_errors  # noqa: PLC0415 - settings must be named before Django loads
 
     with one_line_errors():
         if sys.argv[1:] in (["version"], ["--version"]):  # Django would tell its own
-            from config.web import BUILD  # noqa: PLC0415
+            from config.settings.web import BUILD  # noqa: PLC0415
             from kilit import product_version  # noqa: PLC0415
 
             sys.stdout.write(f"{product_version(BUILD)}\n")
@@ -21,7 +21,7 @@ def main() -> None:
 
         from django.core.management import execute_from_command_line  # noqa: PLC0415
 
-        from config.secret_key import make_local_secret_key  # noqa: PLC0415
+        from config.settings.secret_key import make_local_secret_key  # noqa: PLC0415
 
         make_local_secret_key()
         execute_from_command_line(sys.argv)

@@ -22,7 +22,7 @@ from kilit.access.roles import is_owner
 from kilit.access.scopes import people_managed_by
 from kilit.access.second_factor import forget_wrong_codes
 from kilit.console.formatting import exactly, number
-from kilit.console.listing import ReadOnlyAdmin
+from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.clock import database_time
 from orchestrator.admin.papers import register_papers
 

@@ -11,7 +11,7 @@ class KilitConfig(AppConfig):
 
     def ready(self) -> None:
         from config import checks  # noqa: F401, PLC0415
-        from config.address_kinds import KINDS  # noqa: PLC0415
+        from config.web.address_kinds import KINDS  # noqa: PLC0415
         from kilit.web.metrics import WebCollector  # noqa: PLC0415
         from kilit.workers.metrics import registry  # noqa: PLC0415
 

@@ -22,9 +22,9 @@ from kilit.access.scopes import people_managed_by, people_seen_by
 from kilit.access.second_factor import is_on, remove_all, with_second_factor
 from kilit.console.formatting import number
 from kilit.postgres.collation import NameOrder
-from ociqueue.admin.site_chooser import SiteChoiceField
+from ociqueue.admin.base.site_chooser import SiteChoiceField
 from ociqueue.models import Site, SiteMembership
-from ociqueue.scopes import GIVEN_BY_ADMINS, KEYS_USERS
+from ociqueue.sites.scopes import GIVEN_BY_ADMINS, KEYS_USERS
 
 PERSONAL = ("first_name", "last_name", "email")
 # Without the password and what only others give.
@@ -93,7 +93,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     def second_factor(self, user: User) -> bool:
         return bool(user.has_second_factor)  # type: ignore[attr-defined]
 
-    # Who may do what; ociqueue.scopes says whom an admin manages.
+    # Who may do what; ociqueue.sites.scopes says whom an admin manages.
 
     def has_view_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_view_permission(request, obj) and (obj is None or _is_in(people_seen_by(request.user), obj))

@@ -8,6 +8,9 @@ SHOWN = 4  # digits of a phone
 EMAIL = re.compile(r"\b([\w.%+-])[\w.%+-]*(@[\w-]+\.[\w.-]*\w)")
 # Long, with capital and small letters and a digit. Codes have capital letters only; hashes and our ids, small ones.
 CLICK_ID = re.compile(r"(?<![\w-])(?=[\w-]*[0-9])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{20,}(?![\w-])", re.ASCII)
+IDENTIFIERS = ("email", "phone", "hashedEmail", "hashedPhone")  # in requests and files
+HIDDEN = "…"  # stands for an identifier in what a page shows of a rejected line
+LEAST_DIGITS = 7
 FEWEST_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")  # no phone number has fewer; most texts end here
 
 
@@ -24,6 +27,16 @@ def mask_personal_data(text: str) -> str:
 def mask_identifiers(text: str) -> str:
     """Return a text without personal data, and without what looks like a click id."""
     return mask_personal_data(CLICK_ID.sub("…", text))
+
+
+def may_be_personal(text: str) -> bool:
+    """Return whether a text may contain an e-mail address or a phone number."""
+    return "@" in text or sum(map(str.isdigit, text)) >= LEAST_DIGITS
+
+
+def hide(name: str, cell: str) -> str:
+    """Hide a cell of a file that has columns of identifiers; an address may be in the wrong column."""
+    return HIDDEN if cell and (name in IDENTIFIERS or "@" in cell) else cell
 
 
 def _without_phones(text: str) -> Iterator[str]:

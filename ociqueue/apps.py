@@ -34,15 +34,18 @@ class OciQueueConfig(AppConfig):
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.metrics import register_oldest, registry  # noqa: PLC0415
-        from ociqueue import adjustment_webhooks, import_jobs, import_run, operations, webhooks  # noqa: PLC0415
-        from ociqueue.metrics import VerdictCollector, oldest_waiting  # noqa: PLC0415
+        from ociqueue.files import import_jobs, import_run  # noqa: PLC0415
         from ociqueue.models import Adjustment, Conversion, Credentials, ImportJob, Receipt  # noqa: PLC0415
+        from ociqueue.operating import operations  # noqa: PLC0415
+        from ociqueue.operating.metrics import VerdictCollector, oldest_waiting  # noqa: PLC0415
+        from ociqueue.operating.sweeps import finished, finished_adjustments  # noqa: PLC0415
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
-        from ociqueue.scopes import SiteScopes  # noqa: PLC0415
-        from ociqueue.sweeps import finished, finished_adjustments  # noqa: PLC0415
+        from ociqueue.sites.scopes import SiteScopes  # noqa: PLC0415
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
         from ociqueue.uploader.upload_run import answer_bell, due_rows  # noqa: PLC0415
         from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
+        from ociqueue.webhooks import adjustments as adjustment_webhooks  # noqa: PLC0415
+        from ociqueue.webhooks import conversions as webhooks  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
         register_queue(operations.ADJUSTMENT_QUEUE)
@@ -66,11 +69,9 @@ class OciQueueConfig(AppConfig):
     @staticmethod
     def register_sweeps() -> None:
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
-        from ociqueue.import_jobs import tidy  # noqa: PLC0415
+        from ociqueue.files.import_jobs import tidy  # noqa: PLC0415
         from ociqueue.models import Receipt  # noqa: PLC0415
-        from ociqueue.reconcile.run import answer_bell as compare  # noqa: PLC0415
-        from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
-        from ociqueue.sweeps import (  # noqa: PLC0415
+        from ociqueue.operating.sweeps import (  # noqa: PLC0415
             CAP_MIN_AGE,
             attempt_cap,
             end_unsendable,
@@ -80,6 +81,8 @@ class OciQueueConfig(AppConfig):
             stuck_rows,
             transient_failures,
         )
+        from ociqueue.reconcile.run import answer_bell as compare  # noqa: PLC0415
+        from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
         from ociqueue.uploader.upload_run import answer_bell, scheduled_rows  # noqa: PLC0415
         from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
 

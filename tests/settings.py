@@ -6,8 +6,8 @@ from pathlib import Path
 os.environ.setdefault("SECRET_KEY", "tests")  # nothing signed here outlives the run
 os.environ.setdefault("KILIT_VAR", str(Path(__file__).resolve().parent.parent / "var" / "test"))
 
-from config.settings import *  # noqa: F403
-from config.settings import DATABASES, INSTALLED_APPS
+from config.settings.server import *  # noqa: F403
+from config.settings.server import DATABASES, INSTALLED_APPS
 
 # Two runs at once, in two terminals, do not meet. `make mutants` has many runs use one database.
 DATABASES["default"]["TEST"] = {"NAME": os.environ.get("KILIT_TEST_DATABASE", f"test_kilit_{os.getpid()}")}

@@ -14,7 +14,7 @@ from config.oidc.provider import UnverifiedError
 from kilit.access.roles import Role
 from kilit.postgres.collation import is_same_text
 from ociqueue.models import Site, SiteMembership
-from ociqueue.scopes import KEYS_USERS
+from ociqueue.sites.scopes import KEYS_USERS
 
 LONGEST_SUBJECT = 191  # as django-allauth stores it
 NOT_IN_NAMES = re.compile(r"[^\w.@+-]")

@@ -25,7 +25,7 @@ from config.oidc.accounts import InactiveError, NotInvitedError, user_of
 from config.oidc.asking import TURNS, NotAskedError, ProviderError, SilentError
 from config.oidc.pending import LONGEST_NEXT, PendingLogin
 from config.oidc.provider import UnverifiedError, claims_of, login_url
-from kilit.console.login_pages import LoginPage
+from kilit.console.account.login_pages import LoginPage
 
 logger = logging.getLogger("kilit.oidc")
 

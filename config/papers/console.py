@@ -23,7 +23,7 @@ from config.papers.printing import KINDS, paper_request
 from config.papers.variables import MOST_PARTS, piece_count
 from kilit.api.messages import InvalidMessage
 from kilit.console.formatting import page
-from kilit.console.job_page import JobOffer
+from kilit.console.jobs.job_page import JobOffer
 from orchestrator.errors import JobError
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from

@@ -7,7 +7,7 @@ import threading
 
 import django
 
-from config.startup_errors import one_line_errors
+from config.settings.startup_errors import one_line_errors
 
 SERVICE_VERBS = {
     "install": "install the Windows service, which starts with Windows",

@@ -10,10 +10,10 @@ from pathlib import Path
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 
-from config.databases import database_timeout, databases
-from config.environment import Environment
-from config.logs import logging_to_stderr
-from config.sentry import start_sentry
+from config.settings.databases import database_timeout, databases
+from config.settings.environment import BASE_DIR, Environment
+from config.settings.logs import logging_to_stderr
+from config.settings.sentry import start_sentry
 
 django_stubs_ext.monkeypatch()
 
@@ -22,19 +22,8 @@ HOME = Path(os.environ.get("KILIT_HOME") or Path(sys.prefix).parent)
 env = Environment(HOME)
 os.environ.setdefault("KILIT_VAR", str(HOME))
 
-from config.floor import (  # noqa: E402, F401 - reads the variables that .env sets
-    BASE_DIR,
-    FLOOR_POLL,
-    KILIT_VAR,
-    OPTI_COMMAND,
-    OPTI_EXPORT_FOLDER,
-    OPTI_IMPORT_FOLDER,
-    OPTI_MACRO,
-    OPTI_RULES,
-    OPTI_TEMPLATE,
-    SAW_FOLDER,
-    XML_MAX_MB,
-)
+from config.settings.floor import *  # noqa: E402, F403 - reads the variables that .env sets
+from config.settings.floor import KILIT_VAR  # noqa: E402
 
 FLOOR_IS_HERE = True
 OPTI_SIMULATED = False

@@ -13,7 +13,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from config.startup_errors import first_line
+from config.settings.startup_errors import first_line
 from kilit.database.origin import SchemaOrigin, read_origin
 from orchestrator.workflow.current_jobs import CurrentJob, current_jobs
 from orchestrator.workflow.preflight import CheckLevel, PreflightCheck, preflight_checks

@@ -15,7 +15,7 @@ from unfold.dataclasses import SearchResult
 
 from kilit.bulk.filters import SEARCH, bare_id
 from kilit.bulk.search import PrefixSearch
-from kilit.console.bulk_requests import encode
+from kilit.console.lists.bulk_requests import encode
 from kilit.console.navigation import ICONS, sidebar
 from kilit.console.queue_admin import QueueAdmin
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from kilit.access.second_factor import is_on
-from kilit.console.workers_page import may_see_workers
+from kilit.console.dashboard.workers_page import may_see_workers
 
 # Apps and models that are not named here come last.
 APPS = ("ociqueue", "pdfjobs", "orchestrator", "outbox", "operations", "auth", "axes")

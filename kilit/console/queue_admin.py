@@ -16,15 +16,15 @@ from django.utils.translation import gettext as _
 
 from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
-from kilit.console import undo
-from kilit.console.actions import Action, ReasonForm
-from kilit.console.failed_export import FailedExportMixin
 from kilit.console.formatting import button, page
 from kilit.console.formatting import number as grouped
-from kilit.console.job_page import LIST_FILTERS, JobPageAdmin
-from kilit.console.list_controls import QueueControls
-from kilit.console.listing import CappedChangeList
-from kilit.console.reasons import recent_reasons
+from kilit.console.jobs.job_page import LIST_FILTERS, JobPageAdmin
+from kilit.console.lists import undo
+from kilit.console.lists.actions import Action, ReasonForm
+from kilit.console.lists.failed_export import FailedExportMixin
+from kilit.console.lists.list_controls import QueueControls
+from kilit.console.lists.listing import CappedChangeList
+from kilit.console.lists.reasons import recent_reasons
 from kilit.lock.audit import for_reason
 
 MOST_NAMED = 5  # rows on the confirmation page

@@ -10,14 +10,14 @@ from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy
 
-from kilit.console.panels import Panel, PanelItem
+from kilit.console.dashboard.panels import Panel, PanelItem
 from kilit.problems.registry import ProblemSource
-from ociqueue.admin.columns import COLOURS, row_name
+from ociqueue.admin.base.columns import COLOURS, row_name
 from ociqueue.admin.problems import sources_of_sites
 from ociqueue.admin.upload_problems import AdjustmentProblems, UploadProblems, sources_of_uploads
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import OLDEST_FIRST
-from ociqueue.operations import ADJUSTMENT_QUEUE, QUEUE
+from ociqueue.operating.operations import ADJUSTMENT_QUEUE, QUEUE
 from ociqueue.states import ConversionStatus
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
 from kilit.console.formatting import button, column, number, page
-from kilit.console.listing import CappedListAdmin
+from kilit.console.lists.listing import CappedListAdmin
 from kilit.lock.scrubbing import estimate_texts
-from ociqueue.admin.site_chooser import SiteChoiceField
-from ociqueue.erasure import Person, SiteResult, find, forget
+from ociqueue.admin.base.site_chooser import SiteChoiceField
 from ociqueue.models import Erasure, IdentifierKind, Site
 from ociqueue.models.erasure import ErasureQuerySet
+from ociqueue.operating.erasure import Person, SiteResult, find, forget
 
 PROOF_MAX_AGE = 3600  # seconds between what was counted and its confirmation
 SALT = "ociqueue.forget"

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 from kilit.console.machine_errors import explain
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, with_number
-from ociqueue.admin.import_jobs import page_of
+from ociqueue.admin.imports.import_jobs import page_of
 from ociqueue.admin.site_problems import SiteProblems
 from ociqueue.models import ImportJob
 from ociqueue.models.site import SiteQuerySet

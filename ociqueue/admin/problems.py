@@ -10,19 +10,19 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from kilit.console.timeline import Story
+from kilit.console.jobs.timeline import Story
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, ProblemAction, ProblemSource, Severity, with_number
-from ociqueue.admin.circuits import next_probe, scope_label
+from ociqueue.admin.base.permissions import may_administer
 from ociqueue.admin.count_problems import CountProblems, miscounted
+from ociqueue.admin.google.circuits import next_probe, scope_label
+from ociqueue.admin.google.switching import NOT_ALLOWLISTED
 from ociqueue.admin.import_problems import ImportProblems
-from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.site_problems import UPLOADED, SiteProblems
-from ociqueue.admin.switching import NOT_ALLOWLISTED
 from ociqueue.admin.verdict_problems import OverdueVerdicts
 from ociqueue.models import Circuit, ImportJob, ReadBack, Receipt, Site
 from ociqueue.models.site import SiteQuerySet
-from ociqueue.site_health import with_failed_test, with_silent_script, without_credentials
+from ociqueue.operating.site_health import with_failed_test, with_silent_script, without_credentials
 from ociqueue.states import UPLOADED_HERE, SyncMethod
 
 if TYPE_CHECKING:

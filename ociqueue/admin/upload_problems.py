@@ -10,14 +10,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from kilit.access.roles import is_owner
-from kilit.console.failure_problems import FailureLines
-from kilit.console.panels import Panel, StuckRows
+from kilit.console.dashboard.failure_problems import FailureLines
+from kilit.console.dashboard.panels import Panel, StuckRows
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import MOST_NAMED, Problem, ProblemSource, Severity, with_number
-from ociqueue.failure_groups import expected_adjustment_groups, expected_groups, groups_of_wrong_data
 from ociqueue.models import Adjustment, Site
+from ociqueue.operating.failure_groups import expected_adjustment_groups, expected_groups, groups_of_wrong_data
 from ociqueue.states import ConversionStatus
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from kilit.api.cursor import cut_page
 from kilit.api.errors import ApiError
 from kilit.api.messages import FieldError, InvalidMessage, Message, format_error
 from kilit.api.openapi import endpoint
-from ociqueue import site_operations
+from kilit.csv.reader import CsvLine, RejectedField
 from ociqueue.api.agency_answers import (
     present_member,
     present_site,
@@ -29,13 +29,13 @@ from ociqueue.api.agency_answers import (
     present_stored_site,
     summary,
 )
-from ociqueue.csv_reader import CsvLine, RejectedField
-from ociqueue.member_files import managed_members, store_members
 from ociqueue.models import Site
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.schemas import agency
-from ociqueue.site_files import store_sites
-from ociqueue.site_operations import OperationPlan, SiteOperation
+from ociqueue.sites import site_operations
+from ociqueue.sites.member_files import managed_members, store_members
+from ociqueue.sites.site_files import store_sites
+from ociqueue.sites.site_operations import OperationPlan, SiteOperation
 
 NOT_ALLOWED = {403: {"FORBIDDEN": "The key's user may not administer sites."}}
 CONFLICT = {409: {"CONFLICT": "Not possible with some of the sites, so nothing was changed; `fields` lists them."}}

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ociqueue.member_files import MemberChange
 from ociqueue.models import Site, SiteMembership
-from ociqueue.site_files import STORED, SiteChange
+from ociqueue.sites.member_files import MemberChange
+from ociqueue.sites.site_files import STORED, SiteChange
 
 
 def summary(results: list[dict[str, Any]], statuses: Sequence[str], *, dry_run: bool) -> dict[str, Any]:

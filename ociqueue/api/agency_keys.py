@@ -10,7 +10,6 @@ from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.api.cursor import cut_page
 from kilit.api.openapi import endpoint
-from ociqueue import site_keys
 from ociqueue.api.agency import (
     CONFLICT,
     NO_SUCH_SITE,
@@ -25,6 +24,7 @@ from ociqueue.api.agency import (
 from ociqueue.api.agency_answers import summary
 from ociqueue.models import Site
 from ociqueue.schemas import agency_keys as schemas
+from ociqueue.sites import site_keys
 
 NO_SUCH_KEY = "There is no such key of a site that you administer."
 

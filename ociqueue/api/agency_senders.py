@@ -24,12 +24,12 @@ from ociqueue.api.agency import (
 )
 from ociqueue.api.agency_answers import summary
 from ociqueue.api.script import NO_SITE, find_site
-from ociqueue.login_changes import LoginChange, request_test, store_login, stored_login, stored_parts
 from ociqueue.models import Credentials, Site
+from ociqueue.operating.login_changes import LoginChange, request_test, store_login, stored_login, stored_parts
+from ociqueue.operating.senders import change_senders
+from ociqueue.operating.unsettled import UnsettledRows, unsettled_rows
 from ociqueue.schemas import agency_senders as schemas
 from ociqueue.schemas.requests import SiteRequest
-from ociqueue.senders import change_senders
-from ociqueue.unsettled import UnsettledRows, unsettled_rows
 
 NO_LOGIN = {409: {"NO_CREDENTIALS": "No login is stored for the site."}}
 # The fields of a request by the names of GoogleAdsAccount.

@@ -17,9 +17,9 @@ from kilit.api.openapi import endpoint
 from kilit.lock.audit import acting_as
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
+from ociqueue.operating.sweeps import attempt_cap
 from ociqueue.schemas.answers import CronResult
 from ociqueue.schemas.requests import CapQuery
-from ociqueue.sweeps import attempt_cap
 
 
 class CronView(APIView):

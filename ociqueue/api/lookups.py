@@ -10,9 +10,9 @@ from kilit.access.key_scopes import KeyScope
 from kilit.api.messages import InvalidMessage
 from kilit.api.openapi import ApiResponse, endpoint
 from ociqueue.api.script import EnqueueView, ScriptView, find_site
-from ociqueue.history_files import JSON_LINES, history_response
-from ociqueue.lookups import look_up
+from ociqueue.files.history import JSON_LINES, history_response
 from ociqueue.models import Site
+from ociqueue.operating.lookups import look_up
 from ociqueue.schemas.lookups import ConversionsFound, HistoryQuery, LookedUp, LookupQuery, LookupRequest
 
 

@@ -13,15 +13,16 @@ from kilit.access.authentication import KeyAuthentication, SessionAuthentication
 from kilit.access.key_scopes import KeyScope
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
-from ociqueue import acknowledge, presenters
 from ociqueue.api.agency import NOT_ALLOWED, administered_sites, note_of
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.site import SiteQuerySet
+from ociqueue.operating import presenters
 from ociqueue.schemas import answers
 from ociqueue.schemas.google_counts import GoogleCounts
 from ociqueue.schemas.requests import ActionRequest, RowsQuery, SiteRequest, StatsQuery
+from ociqueue.script import acknowledge
 
 
 class OperatorView(APIView):

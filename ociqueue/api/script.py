@@ -16,15 +16,15 @@ from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
-from ociqueue import acknowledge, export
-from ociqueue.adjust import adjust
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
-from ociqueue.enqueue import enqueue
+from ociqueue.intake.adjustments import adjust
+from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Site
 from ociqueue.models.script_statements import find_site_run_by
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.schemas import answers, requests
 from ociqueue.schemas.adjustments import AdjustRequest
+from ociqueue.script import acknowledge, export
 from ociqueue.states import SyncMethod
 
 NO_SUCH_SITE = "There is no such site."

@@ -69,7 +69,7 @@ class Conversion(Uploadable):
     gclid = models.CharField(max_length=512, blank=True)
     wbraid = models.CharField(max_length=512, blank=True)
     gbraid = models.CharField(max_length=512, blank=True)
-    # SHA-256 in hex (ociqueue.identifiers). The second is set only where the Google Ads API's rule gives another hash.
+    # SHA-256 in hex (ociqueue.values.identifiers). The second is set if the Google Ads API's rule gives another hash.
     hashed_email = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     hashed_email_ads = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     hashed_phone = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
@@ -98,7 +98,7 @@ class Conversion(Uploadable):
     replaces = models.OneToOneField(
         "self", verbose_name=_("replaces"), null=True, blank=True, on_delete=models.PROTECT, related_name="replacement"
     )
-    # On the row itself, so that a retry that waited for its lock reads it again (ociqueue.corrections).
+    # On the row itself, so that a retry that waited for its lock reads it again (ociqueue.intake.corrections).
     is_replaced = models.BooleanField(
         _("replaced"), db_default=False, editable=False, help_text=_("A corrected copy was sent in its place.")
     )

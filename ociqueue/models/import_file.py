@@ -12,7 +12,7 @@ from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import Cast, Now
 
-from ociqueue.csv_index import MOST_LINES, LineKey
+from kilit.csv.index import MOST_LINES, LineKey
 from ociqueue.models.import_job import ImportJob
 from ociqueue.models.site import Site
 
@@ -63,7 +63,7 @@ class ImportKeyQuerySet(models.QuerySet["ImportKey"]):
 
 
 class ImportKey(models.Model):
-    """What a line names, as `ociqueue.csv_index` says."""
+    """What a line names, as `kilit.csv.index` says."""
 
     job = models.ForeignKey(ImportJob, on_delete=models.PROTECT, related_name="keys", db_index=False)
     line = models.PositiveIntegerField()

@@ -25,9 +25,9 @@ from kilit.access.roles import SITE_ROLES, Role, is_owner
 from kilit.lock.audit import current_context, set_audit_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
-from ociqueue.currencies import CURRENCIES
 from ociqueue.models.site_events import RECORD_ARCHIVE, RECORD_PAUSE
 from ociqueue.states import DeniedConsent, SyncMethod
+from ociqueue.values.currencies import CURRENCIES
 
 KEYS_USER_PREFIX = "site-"  # followed by the public id, the name of the user who owns a site's keys
 MAY_ACT = (Role.OPERATOR, Role.ADMIN)

@@ -11,10 +11,11 @@ from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, Validati
 from typing_extensions import TypedDict
 
 from kilit.api.messages import Message, invalid, line
-from ociqueue import identifiers
-from ociqueue.currencies import CURRENCIES, MINOR_UNITS
+from kilit.masking import IDENTIFIERS
 from ociqueue.models import Site
 from ociqueue.models.unsendable import LONGEST_AGE
+from ociqueue.values import identifiers
+from ociqueue.values.currencies import CURRENCIES, MINOR_UNITS
 
 # The clocks of shops are a little ahead: such a time is taken as now.
 AHEAD = timedelta(minutes=5)
@@ -88,13 +89,13 @@ def identifier(read: Callable[[str], T]) -> PlainValidator:
 
 def fault_of_click_ids(number: int, given: Mapping[str, Any], context: ConversionContext) -> str:
     """Return what is wrong with the number of click ids; `given` has the identifiers that are valid."""
-    is_identified = context["has_hash"] or any(map(given.get, identifiers.NAMES))
+    is_identified = context["has_hash"] or any(map(given.get, IDENTIFIERS))
     if number or not (is_identified or context["accepts_identifiers"]):
         return ONE_CLICK_ID
     if not context["sends_hashes_alone"]:
         alone = "A click id is required: the Google Ads Script cannot send an e-mail address or a phone number alone."
         return alone if is_identified else ONE_CLICK_ID
-    if is_identified or not given.keys() >= set(identifiers.NAMES):  # an invalid one is reported itself
+    if is_identified or not given.keys() >= set(IDENTIFIERS):  # an invalid one is reported itself
         return ""
     return "One of gclid, wbraid, gbraid, email, phone, hashedEmail and hashedPhone is required."
 
@@ -272,7 +273,7 @@ def fields_of(site: Site, fields: Sequence[str] = FIELDS) -> Sequence[str]:
 
 
 def without_identifiers(fields: Sequence[str]) -> Sequence[str]:
-    return tuple(name for name in fields if name not in identifiers.NAMES)
+    return tuple(name for name in fields if name not in IDENTIFIERS)
 
 
 def format_consent(stored: str) -> str:

@@ -1,6 +1,6 @@
 """Panel cutting in the console: jobs, customers, rules, preflight."""
 
-from kilit.console import panels
+from kilit.console.dashboard import panels
 from orchestrator.admin.customers import CustomerAdmin
 from orchestrator.admin.drafts import OrderDraftAdmin
 from orchestrator.admin.jobs import JobAdmin

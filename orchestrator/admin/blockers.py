@@ -9,7 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.blockers import (
+from kilit.console.formatting import ago
+from kilit.console.jobs.blockers import (
     Blocker,
     blocked,
     ended,
@@ -21,7 +22,6 @@ from kilit.console.blockers import (
     ready,
     waiting,
 )
-from kilit.console.formatting import ago
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.admin.columns import warning_text

@@ -4,11 +4,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES
 from kilit.console.formatting import joined, with_local_times
-from kilit.console.job_page import JobDescription
-from kilit.console.priorities import PRIORITY_SENTENCES
-from kilit.console.queue_pauses import PAUSE_SENTENCES
-from kilit.console.timeline import Story
+from kilit.console.jobs.job_page import JobDescription
+from kilit.console.jobs.priorities import PRIORITY_SENTENCES
+from kilit.console.jobs.timeline import Story
 from orchestrator.admin.columns import state_notes
 from orchestrator.admin.first_actions import choose_primary
 from orchestrator.errors import Code

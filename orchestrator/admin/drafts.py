@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import button, column, link, page, since, two_lines
-from kilit.console.listing import LongListAdmin
-from kilit.console.timeline import Story
+from kilit.console.jobs.timeline import Story
+from kilit.console.lists.listing import LongListAdmin
 from kilit.lock.identity import uuid7
 from kilit.masking import mask_phone
 from orchestrator.admin import order_form, sheet_import

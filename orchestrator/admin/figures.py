@@ -14,9 +14,9 @@ from django.utils import timezone
 from django.utils.formats import get_format, number_format
 from django.utils.translation import gettext as _
 
-from kilit.api.csv_files import csv_response
-from kilit.console.day_forms import DaysForm
 from kilit.console.formatting import page
+from kilit.console.lists.day_forms import DaysForm
+from kilit.csv.writer import csv_response
 from orchestrator.figures.export import export_lines
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job

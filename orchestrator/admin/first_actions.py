@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from kilit.console.job_page import JobOffer, first_at_once
+from kilit.console.jobs.job_page import JobOffer, first_at_once
 from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
 from orchestrator.admin.rule_texts import action_text
 from orchestrator.admin.send_again import send_again_offer

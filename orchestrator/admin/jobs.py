@@ -14,11 +14,11 @@ from django.urls import path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.actions import Action
+from kilit.console.dashboard.queue_pauses import PausableQueueAdmin
 from kilit.console.formatting import badge, button, page
-from kilit.console.job_page import JobOffer
-from kilit.console.priorities import PriorityAdmin
-from kilit.console.queue_pauses import PausableQueueAdmin
+from kilit.console.jobs.job_page import JobOffer
+from kilit.console.jobs.priorities import PriorityAdmin
+from kilit.console.lists.actions import Action
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data, mask_phone
 from orchestrator.admin import blockers, columns, description

@@ -6,8 +6,8 @@ from datetime import timedelta
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from kilit.console.dashboard.panels import Panel
 from kilit.console.formatting import number
-from kilit.console.panels import Panel
 from kilit.lock.clock import database_time
 from kilit.lock.models.error_groups import Cause
 from kilit.problems.kinds import ProblemKind

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from kilit.console.actions import Action, ActionReport
 from kilit.console.formatting import number
+from kilit.console.lists.actions import Action, ActionReport
 from kilit.lock.audit import for_reason
 from orchestrator.errors import Code
 from orchestrator.models import Customer, Job

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_lazy
 
-from kilit.console.panels import Panel, PanelItem
+from kilit.console.dashboard.panels import Panel, PanelItem
 from kilit.problems.registry import ProblemSource
 from orchestrator.admin.columns import COLOURS
 from orchestrator.admin.limit_problems import ALARMING_SHARE

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest
 
-from kilit.console.job_page import JobOffer
+from kilit.console.jobs.job_page import JobOffer
 from orchestrator.models import Job
 
 FindPapers = Callable[[HttpRequest, Job], list[JobOffer]]

@@ -18,8 +18,8 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import exactly, page
-from kilit.console.listing import ReadOnlyAdmin
-from kilit.console.timeline import Story
+from kilit.console.jobs.timeline import Story
+from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.text import read_digits
 from orchestrator.admin import rule_texts
 from orchestrator.models import Job, RulesVersion

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from kilit.api.errors import ApiError
 from kilit.console.formatting import page
-from kilit.console.job_page import JobOffer
+from kilit.console.jobs.job_page import JobOffer
 from orchestrator.models import Job
 from orchestrator.workflow import decisions
 

@@ -3,8 +3,8 @@
 from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
-from kilit.api.csv_files import csv_response
 from kilit.api.openapi import ApiResponse, endpoint
+from kilit.csv.writer import csv_response
 from orchestrator.api.access import QueueView
 from orchestrator.figures.export import export_lines
 from orchestrator.models import Job

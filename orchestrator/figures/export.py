@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from kilit.api.csv_files import csv_lines
+from kilit.csv.writer import csv_lines
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet

@@ -7,7 +7,7 @@ from itertools import islice
 
 from django.utils.translation import gettext as _
 
-from kilit.api.csv_files import unescape_formula
+from kilit.csv.writer import unescape_formula
 from orchestrator.sheets.grid import MOST_CELLS, Grid, clean_text, too_large
 from orchestrator.sheets.sheet_order import SheetError
 

@@ -1,6 +1,6 @@
 """The outbox in the console."""
 
-from kilit.console import panels
+from kilit.console.dashboard import panels
 from outbox.admin.channels import ChannelAdmin
 from outbox.admin.endpoints import EndpointAdmin
 from outbox.admin.messages import OutboxMessageAdmin

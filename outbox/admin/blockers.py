@@ -6,7 +6,18 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, paused, ready, waiting
+from kilit.console.jobs.blockers import (
+    Blocker,
+    blocked,
+    ended,
+    held,
+    moment,
+    no_worker,
+    overdue,
+    paused,
+    ready,
+    waiting,
+)
 from kilit.lock.models import Event
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason

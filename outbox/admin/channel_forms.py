@@ -15,9 +15,9 @@ from unfold.widgets import (
 )
 
 from kilit.access.scopes import scope_choices, scopes_seen_by
-from kilit.console.panels import panels
-from kilit.console.preferences import zones
-from kilit.console.worker_problems import TASKS, WORKERS
+from kilit.console.account.preferences import zones
+from kilit.console.dashboard.panels import panels
+from kilit.console.dashboard.worker_problems import TASKS, WORKERS
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Severity

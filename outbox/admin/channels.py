@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
 from kilit.access.roles import is_owner
+from kilit.console.account.preferences import zone_of
 from kilit.console.formatting import ago, badge, button, column, joined, page
-from kilit.console.preferences import zone_of
 from kilit.workers.models import Heartbeat
 from outbox.admin.channel_forms import AlertRuleInline, ChannelForm
 from outbox.alerts.addresses import shown_address

@@ -3,10 +3,10 @@
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES
 from kilit.console.formatting import joined
-from kilit.console.job_page import JobDescription
-from kilit.console.queue_pauses import PAUSE_SENTENCES
-from kilit.console.timeline import Story
+from kilit.console.jobs.job_page import JobDescription
+from kilit.console.jobs.timeline import Story
 from outbox.admin.columns import site_name
 from outbox.admin.error_meanings import explain_code
 from outbox.models import OutboxMessage

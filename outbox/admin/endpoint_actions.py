@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.blockers import moment
 from kilit.console.formatting import new_key, number, page
+from kilit.console.jobs.blockers import moment
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
 from kilit.workers import doorbells

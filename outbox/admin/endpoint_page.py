@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from kilit.api.webhooks import webhook_kinds
-from kilit.console.blockers import Blocker, blocked, ended, moment, paused, waiting
 from kilit.console.formatting import badge, breakable, exactly, page
-from kilit.console.timeline import Story
+from kilit.console.jobs.blockers import Blocker, blocked, ended, moment, paused, waiting
+from kilit.console.jobs.timeline import Story
 from outbox.admin import columns
 from outbox.admin.endpoint_health import capped, fetch_health, list_address
 from outbox.admin.endpoint_permissions import may_manage

@@ -9,12 +9,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.scopes import scope_names
-from kilit.console.actions import Action
-from kilit.console.blockers import lease_holdings
-from kilit.console.error_groups import ErrorGroupRow
-from kilit.console.job_page import ShownError
-from kilit.console.listing import CappedChangeList
-from kilit.console.queue_pauses import PausableQueueAdmin
+from kilit.console.dashboard.queue_pauses import PausableQueueAdmin
+from kilit.console.jobs.blockers import lease_holdings
+from kilit.console.jobs.job_page import ShownError
+from kilit.console.lists.actions import Action
+from kilit.console.lists.error_groups import ErrorGroupRow
+from kilit.console.lists.listing import CappedChangeList
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data
 from outbox import operations

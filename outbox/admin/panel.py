@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.access.scopes import scope_names
-from kilit.console.blockers import moment
-from kilit.console.failure_problems import FailureLines
+from kilit.console.dashboard.failure_problems import FailureLines
+from kilit.console.dashboard.panels import Panel, PanelItem, StuckRows
+from kilit.console.jobs.blockers import moment
 from kilit.console.machine_errors import explain
-from kilit.console.panels import Panel, PanelItem, StuckRows
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import failures_of
 from kilit.problems.kinds import ProblemKind

@@ -91,7 +91,7 @@ def _send_by_apprise(address: str, text: dict[str, Any]) -> None:
     service = new_service(address)
     if service is None:
         raise DeliveryError(AlertError.ADDRESS_INVALID)
-    # Its log may contain tokens: it is searched for the status, and goes nowhere else (config.logs).
+    # Its log may contain tokens: it is searched for the status, and goes nowhere else (config.settings.logs).
     with apprise.LogCapture(level=logging.WARNING) as log:
         sent = service.notify(
             title=text["subject"], body=text["text"], notify_type=_type(text), body_format=apprise.NotifyFormat.TEXT

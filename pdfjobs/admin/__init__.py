@@ -1,6 +1,6 @@
 """The PDF queue in the console."""
 
-from kilit.console import panels
+from kilit.console.dashboard import panels
 from pdfjobs.admin.jobs import PdfJobAdmin
 from pdfjobs.admin.panel import PdfPanel
 

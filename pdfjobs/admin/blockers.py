@@ -9,8 +9,19 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, paused, ready, waiting
 from kilit.console.formatting import number as grouped
+from kilit.console.jobs.blockers import (
+    Blocker,
+    blocked,
+    ended,
+    held,
+    moment,
+    no_worker,
+    overdue,
+    paused,
+    ready,
+    waiting,
+)
 from kilit.lock.models import Event
 from pdfjobs.admin.columns import remedy
 from pdfjobs.enqueue import CHANGED

@@ -20,8 +20,8 @@ from kilit.console.formatting import (
     two_lines,
     verbatim,
 )
+from kilit.console.jobs.priorities import with_priority
 from kilit.console.machine_errors import in_words
-from kilit.console.priorities import with_priority
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES, TOO_LARGE
 from pdfjobs.states import MAX_RETRIES, ErrorCode, PdfStatus

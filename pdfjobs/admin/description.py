@@ -7,11 +7,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES
 from kilit.console.formatting import joined
-from kilit.console.job_page import JobDescription, JobOffer
-from kilit.console.priorities import PRIORITY_SENTENCES
-from kilit.console.queue_pauses import PAUSE_SENTENCES
-from kilit.console.timeline import Story
+from kilit.console.jobs.job_page import JobDescription, JobOffer
+from kilit.console.jobs.priorities import PRIORITY_SENTENCES
+from kilit.console.jobs.timeline import Story
 from pdfjobs.admin.columns import retry_can_help
 from pdfjobs.links import LINK_CREATED
 from pdfjobs.models import PdfJob

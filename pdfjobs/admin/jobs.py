@@ -10,10 +10,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from kilit.console.actions import Action
-from kilit.console.blockers import lease_holdings
-from kilit.console.priorities import PriorityAdmin
-from kilit.console.queue_pauses import PausableQueueAdmin
+from kilit.console.dashboard.queue_pauses import PausableQueueAdmin
+from kilit.console.jobs.blockers import lease_holdings
+from kilit.console.jobs.priorities import PriorityAdmin
+from kilit.console.lists.actions import Action
 from kilit.masking import mask_personal_data
 from pdfjobs import operations
 from pdfjobs.admin import blockers, columns, description

@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from kilit.console.failure_problems import FailureLines
-from kilit.console.panels import Panel, PanelItem, StuckRows
+from kilit.console.dashboard.failure_problems import FailureLines
+from kilit.console.dashboard.panels import Panel, PanelItem, StuckRows
 from kilit.lock.models import Activity, Count, ErrorGroup
 from kilit.lock.models.error_groups import failures_of
 from kilit.problems.kinds import ProblemKind

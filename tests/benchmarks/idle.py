@@ -26,7 +26,7 @@ SETTLE = 45.0  # seconds for what a start causes: sweeps that never ran, connect
 STATEMENT = re.compile(rb"LOG:  (?:statement|execute [^:]*): ")
 STACK = """
 from django.conf import settings
-from config.stack import Stack
+from config.local.stack import Stack
 Stack(settings.BASE_DIR, lock=settings.KILIT_VAR / "run" / "idle.pid").run()
 """
 
@@ -39,7 +39,7 @@ class Idle(NamedTuple):
 @contextmanager
 def installation() -> Iterator[psutil.Process]:
     """Run the Procfile as `manage.py up` does: web, workers and runner."""
-    with started(["-c", STACK], DJANGO_SETTINGS_MODULE="config.settings", PORT=str(free_port())) as process:
+    with started(["-c", STACK], DJANGO_SETTINGS_MODULE="config.settings.server", PORT=str(free_port())) as process:
         end = time.monotonic() + MINUTE
         while not (Heartbeat.objects.alive().exists() and Runner.objects.alive().exists()):
             if time.monotonic() > end:

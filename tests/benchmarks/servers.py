@@ -92,7 +92,7 @@ def free_port() -> int:
 def web(*, processes: int = 1, **variables: str) -> Iterator["Web"]:
     """Run the web server as the Procfile does, and wait until it answers."""
     port = free_port()
-    command = ["-m", "gunicorn", "config.wsgi", "--config", "config/gunicorn.py"]
+    command = ["-m", "gunicorn", "config.web.wsgi", "--config", "config/web/gunicorn.py"]
     with started(command, PORT=str(port), WEB_CONCURRENCY=str(processes), **variables) as process:
         found = Web(port, process)
         end = time.monotonic() + PATIENCE

@@ -174,7 +174,7 @@ def test_a_reason_is_asked_for(make_person, site, make_failed) -> None:
 def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site, make_failed, monkeypatch) -> None:
     make_failed(site, 120)
     monkeypatch.setattr(planning, "MOST_LOOKED_AT", 50)
-    monkeypatch.setattr("kilit.console.bulk_requests.MOST_LOOKED_AT", 50)
+    monkeypatch.setattr("kilit.console.lists.bulk_requests.MOST_LOOKED_AT", 50)
     operator = make_person(sites={site: "operator"})
 
     asking = operator.get(f"{LIST}all/retry/?status=FAILED")

@@ -5,8 +5,8 @@ from django.db import models
 
 from kilit.bulk.filters import FilterSet
 from kilit.bulk.queues import queues
-from ociqueue.filters import UPLOAD_FILTERS
 from ociqueue.models import UploadBatch
+from ociqueue.operating.filters import UPLOAD_FILTERS
 
 LISTS = [*((queue.model, queue.filters) for queue in queues.values()), (UploadBatch, UPLOAD_FILTERS)]
 

@@ -14,7 +14,7 @@ from kilit.bulk.models import BulkAction, BulkItem
 from kilit.bulk.running import run_batch
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
-from ociqueue.operations import RETRY
+from ociqueue.operating.operations import RETRY
 from tests.support.bulk_actions import asked
 from tests.support.examples import few
 

@@ -12,7 +12,7 @@ from kilit.bulk.operations import OperationUnavailable
 from kilit.bulk.running import run_batch, work_due
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
-from ociqueue.operations import ConversionOperation
+from ociqueue.operating.operations import ConversionOperation
 from tests.support.bulk_actions import PAGES, asked, said, states, worked
 from tests.support.bulk_results import agrees, results
 

@@ -16,7 +16,7 @@ from tests.chaos.stage import Stage
 from tests.chaos.telling import tell
 from tests.support.commands import free_port
 
-SETTINGS = {"": "config.settings", "claim": "tests.chaos.without.claim"}
+SETTINGS = {"": "config.settings.server", "claim": "tests.chaos.without.claim"}
 
 
 def read_arguments() -> argparse.Namespace:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kilit.api.webhooks import webhook_kinds
-from ociqueue import acknowledge
 from ociqueue.models import Conversion
+from ociqueue.script import acknowledge
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.chaos.good_day import (

@@ -14,14 +14,14 @@ from kilit.bulk.running import work_due
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7
 from kilit.lock.leases import no_lease
-from ociqueue.adjust import adjust
-from ociqueue.corrections import Correction, replace_rows
-from ociqueue.enqueue import enqueue
-from ociqueue.erasure import Person, forget
+from ociqueue.intake.adjustments import adjust
+from ociqueue.intake.corrections import Correction, replace_rows
+from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Adjustment, Conversion, IdentifierKind, Receipt, Site, UploadBatch
 from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.sending import failure
 from ociqueue.models.upload_statements import confirm
+from ociqueue.operating.erasure import Person, forget
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.settle import settle

@@ -53,7 +53,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     receiver = WebhookReceiver([worlds.SECRET]).start()
     port, cron_secret = int(os.environ.get("PORT") or free_port()), secrets.token_hex()
     simulated = {**data_manager.environment, **google.environment}
-    environment = worlds.environment(folder, port=port, settings="config.settings", google=simulated)
+    environment = worlds.environment(folder, port=port, settings="config.settings.server", google=simulated)
     environment |= {"WEB_CONCURRENCY": "2", "KILIT_PDF_QUEUE_LIMIT": "100000", "KILIT_CRON_SECRET": cron_secret}
     os.environ.clear()
     os.environ.update(environment)

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 
 from config.papers.console import request_pdf
 from kilit.lock.identity import uuid7
-from ociqueue.corrections import Correction, replace_rows
-from ociqueue.erasure import Person, forget
+from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion, IdentifierKind, Site
+from ociqueue.operating.erasure import Person, forget
 from orchestrator.drafts.sending import save_draft, send_draft
 from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules

@@ -27,9 +27,9 @@ from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.workers.processes import die_with_parent
 from kilit.workers.sweeps import run, sweeps
-from ociqueue import acknowledge
-from ociqueue.adjust import adjust
+from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.script import acknowledge
 from orchestrator.errors import JobError
 from pdfjobs.models import PdfJob
 from tests.chaos import office

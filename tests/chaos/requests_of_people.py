@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
-from ociqueue.identifiers import hash_email
 from ociqueue.models import Conversion
+from ociqueue.values.identifiers import hash_email
 from tests.chaos import ledger
 from tests.chaos.clients import CLEAR
 from tests.chaos.questions import rows

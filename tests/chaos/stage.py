@@ -18,7 +18,7 @@ from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MANAGE = [sys.executable, "manage.py"]
-GUNICORN = [sys.executable, "-m", "gunicorn", "config.wsgi", "--config", "config/gunicorn.py"]
+GUNICORN = [sys.executable, "-m", "gunicorn", "config.web.wsgi", "--config", "config/web/gunicorn.py"]
 # What a supervisor of the machine would run and start again.
 SERVICES = {
     "web": GUNICORN,

@@ -152,7 +152,7 @@ def log_in() -> str:
 
 def heap_up(world: dict[str, Any], sites: dict[str, Any], service: Any, *, rng: random.Random, seconds: float) -> None:
     """Bring rows before the storm, however slow the machine is: many reach for the same ones from its first moment."""
-    from ociqueue.enqueue import enqueue as enqueue_conversions  # noqa: PLC0415
+    from ociqueue.intake.enqueue import enqueue as enqueue_conversions  # noqa: PLC0415
     from orchestrator.orders.enqueue import enqueue as enqueue_order  # noqa: PLC0415
     from orchestrator.orders.order import read_order  # noqa: PLC0415
     from pdfjobs.enqueue import enqueue as enqueue_document  # noqa: PLC0415

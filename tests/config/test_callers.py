@@ -8,8 +8,8 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from config.webserver.admission import Caller, RequestCredentials
-from config.webserver.callers import identify
+from config.web.server.admission import Caller, RequestCredentials
+from config.web.server.callers import identify
 from kilit.access.models import ApiKey
 from ociqueue.api.authentication import open_session
 from ociqueue.models import Site

@@ -10,10 +10,10 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from config.local.stack import Stack
 from config.management.commands.up import Command
 from config.papers.messages import PaperRequest
 from config.papers.printing import paper_request
-from config.stack import Stack
 from kilit.access.models import ApiKey
 from kilit.access.roles import Role, role_of
 from ociqueue.demo import DEMO_ACCOUNT

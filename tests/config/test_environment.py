@@ -6,8 +6,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from config.databases import database_timeout, databases
-from config.environment import Environment, host_and_port
+from config.settings.databases import database_timeout, databases
+from config.settings.environment import Environment, host_and_port
 from kilit.postgres.external.connection import CANCEL_SECONDS, CHECK_SECONDS
 from tests.support.workers import database_url
 

@@ -11,7 +11,7 @@ from rest_framework.exceptions import Throttled
 from rest_framework.test import APIRequestFactory, force_authenticate
 from rest_framework.views import APIView
 
-from config.middleware import MalformedRequestMiddleware
+from config.web.middleware import MalformedRequestMiddleware
 from kilit.api.messages import Message
 from tests.parcels.models import Parcel
 
@@ -187,7 +187,7 @@ def test_a_server_error_shows_only_the_request_id(monkeypatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("config.views.generate_latest", fail)
+    monkeypatch.setattr("config.web.views.generate_latest", fail)
 
     answer = Client(raise_request_exception=False).get("/metrics")
 
@@ -201,7 +201,7 @@ def test_every_error_page_shows_the_request_id_and_a_link_back(admin_client, mon
     missing = admin_client.get("/admin/nothing/here/")
     forbidden = admin_client.get("/admin/lock/event/add/")
     bad = admin_client.get("/admin/", headers={"host": "evil.example"})
-    monkeypatch.setattr("kilit.console.dashboard.on_index", lambda *_: 1 / 0)
+    monkeypatch.setattr("kilit.console.dashboard.page.on_index", lambda *_: 1 / 0)
     failed = admin_client.get("/admin/")
 
     answers = {400: bad, 403: forbidden, 404: missing, 500: failed}

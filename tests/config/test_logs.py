@@ -6,7 +6,7 @@ import logging
 import pytest
 from django.test import Client
 
-from config.logs import ContextFilter, JsonFormatter, RedactingFilter, redact
+from config.settings.logs import ContextFilter, JsonFormatter, RedactingFilter, redact
 from kilit.lock.audit import acting_as
 
 

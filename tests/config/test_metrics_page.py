@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from config import views
+from config.web import views
 from kilit.web.scrapes import MetricsBusyError, ScrapeCache
 
 pytestmark = pytest.mark.django_db

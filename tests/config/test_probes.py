@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.test import Client, override_settings
 
 import kilit
-from config import views
+from config.web import views
 from kilit.api import probes
 from kilit.lock.models import Count
 from kilit.workers.models import Heartbeat, Runner

@@ -15,7 +15,7 @@ from django.test import RequestFactory
 from sentry_sdk.envelope import Envelope
 from sentry_sdk.transport import Transport
 
-from config.sentry import NOT_INSTALLED, start_sentry
+from config.settings.sentry import NOT_INSTALLED, start_sentry
 
 DSN = "https://public@sentry.invalid/1"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -11,7 +11,7 @@ from django.utils import timezone
 from kilit.access.models import DenialCode, DeniedRequest
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Activity
-from ociqueue.csv_import import import_file
+from ociqueue.files.conversions import import_file
 from ociqueue.models import Conversion, Site
 from tests.support.bulk_actions import asked, worked
 from tests.support.dashboard import make_conversions, make_site
@@ -165,7 +165,7 @@ def test_others_do_not_export(make_person, role: str) -> None:
 
 
 def test_a_file_is_one_line(admin_client, ege, monkeypatch) -> None:
-    monkeypatch.setattr("ociqueue.csv_table.BATCH", 2)
+    monkeypatch.setattr("ociqueue.files.table.BATCH", 2)
     lines = [
         f"Sale,click-{number},{timezone.now() - timedelta(hours=3):%Y-%m-%dT%H:%M:%SZ},5,TRY" for number in range(5)
     ]

@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from kilit.console import dashboard
-from kilit.console.panels import panels
+from kilit.console.dashboard import page as dashboard
+from kilit.console.dashboard.panels import panels
 from kilit.lock.models import Count
 from kilit.problems.registry import Problem, find_problems
 from kilit.workers import sweeps
@@ -116,7 +116,7 @@ def test_stuck_is_what_the_recover_sweep_would_take(admin_client, admin_user) ->
 
 
 def test_stuck_rows_are_counted_no_further_than_anybody_reads(admin_user, monkeypatch) -> None:
-    monkeypatch.setattr("kilit.console.panels.STUCK_COUNTED", 4)
+    monkeypatch.setattr("kilit.console.dashboard.panels.STUCK_COUNTED", 4)
     make_conversions(make_site(), waiting=6)
     Conversion.objects.claim(limit=6)
     Conversion.objects.update(claimed_at=Now() - timedelta(hours=1))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kilit.console.panels import panels
+from kilit.console.dashboard.panels import panels
 from tests.support.dashboard import make_conversions, make_site
 from tests.support.outbox import make_endpoint
 

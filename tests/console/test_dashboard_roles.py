@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.utils import timezone
 
-from kilit.console import dashboard
-from kilit.console.panels import panels
+from kilit.console.dashboard import page as dashboard
+from kilit.console.dashboard.panels import panels
 from kilit.lock.models import Count
 from kilit.problems.registry import find_problems
 from ociqueue.states import ConversionStatus

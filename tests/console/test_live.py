@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console import live
+from kilit.console.dashboard import live
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion
 from tests.support.dashboard import BOARD, make_conversions, make_site

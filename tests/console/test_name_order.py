@@ -7,8 +7,8 @@ from django.utils.translation import override
 
 from kilit.postgres import collation
 from kilit.postgres.collation import NameOrder, has_icu
-from ociqueue.filters import _sites_of
 from ociqueue.models import Site
+from ociqueue.operating.filters import _sites_of
 from orchestrator.models import Customer
 from tests.support.dashboard import make_site
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kilit.console.lists.saved_views import MOST_VIEWS
 from kilit.console.models import SavedView
-from kilit.console.saved_views import MOST_VIEWS
 from tests.support.dashboard import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import pytest
 from django.contrib import admin
 
 from kilit.bulk.filters import bare_id
-from kilit.console.listing import LongListAdmin
+from kilit.console.lists.listing import LongListAdmin
 from kilit.lock.guard import LifecycleModel
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from kilit.console.timeline import Story
+from kilit.console.jobs.timeline import Story
 from kilit.lock.models import Event
-from ociqueue.admin.description import STORY
+from ociqueue.admin.rows.description import STORY
 from ociqueue.models.conversion import FAILURES
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from kilit.console.blockers import moment
 from kilit.console.formatting import ago, distance, duration, since
+from kilit.console.jobs.blockers import moment
 from kilit.spans import format_span
 from tests.support.commands import ROOT
 from tests.support.packages import PRODUCT

@@ -88,7 +88,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     cluster, poolings = start_database(folder)
     simulated = {**data_manager.environment, **google.environment, **files}
     ports = [free_port() for _ in poolings]
-    environment = worlds.environment(folder, port=ports[0], settings="config.settings", google=simulated)
+    environment = worlds.environment(folder, port=ports[0], settings="config.settings.server", google=simulated)
     os.environ.clear()
     os.environ.update({**environment, "DATABASE_URL": poolings[0].direct_url})
     by_machine = [

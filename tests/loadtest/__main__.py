@@ -6,7 +6,7 @@ import sys
 import django
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.server")
     django.setup()
 
     from tests.loadtest.command import Command

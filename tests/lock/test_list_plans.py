@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.live import LAST_EVENT
+from kilit.console.dashboard.live import LAST_EVENT
 from tests.support.plans import blocks, crowding, explained
 
 # With fewer rows PostgreSQL might well read the whole table, and be right.

@@ -62,7 +62,9 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     disks = worlds.mount_disks(folder)
     with Outside.started(folder) as outside:
         port = free_port()
-        environment = worlds.environment(folder, port=port, settings="config.settings", google=outside.environment)
+        environment = worlds.environment(
+            folder, port=port, settings="config.settings.server", google=outside.environment
+        )
         os.environ.clear()
         os.environ.update({**environment, OWN_NETWORK: own_network})
         import django  # noqa: PLC0415 - its settings read the environment made above

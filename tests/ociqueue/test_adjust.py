@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from kilit.lock.models import Event
 from kilit.workers import sweeps
-from ociqueue.adjust import adjust
+from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.sending import failure
 from ociqueue.states import EXPECTED_ADJUSTMENT_FAILURES, SyncMethod

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from ociqueue.corrected_rows import COLUMNS, make_copy, store_corrections
-from ociqueue.lookups import look_up
+from ociqueue.intake.corrected_rows import COLUMNS, make_copy, store_corrections
 from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.operating.lookups import look_up
 from ociqueue.schemas.lookups import Lookup
 from ociqueue.states import SyncMethod
 from tests.support.conversions import Api, new_conversion

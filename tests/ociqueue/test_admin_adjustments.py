@@ -8,8 +8,8 @@ import pytest
 from django.db.models.functions import Now
 
 from kilit.problems.registry import find_problems
-from ociqueue.adjust import adjust
-from ociqueue.adjustment_files import import_adjustments
+from ociqueue.files.adjustments import import_adjustments
+from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from tests.support.adjusted import api_site, complete, fail, make_sold, restate, retract
 

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.error_groups import Trend
+from kilit.console.lists.error_groups import Trend
 from kilit.lock.models import ErrorDelta, ErrorGroup
 from ociqueue.models import Conversion
 from tests.support.conversions import new_conversion

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from kilit.lock.models import Event
-from ociqueue.admin import imports
+from ociqueue.admin.imports import pages as imports
 from ociqueue.models import Conversion, Site
 from ociqueue.schemas.conversions import FIELDS, without_identifiers
 

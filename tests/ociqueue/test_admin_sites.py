@@ -12,10 +12,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from kilit.lock.models import Count
-from ociqueue import presenters
 from ociqueue.admin import SiteAdmin
 from ociqueue.models import Conversion, Site
-from ociqueue.site_health import site_health
+from ociqueue.operating import presenters
+from ociqueue.operating.site_health import site_health
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from ociqueue.admin import batches
+from ociqueue.admin.rows import batches
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.states import Category, SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult

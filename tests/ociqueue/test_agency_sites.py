@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from kilit.lock.models import Activity
-from ociqueue.admin_lines import AdministeredSites
 from ociqueue.models import Site, SiteMembership
+from ociqueue.sites.admin_lines import AdministeredSites
 from tests.support.agency import agency_api, make_admin
 from tests.support.api_conformance import check
 from tests.support.conversions import YESTERDAY, Api

@@ -12,8 +12,8 @@ from django.test import Client
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Event
-from ociqueue.archiving import archive, restore
 from ociqueue.models import Conversion, Site
+from ociqueue.sites.archiving import archive, restore
 from tests.support.conversions import Api, make_failed
 
 pytestmark = pytest.mark.django_db

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from kilit.lock.models import Event
-from ociqueue.acknowledge import ack
 from ociqueue.models import Conversion, Site
-from ociqueue.site_health import site_health
+from ociqueue.operating.site_health import site_health
+from ociqueue.script.acknowledge import ack
 from tests.support.conversions import Api, new_conversion
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from kilit.lock.models import Count, Event
-from ociqueue.acknowledge import ack
 from ociqueue.models import Conversion
+from ociqueue.script.acknowledge import ack
 from tests.benchmarks.conversions import fill
 from tests.support.conversions import Api, new_conversion
 from tests.support.waiting import PATIENCE

@@ -6,9 +6,9 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from kilit.lock.models import ErrorGroup
-from ociqueue import operations
-from ociqueue.corrections import Correction, CorrectionResult, replace_rows
+from ociqueue.intake.corrections import Correction, CorrectionResult, replace_rows
 from ociqueue.models import Conversion, Site
+from ociqueue.operating import operations
 from ociqueue.states import Category
 from tests.support.conversions import make_failed
 from tests.support.turns import one_after_the_other

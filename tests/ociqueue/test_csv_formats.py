@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ociqueue.csv_formats import TimeFormat, decimal_mark
-from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.csv_text import LONGEST_LINE, CsvError, find_encoding, open_table
+from kilit.csv.text import LONGEST_LINE, CsvError, find_encoding, open_table
+from ociqueue.files.conversions import ImportTally, import_file
+from ociqueue.files.formats import TimeFormat, decimal_mark
 from ociqueue.models import Conversion
 
 ISTANBUL = ZoneInfo("Europe/Istanbul")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from kilit.csv.text import LONGEST_LINE, CsvError
 from kilit.lock.models import Event
-from ociqueue.csv_import import BATCH, import_file
-from ociqueue.csv_text import LONGEST_LINE, CsvError
+from ociqueue.files.conversions import BATCH, import_file
 from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.models import Conversion
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from ociqueue.csv_index import BITS, MOST_LINES, LineKey, MemoryIndex, Repeats
+from kilit.csv.index import BITS, MOST_LINES, LineKey, MemoryIndex, Repeats
 
 
 def test_only_lines_that_are_not_alone_are_kept() -> None:

@@ -15,12 +15,12 @@ from django.db import connections, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ociqueue import csv_table
-from ociqueue.corrections import Correction, replace_rows
-from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.enqueue import enqueue
-from ociqueue.erasure import Person, forget
+from ociqueue.files import table as csv_table
+from ociqueue.files.conversions import ImportTally, import_file
+from ociqueue.intake.corrections import Correction, replace_rows
+from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion, IdentifierKind, Site
+from ociqueue.operating.erasure import Person, forget
 from tests.support.examples import few
 from tests.support.waiting import PATIENCE, has_waiter, wait_until
 

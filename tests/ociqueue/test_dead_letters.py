@@ -15,9 +15,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from kilit.api.csv_files import escape_formula
-from kilit.console import failed_export
-from ociqueue.dead_letters import FIELDS
+from kilit.console.lists import failed_export
+from kilit.csv.writer import escape_formula
+from ociqueue.files.failed import FIELDS
 from ociqueue.models import Conversion
 from tests.support.conversions import make_failed, new_conversion
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 from kilit.lock.models import Event
 from kilit.workers.sweeps import run as run_sweep
 from ociqueue.models import Conversion, Credentials, Site
-from ociqueue.site_health import site_health
+from ociqueue.operating.site_health import site_health
 from ociqueue.states import DeniedConsent
 from ociqueue.uploader.upload_run import due_sites
 from tests.support.conversions import new_conversion

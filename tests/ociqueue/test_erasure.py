@@ -12,9 +12,6 @@ from kilit.lock.models import Activity, Count, ErrorDelta, ErrorGroup, Event
 from kilit.lock.scrubbing import free_texts
 from kilit.problems.tracking import track_problems
 from kilit.workers.models import SweepRun
-from ociqueue import erasure
-from ociqueue.erasure import Person, find, forget
-from ociqueue.identifiers import hash_email, hash_phone
 from ociqueue.models import (
     Adjustment,
     Circuit,
@@ -26,7 +23,10 @@ from ociqueue.models import (
     Site,
     UploadBatch,
 )
+from ociqueue.operating import erasure
+from ociqueue.operating.erasure import Person, find, forget
 from ociqueue.states import Category
+from ociqueue.values.identifiers import hash_email, hash_phone
 from outbox import log_reader
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from tests.support.all_columns import columns_with

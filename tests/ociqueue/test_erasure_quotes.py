@@ -8,9 +8,9 @@ from kilit.api.webhooks import webhook_kinds
 from kilit.lock import scrubbing
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
-from ociqueue import erasure
-from ociqueue.erasure import Person, forget
 from ociqueue.models import Conversion, IdentifierKind, Site
+from ociqueue.operating import erasure
+from ociqueue.operating.erasure import Person, forget
 from tests.support.all_columns import columns_with
 from tests.support.conversions import make_failed, new_conversion
 from tests.support.erasure import EMAIL, GCLID, PHONE, finish

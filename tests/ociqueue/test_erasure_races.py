@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from kilit.lock.models import Event
-from ociqueue.erasure import Person, forget
 from ociqueue.models import Conversion, Erasure, IdentifierKind
+from ociqueue.operating.erasure import Person, forget
 from tests.support.conversions import make_failed
 from tests.support.erasure import GCLID
 from tests.support.waiting import PATIENCE

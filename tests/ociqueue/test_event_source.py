@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from ociqueue.corrections import Correction, replace_rows
-from ociqueue.csv_import import import_file
+from ociqueue.files.conversions import import_file
+from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion
 from ociqueue.uploader.datamanager.requests import ingest_body
 from tests.support.conversions import YESTERDAY, make_failed

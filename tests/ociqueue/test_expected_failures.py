@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from kilit.console.charts import midnights
-from kilit.console.panels import Panel
+from kilit.console.dashboard.charts import midnights
+from kilit.console.dashboard.panels import Panel
 from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
 from kilit.lock.sweeps import fold_counts, fold_errors
 from kilit.problems.registry import Problem, SeesEverything, find_problems
-from ociqueue.adjust import adjust
+from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.models.sending import failure
-from ociqueue.site_health import SiteHealth, site_health
+from ociqueue.operating.site_health import SiteHealth, site_health
 from ociqueue.states import EXPECTED_FAILURES, WAITING, WITHHELD, ConversionStatus
 from tests.support.conversions import make_failed, new_conversion
 from tests.support.dashboard import make_conversions, text_of

@@ -8,7 +8,7 @@ import pytest
 from kilit.lock.models import Event
 from kilit.workers.sweeps import run as run_sweep
 from ociqueue.models import Conversion, Site
-from ociqueue.site_health import site_health
+from ociqueue.operating.site_health import site_health
 from ociqueue.uploader.upload_run import due_sites
 from tests.support.dashboard import text_of
 

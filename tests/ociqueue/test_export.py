@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis.strategies import datetimes, integers, lists, sampled_from
 
 from kilit.api.messages import EARLIEST, LATEST
-from ociqueue.local_times import LocalTimes
 from ociqueue.models import Conversion, Site
+from ociqueue.values.local_times import LocalTimes
 from tests.support.conversions import Api
 
 pytestmark = pytest.mark.django_db

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from kilit.console.charts import midnights
-from kilit.console.panels import Panel
+from kilit.console.dashboard.charts import midnights
+from kilit.console.dashboard.panels import Panel
 from kilit.lock.models import Count
 from kilit.lock.models.counts import CountDelta, HourCount
 from kilit.lock.sweeps import fold_counts, fold_errors
 from kilit.problems.registry import SeesEverything, find_problems
-from ociqueue.corrections import Correction, replace_rows
+from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion, Site
-from ociqueue.site_health import site_health
+from ociqueue.operating.site_health import site_health
 from tests.support.conversions import make_failed
 from tests.support.dashboard import make_conversions
 

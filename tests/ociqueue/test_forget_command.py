@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from ociqueue.identifiers import hash_email
 from ociqueue.models import Conversion, Erasure
+from ociqueue.values.identifiers import hash_email
 from tests.support.conversions import new_conversion
 from tests.support.erasure import EMAIL, GCLID, finish
 

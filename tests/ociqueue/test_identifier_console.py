@@ -5,7 +5,7 @@ from django.conf import settings
 from django.core.files.uploadhandler import MemoryFileUploadHandler
 from django.utils.module_loading import import_string
 
-from config.uploads import NamelessFileUploadHandler
+from config.web.uploads import NamelessFileUploadHandler
 from ociqueue.models import Site
 from tests.support.dashboard import text_of
 

@@ -9,13 +9,13 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from ociqueue.corrections import Correction, replace_rows
-from ociqueue.csv_import import import_file
-from ociqueue.csv_text import CsvError
-from ociqueue.identifiers import hash_email, hash_phone
+from kilit.csv.text import CsvError
+from ociqueue.files.conversions import import_file
+from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion
 from ociqueue.schemas.conversions import NOT_ACCEPTED, ONE_CLICK_ID
 from ociqueue.states import SyncMethod
+from ociqueue.values.identifiers import hash_email, hash_phone
 from tests.support.conversions import YESTERDAY, make_failed
 
 pytestmark = pytest.mark.django_db

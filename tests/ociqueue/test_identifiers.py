@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ociqueue.identifiers import HashedEmail, hash_email, hash_phone, read_hash
+from ociqueue.values.identifiers import HashedEmail, hash_email, hash_phone, read_hash
 
 JANE_AT_GMAIL = "d6117306485ed0e50afab3ac871e98f81699151f30281527d63ff5f233656c69"
 JANE = "c3374bcfe3572e09f37602e0e179782352c5e117a4a3767824abbaa21bbdef8b"

@@ -8,8 +8,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 
 from kilit.lock.models import Activity, Event
-from ociqueue import import_run
-from ociqueue.import_jobs import tidy
+from ociqueue.files import import_run
+from ociqueue.files.import_jobs import tidy
 from ociqueue.models import Conversion, ImportChunk, ImportJob, ImportKey, ImportLine
 from ociqueue.states import SyncMethod
 from tests.support.fixtures.imports import operator, small_steps
@@ -115,7 +115,7 @@ def test_two_lines_of_a_click_get_their_keys_whatever_happens_between(operator, 
 
 
 def test_a_click_with_too_many_lines_is_rejected(operator, site, monkeypatch) -> None:
-    for module in ("ociqueue.csv_keys", "ociqueue.csv_import", "ociqueue.models.import_file"):
+    for module in ("ociqueue.files.keys", "ociqueue.files.conversions", "ociqueue.models.import_file"):
         monkeypatch.setattr(f"{module}.MOST_LINES", 3)
     times = [f"{TIME[:17]}{second:02}+00:00" for second in range(6)]
 

@@ -9,9 +9,9 @@ from django.db.models.functions import Now
 from kilit.lock.leases import MOST_LAPSES
 from kilit.lock.models import Activity
 from kilit.problems.registry import find_problems
-from ociqueue import import_passes, import_run
-from ociqueue.import_jobs import cancel, tidy
-from ociqueue.import_run import work
+from ociqueue.files import import_passes, import_run
+from ociqueue.files.import_jobs import cancel, tidy
+from ociqueue.files.import_run import work
 from ociqueue.models import Conversion, ImportChunk, ImportJob, ImportKey, ImportLine
 from tests.support.fixtures.imports import operator, small_steps
 from tests.support.imports import (

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
 from kilit.lock.erasing import erasing
-from ociqueue.enqueue import enqueue
+from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion, ConversionKey
 from ociqueue.models.key import KEYS
 from tests.support.conversions import YESTERDAY, new_conversion

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ociqueue.enqueue import read_columns
+from ociqueue.intake.enqueue import read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.uploader.googleads.errors import TABLE
 from tests.support.conversions import YESTERDAY

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from kilit.access.models import ApiKey
 from kilit.lock.identity import uuid7
-from ociqueue.enqueue import enqueue
+from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion
 from ociqueue.schemas.lookups import MOST_FOUND, MOST_LOOKUPS
 from ociqueue.uploader.googleads.errors import MALFORMED_CLICK_ID

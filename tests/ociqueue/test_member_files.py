@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from ociqueue.member_files import MemberPlan, read_members, store_members
 from ociqueue.models import Site, SiteMembership
+from ociqueue.sites.member_files import MemberPlan, read_members, store_members
 
 pytestmark = pytest.mark.django_db
 

@@ -6,24 +6,24 @@ import pytest
 from django.utils import timezone
 
 from kilit.api.cursor import decode_cursor
+from kilit.csv.index import MemoryIndex
+from kilit.csv.reader import CsvLine
 from kilit.lock.identity import uuid7
-from ociqueue import erasure, presenters
-from ociqueue.adjust import find_originals
-from ociqueue.csv_index import MemoryIndex
-from ociqueue.csv_keys import LineKeys
-from ociqueue.csv_reader import CsvLine
-from ociqueue.enqueue import known_ids
-from ociqueue.erasure import Person
-from ociqueue.filters import ADJUSTMENT_FILTERS, FILTERS
-from ociqueue.history_files import read_batches
-from ociqueue.lookups import look_up
-from ociqueue.metrics import oldest_waiting
+from ociqueue.files.history import read_batches
+from ociqueue.files.keys import LineKeys
+from ociqueue.intake.adjustments import find_originals
+from ociqueue.intake.enqueue import known_ids
 from ociqueue.models import Adjustment, Conversion, Credentials, IdentifierKind, Site
 from ociqueue.models.script_statements import claim_values
+from ociqueue.operating import erasure, presenters
+from ociqueue.operating.erasure import Person
+from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
+from ociqueue.operating.lookups import look_up
+from ociqueue.operating.metrics import oldest_waiting
+from ociqueue.operating.unsettled import unsettled_rows
 from ociqueue.reconcile.ours import OurDays
 from ociqueue.schemas.adjustments import NewAdjustment
 from ociqueue.schemas.lookups import Lookup
-from ociqueue.unsettled import unsettled_rows
 from ociqueue.uploader.upload_run import due_sites
 from tests.support.bulk_actions import user_of
 from tests.support.bulk_plans import check_bulk_actions

@@ -9,9 +9,9 @@ from django.db import IntegrityError, connection, transaction
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Event
-from ociqueue.corrections import Correction, replace_rows
-from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.enqueue import enqueue
+from ociqueue.files.conversions import ImportTally, import_file
+from ociqueue.intake.corrections import Correction, replace_rows
+from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion, ConversionKey, Site
 from tests.support.conversions import YESTERDAY
 from tests.support.redelivered import ORDER, claim, fail, only, send

@@ -7,9 +7,9 @@ from django.db.models.functions import Now
 
 from kilit.lock.erasing import erasing
 from kilit.lock.models import Event
-from ociqueue.erasure import Person, forget
 from ociqueue.models import Conversion, IdentifierKind
 from ociqueue.models.conversion import CLICK_IDS, HASHES
+from ociqueue.operating.erasure import Person, forget
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from django.test import Client
 
 from ociqueue.models import Credentials, Site, SiteMembership
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.site_files import SitePlan, read_sites, store_sites
+from ociqueue.sites.site_files import SitePlan, read_sites, store_sites
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ociqueue.enqueue import read_columns
+from ociqueue.intake.enqueue import read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.schemas.conversions import FIELDS
 from tests.support.conversions import new_conversion

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.conf import settings
 
-from config.stack import procfile
+from config.local.stack import procfile
 from tests.support.commands import ROOT
 from tests.support.waiting import PATIENCE
 

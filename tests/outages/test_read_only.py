@@ -9,9 +9,9 @@ from django.core.management import call_command
 from django.http import HttpRequest
 from django.test import Client
 
-from config.startup_errors import one_line_errors
+from config.settings.startup_errors import one_line_errors
 from kilit.access.models import ApiKey
-from kilit.console.live import PageState, page_state
+from kilit.console.dashboard.live import PageState, page_state
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Site
 from tests.support.conversions import YESTERDAY, Api
@@ -91,7 +91,7 @@ def test_a_session_that_cannot_be_saved_is_not_called_malformed(console: Client,
         request.session["last"] = "a change"
         return page_state(request)
 
-    monkeypatch.setattr("kilit.console.live.page_state", remember)
+    monkeypatch.setattr("kilit.console.dashboard.live.page_state", remember)
     answer = console.get("/admin/ociqueue/site/")
 
     assert (answer.status_code, SENTENCE in answer.text) == (503, True)

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from config.environment import Environment
+from config.settings.environment import Environment
 from kilit.api.webhooks import webhook_kinds
 from outbox import demo, sending
 from outbox.models import Endpoint, OutboxMessage

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
 
-from config.logs import ContextFilter, JsonFormatter
+from config.settings.logs import ContextFilter, JsonFormatter
 from kilit.access import throttle
 from kilit.access.lockout import forget_attempts
 from kilit.access.models import DeniedRequest, RateWindow

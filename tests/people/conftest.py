@@ -10,7 +10,7 @@ from django.test import Client, override_settings
 
 from config.demo import load_demo
 from kilit.access.password_reset import save_and_mail
-from kilit.console import password_pages
+from kilit.console.account import password_pages
 from ociqueue.demo import SHOWCASE
 from ociqueue.models import Site, SiteMembership
 from tests.support.password_resets import OLD, PUBLIC

@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import translation
 from django.utils.translation import ngettext
 
+from kilit.console.account.preferences import BROWSERS_ZONE, CHOSEN_ZONE
 from kilit.console.formatting import number
-from kilit.console.preferences import BROWSERS_ZONE, CHOSEN_ZONE
 from kilit.lock.models import Event
 from tests.support.commands import ROOT
 from tests.support.translatable import sentences

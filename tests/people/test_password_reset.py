@@ -14,7 +14,7 @@ from django.contrib.auth.tokens import default_token_generator
 from django.core import mail
 from django.test import Client
 
-from config.logs import ContextFilter, JsonFormatter
+from config.settings.logs import ContextFilter, JsonFormatter
 from kilit.access.models import ApiKey
 from kilit.lock.models import Activity
 from ociqueue.models import Site

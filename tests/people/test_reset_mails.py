@@ -68,7 +68,7 @@ def test_neither_addresses_nor_names_are_in_the_counts(ayse) -> None:
 def in_background(settings, mail_set_up, monkeypatch) -> None:
     """Send as the product does."""
     settings.EMAIL_BACKEND, settings.EMAIL_HOST = "django.core.mail.backends.smtp.EmailBackend", "127.0.0.1"
-    monkeypatch.setattr("kilit.console.password_pages.send_links", password_reset.send_links)
+    monkeypatch.setattr("kilit.console.account.password_pages.send_links", password_reset.send_links)
 
 
 @pytest.mark.django_db(transaction=True)

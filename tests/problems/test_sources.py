@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.panels import Panel
+from kilit.console.dashboard.panels import Panel
 from kilit.problems import disk, tracking
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord

@@ -59,8 +59,8 @@ def fill() -> None:
     """Store a person's conversions, and let a script, a receiver and operators quote the person at other rows."""
     from django.contrib.auth.models import User  # noqa: PLC0415
 
-    from ociqueue.identifiers import hash_email, hash_phone  # noqa: PLC0415
     from ociqueue.models import Site  # noqa: PLC0415
+    from ociqueue.values.identifiers import hash_email, hash_phone  # noqa: PLC0415
     from tests.support.erasure import finish  # noqa: PLC0415
 
     User.objects.create_superuser("admin", password="trial")

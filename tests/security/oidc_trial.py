@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from config.stack import procfile
+from config.local.stack import procfile
 from tests.support.commands import ROOT, free_port
 from tests.support.installation import Installation, installation
 from tests.support.silent_provider import SilentProvider, silent_provider

@@ -19,7 +19,7 @@ from django_q import core_signing
 from django_q.models import OrmQ
 from django_q.signing import PickleSerializer, SignedPackage
 
-from config.logs import ContextFilter, JsonFormatter
+from config.settings.logs import ContextFilter, JsonFormatter
 from kilit.access.models import ApiKey
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kilit.api.cursor import decode_cursor
-from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.csv_text import CsvError
+from kilit.csv.text import CsvError
+from ociqueue.files.conversions import ImportTally, import_file
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import YESTERDAY, Api
 from tests.support.examples import few

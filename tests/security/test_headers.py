@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from config.csp import STYLE_BLOCK, own_styles, page_policy
+from config.web.csp import STYLE_BLOCK, own_styles, page_policy
 from kilit.access.models import ApiKey
 from pdfjobs.models import PdfJob
 from tests.support.fixtures.pdf_jobs import _own_store  # noqa: F401 - a store of the test's own

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from ociqueue.adjust import adjust
+from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Adjustment, Conversion, Credentials, Site
 from ociqueue.models.sending import failure
 from ociqueue.states import SyncMethod

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from ociqueue.adjust import adjust
+from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.operating.sweeps import recover_processing
 from ociqueue.reconcile.self_check import check_uploads
-from ociqueue.sweeps import recover_processing
 from simulators.datamanager.server import DataManagerServer
 
 

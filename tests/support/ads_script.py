@@ -8,8 +8,8 @@ from typing import Any
 
 from playwright._impl._driver import compute_driver_executable
 
-from ociqueue.adsscript import render_script
 from ociqueue.models import Conversion, Site
+from ociqueue.script.ads_script import render_script
 from tests.support.conversions import new_conversion
 from tests.support.waiting import PATIENCE
 

@@ -11,7 +11,7 @@ from kilit.bulk.planning import count_matching, plan, record_rows
 from kilit.bulk.queues import queues
 from kilit.bulk.running import run_batch
 from ociqueue.models import Site
-from ociqueue.operations import RETRY
+from ociqueue.operating.operations import RETRY
 from tests.support.crowded_conversions import PAGES_PER_MOVE, TABLE
 from tests.support.plans import blocks, explained, statements, walked
 

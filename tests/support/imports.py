@@ -6,7 +6,7 @@ from typing import Any
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from ociqueue.import_run import work_due
+from ociqueue.files.import_run import work_due
 from ociqueue.models import ImportJob, Site
 
 ADDRESS = "/admin/ociqueue/conversion/import/"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ociqueue.enqueue import enqueue
+from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import YESTERDAY
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from config.stack import procfile
+from config.local.stack import procfile
 from kilit.workers.processes import kill_family
 from tests.support.commands import ROOT, free_port, fresh_environment
 from tests.support.waiting import PATIENCE, wait_until

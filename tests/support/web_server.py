@@ -16,9 +16,9 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from config.webserver.admission import Caller, RequestCredentials
-from config.webserver.limits import WebLimits
-from config.webserver.worker import WebWorker
+from config.web.server.admission import Caller, RequestCredentials
+from config.web.server.limits import WebLimits
+from config.web.server.worker import WebWorker
 from tests.support.waiting import PATIENCE, wait_until
 
 

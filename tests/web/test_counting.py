@@ -8,8 +8,8 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.test import RequestFactory
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from config.address_kinds import KINDS, OTHER, kind_of
-from config.webserver import refusals
+from config.web.address_kinds import KINDS, OTHER, kind_of
+from config.web.server import refusals
 from kilit.web.counting import (
     BUCKET,
     REASON_OF_CODE,

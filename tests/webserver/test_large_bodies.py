@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import OperationalError
 
-from config.webserver.admission import Caller
+from config.web.server.admission import Caller
 from tests.support.waiting import wait_until
 from tests.support.web_server import RunningServer, WebAnswer, web_server
 

@@ -159,7 +159,7 @@ def end_session(pid: int) -> None:
 @pytest.fixture
 def announced(monkeypatch) -> list[Any]:
     calls: list[Any] = []
-    monkeypatch.setattr("config.middleware.announce", lambda: calls.append(1))
+    monkeypatch.setattr("config.web.middleware.announce", lambda: calls.append(1))
     return calls
 
 

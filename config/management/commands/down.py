@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from config.stack import Stack
+from config.local.stack import Stack
 from kilit.postgres.base import configured_server
 
 

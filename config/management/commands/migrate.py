@@ -12,7 +12,7 @@ from django.db import DatabaseError, OperationalError, ProgrammingError, connect
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.errors import LockNotAvailable
 
-from config.startup_errors import first_line
+from config.settings.startup_errors import first_line
 from kilit.database.origin import NewerVersion, read_origin, record_version
 from kilit.workers.management.checked_settings import SETTINGS
 

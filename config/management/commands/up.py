@@ -19,10 +19,10 @@ from django.db import connection
 
 import outbox.demo
 from config.demo import load_demo
-from config.migrating import MigrateWithProgress
-from config.screen import Screen, Step
-from config.service_logs import ServiceLogs
-from config.stack import Stack
+from config.local.screen import Screen, Step
+from config.local.service_logs import ServiceLogs
+from config.local.stack import Stack
+from config.management.migrating import MigrateWithProgress
 from kilit.workers.management.checked_settings import SETTINGS
 from orchestrator.demo import plays_here, simulators_command
 from pdfjobs.browser import find_browser

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 from kilit.lock.management.arguments import minutes, whole_number
 from kilit.workers.management.sweep_command import SweepCommand
 from ociqueue.models import Conversion
-from ociqueue.sweeps import attempt_cap
+from ociqueue.operating.sweeps import attempt_cap
 
 
 class Command(SweepCommand):

@@ -2,7 +2,7 @@ from typing import Any
 
 from kilit.workers.management.sweep_command import SweepCommand
 from ociqueue.models import Conversion
-from ociqueue.sweeps import end_unsendable
+from ociqueue.operating.sweeps import end_unsendable
 
 
 class Command(SweepCommand):

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from kilit.csv.text import CsvError
 from kilit.lock.audit import acting_as
-from ociqueue.correction_files import COLUMNS, read_corrections
-from ociqueue.corrections import Correction, replace_rows
-from ociqueue.csv_text import CsvError
+from ociqueue.files.corrections import COLUMNS, read_corrections
+from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site
 

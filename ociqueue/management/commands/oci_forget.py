@@ -4,9 +4,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.lock.audit import acting_as
-from ociqueue.erasure import Person, SiteResult, find, forget
 from ociqueue.management.sites import find_site
 from ociqueue.models import IdentifierKind, ImportJob, Site
+from ociqueue.operating.erasure import Person, SiteResult, find, forget
 
 KINDS = {
     IdentifierKind.EMAIL: "an e-mail address",

@@ -6,12 +6,12 @@ from typing import IO, Any, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from kilit.csv.reader import FileTally
+from kilit.csv.text import CsvError
 from kilit.lock.audit import acting_as
-from ociqueue.adjustment_files import AdjustmentTally, import_adjustments, is_of_adjustments
-from ociqueue.csv_differences import format_advice
-from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.csv_reader import FileTally
-from ociqueue.csv_text import CsvError
+from ociqueue.files.adjustments import AdjustmentTally, import_adjustments, is_of_adjustments
+from ociqueue.files.conversions import ImportTally, import_file
+from ociqueue.files.differences import format_advice
 from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 from kilit.lock.management.arguments import minutes
 from kilit.workers.management.sweep_command import SweepCommand
 from ociqueue.models import Conversion
-from ociqueue.sweeps import recover_processing
+from ociqueue.operating.sweeps import recover_processing
 
 
 class Command(SweepCommand):

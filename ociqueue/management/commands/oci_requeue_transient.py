@@ -2,8 +2,8 @@ from typing import Any
 
 from kilit.workers.management.sweep_command import SweepCommand
 from ociqueue.models import Conversion
+from ociqueue.operating.sweeps import requeue_transient
 from ociqueue.states import SyncMethod
-from ociqueue.sweeps import requeue_transient
 
 
 class Command(SweepCommand):

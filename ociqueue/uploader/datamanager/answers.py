@@ -8,12 +8,12 @@ from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
-from ociqueue.identifiers import hide_hashes
 from ociqueue.states import Category
 from ociqueue.uploader.datamanager.reasons import AT_ONCE, TEMPORARY, UNLISTED, at_once
 from ociqueue.uploader.datamanager.transport import LONGEST_DELAY, Answer
 from ociqueue.uploader.meanings import Meaning, worst
 from ociqueue.uploader.results import GATES, Disposition, RowResult
+from ociqueue.values.identifiers import hide_hashes
 
 LONGEST_ID = 64
 REFUSED = "REQUEST_REFUSED"  # the code of a row that was in a refused request and was not named

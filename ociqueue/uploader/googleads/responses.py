@@ -6,12 +6,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from ociqueue.identifiers import hide_hashes
 from ociqueue.states import Category
 from ociqueue.uploader.google_login import LOGIN_REJECTIONS
 from ociqueue.uploader.googleads.errors import classify
 from ociqueue.uploader.meanings import Meaning, worst
 from ociqueue.uploader.results import GATES, Disposition, RowResult, change_results
+from ociqueue.values.identifiers import hide_hashes
 
 UNPROVEN = "UNPROVEN_ANSWER"
 LONGEST_DELAY = 24 * 60 * 60  # seconds; a probe is sent once a day, whatever delay Google asks for

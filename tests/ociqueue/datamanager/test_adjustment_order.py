@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 from django.core.management import call_command
 
-from ociqueue.corrections import Correction, replace_rows
+from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kilit.console.panels import Panel
+from kilit.console.dashboard.panels import Panel
 from ociqueue.models import Conversion, Credentials
-from ociqueue.site_health import site_health
+from ociqueue.operating.site_health import site_health
 from ociqueue.uploader.connection_test import check
 from ociqueue.uploader.datamanager import requests
 from ociqueue.uploader.upload_run import upload_due

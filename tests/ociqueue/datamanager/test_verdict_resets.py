@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt
-from ociqueue.sweeps import attempt_cap, recover_processing, requeue_transient
+from ociqueue.operating.sweeps import attempt_cap, recover_processing, requeue_transient
 from ociqueue.uploader.upload_run import due_sites, upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.support.guarded_columns import write_unguarded

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from kilit.console import dashboard
-from kilit.console.panels import panels
+from kilit.console.dashboard import page as dashboard
+from kilit.console.dashboard.panels import panels
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, SeesEverything, find_problems
 from outbox.models import Endpoint, OutboxMessage

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from kilit.bulk.models import BulkAction
-from ociqueue.operations import RETRY
+from ociqueue.operating.operations import RETRY
 from tests.support.bulk_actions import PAGES, asked, states
 from tests.support.bulk_results import agrees
 from tests.support.waiting import wait_for_the_end, wait_until

@@ -54,7 +54,9 @@ def test_services_without_pages_do_not_load_the_console(tmp_path: Path) -> None:
         "print(sorted({'config.urls', 'orchestrator.admin'} & set(sys.modules)))"
     )
 
-    ended = run_python("-c", asked, DJANGO_SETTINGS_MODULE="config.settings", SECRET_KEY="x", KILIT_VAR=str(tmp_path))
+    ended = run_python(
+        "-c", asked, DJANGO_SETTINGS_MODULE="config.settings.server", SECRET_KEY="x", KILIT_VAR=str(tmp_path)
+    )
 
     assert (ended.stdout.strip(), ended.stderr) == ("[]", "")
 

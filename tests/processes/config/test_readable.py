@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.db import OperationalError
 
-from config.startup_errors import is_unreachable
+from config.settings.startup_errors import is_unreachable
 from tests.support.commands import ROOT, fresh_environment, manage
 from tests.support.waiting import PATIENCE
 
@@ -43,8 +43,8 @@ def test_a_command_says_in_one_line_what_is_wrong(case: str, tmp_path: Path) -> 
 
 
 SERVED_BY = {
-    "wsgi": [sys.executable, "-c", "import config.wsgi"],
-    "gunicorn": [sys.executable, "-m", "gunicorn", "config.wsgi", "--config", "config/gunicorn.py"],
+    "wsgi": [sys.executable, "-c", "import config.web.wsgi"],
+    "gunicorn": [sys.executable, "-m", "gunicorn", "config.web.wsgi", "--config", "config/web/gunicorn.py"],
 }
 
 

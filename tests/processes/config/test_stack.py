@@ -9,10 +9,10 @@ from pathlib import Path
 
 import psutil
 
-from config import stack
+from config.local import stack
+from config.local.screen import Screen
+from config.local.service_logs import ServiceLogs
 from config.management.commands import up
-from config.screen import Screen
-from config.service_logs import ServiceLogs
 from kilit.workers.processes import kill_group
 from tests.support.commands import ROOT
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
@@ -45,7 +45,7 @@ def test_what_does_not_end_in_time_is_killed_with_the_groups_below_it(tmp_path: 
 DEAF = """
 import signal, sys, time
 from pathlib import Path
-from config.stack import Stack
+from config.local.stack import Stack
 
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 with Stack(Path(), lock=Path(sys.argv[1])).locked():

@@ -27,11 +27,11 @@ __all__ = ["endpoint_at", "receiver"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-THREADS = 4  # of config.gunicorn
+THREADS = 4  # of config.web.gunicorn
 PROCFILE = """
 import sys
 from pathlib import Path
-from config.stack import Stack
+from config.local.stack import Stack
 
 stack = Stack(Path(), lock=Path(sys.argv[1]))
 with stack.locked():

@@ -11,8 +11,8 @@ import pytest
 from django.db.models import Model
 
 from kilit.lock.models import Event
-from ociqueue.adsscript import KEY_PLACEHOLDER
 from ociqueue.models import Conversion, Site
+from ociqueue.script.ads_script import KEY_PLACEHOLDER
 from tests.support.ads_script import (
     ACK,
     ACK_FAILED,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ociqueue.adsscript import KEY_PLACEHOLDER, TEMPLATE, render_script
+from ociqueue.script.ads_script import KEY_PLACEHOLDER, TEMPLATE, render_script
 from tests.support.ads_script import run_under_node
 
 HOSTILE = [

@@ -19,11 +19,11 @@ WORKERS_ALONE = (
 def test_the_web_process_never_loads_what_only_workers_need() -> None:
     """Google's client alone takes a second and a hundred megabytes."""
     look = (
-        "import sys, config.wsgi; from django.urls import get_resolver; get_resolver().url_patterns;"
+        "import sys, config.web.wsgi; from django.urls import get_resolver; get_resolver().url_patterns;"
         "from django.contrib import admin; admin.site.urls;"
         f"print([name for name in sys.modules if name.startswith({WORKERS_ALONE})])"
     )
 
-    said = run_python("-c", look, SECRET_KEY="x", DJANGO_SETTINGS_MODULE="config.settings")
+    said = run_python("-c", look, SECRET_KEY="x", DJANGO_SETTINGS_MODULE="config.settings.server")
 
     assert said.stdout.strip() == "[]", said.stderr

@@ -34,7 +34,7 @@ async_task("kilit.workers.doorbells.answer", "parcels", cluster=Heartbeat.object
 """
 LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
 DOCUMENTS = "SELECT id::text, concat_ws(': ', status, nullif(error_detail, '')) FROM pdfjobs_pdfjob WHERE id = ANY(%s)"
-GUNICORN = (Path(sys.executable).with_name("gunicorn"), "config.wsgi", "--config", "config/gunicorn.py")
+GUNICORN = (Path(sys.executable).with_name("gunicorn"), "config.web.wsgi", "--config", "config/web/gunicorn.py")
 
 HAND_OVER = """
 import os, sys

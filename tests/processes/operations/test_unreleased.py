@@ -84,7 +84,7 @@ def test_restore_refuses_its_backup_with_one_sentence(kilit: Installation, tmp_p
 def test_the_web_server_starts_and_says_why_it_is_not_ready(kilit: Installation) -> None:
     port = free_port()
     variables = {"PORT": str(port), "WEB_CONCURRENCY": "1"}
-    gunicorn = [sys.executable, "-m", "gunicorn", "config.wsgi", "--config", "config/gunicorn.py"]
+    gunicorn = [sys.executable, "-m", "gunicorn", "config.web.wsgi", "--config", "config/web/gunicorn.py"]
 
     web = kilit.start(*gunicorn, variables=variables)
 

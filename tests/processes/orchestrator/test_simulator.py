@@ -71,7 +71,7 @@ def test_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> None:
         KILIT_VAR=str(here.folders.imports.parent.parent),
         DATABASE_URL=database_url(),
         SECRET_KEY="simulator",
-        DJANGO_SETTINGS_MODULE="config.settings",
+        DJANGO_SETTINGS_MODULE="config.settings.server",
         PYTHONUNBUFFERED="1",
     )
     log = tmp_path / "log"

@@ -3,8 +3,8 @@
 import pytest
 
 from kilit.lock.models import Event
-from ociqueue import acknowledge
 from ociqueue.models import Conversion, Site
+from ociqueue.script import acknowledge
 from outbox import log_reader, sending
 from outbox.models import Endpoint, OutboxMessage
 from outbox.states import MessageStatus

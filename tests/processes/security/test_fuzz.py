@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ociqueue.adsscript import render_script
+from ociqueue.script.ads_script import render_script
 from tests.support.ads_script import ACK, ACK_FAILED, EXPORT, run_under_node
 from tests.support.examples import few
 from tests.support.fixtures.conversions import make_person, make_site, site  # noqa: F401 - a site and people

@@ -1,0 +1,129 @@
+"""Typed settings from the environment, with a one-line error for an invalid value."""
+
+import re
+from contextlib import suppress
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"0", "false", "no", "off"}
+HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
+BASE_DIR = Path(__file__).resolve().parents[2]
+MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtp+ssl": 465}
+
+
+def host_and_port(host: str, port: int) -> str:
+    """Join both as in a URL, which has brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Environment:
+    """The process's environment, which takes precedence over an optional `.env` file beside manage.py."""
+
+    def __init__(self, folder: Path) -> None:
+        self._env = environ.Env()
+        self._env.prefix = ""
+        if (folder / ".env").is_file():
+            environ.Env.read_env(
+                folder / ".env", encoding="utf-8-sig"
+            )  # Windows editors may put a mark before the text
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Without a default the variable is required and must not be empty."""
+        value = str(self._env.str(name, default="")).strip()
+        if value:
+            return value
+        if default is None:
+            raise ImproperlyConfigured(f"{name} is required, but not set.")
+        return default
+
+    def secret(self, name: str) -> str:
+        """Read an optional secret that callers send in a header, which has no agreed encoding for other letters."""
+        value = self.text(name, "")
+        if not (value.isascii() and value.isprintable()):
+            raise ImproperlyConfigured(
+                f"{name} is sent in a header: use letters from A to Z, digits and signs of ASCII."
+            )
+        return value
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Raise on an unknown word instead of reading it as false."""
+        word = self.text(name, str(default)).lower()
+        if word in TRUE | FALSE:
+            return word in TRUE
+        raise ImproperlyConfigured(f"{name}={word!r} is not a boolean: use true or false.")
+
+    def number(self, name: str, *, default: int, least: int = 0, most: int | None = None) -> int:
+        word = self.text(name, str(default))
+        with suppress(ValueError):
+            value = int(word)
+            if value >= least and (most is None or value <= most):
+                return value
+        bounds = f"from {least} upwards" if most is None else f"from {least} to {most}"
+        raise ImproperlyConfigured(f"{name}={word!r} is not a whole number {bounds}.")
+
+    def one_of(self, name: str, choices: tuple[str, ...], *, default: str) -> str:
+        word = self.text(name, default).upper()
+        if word in choices:
+            return word
+        raise ImproperlyConfigured(f"{name}={word!r} is not one of {', '.join(choices)}.")
+
+    def words(self, name: str, *, default: list[str] | None = None) -> list[str]:
+        """Split a comma-separated list; without a default it is required."""
+        joined = None if default is None else ",".join(default)
+        return [word.strip() for word in self.text(name, joined).split(",") if word.strip()]
+
+    def networks(self, name: str) -> list[IPv4Network | IPv6Network]:
+        """Read a comma-separated list of networks; a single address is a network of one."""
+        try:
+            return [ip_network(word) for word in self.words(name, default=[])]
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name}: {error}. Use addresses or networks, as 10.20.0.0/16.") from None
+
+    def host(self, name: str, *, default: str) -> str:
+        """Read an address of this machine or its name; an IPv6 address may have brackets, and is returned without."""
+        word = self.text(name, default)
+        bare = word[1:-1] if word.startswith("[") and word.endswith("]") else word
+        with suppress(ValueError):
+            if "%" not in bare:  # an interface, which only some programs understand
+                return str(ip_address(bare))
+        if HOST_NAME.fullmatch(word):
+            return word
+        raise ImproperlyConfigured(f"{name}={word!r} is neither an address nor a name: use 127.0.0.1, 0.0.0.0 or ::1.")
+
+    def folder(self, name: str, *, default: Path) -> Path:
+        return Path(self.text(name, str(default))).expanduser().absolute()
+
+    def database(self, name: str) -> dict[str, Any]:
+        """Return Django's settings for a database URL; only PostgreSQL is supported."""
+        # Checked first: for another scheme the parser would print a warning that contains the password.
+        if self.text(name).startswith(("postgres://", "postgresql://")):
+            with suppress(ValueError):
+                parsed: dict[str, Any] = self._env.db(name)
+                if parsed.get("NAME"):
+                    return {**parsed, "ENGINE": "kilit.postgres.external"}
+        raise ImproperlyConfigured(f"{name} is not of the form postgres://user:password@host:5432/name.")
+
+    def mail(self, name: str) -> dict[str, Any]:
+        """Return Django's settings for the URL of a mail server; without one, the host is empty."""
+        nothing = {"EMAIL_HOST": "", "EMAIL_PORT": 25, "EMAIL_HOST_USER": "", "EMAIL_HOST_PASSWORD": ""}
+        address = self.text(name, "")
+        with suppress(ValueError):
+            parts = urlsplit(address)
+            if not address:
+                return {**nothing, "EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False}
+            if parts.scheme in MAIL_PORTS and parts.hostname:
+                return {
+                    "EMAIL_HOST": parts.hostname,
+                    "EMAIL_PORT": parts.port or MAIL_PORTS[parts.scheme],
+                    "EMAIL_HOST_USER": unquote(parts.username or ""),
+                    "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+                    "EMAIL_USE_TLS": parts.scheme == "smtp+tls",
+                    "EMAIL_USE_SSL": parts.scheme == "smtp+ssl",
+                }
+        raise ImproperlyConfigured(f"{name} is not of the form smtp+tls://user:password@host:587.")

@@ -1,0 +1,257 @@
+"""Kilit's settings, in the order of Django's documentation; values that vary come from the environment.
+
+docs/configuration.md lists the variables. Settings never write files: manage.py makes the local secret key.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import django_stubs_ext
+
+from config.settings.cluster import cluster
+from config.settings.console import UNFOLD  # noqa: F401
+from config.settings.databases import database_timeout, databases
+from config.settings.environment import BASE_DIR, Environment
+from config.settings.floor import *  # noqa: F403
+from config.settings.floor import KILIT_VAR, PRODUCTION
+from config.settings.logins import *  # noqa: F403
+from config.settings.logs import log_format, log_level, logging_to_stderr
+from config.settings.secret_key import read_secret_key
+from config.settings.sentry import start_sentry
+from config.settings.web import *  # noqa: F403
+from config.settings.web import BIND, PORT
+from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
+
+# Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
+django_stubs_ext.monkeypatch()
+
+env = Environment(BASE_DIR)
+
+# Kilit ---------------------------------------------------------------------------------------------------------------
+
+# Where the console and the API are reached from outside, for links in webhooks and alerts.
+PUBLIC_URL = env.text("KILIT_PUBLIC_URL", f"http://{BIND}").rstrip("/")
+CRON_SECRET = env.secret("KILIT_CRON_SECRET")
+HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while work gets through
+DISK_LOW_GB = env.number("KILIT_DISK_LOW_GB", default=5, least=0)  # a problem when less is free; 0 switches it off
+KEEP_FINISHED_DAYS = env.number("KILIT_KEEP_FINISHED_DAYS", default=0, least=0, most=36_500)  # 0 keeps everything
+RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
+ADMIN_RATE_PER_MINUTE = env.number("KILIT_ADMIN_RATE_PER_MINUTE", default=60, least=1)  # of a key that manages sites
+# How many of our own proxies a request passes; without any, X-Forwarded-For cannot be trusted.
+PROXIES = env.number("KILIT_PROXIES", default=0, least=0, most=9)
+KEEP_DENIED_REQUESTS_FOR = timedelta(days=env.number("KILIT_KEEP_REFUSALS_DAYS", default=90, least=7, most=3660))
+
+# How often a conversion is claimed before it fails permanently; see docs/decisions/0001-settled-conflicts.md.
+SCRIPT_MAX_ATTEMPTS = env.number("KILIT_SCRIPT_MAX_ATTEMPTS", default=5, least=1)
+API_MAX_ATTEMPTS = env.number("KILIT_API_MAX_ATTEMPTS", default=8, least=1)
+
+# The uploader; the addresses are only changed to use a simulated Google.
+GOOGLE_ADS_ENDPOINT = env.text("KILIT_GOOGLE_ADS_ENDPOINT", "")
+DATA_MANAGER_ENDPOINT = env.text("KILIT_DATA_MANAGER_ENDPOINT", "https://datamanager.googleapis.com")
+GOOGLE_TOKEN_URI = env.text("KILIT_GOOGLE_TOKEN_URI", "https://oauth2.googleapis.com/token")
+# The first encrypts stored credentials; the others can still decrypt them.
+CREDENTIAL_KEYS = env.words("KILIT_CREDENTIAL_KEYS", default=[])
+
+# PDF jobs; see docs/pdf-operators.md.
+PDF_TEMPLATES = env.words(
+    "KILIT_PDF_TEMPLATES", default=["invoice", "offer", "cutting_sheet", "labels", "conversion_report"]
+)
+if PDF_TEMPLATES == ["none"]:  # an empty variable counts as not set
+    PDF_TEMPLATES = []
+PDF_ASSET_PATTERNS = env.text("KILIT_PDF_ASSET_PATTERNS", "").split()  # regular expressions for whole addresses
+PDF_FONTS = env.words("KILIT_PDF_FONTS", default=[])  # folders of extra fonts, for other scripts than Latin
+PDF_SANDBOX = env.flag("KILIT_PDF_SANDBOX", default=True)
+PDF_FAIL_SAFE = env.one_of("KILIT_PDF_FAIL_SAFE", ("STRICT", "DEGRADE"), default="STRICT").lower()
+PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)
+# Half of it, so that no owner keeps the others out.
+PDF_QUEUE_LIMIT_PER_OWNER = env.number("KILIT_PDF_QUEUE_LIMIT_PER_OWNER", default=(PDF_QUEUE_LIMIT + 1) // 2, least=1)
+PDF_JOBS_PER_OWNER = env.number("KILIT_PDF_JOBS_PER_OWNER", default=0, least=0)  # running at once; 0: no limit
+PDF_FREE_WORKERS = env.number("KILIT_PDF_FREE_WORKERS", default=1, least=0)  # for owners who have no running job
+PDF_TTL = timedelta(hours=env.number("KILIT_PDF_TTL_HOURS", default=24, least=1, most=24 * 366))
+PDF_S3_BUCKET = env.text("KILIT_S3_BUCKET", "")
+
+# Webhooks go to public addresses only, and to these networks.
+WEBHOOK_PRIVATE_ADDRESSES = env.networks("KILIT_WEBHOOK_PRIVATE_ADDRESSES")
+KEEP_MESSAGES_DAYS = env.number("KILIT_KEEP_MESSAGES_DAYS", default=30, least=7, most=3660)
+
+# Database ------------------------------------------------------------------------------------------------------------
+
+DATABASES = databases(env, default={"ENGINE": "kilit.postgres", "NAME": "kilit"})
+DATABASE_TIMEOUT = database_timeout(env)
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Debugging -----------------------------------------------------------------------------------------------------------
+
+DEBUG = env.flag("KILIT_DEBUG", default=False)
+
+# Email ---------------------------------------------------------------------------------------------------------------
+
+email = env.mail("EMAIL_URL")
+EMAIL_HOST, EMAIL_PORT = email["EMAIL_HOST"], email["EMAIL_PORT"]  # without a host, no e-mail is sent
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = email["EMAIL_HOST_USER"], email["EMAIL_HOST_PASSWORD"]
+EMAIL_USE_TLS, EMAIL_USE_SSL = email["EMAIL_USE_TLS"], email["EMAIL_USE_SSL"]
+EMAIL_TIMEOUT = 15  # seconds for each step
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "Kilit <kilit@localhost>")
+
+# File uploads --------------------------------------------------------------------------------------------------------
+
+DATA_UPLOAD_MAX_MEMORY_SIZE, MOST_UPLOADED = 5 * 1024 * 1024, 200 * 1024 * 1024  # without files, and in all
+FILE_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
+# Files of conversions may have e-mail addresses, so those that are too large for memory have no name on the disk.
+FILE_UPLOAD_HANDLERS = [f"config.web.uploads.{kind}FileUploadHandler" for kind in ("Memory", "Nameless")]
+
+# Globalization -------------------------------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("tr", "Türkçe")]
+TIME_ZONE = "UTC"
+# Numbers are grouped where they are shown; grouping all would also change ids and URLs.
+USE_THOUSAND_SEPARATOR = False
+LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "config.formats"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = PRODUCTION
+USE_TZ = True
+
+# HTTP ----------------------------------------------------------------------------------------------------------------
+
+LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]", "testserver", BIND.removesuffix(f":{PORT}")]
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", default=None if PRODUCTION else LOCAL_HOSTS)
+MIDDLEWARE = [
+    "config.web.middleware.RequestLogMiddleware",
+    "config.web.csp.SecurityHeadersMiddleware",
+    "config.web.middleware.ProbeMiddleware",
+    "config.web.middleware.MalformedRequestMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "kilit.console.account.preferences.UserLanguageMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "kilit.access.middleware.SecondFactorMiddleware",  # before anything reads the user
+    "kilit.access.middleware.ActorMiddleware",
+    "kilit.console.account.preferences.UserTimezoneMiddleware",
+    "kilit.access.middleware.DeniedRequestMiddleware",
+    "kilit.console.dashboard.live.LiveMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "axes.middleware.AxesMiddleware",  # must be last: it shows the lockout page
+]
+WSGI_APPLICATION = "config.web.wsgi.application"
+
+# Logging -------------------------------------------------------------------------------------------------------------
+
+LOG_LEVEL, LOGS = log_level(env), log_format(env)
+LOGGING = logging_to_stderr(LOG_LEVEL)
+if SENTRY_DSN := env.text("SENTRY_DSN", ""):
+    start_sentry(
+        SENTRY_DSN,
+        errors_percent=env.number("SENTRY_ERRORS_PERCENT", default=100, most=100),
+        traces_percent=env.number("SENTRY_TRACES_PERCENT", default=0, most=100),
+        release=env.text("SENTRY_RELEASE", ""),
+    )
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "config.console.unfold_app.UnfoldConfig",  # before the admin, to override its templates
+    "django.contrib.admin.apps.SimpleAdminConfig",  # config.urls loads the admins: workers need none
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "pgtrigger",
+    "django_q",
+    "config.console.axes_app.LoginsConfig",  # django-axes
+    # Also while they are off: a user could not be deleted if rows of tables without models referred to it.
+    *(f"allauth{app}" for app in ("", ".account", ".mfa", ".socialaccount")),
+    *(f"kilit.{app}" for app in ("lock", "workers", "web", "access", "bulk", "problems", "console", "backup")),
+    "ociqueue",
+    "pdfjobs",
+    "orchestrator",
+    "outbox",
+    "config",
+]
+
+# Security ------------------------------------------------------------------------------------------------------------
+
+SECRET_KEY = env.text("SECRET_KEY") if PRODUCTION else env.text("SECRET_KEY", read_secret_key(KILIT_VAR))
+SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS", default=[])
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
+CSRF_COOKIE_SECURE = PRODUCTION
+CSRF_FAILURE_VIEW = "config.web.views.csrf_failure"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
+SECURE_HSTS_PRELOAD = PRODUCTION
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PRODUCTION else None
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # probes use plain HTTP
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_SSL_REDIRECT = PRODUCTION
+X_FRAME_OPTIONS = "DENY"
+
+# Templates -----------------------------------------------------------------------------------------------------------
+
+FORM_RENDERER = "kilit.console.icons.FormRenderer"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "OPTIONS": {
+            "loaders": ["kilit.console.icons.ConsoleLoader"],  # hides icons from screen readers
+            "context_processors": [
+                "django.template.context_processors.request",
+                *(f"django.contrib.{app}.context_processors.{app}" for app in ("auth", "messages")),
+            ],
+        },
+    }
+]
+
+# URLs ----------------------------------------------------------------------------------------------------------------
+
+ROOT_URLCONF = "config.urls"
+
+# Sessions ------------------------------------------------------------------------------------------------------------
+
+SESSION_COOKIE_AGE = 12 * 3600  # an operator's shift
+SESSION_COOKIE_SECURE = PRODUCTION
+
+# Static files --------------------------------------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = KILIT_VAR / "static" if PRODUCTION else None  # no collectstatic locally
+STORAGES: dict[str, Any] = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+    "artifacts": {
+        "BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage",
+        "OPTIONS": {
+            "bucket_name": PDF_S3_BUCKET,
+            "endpoint_url": env.text("KILIT_S3_ENDPOINT", "") or None,
+            "region_name": env.text("KILIT_S3_REGION", "") or None,
+        },
+    }
+    if PDF_S3_BUCKET
+    else {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": KILIT_VAR / "artifacts"}},
+}
+WHITENOISE_USE_FINDERS = not PRODUCTION
+
+# django-q2 -----------------------------------------------------------------------------------------------------------
+
+WORKERS = env.number("KILIT_WORKERS", default=2, least=1, most=64)
+TASK_TIMEOUT = env.number("KILIT_TASK_TIMEOUT", default=120, least=5, most=3600)  # seconds
+# Seconds for one upload to Google Ads; its task also claims rows before and records results after.
+GOOGLE_ADS_TIMEOUT = env.number("KILIT_GOOGLE_ADS_TIMEOUT", default=min(60, TASK_TIMEOUT // 2), least=1, most=300)
+Q_CLUSTER = cluster(workers=WORKERS, timeout=TASK_TIMEOUT)

@@ -1,0 +1,71 @@
+"""How much a request may send: little without a key or a session, more with one, and a large body only if it is valid.
+
+Bodies are received before Django sees the request. Without this, a stranger could fill memory and temporary files.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from config.web.server.limits import WebLimits
+from config.web.server.refusals import body_too_large, key_or_session_missing, key_or_session_unknown
+
+KEY_HEADERS = ("X-API-KEY", "AUTHORIZATION")
+
+
+class Caller(Enum):
+    """Whose request it is, as far as the database knows."""
+
+    UNKNOWN = "neither the key nor the session is valid"
+    KEY = "a valid key"
+    SESSION = "a valid session"
+
+
+@dataclass(frozen=True)
+class RequestCredentials:
+    """What a request carries to show whose it is; nothing of it has been checked."""
+
+    key: str = ""
+    authorization: str = ""
+    session: str = ""
+
+    @classmethod
+    def of_headers(cls, headers: Sequence[tuple[str, str]], *, cookie: str) -> "RequestCredentials":
+        found = {name: value.strip() for name, value in headers if name in (*KEY_HEADERS, "COOKIE")}
+        session = re.search(rf"(?:^|;)\s*{re.escape(cookie)}=([^;]+)", found.get("COOKIE", ""))
+        return cls(found.get("X-API-KEY", ""), found.get("AUTHORIZATION", ""), session[1].strip() if session else "")
+
+    def __bool__(self) -> bool:
+        return bool(self.key or self.authorization or self.session)
+
+
+Identify = Callable[[RequestCredentials], Awaitable[Caller]]
+
+
+class BodyAdmission:
+    """Decides for one request how large its body may become. The database is asked once, and only for large ones."""
+
+    def __init__(self, request: Any, *, limits: WebLimits, cookie: str, identify: Identify) -> None:
+        self._limits, self._identify = limits, identify
+        self._credentials = RequestCredentials.of_headers(request.headers, cookie=cookie)
+        self._caller: Caller | None = None
+
+    async def admit(self, size: int) -> None:
+        """Raise RequestRefused if a body may not become so large."""
+        limits = self._limits
+        if size > limits.body_bytes:
+            raise body_too_large(limits.body_bytes)
+        if size <= limits.unknown_bytes:
+            return
+        if not self._credentials:
+            raise key_or_session_missing(limits.unknown_bytes)
+        if size <= limits.unchecked_bytes:
+            return
+        if self._caller is None:
+            self._caller = await self._identify(self._credentials)
+        if self._caller is Caller.UNKNOWN:
+            raise key_or_session_unknown()
+        if self._caller is Caller.KEY and size > limits.key_bytes:
+            raise body_too_large(limits.key_bytes)

@@ -1,0 +1,191 @@
+"""Reads one request after the other from a connection, in the event loop; the caller sets the deadlines."""
+
+import asyncio
+import random
+import re
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from gunicorn.http.body import ChunkedReader
+from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
+from gunicorn.http.message import Request
+from gunicorn.http.unreader import IterUnreader
+
+from config.web.server.admission import BodyAdmission
+from config.web.server.bodies import BodyBudget, RequestBody
+from config.web.server.chunks import ChunkDecoder
+from config.web.server.limits import WebLimits
+from config.web.server.refusals import body_too_slow, malformed
+
+END_OF_HEADER = b"\r\n\r\n"
+BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
+READ_BYTES = 64 * 1024
+# A client that sends in small pieces is read less and less often: each read has to wait for Python's lock, and hundreds
+# of such clients would slow down the event loop. An ordinary header arrives in one or two pieces.
+SMALL_BYTES = 512
+SMALL_READS_AT_ONCE = 2
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 4.0  # seconds
+
+
+class ClientGone(ConnectionError):  # noqa: N818 - what happened
+    pass
+
+
+class RequestReader:
+    def __init__(
+        self,
+        sock: socket.socket,
+        client: Any,
+        *,
+        config: Any,
+        limits: WebLimits,
+        budget: BodyBudget,
+        admission: Callable[[Request], BodyAdmission],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sock, self._client, self._config = sock, client, config
+        self._limits, self._budget, self._admission = limits, budget, admission
+        self._address: str = client[0] if isinstance(client, tuple) else ""
+        self._buffer = bytearray()
+        self._requests = 0
+        self._small_reads = 0
+        self._received: Callable[[], None] = lambda: None  # extends the deadline of a body
+
+    @property
+    def has_data(self) -> bool:
+        return bool(self._buffer)
+
+    async def wait_for_data(self) -> None:
+        """Wait for the first bytes of the next request."""
+        if not self._buffer:
+            await self._receive()
+
+    async def read_header(self) -> Request:
+        """Return a request without its body; raises RequestRefused."""
+        self._small_reads = 0
+        while True:
+            end = self._buffer.find(END_OF_HEADER)
+            if 0 <= end <= self._limits.header_bytes:
+                end += len(END_OF_HEADER)
+                header = bytes(self._buffer[:end])
+                del self._buffer[:end]
+                return self._parse(header)
+            if self._cannot_be_valid():
+                self._parse(bytes(self._buffer))
+                raise malformed(LimitRequestHeaders("header"))
+            await self._receive()
+
+    async def read_body(self, request: Any) -> RequestBody:
+        """Return the body of a request whose header was read; raises RequestRefused."""
+        is_chunked = isinstance(request.body.reader, ChunkedReader)
+        length = 0 if is_chunked else request.body.reader.length
+        admission = self._admission(request)
+        await admission.admit(length)
+        body = RequestBody(self._budget, self._address)
+        try:
+            if is_chunked or length:
+                async with self._deadline(body):
+                    await self._continue(request)
+                    if is_chunked:
+                        await self._read_chunks(request, body, admission)
+                    else:
+                        await self._read_length(length, body)
+        except BaseException:
+            body.close()
+            raise
+        body.file.seek(0)
+        request.body = body.file
+        return body
+
+    async def discard(self, size: int) -> None:
+        """Read and forget what the client still sends, until it closes the connection or has sent this much."""
+        while size > 0:
+            self._buffer.clear()
+            await self._receive()
+            size -= len(self._buffer)
+
+    def _cannot_be_valid(self) -> bool:
+        """Tell whether the parser can reject the beginning of a header already, so that no more of it is read."""
+        is_long_line = b"\r\n" not in self._buffer and len(self._buffer) > self._config.limit_request_line + 2
+        is_long = len(self._buffer) > self._limits.header_bytes
+        return is_long or is_long_line or bool(BARE_LINE_FEED.search(self._buffer))
+
+    def _parse(self, header: bytes) -> Request:
+        self._requests += 1
+        unreader = IterUnreader([header])
+        try:
+            request = Request(self._config, unreader, self._client, self._requests)
+        except NoMoreData:
+            raise malformed(LimitRequestHeaders("header")) from None
+        except ParseException as error:
+            raise malformed(error) from None
+        if unreader.take_buffered():
+            raise malformed(ParseException())  # it found another end of the header than we did
+        return request
+
+    @asynccontextmanager
+    async def _deadline(self, body: RequestBody) -> AsyncIterator[None]:
+        """Give up when too little has arrived; the longer a body is, the longer it may take."""
+        start = self._loop.time() + self._limits.body_seconds
+        try:
+            async with asyncio.timeout_at(start) as deadline:
+                self._received = lambda: deadline.reschedule(start + body.size / self._limits.least_rate)
+                yield
+        except TimeoutError:
+            raise body_too_slow() from None
+
+    async def _continue(self, request: Any) -> None:
+        """Tell a client that waits for it (curl, with a long body) to send the body."""
+        if request._expected_100_continue:  # noqa: SLF001 - gunicorn has no other name for it
+            request._expected_100_continue = False  # noqa: SLF001 - or the thread would send it again
+            if not self._buffer:
+                await self._loop.sock_sendall(self._sock, b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    async def _read_length(self, length: int, body: RequestBody) -> None:
+        try:
+            while True:
+                piece = bytes(self._buffer[: length - body.size])
+                del self._buffer[: len(piece)]
+                body.write(piece)
+                if body.size == length:
+                    return
+                self._received()
+                # The kernel wakes us when this much has arrived, not for every byte of a slow client.
+                self._wake_at(min(length - body.size, READ_BYTES))
+                await self._receive(paced=False)
+        finally:
+            self._wake_at(1)
+
+    async def _read_chunks(self, request: Any, body: RequestBody, admission: BodyAdmission) -> None:
+        decoder = ChunkDecoder(request.body.reader)
+        while True:
+            try:
+                for piece in decoder.decode(self._buffer):
+                    body.write(piece)
+            except ParseException as error:
+                raise malformed(error) from None
+            await admission.admit(body.size)
+            if decoder.is_complete:
+                break
+            self._received()
+            await self._receive()
+        # Django reads bodies by their length.
+        request.headers = [field for field in request.headers if field[0] != "TRANSFER-ENCODING"]
+        request.headers.append(("CONTENT-LENGTH", str(body.size)))
+
+    def _wake_at(self, size: int) -> None:
+        with suppress(OSError):  # not every kind of socket has it
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
+
+    async def _receive(self, *, paced: bool = True) -> None:
+        if paced and self._small_reads > SMALL_READS_AT_ONCE:
+            pause = FIRST_PAUSE * 2 ** min(self._small_reads - SMALL_READS_AT_ONCE, 10)
+            # By chance, so that clients who send at the same moments are not read at the same moment.
+            await asyncio.sleep(min(pause, LONGEST_PAUSE) * random.uniform(0.5, 1.0))  # noqa: S311
+        data = await self._loop.sock_recv(self._sock, READ_BYTES)
+        if not data:
+            raise ClientGone
+        self._small_reads = self._small_reads + 1 if len(data) < SMALL_BYTES else 0
+        self._buffer += data

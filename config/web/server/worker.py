@@ -1,0 +1,215 @@
+"""gunicorn's worker: the event loop of a web process, and its threads."""
+
+import asyncio
+import errno
+import logging
+import signal
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+from django.db import Error, close_old_connections
+from gunicorn.workers.base import Worker
+from gunicorn.workers.gthread import ThreadWorker
+
+from config.web.server.admission import BodyAdmission, Caller, RequestCredentials
+from config.web.server.bodies import BodyBudget
+from config.web.server.connection import Phase, WebConnection
+from config.web.server.limits import KIB, MIB, WebLimits
+from config.web.server.reading import RequestReader
+from config.web.server.refusals import database_away, internal_error, stopping, too_many_connections
+from config.web.server.table import ConnectionTable
+
+logger = logging.getLogger(__name__)
+
+LIVENESS = "/healthz"
+PAUSE_WHEN_FULL = 0.1  # seconds
+HEADER_GRACE = 2.0  # seconds for a header that has begun when the server stops
+REPORT_EVERY = 60  # seconds
+OUT_OF_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+def identify_caller(credentials: RequestCredentials) -> Caller:
+    from config.web.server.callers import identify  # noqa: PLC0415 - gunicorn imports this before Django is set up
+
+    close_old_connections()  # as before and after a request
+    try:
+        return identify(credentials)
+    finally:
+        close_old_connections()
+
+
+class WebWorker(ThreadWorker):  # type: ignore[misc]
+    """gunicorn's threaded worker, whose threads get complete requests only.
+
+    Of ThreadWorker it uses `handle_request`, which calls the application; the event loop is its own.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        limits: WebLimits | None = None,
+        identify: Callable[[RequestCredentials], Caller] = identify_caller,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.identify = identify
+        self.limits = limits or replace(settings_limits(), connections=self.worker_connections)
+        self.limits = replace(self.limits, idle_seconds=self.cfg.keepalive)
+        self.connections = ConnectionTable(self.limits)
+        self.budget = BodyBudget(self.limits)
+        self.refusals: Counter[str] = Counter()
+        self.stopping = asyncio.Event()
+
+    @classmethod
+    def check_config(cls, cfg: Any, log: Any) -> None:  # noqa: ARG003 - of gunicorn
+        if cfg.is_ssl:
+            raise RuntimeError("The web server speaks HTTP only. Encrypt in a proxy in front of it.")
+
+    def init_process(self) -> None:
+        self.tpool = self.get_thread_pool()
+        self.liveness_pool = ThreadPoolExecutor(max_workers=1)
+        Worker.init_process(self)  # without ThreadWorker's event loop
+
+    def run(self) -> None:
+        asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.stop)
+        await self.serve()
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self.stop()  # before the event loop runs
+
+    def stop(self) -> None:
+        self.alive = False
+        self.stopping.set()
+
+    async def serve(self) -> None:
+        """Serve until the process is to stop, and then until all requests that have begun are answered."""
+        self.loop = asyncio.get_running_loop()
+        self._accept(wanted=True)
+        seconds = 0
+        while self.alive and self.is_parent_alive():
+            self.notify()
+            seconds += 1
+            if seconds % REPORT_EVERY == 0:
+                self._report()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), timeout=1.0)
+        self.alive = False  # answers say that the connection will be closed
+        self._accept(wanted=False)
+        await self._finish()
+        self._report()
+        for pool in (self.tpool, self.liveness_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _finish(self) -> None:
+        self._break_off(Phase.IDLE, Phase.END)
+        self.loop.call_later(HEADER_GRACE, self._break_off, Phase.IDLE, Phase.HEADER, Phase.END)
+        end = self.loop.time() + self.cfg.graceful_timeout
+        while tasks := [each.task for each in self.connections if each.task]:
+            if self.loop.time() > end:
+                break
+            self.notify()
+            await asyncio.wait(tasks, timeout=0.5, return_when=asyncio.FIRST_COMPLETED)
+
+    def _break_off(self, *phases: Phase) -> None:
+        for connection in self.connections:
+            if connection.phase in phases:
+                connection.break_off(stopping())
+
+    def _accept(self, *, wanted: bool) -> None:
+        for listener in self.sockets:
+            if wanted and self.alive:
+                listener.setblocking(False)  # noqa: FBT003 - of the standard library
+                self.loop.add_reader(listener.fileno(), self._accept_one, listener)
+            else:
+                self.loop.remove_reader(listener.fileno())
+
+    def _accept_one(self, listener: Any) -> None:
+        """Accept one connection at a time, so that all web processes get their share."""
+        if not self.connections.make_room():
+            self._pause_accepting()
+            return
+        try:
+            sock, client = listener.accept()
+        except OSError as error:
+            if error.errno in OUT_OF_FILES:
+                self.connections.close_oldest()
+                self._pause_accepting()
+            return
+        if not self.connections.make_room_for(client[0] if isinstance(client, tuple) else ""):
+            with suppress(OSError):
+                sock.send(too_many_connections(of_address=True).answer())
+            sock.close()
+            return
+        sock.setblocking(False)  # noqa: FBT003 - of the standard library
+        reader = RequestReader(
+            sock, client, config=self.cfg, limits=self.limits, budget=self.budget, admission=self._admission
+        )
+        connection = WebConnection(
+            sock, client=client, server=listener.getsockname(), reader=reader, limits=self.limits
+        )
+        connection.task = self.loop.create_task(self._serve_connection(connection))
+        self.connections.add(connection)
+
+    def _pause_accepting(self) -> None:
+        self._accept(wanted=False)
+        self.loop.call_later(PAUSE_WHEN_FULL, lambda: self._accept(wanted=True))
+
+    async def _serve_connection(self, connection: WebConnection) -> None:
+        try:
+            if refusal := await connection.serve(self._run_in_thread):
+                self.refusals[refusal.code] += 1
+        finally:
+            self.connections.remove(connection)
+
+    def _admission(self, request: Any) -> BodyAdmission:
+        cookie = settings.SESSION_COOKIE_NAME
+        return BodyAdmission(request, limits=self.limits, cookie=cookie, identify=self._identify)
+
+    async def _identify(self, credentials: RequestCredentials) -> Caller:
+        try:
+            return await self.loop.run_in_executor(self.tpool, self.identify, credentials)
+        except Error:
+            raise database_away() from None
+
+    async def _run_in_thread(self, request: Any, connection: WebConnection) -> bool:
+        pool = self.liveness_pool if request.path == LIVENESS else self.tpool
+        return await self.loop.run_in_executor(pool, self._handle, request, connection)
+
+    def _handle(self, request: Any, connection: WebConnection) -> bool:
+        """Run the application in a thread; return whether the connection stays open."""
+        try:
+            return bool(self.handle_request(request, connection))
+        except OSError:
+            return False  # the client is gone
+        except Exception:  # as gunicorn does: the thread has to survive
+            self.log.exception("Error handling request %s %s", request.method, request.path)
+            with suppress(OSError):
+                if not connection.sock.has_begun:
+                    connection.sock.sendall(internal_error().answer())
+            return False
+
+    def _report(self) -> None:
+        """Log how many requests never reached Django, once a minute: under attack there are thousands."""
+        if self.refusals:
+            logger.warning("requests refused by the web server", extra={"refused": dict(self.refusals)})
+            self.refusals.clear()
+
+
+def settings_limits() -> WebLimits:
+    return WebLimits(
+        header_seconds=settings.HEADER_SECONDS,
+        body_seconds=settings.BODY_SECONDS,
+        # Behind a proxy all connections come from its address.
+        connections_per_address=0 if settings.PROXIES else settings.CONNECTIONS_PER_ADDRESS,
+        unknown_bytes=settings.UNKNOWN_BODY_KB * KIB,
+        all_bodies_bytes=settings.ALL_BODIES_MB * MIB,
+        address_bodies_bytes=0 if settings.PROXIES else settings.ADDRESS_BODIES_MB * MIB,
+    )

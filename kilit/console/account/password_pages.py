@@ -1,0 +1,90 @@
+"""The pages of a password reset by e-mail; without EMAIL_URL there are none."""
+
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import views
+from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import path, reverse_lazy
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from kilit.access.lockout import client_address
+from kilit.access.password_reset import LinkRequestForm, may_reset, note_reset, seconds_to_wait_for_reset, send_links
+from kilit.console.account.form_pages import FormPage
+
+
+class ResetPage(FormPage):
+    """What the pages have in common: they need a mail server."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+        if not settings.EMAIL_HOST:
+            raise Http404
+        return super().dispatch(request, *args, **options)
+
+
+class RequestPage(ResetPage, views.PasswordResetView):
+    form_class = LinkRequestForm
+    template_name = "admin/password_reset.html"
+    success_url = reverse_lazy("password_reset_done")
+    title = _("Reset your password")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        if seconds := seconds_to_wait_for_reset(form.cleaned_data["email"], client_address(self.request)):
+            minutes = ceil(seconds / 60)
+            text = ngettext(
+                "There were too many requests from your address or for this e-mail address. Try again in %d minute.",
+                "There were too many requests from your address or for this e-mail address. Try again in %d minutes.",
+                minutes,
+            )
+            return self._refused(form, text % minutes, status=429, seconds=seconds)
+        if not send_links(form):
+            sorry = _("The mail server does not respond at the moment. Try again in a few minutes.")
+            return self._refused(form, sorry, status=503, seconds=60)
+        return super(views.PasswordResetView, self).form_valid(form)
+
+    def _refused(self, form: Any, text: Any, *, status: int, seconds: int) -> HttpResponse:
+        form.add_error(None, text)
+        page = self.render_to_response(self.get_context_data(form=form), status=status)
+        page["Retry-After"] = str(seconds)
+        return page
+
+
+class RequestedPage(ResetPage, views.PasswordResetDoneView):
+    template_name = "admin/password_reset_done.html"
+    title = _("Check your mail")
+
+
+class NewPasswordPage(ResetPage, views.PasswordResetConfirmView):
+    template_name = "admin/password_reset_confirm.html"
+    success_url = reverse_lazy("password_reset_complete")
+    title = _("Choose a new password")
+
+    def get_user(self, uidb64: str) -> User | None:
+        """The link of a user who was deactivated since leads nowhere."""
+        user = super().get_user(uidb64)
+        return user if isinstance(user, User) and may_reset(user) else None
+
+    def form_valid(self, form: "SetPasswordForm[User]") -> HttpResponse:
+        with transaction.atomic():
+            answer = super().form_valid(form)
+            note_reset(form.user)
+        return answer
+
+
+class ResetCompletePage(ResetPage, views.PasswordResetCompleteView):
+    template_name = "admin/password_reset_complete.html"
+    title = _("Your password was changed")
+
+
+urls = [
+    path("", RequestPage.as_view(), name="password_reset"),
+    path("done/", RequestedPage.as_view(), name="password_reset_done"),
+    path("complete/", ResetCompletePage.as_view(), name="password_reset_complete"),
+    path("<uidb64>/<token>/", NewPasswordPage.as_view(), name="password_reset_confirm"),
+]

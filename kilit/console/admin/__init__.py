@@ -1,0 +1,5 @@
+"""Pages of what all queues share; the admin finds them here."""
+
+from kilit.console.admin import activity, bulk_actions, keys, problems
+
+__all__ = ["activity", "bulk_actions", "keys", "problems"]

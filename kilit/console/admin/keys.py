@@ -1,0 +1,168 @@
+"""Events, denied requests, pruned rows and API keys in the console."""
+
+import json
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
+
+from kilit.access.key_scopes import KeyScope
+from kilit.access.models import ApiKey, DeniedRequest
+from kilit.access.roles import is_owner
+from kilit.access.scopes import key_owners_managed_by, people_managed_by
+from kilit.bulk.filters import FilterSet
+from kilit.bulk.models import BulkAction
+from kilit.bulk.queues import queues
+from kilit.console.account.key_owners import KeyChangeList, owner_name, owners_named
+from kilit.console.account.key_scopes import ApiKeyForm, ScopesField, format_scopes
+from kilit.console.admin.activity import ActivityAdmin
+from kilit.console.admin.bulk_actions import BulkActionAdmin
+from kilit.console.admin.problems import ProblemRecordAdmin
+from kilit.console.formatting import breakable, column, exactly, link, new_key, number, two_lines, verbatim
+from kilit.console.lists.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
+from kilit.lock.models import Activity, Event, Pruning
+from kilit.masking import mask_personal_data
+from kilit.problems.models import ProblemRecord
+
+admin.site.register(BulkAction, BulkActionAdmin)
+admin.site.register(Activity, ActivityAdmin)
+admin.site.register(ProblemRecord, ProblemRecordAdmin)
+
+
+def _job(event: Event) -> str:
+    name = f"…{str(event.object_id)[-12:]}"
+    if event.queue in queues:
+        opts = queues[event.queue].model._meta
+        name = link(reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[event.object_id]), name)
+    return two_lines(name, event.queue)
+
+
+# An event's page is not the job's own page.
+message = column("message", _("message"), lambda event: mask_personal_data(event.message))
+details = column("details", _("details"), lambda event: verbatim(mask_personal_data(_json(event.details))))
+
+time = column("time", _("time"), lambda event: exactly(event.created_at))
+moved = column(
+    "moved",
+    _("event"),
+    lambda event: two_lines(event.event_type, f"{event.from_state} → {event.to_state}".removeprefix(" → ")),
+)
+actor = column("actor", _("actor"), lambda event: breakable(event.actor))
+job = column("job", _("job"), _job)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _events_of(rows: Any, text: str) -> Any:
+    with suppress(ValueError):
+        return rows.filter(object_id=UUID(text))
+    return rows.none()
+
+
+@admin.register(Event)
+class EventAdmin(LongListAdmin):
+    list_display = [time, job, moved, actor, message]
+    fields = ["created_at", "queue", "object_id", "event_type", ("from_state", "to_state"), "actor", message, details]
+    readonly_fields = [message, details]
+    filters = FilterSet(search=_events_of)
+    search_help_text = _("The id of a job")
+    sortable_by: list[str] = []  # offers no other order: no index gives one to millions of rows
+
+
+@admin.register(DeniedRequest)
+class DeniedRequestAdmin(CappedListAdmin):
+    list_display = ["last_at", "actor", "address", "method", "path", "code", "times"]
+    list_filter = ["code"]
+    search_fields = ["actor", "path"]
+    search_help_text = _("A user, a key's owner, or part of an address")
+
+
+@admin.register(Pruning)
+class PruningAdmin(ReadOnlyAdmin):
+    list_display = ["created_at", "queue", "rows", "events", "states", "before", "actor", "message"]
+    ordering = ["-id"]
+    show_full_result_count = False
+
+
+owner = column("owner", _("owner"), owner_name)
+scopes_shown = column("scopes_shown", _("scopes"), format_scopes)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ModelAdmin):
+    """Keys of users, services and sites. An admin revokes those of the people and sites they manage, an owner all."""
+
+    list_display = ["name", owner, scopes_shown, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
+    list_select_related = ["user"]
+    search_fields = ["name", "user__username"]
+    search_help_text = _("A key's name, its user or its site")
+    autocomplete_fields = ["user"]
+    form = ApiKeyForm
+    fields = ["user", "name", "scopes", "expires_at"]
+    actions = ["revoke"]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        if db_field.name == "scopes":
+            return ScopesField(with_admin=is_owner(request.user))
+        return super().formfield_for_dbfield(db_field, request, **options)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """Issue keys only for users that this user may change: a key is as good as a password."""
+        if db_field.name == "user":
+            refusal = _("You cannot issue a key for this user. Keys of a site are issued on the site's page.")
+            owners = people_managed_by(request.user, itself=True)
+            options |= {"queryset": owners, "error_messages": {"invalid_choice": refusal}}
+        return super().formfield_for_foreignkey(db_field, request, **options)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        keys: QuerySet[ApiKey] = super().get_queryset(request)
+        return keys if is_owner(request.user) else keys.filter(user__in=key_owners_managed_by(request.user))
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[KeyChangeList]:
+        return KeyChangeList
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Find the keys of a site by the site's name, too."""
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        owners = owners_named(search_term.strip()) if search_term.strip() else []
+        return (found | queryset.filter(user__username__in=owners) if owners else found), may_repeat
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
+        return [owner, *self.fields[1:]] if obj else [*self.fields]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
+        """A key keeps its owner, and only those who may issue it may extend it."""
+        if obj is None:
+            return []
+        may_issue = people_managed_by(request.user, itself=True).filter(pk=obj.user_id).exists()
+        if KeyScope.ADMIN in obj.scopes and not is_owner(request.user):
+            may_issue = False
+        return [owner] if may_issue else self.get_fields(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Keys are revoked and stay, so that their history can be traced."""
+        return False
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:  # noqa: FBT001
+        """Create the text of a new key, and show it once."""
+        text = None if change else obj.make_text()
+        super().save_model(request, obj, form, change)
+        if text:
+            messages.warning(request, new_key(gettext("Copy the key now; it cannot be viewed again:"), text))
+
+    @admin.action(description=_("Revoke — active keys only"), permissions=["change"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        asked = queryset.count()
+        revoked = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
+        report = gettext("Revoked %(revoked)s of %(asked)s; the others were already revoked.")
+        messages.success(request, report % {"revoked": number(revoked), "asked": number(asked)})

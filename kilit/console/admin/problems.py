@@ -1,0 +1,164 @@
+"""Problems, open and closed, in the console; the page of one mutes its alerts for a while."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path, reverse
+from django.utils.safestring import SafeString
+from django.utils.timezone import now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from kilit.console.formatting import ago, badge, column, exactly, link, number, page, two_lines
+from kilit.console.jobs.timeline import Story
+from kilit.console.lists.listing import CappedListAdmin
+from kilit.problems.models import ProblemRecord
+from kilit.problems.registry import Severity
+from kilit.problems.states import ProblemState
+from kilit.spans import format_span
+
+SPANS = {
+    "1": gettext_lazy("1 hour"),
+    "4": gettext_lazy("4 hours"),
+    "24": gettext_lazy("1 day"),
+    "72": gettext_lazy("3 days"),
+    "168": gettext_lazy("1 week"),
+}
+
+
+class MuteForm(forms.Form):
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"), max_length=200, widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True})
+    )
+    hours = forms.ChoiceField(
+        label=gettext_lazy("For"), choices=list(SPANS.items()), initial="4", widget=UnfoldAdminSelectWidget
+    )
+
+
+def may_mute(user: Any) -> bool:
+    return bool(user.has_perm("problems.operate_problemrecord"))
+
+
+def is_muted(record: ProblemRecord) -> bool:
+    return record.status == ProblemState.OPEN and record.muted_until is not None and record.muted_until > now()
+
+
+def _title(record: ProblemRecord) -> SafeString:
+    cause = str(record.text("cause"))
+    return two_lines(record.title, cause)
+
+
+def _state(record: ProblemRecord) -> SafeString:
+    if is_muted(record) and record.muted_until:
+        return badge(_("muted until %(time)s") % {"time": exactly(record.muted_until)}, "", title=record.mute_reason)
+    if record.status == ProblemState.OPEN:
+        return badge(_("open"), Severity(record.severity).colour)
+    return badge(_("over"), "success")
+
+
+def _lasted(record: ProblemRecord) -> str:
+    return format_span(record.lasted)
+
+
+title = column("problem", gettext_lazy("problem"), _title)
+severity = column("severity", gettext_lazy("severity"), lambda record: Severity(record.severity).word)
+size = column("size", gettext_lazy("count"), lambda record: number(record.count))
+state = column("state", gettext_lazy("state"), _state)
+opened = column("opened", gettext_lazy("opened"), lambda record: ago(record.opened_at))
+lasted = column("lasted", gettext_lazy("lasted"), _lasted)
+
+
+def _facts(record: ProblemRecord) -> Iterator[tuple[str, str]]:
+    if cause := str(record.text("cause")):
+        yield _("Cause"), cause
+    if where := record.text("where"):
+        yield _("Where"), ", ".join(where)
+    yield _("Opened"), exactly(record.opened_at)
+    yield _("Last seen"), exactly(record.seen_at)
+    if is_muted(record) and record.muted_until:
+        yield _("Muted until"), exactly(record.muted_until)
+        yield _("Muted by"), Story().who(record.muted_by)
+        yield _("Reason"), record.mute_reason
+    if record.link:
+        yield _("Page"), link(record.link, _("Open"))
+
+
+class ProblemRecordAdmin(CappedListAdmin):
+    list_display = [title, severity, size, state, opened, lasted]
+    list_filter = ["status"]
+    list_before_template = "admin/console/problems_intro.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ProblemRecord]:
+        return ProblemRecord.objects.seen_by(request.user)
+
+    def get_urls(self) -> list[Any]:
+        mute = self.admin_site.admin_view(self.mute)
+        return [path("<path:object_id>/mute/", mute, name="problems_problemrecord_mute"), *super().get_urls()]
+
+    @transaction.atomic  # a mute and its record
+    def mute(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Mute the alerts about a problem, or end that."""
+        record = self.get_object(request, unquote(object_id))
+        if record is None:
+            raise Http404
+        if request.method == "POST" and not may_mute(request.user):
+            raise PermissionDenied
+        if "unmute" in request.POST:
+            ended = ProblemRecord.objects.filter(pk=record.pk).unmute()
+            return self._end(request, record, ended, note="Unmuted.", message=_("The mute is over."))
+        form = MuteForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            reason, until = form.cleaned_data["reason"], Now() + timedelta(hours=int(form.cleaned_data["hours"]))
+            muted = ProblemRecord.objects.filter(pk=record.pk).mute(reason=reason, until=until)
+            note = f"Muted for {form.cleaned_data['hours']} hours: {reason}"
+            return self._end(request, record, muted, note=note, message=_("The alerts are muted."))
+        return self._page(request, record, form)
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        """Lead to the one page that a problem has; links of the activity come here."""
+        if self.get_object(request, unquote(object_id)) is None:
+            raise Http404
+        return HttpResponseRedirect(reverse("admin:problems_problemrecord_mute", args=[object_id]))
+
+    def _page(self, request: HttpRequest, record: ProblemRecord, form: MuteForm) -> HttpResponse:
+        """Show the problem, and ask for a reason to mute it or offer to end that."""
+        muted, is_open = is_muted(record), record.status == ProblemState.OPEN
+        effect = _("No alerts are sent about it meanwhile. The dashboard goes on showing it.")
+        return page(
+            self,
+            request,
+            "admin/console/confirm.html",
+            title=_("Alerts about this problem") if muted or not is_open else _("Mute the alerts about this problem?"),
+            sentences=[record.title, *([effect] if is_open and not muted else [])],
+            facts=[*_facts(record)],
+            form=form if is_open and not muted else None,
+            kept={"unmute": "1"} if muted else {},
+            submit=(_("Unmute") if muted else _("Mute")) if is_open and may_mute(request.user) else "",
+            back=reverse("admin:problems_problemrecord_changelist"),
+        )
+
+    def _end(
+        self, request: HttpRequest, record: ProblemRecord, changed: int, *, note: str, message: str
+    ) -> HttpResponse:
+        if changed:
+            user = cast("User", request.user)
+            rows = ProblemRecord.objects.filter(pk=record.pk)
+            LogEntry.objects.log_actions(user.pk, rows, CHANGE, note, single_object=True)
+            messages.success(
+                request, _("The alerts are muted.") if note.startswith("Muted") else _("The mute is over.")
+            )
+        else:
+            messages.info(request, _("Nothing was changed: the problem is over."))
+        return HttpResponseRedirect(reverse("admin:index"))

@@ -1,0 +1,141 @@
+"""The first page: what is wrong, and a strip for each queue, in constant time."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from kilit.console.dashboard import failure_rates, worker_problems
+from kilit.console.dashboard.charts import RANGES, Chart, midnights
+from kilit.console.dashboard.panels import Panel, PanelItem, panels
+from kilit.console.dashboard.workers_page import may_see_workers
+from kilit.lock.clock import database_time
+from kilit.lock.models import Count
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.models import ProblemRecord
+from kilit.problems.registry import Problem, find_problems, register_problems
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+MOST_SHOWN = 8  # problems; the others are folded, so that the strips stay in sight
+
+register_problems(worker_problems.find)
+register_problems(failure_rates.find, rows=failure_rates.failures_of_a_day)
+
+
+@dataclass(frozen=True)
+class StateCount:
+    name: str
+    colour: str
+    rows: int
+    href: str
+    label: Any = ""  # what people call it
+
+
+@dataclass(frozen=True)
+class QueueStrip:
+    """A queue's strip, filled in for one user."""
+
+    panel: Panel
+    states: Sequence[StateCount]
+    oldest: PanelItem | None
+    chart: Chart
+
+    @property
+    def is_alarming(self) -> bool:
+        return (self.chart.error_rate or 0) > self.panel.alarming_share
+
+
+@dataclass(frozen=True)
+class HealthyPart:
+    title: Any
+    href: str
+
+
+def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, days: int = 1) -> QueueStrip:
+    scopes = panel.queue.scopes_seen_by(user)
+    totals = Count.objects.by_state(queue=panel.table.queue, scopes=scopes)
+    ended: Any = {"queue": panel.table.queue, "well": panel.well, "badly": panel.badly, "scopes": scopes}
+    periods = Count.objects.last_day(**ended) if days == 1 else Count.objects.last_days(midnights(days, now), **ended)
+
+    def list_of(states: Collection[str]) -> str:
+        return panel.list_address(status=next(iter(states)))
+
+    return QueueStrip(
+        panel=panel,
+        states=[
+            StateCount(
+                state, panel.colours[state], totals[state], panel.list_address(status=state), panel.state_label(state)
+            )
+            for state in panel.table.states
+        ],
+        oldest=panel.oldest(user),
+        chart=Chart(periods, days, (list_of(panel.well), list_of(panel.badly))),
+    )
+
+
+def dashboard_context(request: HttpRequest) -> dict[str, Any]:
+    user, live = request.user, getattr(request, "live", None)
+    now = live.now if live else database_time()
+    days = next((each for each in RANGES if str(each) == request.GET.get("days")), RANGES[0])
+    shown = [panel for panel in panels if panel.is_for(user) and panel.is_in_use(user)]
+    # Other lines name the jobs and their causes, and the rate of failures is a badge of each strip.
+    found = find_problems(user, without=failure_rates.find)
+    problems = [problem for problem in found if problem.kind != ProblemKind.HELD_SHARE]
+    return {
+        "now": now,
+        "problems": problems[:MOST_SHOWN],
+        "further_problems": problems[MOST_SHOWN:],
+        "records": records_to_mute(user) if problems else {},
+        "healthy": healthy_parts(request, shown, problems),
+        "strips": [fill_strip(panel, user, now=now, days=days) for panel in shown],
+        "has_role": bool(shown) or may_see_workers(request),
+        "days": days,
+        "ranges": RANGES,
+    }
+
+
+def records_to_mute(user: "User | AnonymousUser") -> dict[str, ProblemRecord]:
+    """Return the records of problems whose alerts a user may mute, by the problem's key."""
+    if not user.has_perm("problems.operate_problemrecord"):
+        return {}
+    rows = ProblemRecord.objects.open().seen_by(user).only("id", "key", "muted_until", "mute_reason")
+    return {record.key: record for record in rows}
+
+
+def healthy_parts(request: HttpRequest, shown: Sequence[Panel], problems: Sequence[Problem]) -> list[HealthyPart]:
+    """Return the parts without a problem, for one line."""
+    parts = {panel.table.queue: HealthyPart(panel.title, panel.list_address()) for panel in shown}
+    if may_see_workers(request):
+        workers = reverse("console:workers")
+        parts[worker_problems.WORKERS] = HealthyPart(_("Workers"), workers)
+        parts[worker_problems.TASKS] = HealthyPart(_("Scheduled tasks"), f"{workers}#sweeps-title")
+    troubled = {problem.part for problem in problems}
+    return [part for name, part in parts.items() if name not in troubled]
+
+
+def on_index(request: HttpRequest, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the dashboard on the console's first page; unfold calls this."""
+    return {**context, **dashboard_context(request), "is_fullwidth": "1"}
+
+
+@require_safe
+@never_cache
+def part(request: HttpRequest) -> HttpResponse:
+    """Return the part of the first page that refreshes itself.
+
+    A logged-out browser is made to reload the page, which asks for the password; a redirect would put the login form
+    in the middle of the numbers.
+    """
+    if not admin.site.has_permission(request):
+        return HttpResponse(status=401, headers={"HX-Refresh": "true"})
+    return render(request, "admin/console/dashboard/board.html", dashboard_context(request))

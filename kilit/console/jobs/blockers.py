@@ -1,0 +1,109 @@
+"""What blocks a job: sentences that the queues' pages share; each queue adds its own."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from kilit.console.formatting import distance, exactly
+from kilit.console.jobs.timeline import Story
+from kilit.console.machine_errors import explain
+from kilit.lock.leases import LeasedModel
+from kilit.lock.models import Event, QueuePause
+from kilit.lock.table import Lifecycle
+from kilit.workers.models import Heartbeat, SweepRun
+from kilit.workers.sweeps import sweeps
+
+# A scheduled task that missed this many runs is overdue.
+RUNS_MISSED = 3
+LEAST_OVERDUE = timedelta(minutes=2)
+
+
+class BlockerKind(StrEnum):
+    BLOCKED = "blocked"  # someone may have to act
+    WAITING = "waiting"  # it continues automatically, at a time or when another job is done
+    ENDED = "ended"
+    READY = "ready"  # nothing blocks it
+
+
+@dataclass(frozen=True)
+class Blocker:
+    kind: BlockerKind
+    sentence: str
+    link: str = ""
+    href: str = ""
+
+
+blocked = partial(Blocker, BlockerKind.BLOCKED)
+waiting = partial(Blocker, BlockerKind.WAITING)
+ended = partial(Blocker, BlockerKind.ENDED)
+
+
+def ready(within: str) -> Blocker:
+    sentence = _("Nothing: it is due, and a worker should start it within %(span)s.") % {"span": within}
+    return Blocker(BlockerKind.READY, sentence)
+
+
+def no_worker() -> list[Blocker]:
+    if Heartbeat.objects.alive().exists():
+        return []
+    sentence = _("No worker is running. Start one: manage.py runworkers.")
+    return [blocked(sentence, link=_("Workers"), href=reverse("console:workers"))]
+
+
+def paused(table: Lifecycle, href: str) -> list[Blocker]:
+    """Return the pause of a queue; its list, at `href`, offers to resume it."""
+    return [
+        blocked(
+            _("The queue is paused by %(person)s: %(why)s")
+            % {"person": Story().who(pause.paused_by), "why": pause.reason},
+            link=_("The queue"),
+            href=href,
+        )
+        for pause in QueuePause.objects.of(table)
+    ]
+
+
+def overdue(name: str) -> list[Blocker]:
+    """Return a blocker if a scheduled task that the job waits for does not run, or fails."""
+    every = sweeps[name].every
+    missed = Q(taken_at=None) | Q(taken_at__lt=Now() - max(every * RUNS_MISSED, LEAST_OVERDUE))
+    where = {"link": _("Scheduled tasks"), "href": f"{reverse('console:workers')}#sweep-{name}"}
+    if SweepRun.objects.filter(name=name).exclude(missed).exists():
+        failed = SweepRun.objects.filter(name=name, succeeded=False).first()
+        if failed is None:
+            return []
+        values = {"task": name, "result": explain(failed.result)}
+        return [blocked(_("The scheduled task %(task)s failed on its last run: %(result)s") % values, **where)]
+    return [blocked(_("The scheduled task %(task)s is overdue.") % {"task": name}, **where)]
+
+
+def held(until: datetime, timeline: list[Event], *, after: str) -> Blocker:
+    """Return who holds a job and until when; `after` is what happens then."""
+    who = timeline[-1].actor if timeline else _("A worker")
+    values = {"who": who, "until": moment(until), "after": after}
+    if until > timezone.now():
+        return waiting(_("%(who)s holds it until %(until)s; then %(after)s.") % values)
+    return waiting(_("%(who)s held it until %(until)s and has not reported; %(after)s.") % values)
+
+
+def lease_holdings(row: LeasedModel) -> list[tuple[str, Any]]:
+    """Return until when a worker holds a job, and its claim, for the job's page."""
+    if not row.lease_until:
+        return []
+    return [(_("Lease until"), moment(row.lease_until)), (_("Claim"), f"…{str(row.claim_token)[-12:]}")]
+
+
+def moment(time: datetime) -> str:
+    """Return a time in the reader's zone, and how far off it is."""
+    exact = exactly(time)
+    if time <= timezone.now():
+        return exact
+    return _("%(time)s (in %(span)s)") % {"time": exact, "span": distance(time)}

@@ -1,0 +1,203 @@
+"""Acting on everything a list's filters match: the offer over the list, and the page that asks for confirmation."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from kilit.bulk.filters import UnusableFilters
+from kilit.bulk.models import MOST_WITHOUT_COUNT, BulkAction
+from kilit.bulk.operations import OperationUnavailable, Skip
+from kilit.bulk.planning import BELL, MOST_LOOKED_AT, DryRun, count_matching, plan, plan_now, skips_from_json
+from kilit.bulk.queues import BulkQueue
+from kilit.console.formatting import number as grouped
+from kilit.console.formatting import page
+from kilit.console.lists.actions import Action, ReasonForm
+from kilit.console.lists.listing import LongListAdmin
+from kilit.console.lists.reasons import recent_reasons
+from kilit.console.machine_errors import explain
+from kilit.lock.models import ErrorGroup
+from kilit.masking import mask_personal_data
+from kilit.workers import doorbells
+
+# How a list is paged and sorted does not change which rows it shows.
+PAGING = {"p", "o", "e", "all", "after", "before"}
+
+
+class BulkRequestAdmin(LongListAdmin):
+    """Offers a queue's actions over everything that matches."""
+
+    queue: BulkQueue
+    operator_actions: tuple[Action, ...] = ()  # in the order in which they are offered
+
+    def action_named(self, name: str) -> Action:
+        return next(action for action in self.operator_actions if action.name == name)
+
+    # The offer over the list
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Offer what applies to all that match, once a filter is set."""
+        offered = {"bulk_offers": self._offers(request), **(extra_context or {})}
+        return super().changelist_view(request, offered)  # type: ignore[no-any-return]
+
+    def _offers(self, request: HttpRequest) -> list[dict[str, str]]:
+        if not self.has_operate_permission(request):
+            return []
+        try:
+            filters = self._filters_of(request)
+        except UnusableFilters:
+            return []
+        return [
+            {"label": action.label, "address": self.bulk_address(action, filters)}
+            for action in self.actions_for(filters)
+        ]
+
+    def actions_for(self, filters: Mapping[str, str]) -> list[Action]:
+        """Return the actions that may apply to a list with these filters."""
+        state, code = filters.get("status"), self._code_of(filters)
+        return [
+            action
+            for action in self.operator_actions
+            if (state is None or state in action.sources) and action.operation.helps(code)
+        ]
+
+    def _code_of(self, filters: Mapping[str, str]) -> str:
+        if group := filters.get("group"):
+            found = ErrorGroup.objects.largest(queue=self.queue.table.queue, group=group, limit=1)
+            return found[0].code if found else ""
+        return filters.get("code", "")
+
+    def _filters_of(self, request: HttpRequest) -> dict[str, str]:
+        given = {name: request.GET[name] for name in request.GET if name not in PAGING}
+        return self.filters.validate(given, request.user)
+
+    # The confirmation page
+
+    def act_on_all(self, request: HttpRequest, name: str) -> HttpResponse:
+        """Show what an action would do to all that match, ask for a reason and the number, and plan it."""
+        action = next((action for action in self.operator_actions if action.path == name), None)
+        if action is None:
+            raise Http404
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        try:
+            filters = self._filters_of(request)
+            found = count_matching(self.queue, action.operation, request.user, filters)
+        except (UnusableFilters, OperationUnavailable) as why:
+            messages.error(request, explain(str(why)))
+            return HttpResponseRedirect(self.address("changelist"))
+        form = action.form(request.POST or None)
+        if request.method == "POST" and form.is_valid() and found.eligible:
+            asked = {
+                "queue": self.queue.table.queue,
+                "action": action.name,
+                "user": request.user,
+                "filters": filters,
+                "filters_text": self.filters.describe(filters, request.user),
+                "reason": form.cleaned_data["reason"],
+                "options": form.options(),
+            }
+            planned = plan(**asked) if found.is_capped else self._start_now(request, form, asked)
+            if planned:
+                return HttpResponseRedirect(reverse("admin:bulk_bulkaction_change", args=[planned.pk]))
+        return self._confirm_all(request, action, filters, found, form)
+
+    def _start_now(self, request: HttpRequest, form: ReasonForm, asked: dict[str, Any]) -> BulkAction | None:
+        """Plan and start in one transaction; a wrong count leaves nothing behind."""
+        with transaction.atomic():
+            planned = plan_now(**asked)
+            if BulkAction.objects.filter(pk=planned.pk).start(count=typed_count(request.POST)):
+                doorbells.ring(BELL)
+                return planned
+            transaction.set_rollback(True)
+        # About the count, which is not a field of the form's class.
+        message = _("Type %(number)s to confirm: that many rows would be changed now.")
+        form.add_error(None, message % {"number": grouped(planned.eligible or 0)})
+        return None
+
+    def _confirm_all(
+        self, request: HttpRequest, action: Action, filters: Mapping[str, str], found: DryRun, form: ReasonForm
+    ) -> HttpResponse:
+        number = found.eligible.total()
+        if number > MOST_WITHOUT_COUNT and not found.is_capped:
+            form.fields["count"] = count_field(number)
+        names = self.opts.verbose_name_plural
+        everything = _("%(action)s all matching %(names)s?") % {"action": action.title, "names": names}
+        submit = _("Count them first") if found.is_capped else f"{action.title} ({grouped(number)})"
+        return page(
+            self,
+            request,
+            "admin/console/confirm.html",
+            title=everything if found.is_capped or not number else action.question(number),
+            sentences=preview_text(action, found.as_json(), is_capped=found.is_capped),
+            facts=[
+                (_("Filter"), mask_personal_data(self.filters.describe(filters, request.user))),
+                (_("Applies to"), action.label),
+            ],
+            form=form,
+            submit=submit if found.eligible else "",
+            reasons=recent_reasons(request.user, action.verb),
+            is_dangerous=action.is_dangerous,
+            back_label=action.back_label,
+            post_to=self.bulk_address(action, filters),
+            kept={},
+            back=f"{self.address('changelist')}?{encode(filters)}",
+        )
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.act_on_all)
+        return [path("all/<str:name>/", view, name=self.view_name("act_on_all")), *super().get_urls()]
+
+    def bulk_address(self, action: Action, filters: Mapping[str, str]) -> str:
+        return f"{self.address('act_on_all', action.path)}?{encode(filters)}"
+
+
+def preview_text(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool = False) -> list[str]:
+    eligible = Counter(dry_run.get("eligible", {}))
+    if is_capped:
+        first = _("%(title)s: more than %(number)s match. They are counted first; then you confirm.")
+        sentences = [first % {"title": action.title, "number": grouped(MOST_LOOKED_AT)}]
+    else:
+        by_state = ", ".join(f"{grouped(number)} {state}" for state, number in sorted(eligible.items()))
+        total = eligible.total()
+        first = ngettext("%(title)s: %(number)s matches%(states)s.", "%(title)s: %(number)s match%(states)s.", total)
+        states = f" ({by_state})" if by_state else ""
+        sentences = [first % {"title": action.title, "number": grouped(total), "states": states}]
+    sentences += action.effects(eligible)
+    sentences += action.unchanged(skips_from_json(dry_run.get("skipped", [])))
+    if dry_run.get("others_capped"):
+        text = _("More than %(number)s others match and will not change.")
+        sentences.append(text % {"number": grouped(MOST_LOOKED_AT)})
+    else:
+        sentences += action.unchanged({Skip(state): number for state, number in dry_run.get("others", {}).items()})
+    return sentences
+
+
+def count_field(number: int) -> forms.CharField:
+    """Ask for a number to be typed, so that many rows are never changed by a slip."""
+    return forms.CharField(
+        required=False,
+        label=_("Type %(number)s to confirm") % {"number": grouped(number)},
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "inputmode": "numeric"}),
+    )
+
+
+def typed_count(data: QueryDict) -> int | None:
+    """Return the number that was typed, with any separator of thousands."""
+    digits = "".join(letter for letter in data.get("count", "") if letter not in ",. '\u00a0\u202f")
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None  # noqa: PLR2004
+
+
+def encode(filters: Mapping[str, str]) -> str:
+    query = QueryDict(mutable=True)
+    query.update(cast("Any", dict(filters)))
+    return query.urlencode()

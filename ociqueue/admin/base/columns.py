@@ -1,0 +1,216 @@
+"""Columns of a conversion: click ids are masked in lists and shown in full on the row's own page."""
+
+from typing import Any
+
+from django.contrib.admin import display
+from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from kilit.console.formatting import (
+    badge,
+    breakable,
+    code_badge,
+    column,
+    error_cell,
+    exactly,
+    joined,
+    link,
+    since,
+    two_lines,
+)
+from kilit.console.machine_errors import explain, in_words
+from kilit.masking import mask_identifiers
+from ociqueue.files.failed import mask_click_id
+from ociqueue.models import Conversion, Site
+from ociqueue.models.uploadable import Uploadable
+from ociqueue.operating.presenters import outcome_unknown
+from ociqueue.schemas.conversions import format_consent
+from ociqueue.states import EXPECTED_FAILURES, UNEXPECTED_IN_VERDICTS, WAITING, ConversionStatus
+from ociqueue.values.currencies import MINOR_UNITS
+
+UNKNOWN = gettext_lazy(
+    "it was sent and no answer came; Google may have it. Its order id keeps Google from counting it twice."
+)
+COLOURS = {
+    ConversionStatus.QUEUED: "info",
+    ConversionStatus.RETRY: "warning",
+    ConversionStatus.PROCESSING: "primary",
+    ConversionStatus.UPLOADED: "pending",
+    ConversionStatus.COMPLETED: "success",
+    ConversionStatus.FAILED: "danger",
+}
+
+
+def state_badge(status: str) -> SafeString:
+    return code_badge(status, COLOURS[ConversionStatus(status)])
+
+
+def row_name(row: Conversion) -> str:
+    """Return the source key, or else the end of the id, which differs between rows."""
+    if row.source_key:
+        return row.source_key
+    # A corrected copy leaves the source key to its original, but people know it by that.
+    if row.replaces and row.replaces.source_key:
+        return _("%(name)s, corrected") % {"name": row.replaces.source_key}
+    return f"…{str(row.pk)[-12:]}"
+
+
+@display(description=gettext_lazy("conversion"))
+def name(row: Conversion) -> SafeString:
+    return two_lines(row_name(row), mask_click_id(row.click_id), title=str(row))
+
+
+def site_cell(site: Site, below: str) -> SafeString:
+    """Return a site's name over its customer id, which stays in one piece, and something else."""
+    customer = format_html('<span class="whitespace-nowrap">{}</span>', site.customer) if site.customer_id else ""
+    return two_lines(site.name, joined(customer, below), title=site.label)
+
+
+@display(description=gettext_lazy("state"))
+def state(row: Conversion) -> SafeString:
+    return state_cell(row, replaced_badge(row), erased_badge(row))
+
+
+def state_cell(row: Uploadable, *more: SafeString) -> SafeString:
+    badges = [state_badge(row.status), unknown_badge(row), *more]
+    held_by = getattr(row, "held_by", None)
+    if row.status in WAITING and held_by:
+        why = _("The circuit is open. %(code)s: %(reason)s") % {"code": held_by.code, "reason": explain(held_by.reason)}
+        badges.append(badge(_("held back"), "warning", title=why))
+    shown = format_html_join("", "{}", ((one,) for one in badges if one))
+    return format_html('<span class="flex flex-col gap-1 items-start">{}</span>', shown)
+
+
+@display(description=gettext_lazy("value"))
+def amount(row: Any) -> SafeString | str:
+    return money(row.value, row.currency) if row.value is not None else "-"
+
+
+def money(value: Any, currency: str) -> SafeString:
+    shown = number_format(value, decimal_pos=MINOR_UNITS.get(currency, 2), force_grouping=True)
+    return format_html('<span class="whitespace-nowrap">{} {}</span>', shown, currency)
+
+
+@display(description=gettext_lazy("click id"))
+def whole_click_id(row: Conversion) -> SafeString:
+    if row.erased_at:
+        return SafeString(_("Erased on %(time)s") % {"time": exactly(row.erased_at)})
+    if not row.click_id:
+        return SafeString("-")
+    kind = next(name for name in Conversion.CLICK_IDS if getattr(row, name))
+    return format_html("{} {}", kind, breakable(row.click_id))
+
+
+@display(description=gettext_lazy("e-mail and phone"))
+def hashes(row: Conversion) -> str:
+    """Return which hashes a row has; the hashes themselves are shown nowhere."""
+    found = {_("e-mail hash present"): row.hashed_email, _("phone hash present"): row.hashed_phone}
+    return ", ".join(text for text, stored in found.items() if stored) or "-"
+
+
+@display(description=gettext_lazy("attempts"))
+def attempts(row: Uploadable) -> str:
+    if not row.attempts_forgiven:
+        return f"{row.attempt_count}"
+    context = {"number": row.attempt_count, "forgiven": row.attempts_forgiven}
+    return _("%(number)s (%(forgiven)s forgiven)") % context
+
+
+@display(description=gettext_lazy("error"))
+def error(row: Conversion) -> SafeString | str:
+    message = row.last_error.replace(row.click_id, mask_click_id(row.click_id)) if row.click_id else row.last_error
+    return error_cell(row.provider_error_code, mask_identifiers(f"{row.provider_error_category}: {message}"))
+
+
+def state_notes(row: Conversion) -> SafeString:
+    return format_html("{} {}", _upload_notes(row), retracted_badge(row))
+
+
+def _upload_notes(row: Conversion) -> SafeString:
+    """Return badges beside the state; a row that only the script reported as uploaded is unverified."""
+    if row.status != ConversionStatus.COMPLETED:
+        return unknown_badge(row) or replaced_badge(row) or expected_badge(row)
+    if row.uploaded_at:
+        return badge(_("verified"), "success", title=_("Google confirmed this row."))
+    return badge(_("unverified"), "warning", title=_("The script reported it; only Google Ads shows the result."))
+
+
+def unknown_badge(row: Uploadable) -> SafeString:
+    return badge(_("outcome unknown"), "warning", title=str(UNKNOWN)) if outcome_unknown(row) else SafeString("")
+
+
+def expected_badge(row: Conversion) -> SafeString:
+    is_expected = row.provider_error_code in EXPECTED_FAILURES and row.provider_error_code not in UNEXPECTED_IN_VERDICTS
+    if not is_expected or row.status != ConversionStatus.FAILED or row.is_retracted:
+        return SafeString("")
+    return badge(_("nothing to do"), "info", title=_("It ended as expected, and is in no failure rate."))
+
+
+def retracted_badge(row: Conversion) -> SafeString:
+    title = _("A retraction was accepted: it is not retried.")
+    return badge(_("retracted"), "info", title=title) if row.is_retracted else SafeString("")
+
+
+def replaced_badge(row: Conversion) -> SafeString:
+    title = _("A corrected copy was sent in its place.")
+    return badge(_("replaced"), "info", title=title) if row.is_replaced else SafeString("")
+
+
+def erased_badge(row: Conversion) -> SafeString:
+    title = _("What identified the person was removed.")
+    return badge(_("erased"), "info", title=title) if row.erased_at else SafeString("")
+
+
+@display(description=gettext_lazy("upload that holds it"))
+def upload(row: Any) -> SafeString | str:
+    if row.open_batch_id is None:
+        return "-"
+    address = reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])
+    return link(address, breakable(str(row.open_batch_id)))
+
+
+@display(description=gettext_lazy("replaced by"))
+def replaced_by(row: Conversion) -> SafeString | str:
+    if not hasattr(row, "replacement"):
+        return "-"
+    address = reverse("admin:ociqueue_conversion_change", args=[row.replacement.pk])
+    return link(address, breakable(str(row.replacement)))
+
+
+whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_words(row.last_error) or "-")
+site = column("site", gettext_lazy("site"), lambda row: site_cell(row.site, row.action))
+age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
+ad_user_data = column(
+    "ad_user_data", gettext_lazy("consent: ad user data"), lambda row: format_consent(row.consent_ad_user_data) or "-"
+)
+ad_personalization = column(
+    "ad_personalization",
+    gettext_lazy("consent: ad personalization"),
+    lambda row: format_consent(row.consent_ad_personalization) or "-",
+)
+order_id = column("order_id", gettext_lazy("order id"), lambda row: breakable(row.order_id))
+source_key = column("source_key", gettext_lazy("source key"), lambda row: breakable(row.source_key or "-"))
+
+# Columns are functions, so that Django offers no sorting by them, which would read the whole table.
+COLUMNS = [name, state, site, amount, attempts, error, age]
+FIELDSETS: Any = [
+    (
+        None,
+        {
+            "fields": [
+                *(source_key, order_id, whole_click_id, hashes, "site", "action", amount, "conversion_time"),
+                *("event_source", ad_user_data, ad_personalization),
+            ]
+        },
+    ),
+    (
+        gettext_lazy("Answer"),
+        {"fields": ["provider_error_code", whole_error, "provider_request_id", "uploaded_at", upload]},
+    ),
+    (gettext_lazy("Attempts"), {"fields": [attempts, "claimed_at", "next_retry_at"]}),
+    (gettext_lazy("Origin"), {"fields": ["replaces", replaced_by, "created_at", "updated_at"]}),
+]

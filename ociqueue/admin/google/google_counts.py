@@ -1,0 +1,154 @@
+"""A site's counts beside Google's, by day and conversion action."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from kilit.console.formatting import badge, number, page
+from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked
+from kilit.workers import doorbells
+from kilit.workers.models import Heartbeat
+from ociqueue.admin.base.permissions import may_run, site_of
+from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.admin.count_problems import worst_difference
+from ociqueue.models import Credentials, ReadBack, Site
+from ociqueue.reconcile.compare import DIFFERENCES, Finding
+from ociqueue.states import SyncMethod
+
+LABELS = {
+    Finding.MISSING: gettext_lazy("Google has fewer"),
+    Finding.STILL_PENDING: gettext_lazy("still pending"),
+    Finding.MORE: gettext_lazy("Google has more"),
+    Finding.OTHER_CLIENT: gettext_lazy("another uploader"),
+    Finding.MORE_FAILED: gettext_lazy("failed at Google"),
+}
+NOTES = {
+    Finding.MISSING: gettext_lazy("%(missing)s of them are missing at Google."),
+    Finding.STILL_PENDING: gettext_lazy("Google has not processed %(pending)s of them for more than 24 hours."),
+    Finding.MORE: gettext_lazy("Something else uploads to this action, or a report of an upload was lost."),
+    Finding.OTHER_CLIENT: gettext_lazy("%(elsewhere)s more did not come through the Google Ads API."),
+    Finding.MORE_FAILED: gettext_lazy("They failed after Google had accepted them."),
+}
+
+
+@dataclass(frozen=True)
+class CountRow:
+    """A line of the table: our numbers, Google's, and what their difference means in words."""
+
+    day: date
+    name: str
+    sent: str
+    rejected: int
+    total: str
+    successful: str
+    failed: str
+    pending: str
+    badges: list[SafeString]
+    sentences: list[str]
+
+
+def counts_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    site = site_of(model_admin, request, object_id)
+    stored = ReadBack.objects.filter(site=site).select_related("site").first()
+    is_waiting = bool(stored and stored.asked_at and (not stored.tried_at or stored.asked_at > stored.tried_at))
+    return page(
+        model_admin,
+        request,
+        "admin/ociqueue/google_counts.html",
+        title=_("Google's counts of %(site)s") % {"site": site},
+        original=site,
+        stored=stored,
+        result=result_of(stored) if stored and stored.compared_at else None,
+        rows=[count_row(row) for row in stored.days] if stored else [],
+        notes=list(unseen_errors(stored)) if stored else [],
+        is_waiting=is_waiting,
+        no_worker=not Heartbeat.objects.alive().exists(),
+        is_data_manager=site.sync_method == SyncMethod.DATA_MANAGER,
+        is_script=site.sync_method == SyncMethod.SCRIPT,
+        has_login=Credentials.objects.filter(site=site).exists(),
+        credentials=site_address(site, "credentials"),
+        script=site_address(site, "ads_script"),
+        **header_context(request, site, tab="google_counts"),
+    )
+
+
+def request_reading(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    site: Site = site_of(model_admin, request, object_id, allowed=may_run)
+    if request.method == "POST" and site.sync_method == SyncMethod.API and Credentials.objects.filter(site=site):
+        ReadBack.objects.request(site)
+        doorbells.ring("oci_reconcile")
+    elif request.method == "POST":
+        messages.warning(request, _("Google's counts are read only for sites with a login for the Google Ads API."))
+    return HttpResponseRedirect(site_address(site, "google_counts"))
+
+
+def result_of(stored: ReadBack) -> Blocker:
+    if stored.differs:
+        return blocked(
+            _("Google's counts differ from ours. %(difference)s.") % {"difference": worst_difference(stored)}
+        )
+    if not stored.days:
+        nothing = _("Nothing had been sent in the seven days before the last reading, and Google had received nothing.")
+        return Blocker(BlockerKind.READY, nothing)
+    return Blocker(BlockerKind.READY, _("Google has everything that was sent more than 24 hours ago."))
+
+
+def count_row(row: Mapping[str, Any]) -> CountRow:
+    google = row["google"]
+    total = sum(google.values())
+    findings = [Finding(name) for name in row["findings"]]
+    badges = [badge(str(LABELS[each]), "danger" if each in DIFFERENCES else "info") for each in findings]
+    return CountRow(
+        day=date.fromisoformat(row["day"]),
+        name=row["name"],
+        sent=number(row["accepted"] + row["failed"]),
+        rejected=row["failed"],
+        total=number(total),
+        successful=number(google["successful"]),
+        failed=number(google["failed"]),
+        pending=number(google["pending"]),
+        badges=badges or [_without_finding(row, total)],
+        sentences=list(_sentences(row, findings)),
+    )
+
+
+def _without_finding(row: Mapping[str, Any], total: int) -> SafeString:
+    if total < row["accepted"] + row["failed"]:
+        return badge(_("not counted yet"), title=_("Google takes up to 24 hours."))
+    if row["google"]["pending"]:
+        return badge(_("pending"), title=_("Google takes up to 24 hours."))
+    return badge(_("agrees"), "success")
+
+
+def _sentences(row: Mapping[str, Any], findings: list[Finding]) -> Iterator[str]:
+    google = row["google"]
+    context = {
+        "missing": number(row["due"] - sum(google.values())),
+        "pending": number(google["pending"]),
+        "elsewhere": number(row["elsewhere"]),
+    }
+    for each in findings:
+        yield str(NOTES[each]) % context
+    if row["unknown"]:
+        yield _("Whether Google received %(number)s more is not known.") % {"number": number(row["unknown"])}
+
+
+def unseen_errors(stored: ReadBack) -> Iterator[str]:
+    """Return the errors that Google reports for the last day with uploads and that no row of the account has here."""
+    shares: dict[str, float] = {}
+    for alert in stored.alerts:
+        if not alert.get("seen"):
+            shares[alert["error"]] = max(alert["share"], shares.get(alert["error"], 0))
+    for error, share in shares.items():
+        context = {"error": error, "percent": f"{share * 100:.0f}"}
+        yield (
+            _("Google reports %(error)s for %(percent)s%% of the last uploads, and no conversion here has it.")
+            % context
+        )

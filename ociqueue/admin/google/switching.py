@@ -1,0 +1,111 @@
+"""Changing a site's sender: what happens to its rows, and the switch that is offered when Google closed the Ads API."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from kilit.console.formatting import number, page
+from ociqueue.admin.base.moving import warnings
+from ociqueue.admin.base.permissions import may_administer, site_of
+from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.models import Circuit, Site
+from ociqueue.operating.senders import after_switch
+from ociqueue.operating.site_health import site_health
+from ociqueue.operating.unsettled import unsettled_rows, with_open_rows
+from ociqueue.states import CircuitStatus, ConversionStatus, SyncMethod
+
+# The code of a circuit when the developer token may not upload over the Google Ads API.
+NOT_ALLOWLISTED = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
+# What helps to choose a sender.
+SENDERS = {
+    SyncMethod.SCRIPT: gettext_lazy(
+        "A script in Google Ads takes the conversions. Needs no login here, but Google gives no result for single rows."
+    ),
+    SyncMethod.API: gettext_lazy(
+        "We upload; each row has its result at once. Only for developer tokens that uploaded clicks before June 2026: "
+        "Google closed it to all others, and keeps the list per developer token."
+    ),
+    SyncMethod.DATA_MANAGER: gettext_lazy(
+        "We upload; Google gives its verdict on each row later, usually within 24 hours. Google's successor of click "
+        "uploads over the Ads API, open to everyone."
+    ),
+}
+
+
+def rows_in_flight(site: Site) -> list[str]:
+    """Say what happens to a site's rows when its sender changes, with how many there are now."""
+    totals = site_health([site])[site.pk].totals
+    processing, uploaded = totals[ConversionStatus.PROCESSING], totals[ConversionStatus.UPLOADED]
+    return [
+        _("PROCESSING: %(number)s. They stay with the sender that has claimed them until it reports.")
+        % {"number": number(processing)},
+        _("UPLOADED: %(number)s. They stay with their upload until Google's verdict; nothing else sends them.")
+        % {"number": number(uploaded)},
+        _("All others, and what comes in, go to the new sender. No row is sent by two."),
+    ]
+
+
+def _unknown(site: Site) -> list[SafeString]:
+    """Warn of rows that Google may have: by the other API they are sent again, under the same order id."""
+    rows = unsettled_rows(site)
+    return [warnings(site, rows)] if rows else []
+
+
+def is_shut_out(site: Site) -> bool:
+    """Return whether Google refuses the site's uploads because it closed the Ads API to its developer token."""
+    shut = Circuit.objects.filter(site=site, status=CircuitStatus.OPEN, code=NOT_ALLOWLISTED)
+    return site.sync_method == SyncMethod.API and shut.exists()
+
+
+def switch_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """Confirm, then let a site of the Google Ads API send through the Data Manager API."""
+    site = site_of(model_admin, request, object_id, allowed=may_administer)
+    if request.method == "POST":
+        return _switch(model_admin, request, site)
+    if site.sync_method != SyncMethod.API:
+        return _to_google(site)
+    return page(
+        model_admin,
+        request,
+        "admin/ociqueue/switch.html",
+        title=_("Send %(site)s through the Data Manager API?") % {"site": site},
+        original=site,
+        sentences=[
+            _("Google closed click uploads over the Ads API to new developer tokens; the Data Manager API takes them."),
+            *rows_in_flight(site),
+            *_unknown(site),
+            _(
+                "The login needs the scope datamanager, and the Data Manager API must be enabled in its Google Cloud "
+                "project. The login is tested right after the switch; if it does not pass, store a new one."
+            ),
+        ],
+        form=forms.Form(),
+        submit=_("Switch to Data Manager"),
+        kept={},
+        back=site_address(site, "circuit"),
+        **header_context(request, site, tab="credentials"),
+    )
+
+
+def _switch(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse:
+    with transaction.atomic():
+        mine = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
+        if not mine.update(sync_method=SyncMethod.DATA_MANAGER):
+            messages.warning(request, _("Nothing was changed: the site does not use the Google Ads API any more."))
+            return _to_google(site)
+        site.refresh_from_db()
+        model_admin.log_change(request, site, with_open_rows("Switched to the Data Manager API", unsettled_rows(site)))
+        after_switch(site)
+    messages.success(request, _("%(site)s sends through the Data Manager API now.") % {"site": site})
+    return _to_google(site)
+
+
+def _to_google(site: Site) -> HttpResponse:
+    return HttpResponseRedirect(reverse("admin:ociqueue_site_credentials", args=[site.pk]))

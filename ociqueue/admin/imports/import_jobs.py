@@ -1,0 +1,239 @@
+"""Imports of large files in the console: what was found, the progress, and the lines that were not stored."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.template.defaultfilters import filesizeformat
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from kilit.console.formatting import badge, column, number, page, since, two_lines
+from kilit.console.jobs.activity import ActivitySource, register_activity
+from kilit.console.jobs.timeline import Story
+from kilit.console.lists.listing import LongListAdmin
+from kilit.csv.reader import REASON, FileTally, RejectedField
+from kilit.csv.writer import CHUNK, csv_lines, csv_response
+from kilit.lock.models import Event
+from ociqueue.admin.imports.import_reports import MOST_SHOWN, about_kind, columns_of, submit_label
+from ociqueue.files import import_jobs
+from ociqueue.files.differences import format_advice
+from ociqueue.files.import_jobs import TALLIES, may_import
+from ociqueue.files.import_passes import MOST_LINES_KEPT
+from ociqueue.models import ImportJob, ImportLine
+from ociqueue.models.import_file import KEEP_LINES_FOR
+from ociqueue.models.import_job import ImportJobQuerySet
+from ociqueue.operating.filters import IMPORT_FILTERS
+from ociqueue.states import IMPORTS, ImportState
+
+COLOURS = {
+    ImportState.READING: "info",
+    ImportState.CHECKING: "info",
+    ImportState.READY: "warning",
+    ImportState.RUNNING: "info",
+    ImportState.DONE: "success",
+    ImportState.REFUSED: "danger",
+    ImportState.CANCELLED: "",
+    ImportState.FAILED: "danger",
+}
+CANCELLABLE = IMPORTS.moves["cancel"].sources
+STORY = Story(
+    {
+        "JOB_CREATED": gettext_lazy("File uploaded by %(who)s"),
+        "check": gettext_lazy("The whole file was read; its encoding and amounts are certain"),
+        "prepare": gettext_lazy("All lines checked"),
+        "start": gettext_lazy("Import confirmed by %(who)s"),
+        "finish": gettext_lazy("Import finished"),
+        "refuse": gettext_lazy("File refused; nothing was stored"),
+        "cancel": gettext_lazy("Import stopped by %(who)s"),
+        "fail": gettext_lazy("Import failed"),
+    }
+)
+
+
+def page_of(pk: Any) -> str:
+    return reverse("admin:ociqueue_importjob_change", args=[pk])
+
+
+register_activity(
+    IMPORTS.queue,
+    ActivitySource(
+        gettext_lazy("Imports"),
+        STORY,
+        lambda row: page_of(row.object_id),
+        lambda ids: {str(job.pk): job.file_name for job in ImportJob.objects.filter(pk__in=ids)},
+    ),
+)
+
+
+def _progress(job: ImportJob) -> SafeString:
+    tally = tally_of(job)
+    return two_lines(f"{job.percent} %", _("%(number)s stored") % {"number": number(tally.changes if tally else 0)})
+
+
+file = column("file", gettext_lazy("file"), lambda job: two_lines(job.file_name, filesizeformat(job.size)))
+site = column("site", gettext_lazy("site"), lambda job: job.site.name)
+state = column("state", gettext_lazy("state"), lambda job: badge(job.status, COLOURS[ImportState(job.status)]))
+progress = column("progress", gettext_lazy("progress"), _progress)
+asked_by = column("asked_by", gettext_lazy("requested by"), lambda job: str(job.asked_by))
+age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
+
+
+def tally_of(job: ImportJob) -> FileTally | None:
+    """Return what became of the lines, once they are being stored."""
+    return TALLIES[job.kind](**job.counts) if job.is_storing else None
+
+
+@admin.register(ImportJob)
+class ImportJobAdmin(LongListAdmin):
+    filters = IMPORT_FILTERS
+    list_display = [file, site, state, progress, asked_by, age]
+    list_select_related = ["asked_by", "site"]
+    search_help_text = gettext_lazy("The id of an import")
+
+    def get_queryset(self, request: HttpRequest) -> ImportJobQuerySet:
+        rows: ImportJobQuerySet = super().get_queryset(request)
+        return rows.visible_to(request.user)
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        context = self._context(request, self._found(request, object_id))
+        return page(self, request, "admin/ociqueue/import_job.html", title=_("Import"), is_own_page=True, **context)
+
+    def progress_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        context = self._context(request, self._found(request, object_id))
+        return TemplateResponse(request, "admin/ociqueue/import_progress.html", context)
+
+    def start_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        job = self._found_to_act(request, object_id)
+        if not import_jobs.start(job):
+            self._refused(request, job)
+        return HttpResponseRedirect(page_of(job.pk))
+
+    def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Stop it; lines that were stored stay, and importing the file again stores the rest."""
+        job = self._found_to_act(request, object_id)
+        if import_jobs.cancel(job):
+            messages.success(request, _cancelled(job))
+        else:
+            self._refused(request, job)
+        return HttpResponseRedirect(page_of(job.pk))
+
+    def lines_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
+        """Return the lines that were not stored as a file, to be corrected and imported."""
+        job = self._found_to_act(request, object_id)
+        is_differing = "differing" in request.GET
+        lines = ImportLine.objects.shown_for(job).filter(is_differing=is_differing)
+        columns, first = columns_of(job.kind, job.site), lines.first()
+        delimiter = first.delimiter if first else ","
+        name = "differing-lines" if is_differing else "rejected-lines"
+        rows = _cells(lines.iterator(chunk_size=CHUNK), columns)
+        return csv_response(name, csv_lines([*columns, REASON], rows, delimiter=delimiter))
+
+    def get_urls(self) -> list[Any]:
+        views = {
+            "progress": self.progress_view,
+            "lines": self.lines_view,
+            "start": require_POST(self.start_view),
+            "cancel": require_POST(self.cancel_view),
+        }
+        own = [
+            path(f"<str:object_id>/{name}/", self.admin_site.admin_view(view), name=self.view_name(name))
+            for name, view in views.items()
+        ]
+        return [*own, *super().get_urls()]
+
+    def _found(self, request: HttpRequest, object_id: str) -> ImportJob:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        job: ImportJob | None = self.get_object(request, unquote(object_id))
+        if job is None:
+            raise Http404
+        return job
+
+    def _found_to_act(self, request: HttpRequest, object_id: str) -> ImportJob:
+        job = self._found(request, object_id)
+        if not may_import(request.user, job.site):
+            raise PermissionDenied
+        return job
+
+    def _context(self, request: HttpRequest, job: ImportJob) -> dict[str, Any]:
+        may_act = may_import(request.user, job.site)
+        tally = TALLIES[job.kind](**(job.counts if job.is_storing else job.checked))
+        is_ready = job.status == ImportState.READY
+        return {
+            "job": job,
+            "original": job,
+            "size": filesizeformat(job.size),
+            "about": about_kind(job.kind),
+            "timeline": STORY.steps(Event.objects.history(job)),
+            "state_badge": state(job),
+            "doing": _doing(job),
+            "summary": tally.summary(dry_run=not job.is_storing) if tally.lines or is_ready else "",
+            "may_start": is_ready and may_act and tally.changes,
+            "submit": submit_label(tally),
+            "may_cancel": job.status in CANCELLABLE and may_act,
+            "cancel_label": _("Stop the rest") if job.is_storing else _("Stop"),
+            "advice": format_advice(),
+            "kept_days": KEEP_LINES_FOR.days,
+            **(_reports(job, tally) if may_act else {}),
+        }
+
+    @staticmethod
+    def _refused(request: HttpRequest, job: ImportJob) -> None:
+        job.refresh_from_db()
+        messages.warning(request, _("Nothing was changed: it is %(state)s.") % {"state": job.status})
+
+
+def _doing(job: ImportJob) -> str:
+    """Return what workers are doing with the file, and how far they are."""
+    sentences = {
+        ImportState.READING: _("Reading all lines (%(percent)s %%). Nothing has been stored yet."),
+        ImportState.CHECKING: _("Checking the lines (%(percent)s %%). Nothing has been stored yet."),
+        ImportState.RUNNING: _("Storing the lines (%(percent)s %%)."),
+    }
+    return sentences.get(ImportState(job.status), "") % {"percent": job.percent}
+
+
+def _cancelled(job: ImportJob) -> str:
+    stored = job.counts.get("created", 0) + job.counts.get("corrected", 0)
+    if not stored:
+        return _("Stopped. Nothing was stored.")
+    return _("Stopped. %(stored)s were already stored and stay stored.") % {"stored": number(stored)}
+
+
+def _reports(job: ImportJob, tally: FileTally) -> dict[str, Any]:
+    lines = ImportLine.objects.shown_for(job)
+    address = reverse("admin:ociqueue_importjob_lines", args=[job.pk])
+    rejected, differing = lines.filter(is_differing=False), lines.filter(is_differing=True)
+    return {
+        "rejected": _report(rejected, tally.rejected_lines, address),
+        "differing": _report(differing, getattr(tally, "differing_lines", 0), f"{address}?differing"),
+    }
+
+
+def _report(lines: Any, total: int, address: str) -> dict[str, Any] | None:
+    """Return what the page shows of lines that were not stored."""
+    shown = list(lines[:MOST_SHOWN])
+    if not shown:
+        return None
+    return {
+        "fields": [RejectedField(line.line, *fault) for line in shown for fault in line.faults],
+        "hidden": number(total - len(shown)) if total > len(shown) else "",
+        "address": address,
+        "most_in_file": number(MOST_LINES_KEPT) if total > MOST_LINES_KEPT else "",
+    }
+
+
+def _cells(lines: Iterator[ImportLine], columns: Sequence[str]) -> Iterator[list[str]]:
+    for line in lines:
+        if line.cells:
+            yield [*(line.cells.get(name, "") for name in columns), line.reason]
+        else:
+            yield [line.text, *[""] * (len(columns) - 1), line.reason]

@@ -1,0 +1,89 @@
+"""What is blocking an adjustment, in sentences with links."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from kilit.console.jobs.blockers import Blocker, blocked, ended, ready, waiting
+from kilit.lock.models import Event
+from ociqueue.admin.base import columns
+from ociqueue.admin.rows import blockers
+from ociqueue.models import Adjustment
+from ociqueue.operating.failure_groups import expected_adjustment_groups
+from ociqueue.operating.presenters import outcome_unknown
+from ociqueue.states import IN_UPLOAD, Category, ConversionStatus, SyncMethod
+
+
+def reasons(row: Adjustment, timeline: list[Event]) -> list[Blocker]:
+    found = list(_reasons(row, timeline))
+    if outcome_unknown(row):
+        found.append(blocked(_("Outcome unknown: it was sent and no answer came; Google may have it.")))
+    return found
+
+
+def _reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
+    limits = blockers.limits_of(row)
+    match row.status:
+        case ConversionStatus.COMPLETED if row.uploaded_at:
+            yield ended(_("Completed: Google has it. This state is final."))
+        case ConversionStatus.COMPLETED:
+            yield ended(_("Completed: the conversion ended here, so nothing had to be sent."), **_conversion(row))
+        case ConversionStatus.FAILED:
+            yield from _failed(row, limits)
+        case ConversionStatus.PROCESSING:
+            yield from blockers.processing(row, limits, timeline)
+        case ConversionStatus.UPLOADED:
+            yield from blockers.uploaded(row)
+        case _:
+            found = [*_blocked_by_conversion(row), *blockers.blocked_by_pause_or_limits(row, limits), *_by_sender(row)]
+            yield from found or [ready(_("seconds"))]
+
+
+def _failed(row: Adjustment, limits: Any) -> Iterator[Blocker]:
+    if row.is_overtaken:
+        newest = Adjustment.objects.newest().filter(original=row.original_id).first()
+        yield ended(_("A newer adjustment takes its place."), **(_other(newest) if newest else {}))
+    elif row.original.status == ConversionStatus.FAILED:
+        sentence = _("Its conversion failed, so there is nothing to adjust.")
+        if row.original.outcome_unknown:
+            sentence = _("Its conversion failed and its outcome is unknown: look it up in Google Ads by its order id.")
+        yield ended(sentence, **_conversion(row))
+    elif expected_adjustment_groups({row.error_group: row.provider_error_code}):
+        yield ended(_("Failed as expected: there is nothing to do."))
+    elif row.provider_error_category == Category.VALIDATION and not row.is_retraction:
+        yield blocked(_("Failed. Its data is wrong: change the value again."), **_conversion(row))
+    else:
+        yield from blockers.failed(row, limits)
+
+
+def _blocked_by_conversion(row: Adjustment) -> Iterator[Blocker]:
+    if row.original.status != ConversionStatus.COMPLETED:
+        sentence = _("Its conversion is %(state)s. The adjustment is sent when the conversion is COMPLETED.")
+        yield waiting(sentence % {"state": row.original.status}, **_conversion(row))
+    older = Adjustment.objects.filter(original=row.original_id, status__in=IN_UPLOAD).first()
+    if older:
+        yield waiting(
+            _("An older adjustment of the conversion is being sent. This one is sent after it."), **_other(older)
+        )
+
+
+def _by_sender(row: Adjustment) -> Iterator[Blocker]:
+    if row.site.sync_method != SyncMethod.SCRIPT:
+        yield from blockers.blocked_by_account(row)
+        return
+    sentence = _(
+        "The site sends by a script, which cannot send adjustments: switch it to the Google Ads API or the Data Manager"
+        " API."
+    )
+    yield blocked(sentence, **blockers.site_link(row))
+
+
+def _conversion(row: Adjustment) -> dict[str, str]:
+    href = reverse("admin:ociqueue_conversion_change", args=[row.original_id])
+    return {"link": columns.row_name(row.original), "href": href}
+
+
+def _other(row: Adjustment) -> dict[str, str]:
+    return {"link": _("The adjustment"), "href": reverse("admin:ociqueue_adjustment_change", args=[row.pk])}

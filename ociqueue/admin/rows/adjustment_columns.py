@@ -1,0 +1,95 @@
+"""Columns of an adjustment; people know it by its conversion's name."""
+
+from typing import Any
+
+from django.contrib.admin import display
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from kilit.console.formatting import badge, breakable, column, error_cell, link, two_lines
+from ociqueue.admin.base import columns
+from ociqueue.models import Adjustment
+from ociqueue.states import AdjustmentKind, ConversionStatus
+
+KINDS = {
+    AdjustmentKind.RETRACTION: gettext_lazy("Retraction"),
+    AdjustmentKind.RESTATEMENT: gettext_lazy("Restatement"),
+}
+
+
+def kind_label(kind: str) -> str:
+    return str(KINDS[AdjustmentKind(kind)])
+
+
+def row_name(row: Adjustment) -> str:
+    values = {"kind": kind_label(row.kind), "name": columns.row_name(row.original)}
+    return _("%(kind)s of %(name)s") % values
+
+
+@display(description=gettext_lazy("adjustment"))
+def name(row: Adjustment) -> SafeString:
+    return two_lines(columns.row_name(row.original), kind_label(row.kind), title=str(row))
+
+
+@display(description=gettext_lazy("state"))
+def state(row: Adjustment) -> SafeString:
+    return columns.state_cell(row, overtaken_badge(row))
+
+
+@display(description=gettext_lazy("error"))
+def error(row: Adjustment) -> SafeString | str:
+    return error_cell(row.provider_error_code, f"{row.provider_error_category}: {row.last_error}")
+
+
+def state_notes(row: Adjustment) -> SafeString:
+    """Return badges beside the state."""
+    if row.status == ConversionStatus.COMPLETED and not row.uploaded_at:
+        return badge(_("not sent"), "info", title=_("The conversion ended here, so nothing had to be sent."))
+    return columns.unknown_badge(row) or overtaken_badge(row)
+
+
+def overtaken_badge(row: Adjustment) -> SafeString:
+    title = _("A newer adjustment takes its place.")
+    return badge(_("overtaken"), "info", title=title) if row.is_overtaken else SafeString("")
+
+
+@display(description=gettext_lazy("new value"))
+def amount(row: Adjustment) -> SafeString | str:
+    return columns.amount(row)
+
+
+@display(description=gettext_lazy("conversion"))
+def original(row: Adjustment) -> SafeString:
+    href = reverse("admin:ociqueue_conversion_change", args=[row.original_id])
+    return link(href, columns.row_name(row.original))
+
+
+kind = column("kind", gettext_lazy("kind"), lambda row: kind_label(row.kind))
+old_amount = column("old_amount", gettext_lazy("value of the conversion"), lambda row: columns.amount(row.original))
+source_key = column("source_key", gettext_lazy("own key"), lambda row: breakable(row.source_key or "-"))
+
+COLUMNS = [name, state, columns.site, amount, columns.attempts, error, columns.age]
+FIELDSETS: Any = [
+    (
+        None,
+        {
+            "fields": [
+                *(kind, original, columns.order_id, source_key, "site", "action"),
+                *(amount, old_amount, "adjusted_at"),
+            ]
+        },
+    ),
+    (
+        gettext_lazy("Answer"),
+        {
+            "fields": [
+                *("provider_error_code", columns.whole_error, "provider_request_id", "uploaded_at"),
+                columns.upload,
+            ]
+        },
+    ),
+    (gettext_lazy("Attempts"), {"fields": [columns.attempts, "claimed_at", "next_retry_at"]}),
+    (gettext_lazy("Origin"), {"fields": ["created_at", "updated_at"]}),
+]

@@ -1,0 +1,168 @@
+"""Upload batches in the console."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets, unquote
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator, capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from kilit.console.formatting import badge, breakable, column, number, since, two_lines
+from kilit.console.lists.listing import LongListAdmin
+from ociqueue.admin.base import columns
+from ociqueue.admin.rows import adjustment_columns
+from ociqueue.admin.rows.receipts import IN_ORDER, RECEIPTS, SIZE, receipt_line, settled_counts, verdict_badge
+from ociqueue.models import Site, UploadBatch
+from ociqueue.models.queues import MODELS
+from ociqueue.models.sending import UploadableQuerySet
+from ociqueue.operating.filters import UPLOAD_FILTERS
+from ociqueue.operating.presenters import with_upload
+from ociqueue.states import ADJUSTMENTS
+
+MOST_ROWS = 200
+
+
+@admin.display(description=gettext_lazy("upload"))
+def upload(batch: UploadBatch) -> SafeString:
+    """Return the end of the id, which differs between uploads, over Google's request id."""
+    return two_lines(f"…{str(batch.pk)[-12:]}", batch.request_id, title=str(batch.pk))
+
+
+@admin.display(description=gettext_lazy("rows"))
+def size(batch: UploadBatch) -> SafeString:
+    of_adjustments = badge(_("adjustments"), "info") if batch.queue == ADJUSTMENTS.queue else ""
+    return format_html(
+        "{} {} {}", number(batch.size), badge(_("probe"), "info") if batch.is_probe else "", of_adjustments
+    )
+
+
+@admin.display(description=gettext_lazy("sent"))
+def sent(batch: UploadBatch) -> SafeString | str:
+    return since(batch.sent_at) if batch.sent_at else _("not sent")
+
+
+@admin.display(description=gettext_lazy("answer"))
+def answer(batch: UploadBatch) -> SafeString:
+    if batch.answered_at and batch.note and not batch.request_id:
+        return badge(_("call failed"), "warning", title=batch.note)
+    if batch.received:
+        return verdict_badge(batch)
+    if batch.answered_at:
+        return badge(_("answered"), "success")
+    if not batch.sent_at:
+        return badge(_("not sent"), title=_("Claimed but not sent: its rows are taken back automatically."))
+    if batch.sent_at > timezone.now() - timedelta(seconds=settings.TASK_TIMEOUT):
+        return badge(_("waiting for the answer"), "info")
+    return badge(_("no answer: outcome unknown"), "danger", title=_("Google may or may not have its rows."))
+
+
+@admin.display(description=gettext_lazy("accepted, failed, deferred"))
+def result(batch: UploadBatch) -> SafeString | str:
+    if not batch.answered_at:
+        return "-"
+    settled = settled_counts(batch)
+    late = batch.late + settled.late
+    below = [
+        _("verdict pending: %(number)s") % {"number": number(settled.pending)} if settled.pending else "",
+        _("too late for %(number)s") % {"number": number(late)} if late else "",
+    ]
+    counts = (batch.accepted + settled.confirmed, batch.failed + settled.rejected, batch.put_off + settled.put_off)
+    return two_lines(" / ".join(map(number, counts)), ", ".join(filter(None, below)))
+
+
+@admin.display(description=gettext_lazy("note"))
+def note(batch: UploadBatch) -> SafeString | str:
+    """Return the beginning of the note; the tooltip and the upload's page show all of it."""
+    shown = Truncator(batch.note).chars(60)
+    return format_html('<span title="{}">{}</span>', batch.note, shown) if batch.note else "-"
+
+
+@admin.display(description=gettext_lazy("job id"))
+def job(batch: UploadBatch) -> str:
+    """Return our number for the upload, and Google's if it answered another one."""
+    if batch.job_id is None:
+        return "-"
+    if batch.answered_job_id in (None, batch.job_id):
+        return f"{batch.job_id}"
+    return _("%(sent)s; Google answered %(answered)s") % {"sent": batch.job_id, "answered": batch.answered_job_id}
+
+
+site = column("site", gettext_lazy("site"), lambda batch: columns.site_cell(batch.site, batch.get_sender_display()))
+whole_id = column("whole_id", gettext_lazy("id"), lambda batch: breakable(str(batch.pk)))
+
+FIELDSETS: Any = [
+    (
+        None,
+        {
+            "fields": [
+                (answer, "site"),
+                ("sender", size),
+                whole_id,
+                ("created_at", "sent_at"),
+                ("answered_at", "request_id"),
+                job,
+            ]
+        },
+    ),
+    (gettext_lazy("Results"), {"fields": [("accepted", "received"), ("failed", "put_off"), "late", "note"]}),
+]
+READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]
+
+
+@admin.register(UploadBatch)
+class UploadBatchAdmin(LongListAdmin):
+    list_display = [upload, site, size, sent, answer, result, note]
+    filters = UPLOAD_FILTERS
+    list_select_related = ["site"]
+    search_help_text = gettext_lazy("The id of an upload")
+    change_form_outer_after_template = "admin/ociqueue/batch_rows.html"
+    fieldsets = FIELDSETS
+    readonly_fields = READ_ONLY
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[UploadBatch]:
+        """Show uploads of the user's sites; the list of rows is loaded only on an upload's own page."""
+        sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
+        return super().get_queryset(request).filter(site__in=sites).defer("row_ids").prefetch_related(RECEIPTS)  # type: ignore[no-any-return]
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        batch = self.get_object(request, unquote(object_id))
+        chosen = request.GET.get("receipt", "")
+        options["extra_context"] = {**(rows_of(batch, chosen) if batch else {}), "show_history": False}
+        return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
+
+
+def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
+    """Return an upload's receipts, and its rows: those of one receipt in the order that was sent, or all."""
+    receipts = list(IN_ORDER.filter(batch=batch).annotate(size=SIZE))
+    receipt = next((each for each in receipts if str(each.pk) == chosen or len(receipts) == 1), None)
+    if receipt:
+        receipt.refresh_from_db(fields=["row_ids"])
+    is_of_adjustments = batch.queue == ADJUSTMENTS.queue
+    manager: Any = MODELS[batch.queue]._default_manager
+    rows: UploadableQuerySet[Any] = with_upload(manager.for_site(batch.site))
+    rows = rows.select_related("original__replaces") if is_of_adjustments else rows
+    show: Any = adjustment_columns if is_of_adjustments else columns
+    # An upload that was not sent yet has no list; then the rows that it claimed are shown.
+    claimed = rows.in_batch(batch.pk).order_by("pk").values_list("pk", flat=True)
+    ids = receipt.row_ids if receipt else batch.row_ids or list(claimed)
+    found = {row.pk: row for row in rows.filter(pk__in=ids[:MOST_ROWS])}
+    places = [(place, found[pk]) for place, pk in enumerate(ids[:MOST_ROWS]) if pk in found]
+    context = {"shown": number(MOST_ROWS), "all": number(len(ids)), "request": receipt.request_id if receipt else ""}
+    title = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
+    of_request = _("Rows of request %(request)s in the order sent") if receipt else ""
+    return {
+        "receipts": [receipt_line(each) for each in receipts],
+        "receipt": receipt,
+        "batch_rows": [(place, row, show.name(row), show.state(row), show.error(row)) for place, row in places],
+        "batch_rows_name": capfirst(rows.model._meta.verbose_name),
+        "batch_row_page": f"admin:ociqueue_{rows.model._meta.model_name}_change",
+        "batch_rows_title": ": ".join(filter(None, (of_request, title))) % context,
+    }

@@ -1,0 +1,234 @@
+"""What is blocking a conversion, in sentences with links; adjustments share most of them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from kilit.console.formatting import distance, number
+from kilit.console.jobs.blockers import (
+    Blocker,
+    blocked,
+    ended,
+    held,
+    moment,
+    no_worker,
+    overdue,
+    ready,
+    waiting,
+)
+from kilit.console.machine_errors import explain
+from kilit.lock.models import Event
+from kilit.spans import format_span
+from kilit.workers.sweeps import sweeps
+from ociqueue.admin.base.columns import UNKNOWN, upload
+from ociqueue.intake.corrected_rows import why_not
+from ociqueue.models import Conversion, Credentials, Receipt
+from ociqueue.models.site import SILENT_AFTER
+from ociqueue.models.uploadable import Uploadable
+from ociqueue.operating.failure_groups import expected_groups
+from ociqueue.operating.presenters import outcome_unknown
+from ociqueue.operating.site_health import open_circuits
+from ociqueue.states import LIVE, UPLOADED_HERE, WITHHELD, Category, ConversionStatus, SyncMethod
+
+
+def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:
+    found = list(_reasons(row, timeline))
+    return [*found, blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})] if outcome_unknown(row) else found
+
+
+def _reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
+    limits = limits_of(row)
+    match row.status:
+        case ConversionStatus.COMPLETED:
+            yield ended(_("Completed: it was sent. This state is final."))
+        case ConversionStatus.FAILED:
+            yield from _failed(row, limits)
+        case ConversionStatus.PROCESSING:
+            yield from processing(row, limits, timeline)
+        case ConversionStatus.UPLOADED:
+            yield from uploaded(row)
+        case _:
+            yield from _waiting(row, limits)
+
+
+def limits_of(row: Uploadable) -> Any:
+    """Return what the queue compares for this row: the database's own rules, not a copy of them."""
+    rows: Any = type(row)._default_manager
+    return rows.with_limits().get(pk=row.pk)
+
+
+def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
+    if row.erased_at:
+        yield ended(_("Failed, and erased: it is never sent again."))
+        return
+    if row.is_replaced:
+        copy = getattr(row, "replacement", None)
+        href = reverse("admin:ociqueue_conversion_change", args=[copy.pk]) if copy else ""
+        yield ended(_("A corrected copy was sent in its place."), link=str(copy or ""), href=href)
+    elif row.is_retracted:
+        yield ended(_("It was retracted, so it is not sent again."))
+    elif row.provider_error_code == WITHHELD:
+        yield _withheld(row, limits)
+    elif limits.is_too_old:
+        yield blocked(_("Failed: the conversion is more than 90 days old, and Google takes none that old."))
+    elif expected_groups({row.error_group: row.provider_error_code}):
+        yield ended(_("Failed as expected: there is nothing to do."))
+    elif row.provider_error_category == Category.VALIDATION and not why_not(row):
+        yield blocked(_("Failed. Its data is wrong: correct it and send it again."))
+    else:
+        yield from failed(row, limits)
+
+
+def _withheld(row: Conversion, limits: Any) -> Blocker:
+    link = {"link": row.site.name, "href": reverse("admin:ociqueue_site_settings", args=[row.site_id])}
+    if limits.is_withheld:
+        return ended(
+            _("Not sent: the visitor denied consent. The site's settings decide whether such rows are sent."), **link
+        )
+    return blocked(
+        _("Not sent: the visitor denied consent. The site sends such rows now: use Retry to send it."), **link
+    )
+
+
+def failed(row: Any, limits: Any) -> Iterator[Blocker]:
+    """Return whether a failure is retried automatically."""
+    is_transient = row.provider_error_category == Category.TRANSIENT
+    if is_transient and row.site.requeue_transient and limits.attempts_left > 0:
+        yield waiting(
+            _("Failed with a TRANSIENT error. The scheduled task oci_requeue_transient retries it within %(span)s.")
+            % {"span": format_span(sweeps["oci_requeue_transient"].every)}
+        )
+        yield from overdue("oci_requeue_transient") or no_worker()
+        return
+    yield blocked(_("Failed. It will not be retried automatically. Fix the cause, then use Retry."))
+    if is_transient and not row.site.requeue_transient:
+        yield blocked(
+            _("The error is TRANSIENT, but automatic retries are switched off for this site."),
+            link=row.site.name,
+            href=reverse("admin:ociqueue_site_settings", args=[row.site_id]),
+        )
+
+
+def processing(row: Any, limits: Any, timeline: list[Event]) -> Iterator[Blocker]:
+    until = limits.stuck_at
+    yield held(until, timeline, after=_("the scheduled task oci_recover_processing takes it back"))
+    if row.open_batch_id:
+        href = reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])
+        yield waiting(_("It is part of an upload to Google."), link=_("The upload"), href=href)
+    if until < timezone.now():
+        yield from overdue("oci_recover_processing") or no_worker()
+
+
+def uploaded(row: Any) -> Iterator[Blocker]:
+    where = {"link": _("The upload"), "href": reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])}
+    receipts = Receipt.objects.filter(batch=row.open_batch_id, request_id=row.provider_request_id)
+    receipt = receipts.open().defer("row_ids").first()
+    if receipt is None:
+        yield waiting(_("Google has it, and has not given its verdict yet."), **where)
+        return
+    due = receipt.next_check_at or timezone.now()
+    values = {"taken": moment(receipt.received_at), "next": moment(due), "number": number(receipt.checks)}
+    if receipt.checks:
+        sentence = _(
+            "Google has had it since %(taken)s and is still processing it. We asked for its verdict %(number)s times; "
+            "the next question is at %(next)s."
+        )
+    else:
+        sentence = _("Google has had it since %(taken)s. Its verdict is asked for at %(next)s.")
+    yield waiting(sentence % values, **where)
+    yield waiting(_("The verdict usually comes within 24 hours. If there is none after 72 hours, it is sent again."))
+    if receipt.note:
+        yield blocked(explain(receipt.note), **site_link(row))
+    if due < timezone.now():
+        yield from overdue("oci_verdicts") or no_worker()
+
+
+def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
+    is_retracted = row.is_retracted and not row.outcome_unknown
+    if limits.is_withheld or limits.is_too_old or is_retracted:
+        yield from _unsendable(row, limits)
+    elif found := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
+        yield from found
+    elif row.site.sync_method in UPLOADED_HERE:
+        yield ready(_("seconds"))
+    else:
+        yield waiting(_("It is due: the site's script takes it on its next run."), **site_link(row))
+
+
+def _unsendable(row: Conversion, limits: Any) -> Iterator[Blocker]:
+    task = {"task": "oci_end_unsendable"}
+    if limits.is_withheld:
+        yield blocked(
+            _("The visitor denied consent, and the site does not send such conversions: %(task)s ends it.") % task,
+            **site_link(row),
+        )
+    elif limits.is_too_old:
+        yield blocked(_("The conversion is more than 90 days old, so it is not sent: %(task)s fails it.") % task)
+    else:
+        yield blocked(_("It was retracted, so it is not sent: %(task)s ends it.") % task)
+    yield from overdue("oci_end_unsendable") or no_worker()
+
+
+def blocked_by_pause_or_limits(row: Any, limits: Any) -> Iterator[Blocker]:
+    if row.site.is_paused:
+        yield blocked(_("The site is paused: %(why)s") % {"why": row.site.pause_reason}, **site_link(row))
+    if not limits.is_retry_due:
+        yield waiting(_("It is retried at %(time)s, not earlier.") % {"time": moment(limits.next_retry_at)})
+    if limits.attempts_left <= 0:
+        yield blocked(_("It has used up its attempts: the scheduled task oci_attempt_cap will fail it."))
+        yield from overdue("oci_attempt_cap") or no_worker()
+
+
+def _blocked_by_sender(row: Conversion) -> Iterator[Blocker]:
+    if row.site.sync_method == SyncMethod.SCRIPT:
+        yield from _blocked_by_script(row)
+    else:
+        yield from blocked_by_account(row)
+
+
+def blocked_by_account(row: Any) -> Iterator[Blocker]:
+    if not Credentials.objects.filter(site=row.site).exists():
+        sender = {"sender": row.site.get_sync_method_display()}
+        yield blocked(_("The site uses the %(sender)s and has no credentials.") % sender, **site_link(row))
+    for circuit in open_circuits([row.site_id]).filter(action__in=["", row.action]):
+        context = {
+            "name": circuit.action,
+            "code": circuit.code,
+            "reason": explain(circuit.reason).rstrip("."),
+            "time": moment(circuit.next_probe_at or timezone.now()),
+        }
+        message = (
+            _("The circuit of %(name)s is open. %(code)s: %(reason)s. The next probe is sent at %(time)s.")
+            if circuit.action
+            else _("The site's circuit is open. %(code)s: %(reason)s. The next probe is sent at %(time)s.")
+        )
+        href = reverse("admin:ociqueue_site_circuit", args=[row.site_id])
+        yield blocked(message % context, link=_("The circuit"), href=href)
+    yield from no_worker()
+
+
+def _blocked_by_script(row: Conversion) -> Iterator[Blocker]:
+    called = row.site.last_export_at
+    if (called or row.site.created_at) < timezone.now() - SILENT_AFTER:
+        last_call = _("The site's script last called %(span)s ago.") % {"span": distance(called)} if called else ""
+        yield blocked(last_call or _("The site's script has never called."), **site_link(row))
+
+
+def site_link(row: Any) -> dict[str, str]:
+    return {"link": row.site.name, "href": reverse("admin:ociqueue_site_change", args=[row.site_id])}
+
+
+def holdings(row: Any) -> list[tuple[str, Any]]:
+    shown: list[tuple[str, Any]] = []
+    if row.status == ConversionStatus.PROCESSING and row.claimed_at:
+        holder = _("an upload") if row.open_batch_id else _("the site's script")
+        shown += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
+        shown += [(_("Upload"), upload(row))] if row.open_batch_id else []
+    if row.status in LIVE:
+        limits = limits_of(row)
+        left = {"left": max(0, limits.attempts_left), "most": limits.max_attempts}
+        shown.append((_("Attempts left"), _("%(left)s of %(most)s") % left))
+    return shown

@@ -1,0 +1,185 @@
+"""What pages of conversions and adjustments call states and events, and which action stands out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from kilit.console.formatting import joined, link
+from kilit.console.jobs.job_page import JobDescription, JobOffer
+from kilit.console.jobs.timeline import Story
+from kilit.lock.models import Event
+from ociqueue.admin.base.columns import money, state_notes
+from ociqueue.admin.rows.adjustment_columns import kind_label
+from ociqueue.admin.rows.adjustment_columns import state_notes as adjustment_notes
+from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
+from ociqueue.models.conversion import PREFIX
+from ociqueue.states import ENDED, Category, ConversionStatus
+from ociqueue.uploader.results import Disposition
+
+LABELS = {
+    ConversionStatus.QUEUED: _("Waiting"),
+    ConversionStatus.RETRY: _("Waiting for another attempt"),
+    ConversionStatus.PROCESSING: _("Being sent"),
+    ConversionStatus.UPLOADED: _("Waiting for Google's verdict"),
+    ConversionStatus.COMPLETED: _("Sent"),
+    ConversionStatus.FAILED: _("Failed"),
+}
+AFTER_UPLOAD = (ConversionStatus.UPLOADED, *ENDED)
+# What Google said, as the uploader names it.
+ANSWERS = {
+    Disposition.ACCEPTED: _("It has the conversion."),
+    Disposition.RECEIVED: _("It has the conversion, and gives its verdict later."),
+    Disposition.FATAL: _("It rejects the conversion."),
+    Disposition.DUPLICATE: _("It had the conversion already."),
+}
+MEANINGS = {
+    Category.VALIDATION: _("The data is wrong; another attempt would fail too."),
+    Category.TRANSIENT: _("A temporary fault; another attempt may succeed."),
+    Category.AUTH: _("Google rejected the account or its credentials."),
+    Category.RATE_LIMIT: _("Google asked for fewer requests."),
+    Category.PERMANENT: _("It will not succeed as it is."),
+}
+
+
+def linked_row(name: str) -> Callable[[Event], SafeString]:
+    """Return a link to the conversion that an event names in its details."""
+
+    def show(event: Event) -> SafeString:
+        other = event.details[name]
+        return link(reverse("admin:ociqueue_conversion_change", args=[other.removeprefix(PREFIX)]), other)
+
+    return show
+
+
+def corrected_fields(event: Event) -> str:
+    """Return what a correction changed; what identifies a person is only named."""
+    before, after = event.details.get("before", {}), event.details.get("after", {})
+    names = event.details.get("changed", [])
+    return ", ".join(
+        f"{name}: {before[name] or '–'} → {after[name] or '–'}" if name in after else name for name in names
+    )
+
+
+def late_answer(event: Event) -> str:
+    """Return what Google said about a row that had been taken back: its answer, or later its verdict."""
+    said = event.details.get("answer", "")
+    return f"{ANSWERS.get(said, said)}"
+
+
+def adjustment_link(event: Event) -> SafeString:
+    """Return a link to the adjustment that an event of a conversion is about: its kind, new value and error code."""
+    details = event.details
+    address = reverse("admin:ociqueue_adjustment_change", args=[details["adjustment"].removeprefix(ADJUSTMENT_PREFIX)])
+    value = money(Decimal(str(details["value"])), details.get("currency", "")) if "value" in details else ""
+    return joined(link(address, kind_label(details["kind"])), value, details.get("code", ""))
+
+
+ACTORS = {"key": _("the script"), "uploader": _("the uploader")}
+UPLOADED = {
+    "JOB_CREATED": _("Added by %(who)s"),
+    "claim": _("Claimed by %(who)s"),
+    "ack": _("Sent, as reported by %(who)s"),
+    "ack_failed": _("Failed, as reported by %(who)s"),
+    "receive": _("Uploaded by %(who)s: Google has it, and gives its verdict later"),
+    "confirm": _("Confirmed: Google's verdict, asked for by %(who)s"),
+    "reject": _("Rejected: Google's verdict, asked for by %(who)s"),
+    "defer": _("Scheduled for another attempt by %(who)s"),
+    "lose": _("Scheduled to be sent again by %(who)s, because Google's verdict cannot be known any more"),
+    "recover": _("Taken back by %(who)s, because no result was reported"),
+    "cap": _("Failed by %(who)s, because no attempts were left"),
+    "retry_selected": _("Retried by %(who)s"),
+    "undo_retry": _("Retry taken back by %(who)s"),
+    "reset_to_queued": _("Reset by %(who)s"),
+    "mark_failed": _("Marked failed by %(who)s"),
+    "requeue_transient": _("Retried by %(who)s"),
+    "PROVIDER_WARNING": _("Google has it, but ignored a part of it"),
+    "LATE_ANSWER": _("Google answered late; nothing was changed"),
+}
+ADDITIONS: dict[str, Callable[[Event], Any]] = {
+    "PROVIDER_WARNING": lambda event: "; ".join(event.details.get("warnings", [])),
+    "LATE_ANSWER": late_answer,
+}
+STORY = Story(
+    {
+        **UPLOADED,
+        "import": _("Imported by %(who)s"),
+        "retract": _("Retracted by %(who)s before it was sent"),
+        "withhold": _("Not sent, because the visitor denied consent"),
+        "expire": _("Failed by %(who)s, because the conversion is too old for Google"),
+        "CORRECTED": _("Corrected by %(who)s"),
+        "REPLACED": _("Replaced by %(who)s with a corrected copy"),
+        "REPLACES": _("Made by %(who)s as a corrected copy"),
+        "ERASED": _("Erased by %(who)s: what identified the person was removed"),
+        "ADJUSTMENT_ADDED": _("Adjustment added by %(who)s"),
+        "ADJUSTMENT_UPLOADED": _("Adjustment uploaded by %(who)s: Google gives its verdict later"),
+        "ADJUSTMENT_COMPLETED": _("Adjustment completed by %(who)s"),
+        "ADJUSTMENT_FAILED": _("Adjustment failed"),
+        "LATE_ACK": _("Success reported late by %(who)s; nothing was changed"),
+        "LATE_ACK_FAILED": _("Failure reported late by %(who)s; nothing was changed"),
+    },
+    actors=ACTORS,
+    attempts="attempt_count",
+    links={
+        **ADDITIONS,
+        "CORRECTED": corrected_fields,
+        "REPLACED": linked_row("replaced_by"),
+        "REPLACES": linked_row("replaces"),
+        **dict.fromkeys([f"ADJUSTMENT_{what}" for what in ("ADDED", *AFTER_UPLOAD)], adjustment_link),
+    },
+)
+ADJUSTMENT_STORY = Story(
+    {
+        **UPLOADED,
+        "SENT_AS_ZERO": _("Sent by %(who)s as the value 0, not as a retraction"),
+        "overtake": _("Overtaken by a newer adjustment"),
+        "lose_original": _("Failed, because its conversion failed"),
+        "finish_unsent": _("Completed: the conversion was retracted before it was sent"),
+    },
+    actors={"uploader": ACTORS["uploader"]},
+    attempts="attempt_count",
+    links=ADDITIONS,
+)
+
+
+def belongs_to(row: Any) -> SafeString:
+    site = link(reverse("admin:ociqueue_site_change", args=[row.site_id]), row.site.name)
+    return joined(site, row.action)
+
+
+def explain_error(row: Any) -> str:
+    category = row.provider_error_category
+    return f"{category}: {MEANINGS[Category(category)]}" if category else ""
+
+
+def choose_primary(row: Any, offers: Mapping[str, JobOffer]) -> JobOffer | None:
+    """Return what helps against the error's category, among what the user may do."""
+    if offers and row.status == ConversionStatus.FAILED and row.provider_error_category == Category.AUTH:
+        href = reverse("admin:ociqueue_site_credentials", args=[row.site_id])
+        return JobOffer(_("Open the site's connection"), "passkey", href)
+    if row.status == ConversionStatus.FAILED and row.provider_error_category == Category.VALIDATION:
+        return offers.get("correct") or offers.get("retry")
+    return offers.get("retry")
+
+
+CONVERSION = JobDescription(
+    id_of=str,
+    belongs_to=belongs_to,
+    state_labels=LABELS,
+    state_notes=state_notes,
+    way=(ConversionStatus.QUEUED, ConversionStatus.PROCESSING, ConversionStatus.COMPLETED),
+    story=STORY,
+    explain_error=explain_error,
+    choose_primary=choose_primary,
+    copied_fields={"source_key": "source_key", "order_id": "order_id", "whole_click_id": "click_id"},
+)
+ADJUSTMENT = replace(
+    CONVERSION,
+    state_notes=adjustment_notes,
+    story=ADJUSTMENT_STORY,
+    copied_fields={"source_key": "source_key", "order_id": "order_id"},
+)

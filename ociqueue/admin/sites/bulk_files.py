@@ -1,0 +1,214 @@
+"""Sites and members as CSV files: a check first, which shows what would change, then the change, all or nothing."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from django import forms
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django_stubs_ext import StrOrPromise
+from unfold.widgets import UnfoldAdminFileFieldWidget
+
+from kilit.console.formatting import number, page
+from kilit.csv.text import CsvError
+from kilit.csv.writer import csv_lines, csv_response
+from ociqueue.models import Site
+from ociqueue.models.site import SiteQuerySet
+from ociqueue.sites import member_files, site_files
+
+MEGABYTES = 5
+MOST_SHOWN = 200  # changes or faults on the page
+SALT = "ociqueue.bulk_files"
+PROOF_MAX_AGE = 3600  # seconds
+Cells = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class BulkFile:
+    """One kind of file: how it is read, stored, described and exported."""
+
+    name: str
+    title: StrOrPromise
+    about: StrOrPromise
+    columns: Sequence[str]
+    read: Callable[[IO[bytes]], Any]
+    store: Callable[..., Any]
+    describe: Callable[[Any], Iterable[Cells]]
+    rows: Callable[[SiteQuerySet], Iterator[list[Any]]]
+
+
+def _describe_sites(plan: site_files.SitePlan) -> Iterator[Cells]:
+    for each in plan.found:
+        if each.is_new or each.changes:
+            what = _("new") if each.is_new else _("changed")
+            details = "; ".join(_change(name, *pair, is_new=each.is_new) for name, pair in each.changes.items())
+            yield [(_("Line"), str(each.line)), (_("Site"), each.site.name), (_("What"), what), (_("Values"), details)]
+
+
+def _change(name: str, before: Any, after: Any, *, is_new: bool) -> str:
+    return f"{name}: {after}" if is_new else f"{name}: {before or '–'} → {after or '–'}"
+
+
+def _describe_members(plan: member_files.MemberPlan) -> Iterator[Cells]:
+    for each in plan.changed:
+        person = each.person.username
+        who = _("%(name)s (new person)") % {"name": person} if person in plan.people else person
+        role = f"{each.before or '–'} → {each.after or '–'}"
+        yield [(_("Line"), str(each.line)), (_("Person"), who), (_("Site"), each.site.label), (_("Role"), role)]
+
+
+SITES = BulkFile(
+    "sites",
+    gettext_lazy("Import sites"),
+    gettext_lazy(
+        "A line with a publicId changes that site; without one, a site is recognised by its name, and otherwise "
+        "created. Empty cells and missing columns leave a value as it is. The sender of a site is changed on its page."
+    ),
+    site_files.COLUMNS,
+    site_files.read_sites,
+    site_files.store_sites,
+    _describe_sites,
+    site_files.site_rows,
+)
+MEMBERS = BulkFile(
+    "members",
+    gettext_lazy("Import members"),
+    gettext_lazy(
+        "Each line gives a person a role (viewer, operator or admin) at a site, named by its publicId or its name; the "
+        "role none ends a membership. A person who does not exist yet is created with a first password, which is shown "
+        "once. Only owners add, change and remove admins."
+    ),
+    member_files.COLUMNS,
+    member_files.read_members,
+    member_files.store_members,
+    _describe_members,
+    member_files.member_rows,
+)
+
+
+class BulkFileForm(forms.Form):
+    file = forms.FileField(
+        label=gettext_lazy("CSV file"),
+        widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,text/csv"}),
+        error_messages={"empty": gettext_lazy("The file is empty.")},
+    )
+    # Proof that this user has seen what the file would change.
+    checked = forms.CharField(required=False)
+
+    def clean_file(self) -> UploadedFile[bytes]:
+        file: UploadedFile[bytes] = self.cleaned_data["file"]
+        if (file.size or 0) > MEGABYTES * 1024**2:
+            raise forms.ValidationError(_("Larger than %(most)s MB; use several files.") % {"most": MEGABYTES})
+        return file
+
+    def proof(self, user: Any, kind: BulkFile) -> str:
+        file: Any = self.cleaned_data["file"].file
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+        return signing.dumps([kind.name, user.pk, digest], salt=SALT)
+
+    def was_checked(self, user: Any, kind: BulkFile) -> bool:
+        try:
+            given = signing.loads(self.cleaned_data["checked"], salt=SALT, max_age=PROOF_MAX_AGE)
+        except signing.BadSignature:
+            return False
+        return bool(given == signing.loads(self.proof(user, kind), salt=SALT))
+
+
+def import_page(model_admin: Any, request: HttpRequest, kind: BulkFile) -> HttpResponse:
+    if not _may(request):
+        raise PermissionDenied
+    form = BulkFileForm(request.POST or None, request.FILES or None)
+    plan, is_stored = None, False
+    if form.is_valid():
+        is_stored = request.POST.get("step") == "import"
+        if is_stored and not form.was_checked(request.user, kind):
+            form.add_error("file", _("This is not the file that was checked. Check it first."))
+        else:
+            plan = _read(request, form, kind, dry_run=not is_stored)
+    return page(
+        model_admin,
+        request,
+        "admin/ociqueue/bulk_files.html",
+        title=str(kind.title),
+        form=form,
+        faults=[text for texts in form.errors.values() for text in texts],
+        about=kind.about,
+        columns=", ".join(kind.columns),
+        export_address=reverse("admin:ociqueue_site_export", args=[kind.name]),
+        plan=plan,
+        **(_report(plan, kind, is_stored=is_stored and not plan.rejected) if plan else {}),
+        proof=form.proof(request.user, kind) if plan and plan.changes and not plan.rejected and not is_stored else "",
+    )
+
+
+def _read(request: HttpRequest, form: BulkFileForm, kind: BulkFile, *, dry_run: bool) -> Any:
+    file = form.cleaned_data["file"].file
+    try:
+        return kind.store(request.user, kind.read(file), dry_run=dry_run)
+    except CsvError as error:
+        form.add_error("file", str(error))
+        return None
+    finally:
+        file.seek(0)
+
+
+def _report(plan: Any, kind: BulkFile, *, is_stored: bool) -> dict[str, Any]:
+    rows = list(kind.describe(plan))
+    passwords: dict[str, str] = getattr(plan, "passwords", {})
+    return {
+        "summary": _summary(plan, is_stored=is_stored),
+        "rows": rows[:MOST_SHOWN],
+        "labels": [label for label, _cell in rows[0]] if rows else [],
+        "beyond": number(len(rows) - MOST_SHOWN) if len(rows) > MOST_SHOWN else "",
+        "rejected": plan.rejected[:MOST_SHOWN],
+        "submit": _("Apply %(number)s changes") % {"number": number(plan.changes)},
+        "passwords": passwords,
+        "passwords_address": _data_address(csv_lines(["username", "password"], passwords.items())),
+    }
+
+
+def _summary(plan: Any, *, is_stored: bool) -> str:
+    if plan.rejected:
+        count = len({each.line for each in plan.rejected})
+        text = ngettext(
+            "%(number)s line is invalid, so nothing is changed. Correct it and check the file again.",
+            "%(number)s lines are invalid, so nothing is changed. Correct them and check the file again.",
+            count,
+        )
+        return text % {"number": number(count)}
+    counts = {"changes": number(plan.changes), "same": number(len(plan.found) - plan.changes)}
+    if is_stored:
+        return _("Changed by %(changes)s lines; %(same)s lines were so already.") % counts
+    return _("%(changes)s lines would change something; %(same)s lines are so already.") % counts
+
+
+def _data_address(lines: Iterable[str]) -> str:
+    """Return a file as an address: first passwords are not stored, so no later request could fetch them."""
+    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(''.join(lines).encode()).decode()}"
+
+
+def export_file(request: HttpRequest, kind: str) -> StreamingHttpResponse:
+    """Return the sites that the user administers, or their members; the file can be imported again."""
+    if not _may(request):
+        raise PermissionDenied
+    file = next((each for each in (SITES, MEMBERS) if each.name == kind), None)
+    if file is None:
+        raise Http404
+    columns = [*file.columns, *([member_files.SITE_NAME] if file is MEMBERS else [])]
+    # Read now: a response that streams has no transaction, and there are only thousands.
+    rows = list(file.rows(Site.objects.administered_by(request.user).active()))
+    return csv_response(file.name, csv_lines(columns, rows))
+
+
+def _may(request: HttpRequest) -> bool:
+    return request.user.has_perm("ociqueue.change_site") or request.user.has_perm("ociqueue.add_site")

@@ -1,0 +1,168 @@
+"""A site's Ads Script and its API keys."""
+
+from collections.abc import Collection
+from http import HTTPStatus
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.db.models import Max
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from kilit.access.key_scopes import KeyScope
+from kilit.console.account.key_scopes import ScopesField, format_scopes
+from kilit.console.formatting import exactly, new_key, page
+from ociqueue.admin.base.permissions import may_administer, site_of
+from ociqueue.admin.base.site_header import header_context
+from ociqueue.admin.sites.site_setup import COPIED, is_copied
+from ociqueue.models import Site
+from ociqueue.models.site import KEYS_USER_PREFIX
+from ociqueue.script.ads_script import KEY_PLACEHOLDER, render_script
+from ociqueue.sites import site_keys
+from ociqueue.sites.site_keys import KeyRequest
+from ociqueue.states import SyncMethod
+
+MOST_SITES_FOUND = 100  # by a part of their name, when keys are searched
+
+
+class KeyForm(forms.Form):
+    name = forms.CharField(
+        max_length=100,
+        initial="Ads Script",
+        widget=UnfoldAdminTextInputWidget,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("What uses this key, so that you recognise it later."),
+    )
+    scopes = ScopesField()
+
+
+def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
+    """Show the script; it contains a key only right after that was issued on this page."""
+    site = site_of(model_admin, request, object_id)
+    script = render_script(
+        base_url=request.build_absolute_uri("/").rstrip("/"),
+        site_id=site.public_id,
+        api_key=key or KEY_PLACEHOLDER,
+        time_zone=site.time_zone,
+    )
+    return page(
+        model_admin,
+        request,
+        "admin/ociqueue/ads_script.html",
+        title=_("Ads Script of %(site)s") % {"site": site},
+        original=site,
+        script=script,
+        has_key=bool(key),
+        is_script_site=site.sync_method == SyncMethod.SCRIPT,
+        keys=[(key, format_scopes(key)) for key in site.keys().all()],
+        form=KeyForm(),
+        after=_newest(site),
+        **header_context(request, site, tab="ads_script"),
+    )
+
+
+def note_copied(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """Record that the script was copied, once; the first steps of a new site show it."""
+    site = site_of(model_admin, request, object_id, allowed=may_administer)
+    if request.method == "POST" and not is_copied(site):
+        model_admin.log_change(request, site, COPIED)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+@transaction.atomic  # a key and its record
+def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    site = site_of(model_admin, request, object_id, allowed=may_administer)
+    form = KeyForm(request.POST or None)
+    if form.is_valid():
+        name, scopes = form.cleaned_data["name"], form.cleaned_data["scopes"]
+        text = _issue_once(request, KeyRequest(site, name, scopes), after=request.POST.get("after", ""))
+        if not text:
+            message = _(
+                "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
+            )
+            messages.error(request, message)
+            return HttpResponseRedirect(_script_address(site))
+        messages.warning(request, new_key(_("Copy the key now; it is not shown again:"), text))
+        # A script with a key that cannot claim would fail on its first run.
+        in_script = text if KeyScope.SCRIPT in scopes else ""
+        return ads_script_page(model_admin, request, object_id, key=in_script)
+    return page(
+        model_admin,
+        request,
+        "admin/console/confirm.html",
+        title=_("Issue a new key for %(site)s") % {"site": site},
+        original=site,
+        sentences=[
+            _("With this key, a program can do what you choose below, at this site only."),
+            _("It is shown once, on the next page. Existing keys stay valid until you revoke them."),
+        ],
+        form=form,
+        kept={"after": _newest(site)},
+        submit=_("Issue the key"),
+        back=_script_address(site),
+    )
+
+
+def _issue_once(request: HttpRequest, wanted: KeyRequest, *, after: str) -> str:
+    """Issue a key, unless there is a newer one than the form knows: a reload must not issue a second key.
+
+    The response itself shows the key, so that its text is stored nowhere.
+    """
+    with transaction.atomic():
+        Site.objects.select_for_update(no_key=True).get(pk=wanted.site.pk)  # serializes two clicks
+        return site_keys.issue_key(request.user, wanted)[1] if _newest(wanted.site) == after else ""
+
+
+def _newest(site: Site) -> str:
+    newest = site.keys().aggregate(Max("pk"))["pk__max"]
+    return str(newest or "none")
+
+
+@transaction.atomic
+def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
+    site = site_of(model_admin, request, object_id, allowed=may_administer)
+    held = site.keys().filter(pk=key).first()
+    if held is None:
+        raise Http404
+    if request.method == "POST":
+        revoked = site_keys.revoke_key(request.user, site, held)
+        message = _("Revoked %(key)s.") if revoked else _("%(key)s was already revoked.")
+        messages.success(request, message % {"key": held})
+        return HttpResponseRedirect(_script_address(site))
+    used = _("It was never used.")
+    if held.used_at:
+        used = _("It was last used on %(time)s.") % {"time": exactly(held.used_at)}
+    return page(
+        model_admin,
+        request,
+        "admin/console/confirm.html",
+        title=_("Revoke the key %(key)s") % {"key": held},
+        original=site,
+        sentences=[_("Programs that use this key are denied from now on. This cannot be undone."), used],
+        submit=_("Revoke the key"),
+        is_dangerous=True,
+        back=_script_address(site),
+    )
+
+
+def key_owners(usernames: Collection[str]) -> dict[str, str]:
+    """Return the sites whose keys these technical users own."""
+    prefix = len(KEYS_USER_PREFIX)
+    ids = [username[prefix:] for username in usernames if username.startswith(KEYS_USER_PREFIX)]
+    names = Site.objects.filter(public_id__in=ids).values_list("public_id", "name")
+    return {f"{KEYS_USER_PREFIX}{public_id}": name for public_id, name in names}
+
+
+def owners_of_sites(text: str) -> list[str]:
+    """Return the technical users that own the keys of sites with such a name."""
+    ids = Site.objects.filter(name__icontains=text).values_list("public_id", flat=True)
+    return [f"{KEYS_USER_PREFIX}{public_id}" for public_id in ids[:MOST_SITES_FOUND]]
+
+
+def _script_address(site: Site) -> str:
+    return reverse("admin:ociqueue_site_ads_script", args=[site.pk])

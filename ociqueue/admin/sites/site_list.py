@@ -1,0 +1,289 @@
+"""Sites in the console: the list, and the pages of one site."""
+
+from functools import partial
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
+
+from kilit.access.roles import Role
+from kilit.console.formatting import ago, badge, button, column, link, number, two_lines
+from kilit.postgres.collation import NameOrder
+from ociqueue.admin.base.archived_filter import ArchivedFilter
+from ociqueue.admin.base.permissions import may_administer, site_of
+from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.admin.google import circuits, credentials, google_counts, switching
+from ociqueue.admin.sites import bulk_files, keys, pauses, site_actions
+from ociqueue.admin.sites.site_forms import (
+    CONFIRM_SENDER,
+    SENDER,
+    MembershipInline,
+    NewSiteForm,
+    SiteForm,
+    sender_choices,
+)
+from ociqueue.admin.sites.site_page import overview
+from ociqueue.models import Site, SiteMembership
+from ociqueue.operating.senders import after_switch, record_switch
+from ociqueue.operating.site_health import SiteHealth, site_health
+from ociqueue.states import UPLOADED_HERE, ConversionStatus
+
+SETTINGS = (
+    *("name", "customer_id", "time_zone", "default_currency", "sync_method", "requeue_transient"),
+    *("accepts_identifiers", "denied_consent"),
+)
+KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
+MEMBERS = "ociqueue_site_members"
+# One form has one button.
+ONE_BUTTON = {"show_save_and_continue": False, "show_save_and_add_another": False}
+
+
+class SiteChangeList(ChangeList):
+    """Fetches the health of all sites of a page at once."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        found = site_health(self.result_list)
+        for site in self.result_list:
+            site.health = found[site.pk]
+
+
+waiting = column("waiting", gettext_lazy("waiting"), lambda site: number(site.health.waiting))
+stuck = column("stuck", gettext_lazy("stuck"), lambda site: number(site.health.stuck))
+
+
+@admin.register(Site)
+class SiteAdmin(ModelAdmin):
+    list_display = ["site", "state", "alarms", waiting, "failed", stuck, "sender"]
+    list_filter = ["sync_method", "is_paused", ArchivedFilter]
+    list_per_page = 50
+    show_full_result_count = False
+    search_fields = ["name", "=public_id", "customer_id"]
+    search_help_text = gettext_lazy("A name, a customer id, or a public id")
+    fieldsets = [
+        (None, {"fields": [*SETTINGS, "public_id"]}),
+        (gettext_lazy("Script"), {"fields": ["last_export_at", "last_ack_at", "created_at"]}),
+    ]
+    add_fieldsets = [(None, {"fields": list(SETTINGS)})]
+    readonly_fields = KNOWN
+    radio_fields = {SENDER: admin.VERTICAL}
+    actions = ["pause_sites", "resume_sites", "archive_sites", "restore_sites"]
+    actions_list = ["import_sites", "import_members"]
+    change_form_template = "admin/ociqueue/site_form.html"
+
+    # What is shown
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
+        return super().get_queryset(request).filter(pk__in=Site.objects.seen_by(request.user).values("pk"))  # type: ignore[no-any-return]
+
+    def get_ordering(self, request: HttpRequest) -> list[Any]:
+        return [NameOrder("name").asc()]
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[SiteChangeList]:
+        return SiteChangeList
+
+    @admin.display(description=gettext_lazy("site"), ordering=NameOrder("name"))
+    def site(self, site: Site) -> SafeString:
+        return two_lines(site.name, site.customer or _("no customer id"))
+
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, site: Site) -> SafeString:
+        if site.archived_at:
+            return badge(_("archived"), title=site.pause_reason)
+        if site.is_paused:
+            return badge(_("paused"), "warning", title=site.pause_reason)
+        return badge(_("running"), "success")
+
+    @admin.display(description=gettext_lazy("failed"))
+    def failed(self, site: Site) -> SafeString:
+        filters = {"site": site.pk, "status": ConversionStatus.FAILED}
+        address = reverse("admin:ociqueue_conversion_changelist", query=filters)
+        return link(address, number(health(site).totals[ConversionStatus.FAILED]))
+
+    @admin.display(description=gettext_lazy("sent by"), ordering="sync_method")
+    def sender(self, site: Site) -> SafeString:
+        if site.sync_method in UPLOADED_HERE:
+            return circuits.sender_cell(site, health(site))
+        export = _("script, export %(when)s") % {"when": ago(site.last_export_at)}
+        return two_lines(export, _("ack %(when)s") % {"when": ago(site.last_ack_at)})
+
+    @admin.display(description=gettext_lazy("alarms"))
+    def alarms(self, site: Site) -> SafeString:
+        shown, alarms = health(site), []
+        if shown.is_alarming:
+            rate = _("errors %(percent)s%%") % {"percent": f"{(shown.error_rate or 0) * 100:.0f}"}
+            alarms.append(badge(rate, "danger", title=_("Of conversions finished in the last 24 hours")))
+        if shown.is_silent:
+            why = _("Rows wait, and the script has not called for 24 hours")
+            alarms.append(badge(_("script silent"), "danger", title=why))
+        if shown.is_test_failed:
+            alarms.append(badge(_("connection test failed"), "danger", href=site_address(site, "credentials")))
+        if shown.google_differs:
+            alarms.append(badge(_("Google's counts differ"), "danger", href=site_address(site, "google_counts")))
+        alarms += circuits.alarms(site, shown)
+        badges = format_html_join("", "{}", ((alarm,) for alarm in alarms))
+        return format_html('<span class="kilit-badges">{}</span>', badges) if alarms else SafeString("-")
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        """Find customer ids with their dashes, too."""
+        digits = search_term.replace("-", "")
+        return super().get_search_results(request, queryset, digits if digits.isdecimal() else search_term)
+
+    # What is done with many sites
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return site_actions.PAUSE.may(request.user)
+
+    @button(description=gettext_lazy("Import sites"), icon="upload", permissions=["archive"], url_path="import")
+    def import_sites(self, request: HttpRequest) -> HttpResponse:
+        return bulk_files.import_page(self, request, bulk_files.SITES)
+
+    @button(
+        description=gettext_lazy("Import members"), icon="group", permissions=["archive"], url_path="import-members"
+    )
+    def import_members(self, request: HttpRequest) -> HttpResponse:
+        return bulk_files.import_page(self, request, bulk_files.MEMBERS)
+
+    def has_archive_permission(self, request: HttpRequest) -> bool:
+        return site_actions.ARCHIVE.may(request.user)
+
+    @admin.action(description=gettext_lazy("Pause"), permissions=["operate"])
+    def pause_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
+        return site_actions.confirm_page(self, request, site_actions.PAUSE, queryset.values_list("pk", flat=True))
+
+    @admin.action(description=gettext_lazy("Resume"), permissions=["operate"])
+    def resume_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
+        return site_actions.confirm_page(self, request, site_actions.RESUME, queryset.values_list("pk", flat=True))
+
+    @admin.action(description=gettext_lazy("Archive"), permissions=["archive"])
+    def archive_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
+        return site_actions.confirm_page(self, request, site_actions.ARCHIVE, queryset.values_list("pk", flat=True))
+
+    @admin.action(description=gettext_lazy("Restore"), permissions=["archive"])
+    def restore_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
+        return site_actions.confirm_page(self, request, site_actions.RESTORE, queryset.values_list("pk", flat=True))
+
+    # The pages of one site
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        site = self.get_object(request, unquote(object_id))
+        if site is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[no-any-return]
+        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, site):
+            raise PermissionDenied
+        return overview(self, request, site)
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})  # type: ignore[no-any-return]
+
+    def form_page(self, request: HttpRequest, object_id: str, *, tab: str) -> HttpResponse:
+        """Show a form of the site below its header: its settings or its members."""
+        site = site_of(self, request, object_id)
+        shown = {**ONE_BUTTON, **header_context(request, site, tab=tab)}
+        return super().change_view(request, object_id, extra_context=shown)  # type: ignore[no-any-return]
+
+    def get_urls(self) -> list[Any]:
+        pages: list[tuple[str, str, Any]] = [
+            ("settings", "settings/", partial(SiteAdmin.form_page, tab="settings")),
+            ("members", "members/", partial(SiteAdmin.form_page, tab="members")),
+            ("pause", "pause/", pauses.pause),
+            ("resume", "resume/", pauses.resume),
+            ("ads_script", "ads-script/", keys.ads_script_page),
+            ("issue_key", "ads-script/issue-key/", keys.issue_key),
+            ("revoke_key", "ads-script/revoke-key/<int:key>/", keys.revoke_key),
+            ("copied_script", "ads-script/copied/", keys.note_copied),
+            ("credentials", "credentials/", credentials.credentials_page),
+            ("check_credentials", "credentials/check/", credentials.request_check),
+            ("google_counts", "google-counts/", google_counts.counts_page),
+            ("read_counts", "google-counts/read/", google_counts.request_reading),
+            ("circuit", "circuit/", circuits.circuit_page),
+            ("probe", "circuit/probe/", circuits.probe_now),
+            ("switch", "switch/", switching.switch_page),
+        ]
+        wrap = self.admin_site.admin_view
+        own = [
+            path(f"<path:object_id>/{route}", wrap(partial(view, self)), name=f"ociqueue_site_{name}")
+            for name, route, view in pages
+        ]
+        many = path("actions/", wrap(partial(site_actions.actions_page, self)), name="ociqueue_site_actions")
+        export = path("export/<str:kind>/", wrap(bulk_files.export_file), name="ociqueue_site_export")
+        return [many, export, *own, *super().get_urls()]
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """Explain the senders where one is chosen."""
+        own = {"choices": sender_choices()} if db_field.name == SENDER else {}
+        return super().formfield_for_choice_field(db_field, request, **(options | own))
+
+    # What may be changed
+
+    def has_change_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        return request.user.has_perm("ociqueue.change_site") if obj is None else may_administer(request.user, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        return False  # its history refers to it
+
+    def get_fieldsets(self, request: HttpRequest, obj: Site | None = None) -> Any:
+        if _is_members_page(request):
+            return []
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or not self.has_change_permission(request, obj):
+            return fieldsets
+        (title, first), *others = fieldsets
+        place = first["fields"].index(SENDER) + 1
+        fields = [*first["fields"][:place], CONFIRM_SENDER, *first["fields"][place:]]
+        return [(title, {**first, "fields": fields}), *others]
+
+    def get_inlines(self, request: HttpRequest, obj: Site | None) -> list[type[MembershipInline]]:
+        """A new site has one member: the user who adds it."""
+        return [MembershipInline] if _is_members_page(request) else []
+
+    def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
+        own = {} if _is_members_page(request) else {"form": SiteForm if obj else NewSiteForm}
+        form = super().get_form(request, obj, change, **(options | own))
+        if obj is None:
+            form.base_fields["name"].widget.attrs["autofocus"] = True
+        return form
+
+    def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:  # noqa: FBT001
+        """Save only what was changed on the page; the user who adds a site becomes its admin."""
+        if change:
+            obj.save(update_fields=form.changed_data)
+            if SENDER in form.changed_data:
+                record_switch(request.user, obj, before=form.initial[SENDER], open_rows=form.open_rows)  # type: ignore[attr-defined]
+                after_switch(obj)
+            return
+        super().save_model(request, obj, form, change)
+        SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
+
+    def response_post_save_add(self, request: HttpRequest, obj: Site) -> HttpResponse:
+        """Go on with what a new site needs next."""
+        page = "credentials" if obj.sync_method in UPLOADED_HERE else "ads_script"
+        return HttpResponseRedirect(site_address(obj, page))
+
+    def response_post_save_change(self, request: HttpRequest, obj: Site) -> HttpResponse:
+        return HttpResponseRedirect(request.path)
+
+    def log_change(self, request: HttpRequest, obj: Site, message: Any) -> Any:
+        return super().log_change(request, obj, message) if message else None
+
+
+def _is_members_page(request: HttpRequest) -> bool:
+    return bool(request.resolver_match and request.resolver_match.url_name == MEMBERS)
+
+
+def health(site: Site) -> SiteHealth:
+    return site.health  # type: ignore[attr-defined,no-any-return]

@@ -1,0 +1,125 @@
+"""The overview of a site: its health in one sentence, its numbers, its last 24 hours and its first steps."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from kilit.console.dashboard.charts import Chart
+from kilit.console.dashboard.page import StateCount
+from kilit.console.formatting import ago, distance, number, page
+from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked, waiting
+from kilit.console.jobs.timeline import Story
+from kilit.console.templatetags.console import percent
+from kilit.lock.models import Count
+from ociqueue.admin.base.columns import COLOURS
+from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.admin.dashboard import ConversionPanel
+from ociqueue.admin.google.circuits import sending_context
+from ociqueue.admin.rows.description import LABELS
+from ociqueue.admin.sites.site_setup import setup_steps
+from ociqueue.models import Site
+from ociqueue.operating.site_health import SiteHealth, site_health
+from ociqueue.states import CONVERSIONS, UPLOADED_HERE, ConversionStatus, SyncMethod
+
+PANEL = ConversionPanel()
+
+
+def overview(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse:
+    health = site_health([site])[site.pk]
+    scopes = [str(site.pk)]
+    periods = Count.objects.last_day(queue=CONVERSIONS.queue, well=PANEL.well, badly=PANEL.badly, scopes=scopes)
+    return page(
+        model_admin,
+        request,
+        "admin/ociqueue/site.html",
+        title=site.name,
+        original=site,
+        health=describe_health(site, health),
+        steps=setup_steps(site),
+        states=list(_states(site, health)),
+        last_sent=_last_sent(site),
+        panel=PANEL,
+        chart=Chart(periods, 1, (list_of(site, PANEL.well[0]), list_of(site, PANEL.badly[0]))),
+        days=1,
+        **sending_context(site, request) | header_context(request, site, tab="change"),
+    )
+
+
+def describe_health(site: Site, health: SiteHealth) -> Blocker:
+    """Return one sentence: what keeps the site from working, the worst first, or that it works."""
+    return next(_faults(site, health), None) or _works(site, health)
+
+
+def _faults(site: Site, health: SiteHealth) -> Iterator[Blocker]:
+    google = {"link": _("Google"), "href": site_address(site, "credentials")}
+    script = {"link": _("Keys and script"), "href": site_address(site, "ads_script")}
+    if site.archived_at:
+        yield blocked(_("Archived: %(why)s. Its keys are denied until it is restored.") % {"why": site.pause_reason})
+    elif site.is_paused:
+        who = {"person": Story().who(site.paused_by)} if site.paused_by else {}
+        sentence = _("Paused by %(person)s: %(why)s. Nothing is exported or sent until the pause ends.")
+        unknown = _("Paused: %(why)s. Nothing is exported or sent until the pause ends.")
+        yield blocked((sentence if who else unknown) % {"why": site.pause_reason.rstrip("."), **who})
+    if health.needs_credentials:
+        sentence = _("The site uses the %(sender)s and has no credentials: its conversions wait.")
+        yield blocked(sentence % {"sender": site.get_sync_method_display()}, **google)
+    if health.circuit:
+        sentence = _("Google rejects the account (%(code)s): conversions wait, and nothing is sent.")
+        circuit = {"link": _("Circuit"), "href": site_address(site, "circuit")}
+        yield blocked(sentence % {"code": health.circuit.code}, **circuit)
+    if health.is_silent:
+        since = distance(site.last_export_at or site.created_at)
+        yield blocked(_("Conversions wait, and the script has not called for %(span)s.") % {"span": since}, **script)
+    if health.is_alarming:
+        sentence = _("%(share)s of the conversions that finished in the last 24 hours failed.")
+        failed = {"link": _("Failed conversions"), "href": list_of(site, ConversionStatus.FAILED)}
+        yield blocked(sentence % {"share": percent(health.error_rate or 0)}, **failed)
+    if health.google_differs:
+        counts = {"link": _("Google's counts"), "href": site_address(site, "google_counts")}
+        yield blocked(_("Google counted fewer conversions than it accepted."), **counts)
+    if health.is_test_failed:
+        yield blocked(_("The last connection test failed."), **google)
+    if not site.last_export_at and site.sync_method == SyncMethod.SCRIPT:
+        yield waiting(_("The site is not in use yet: its script has exported nothing."), **script)
+
+
+def _works(site: Site, health: SiteHealth) -> Blocker:
+    number_of = {"number": number(health.waiting)}
+    wait = _("nothing waits")
+    if health.waiting:
+        wait = ngettext("%(number)s conversion waits", "%(number)s conversions wait", health.waiting) % number_of
+    if pending := health.totals[ConversionStatus.UPLOADED]:
+        sentence = _(
+            "The site works: conversions are sent as they arrive, and %(wait)s. Google's verdict is pending for "
+            "%(pending)s."
+        )
+        number_of["pending"] = number(pending)
+    elif site.sync_method in UPLOADED_HERE:
+        sentence = _("The site works: conversions are sent as they arrive, and %(wait)s.")
+    else:
+        sentence = _("The site works: its script exported %(when)s, and %(wait)s.")
+    return Blocker(BlockerKind.READY, sentence % {**number_of, "wait": wait, "when": ago(site.last_export_at)})
+
+
+def _states(site: Site, health: SiteHealth) -> Iterator[tuple[StateCount, Any]]:
+    for state in ConversionStatus:
+        count = StateCount(state, COLOURS[state], health.totals[state], list_of(site, state))
+        yield count, LABELS[state]
+
+
+def _last_sent(site: Site) -> tuple[str, str, Any]:
+    """Return what the last export or upload is called, its list and its time."""
+    if site.sync_method == SyncMethod.SCRIPT:
+        return _("Last export"), list_of(site), site.last_export_at
+    uploads = reverse("admin:ociqueue_uploadbatch_changelist", query={"site": site.pk})
+    newest = site.upload_batches.order_by("-created_at").values_list("sent_at", flat=True).first()
+    return _("Last upload"), uploads, newest
+
+
+def list_of(site: Site, state: str = "") -> str:
+    chosen = {"site": str(site.pk), **({"status": state} if state else {})}
+    return PANEL.list_address(**chosen)

@@ -1,0 +1,270 @@
+"""Imports conversions from a CSV file: one conversion per line, with the same checks as the API."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO
+from uuid import UUID
+
+from django.db import connection
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from kilit.api.messages import FieldError
+from kilit.csv.index import MOST_LINES, LineIndex, LineKey
+from kilit.csv.reader import (
+    REASON,
+    CsvLine,
+    FileTally,
+    RejectedField,
+    RejectedLine,
+    read_header,
+    read_lines,
+    shorten,
+)
+from kilit.csv.text import START, CsvError, FilePlace
+from kilit.masking import IDENTIFIERS
+from ociqueue.files.differences import content_of_line, differing_line, differing_names, stored_contents
+from ociqueue.files.keys import KEY, SUBJECT, LineKeys, line_key, require_key
+from ociqueue.files.table import BATCH, CsvTable, import_table
+from ociqueue.intake.enqueue import enqueue
+from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import PREFIX
+from ociqueue.models.key import MADE_BY_IMPORT
+from ociqueue.schemas.conversions import CONSENTS, NOT_ACCEPTED, REQUIRED, fields_of
+from ociqueue.states import CONVERSIONS
+
+__all__ = ["BATCH", "ConversionTable", "ImportTally", "import_file"]
+# The headings of Google's template, in small letters. Its order id is your own id; ours is made of it.
+GOOGLE_NAMES = {
+    "google click id": "gclid",
+    "wbraid": "wbraid",
+    "gbraid": "gbraid",
+    "conversion name": "conversionName",
+    "conversion time": "conversionTime",
+    "conversion value": "conversionValue",
+    "conversion currency": "conversionCurrency",
+    "order id": "sourceKey",
+    "email": "email",
+    "phone number": "phone",
+    "ad user data": "consentAdUserData",
+    "ad personalization": "consentAdPersonalization",
+}
+
+
+@dataclass
+class ImportTally(FileTally):
+    defaulted: int = 0
+    corrected: int = 0
+    # Duplicates with other data than what is stored.
+    differing: list[RejectedLine] = field(default_factory=list)
+    differing_lines: int = 0
+
+    def add(self, other: "ImportTally", *, most: int = 0) -> None:
+        super().add(other, most=most)
+        self.defaulted += other.defaulted
+        self.corrected += other.corrected
+        self.differing_lines += other.differing_lines
+        self.differing += other.differing[: max(0, most - len(self.differing))]
+
+    @property
+    def changes(self) -> int:
+        """How many conversions the file stores or corrects."""
+        return self.created + self.corrected
+
+    @property
+    def reported(self) -> list[RejectedLine]:
+        return sorted(self.rejected + self.differing, key=lambda reported: reported.line.number)
+
+    def summary(self, *, dry_run: bool) -> str:
+        if not self.lines:
+            return _("Nothing to import: the file has a header and no lines.")
+        context = self.formatted(number=self.defaulted, differing=self.differing_lines, corrected=self.corrected)
+        message = _("Stored %(stored)s of %(lines)s lines; %(known)s duplicates, %(rejected)s rejected.")
+        if dry_run:
+            message = _("Would store %(stored)s of %(lines)s lines; %(known)s duplicates, %(rejected)s rejected.")
+        sentences = [message % context]
+        if self.defaulted:
+            sentences.append(_("%(number)s have no currency and get the site's default.") % context)
+        if self.corrected:
+            corrected = ngettext(
+                "%(corrected)s line corrects a conversion that failed or waits.",
+                "%(corrected)s lines correct conversions that failed or wait.",
+                self.corrected,
+            )
+            sentences.append(corrected % context)
+        if self.differing_lines:
+            differing = ngettext(
+                "%(differing)s duplicate differs from what is stored.",
+                "%(differing)s duplicates differ from what is stored.",
+                self.differing_lines,
+            )
+            sentences.append(differing % context)
+        if dry_run:
+            sentences.append(_("This was a dry run: nothing was stored."))
+        return " ".join(sentences)
+
+
+def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[ImportTally]:
+    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first."""
+    return import_table(ConversionTable(site, stream), dry_run=dry_run)
+
+
+class ConversionTable(CsvTable[ImportTally]):
+    queue = CONVERSIONS.queue
+    amounts = ("conversionValue",)
+    time = "conversionTime"
+    words = ("eventSource", *CONSENTS)
+
+    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str = "") -> None:
+        super().__init__(site, stream, encoding=encoding)
+        names = read_header(stream, GOOGLE_NAMES, encoding=self.encoding)
+        if not site.accepts_identifiers and not set(IDENTIFIERS).isdisjoint(names):
+            raise CsvError(NOT_ACCEPTED)
+        self._planned = PlannedLines()
+
+    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
+        return read_lines(
+            self.stream,
+            known=fields_of(self.site),
+            required=[name for name in REQUIRED if name != "conversionCurrency" or not self.site.default_currency],
+            one_of=fields_of(self.site, (*Conversion.CLICK_IDS, *IDENTIFIERS)),
+            ignored=[REASON],
+            aliases=GOOGLE_NAMES,
+            encoding=self.encoding,
+            place=place,
+        )
+
+    def read(self, lines: Iterable[CsvLine], mark: str) -> Iterator[CsvLine]:
+        return map(require_key, super().read(lines, mark))
+
+    def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
+        return [key for key in map(line_key, lines) if key]
+
+    def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> ImportTally:
+        if dry_run:
+            self._planned.look_at(lines, index)
+        return LineBatch(self.site, LineKeys(self.site, index), self._planned if dry_run else None).store(lines)
+
+
+class PlannedLines:
+    """What a dry run would have stored. Only lines are kept whose key another line has, too."""
+
+    def __init__(self) -> None:
+        self._contents: dict[bytes, str] = {}
+        self._first: int | None = None  # the line at which this dry run began, or went on
+        self._others: dict[int, list[LineKey]] = {}
+
+    def look_at(self, lines: Sequence[CsvLine], index: LineIndex) -> None:
+        keys = {line.number: key for line in lines if (key := line_key(line))}
+        found = index.find({key.digest for key in keys.values()})
+        self._first = lines[0].number if self._first is None else self._first
+        self._others = {
+            number: [other for other in found.get(key.digest, ()) if other.line != number]
+            for number, key in keys.items()
+        }
+
+    def earlier(self, line: CsvLine, digest: bytes) -> str | None:
+        """Return the content of an earlier line with the same key; "" if it is not known."""
+        if digest in self._contents:
+            return self._contents[digest]
+        key = line_key(line)
+        before = (other.line < (self._first or 0) for other in self._others.get(line.number, ()) if key)
+        return "" if any(before) else None
+
+    def keep(self, line: CsvLine, digest: bytes, content: str) -> None:
+        if self._others.get(line.number):
+            self._contents[digest] = content
+
+
+class LineBatch:
+    """Stores a batch of lines, or says what it would do."""
+
+    def __init__(self, site: Site, keys: LineKeys, planned: PlannedLines | None) -> None:
+        self._site = site
+        self._keys = keys
+        # A dry run stores nothing, so a second line with the same key has to be noticed here.
+        self._planned = planned
+
+    def store(self, lines: Sequence[CsvLine]) -> ImportTally:
+        readable = [line for line in lines if not line.fault]
+        if not self._planned:
+            self._wait_for_others()
+        keys = dict(zip([line.number for line in readable], self._keys.find(readable), strict=True))
+        crowded = [replace(line, fault=_too_many()) for line in readable if not keys[line.number]]
+        readable = [line for line in readable if keys[line.number]]
+        items = [line.cells | {KEY: keys[line.number]} for line in readable]
+        results = enqueue(self._site, items, dry_run=bool(self._planned))
+        stored = stored_contents(_read_id(result["id"]) for result in results if "differs" in result)
+        tally = ImportTally(lines=len(lines))
+        faulty = [*(line for line in lines if line.fault), *crowded]
+        tally.rejected = [RejectedLine(line, [_unreadable(line)]) for line in faulty]
+        for line, item, result in zip(readable, items, results, strict=True):
+            if errors := result.get("errors"):
+                tally.rejected.append(self._rejected(line, item[KEY], errors))
+                continue
+            tally.defaulted += "defaulted" in result
+            if result["status"] == "corrected":
+                tally.corrected += 1
+            elif result["status"] == "duplicate":
+                tally.duplicates += 1
+                if differs := result.get("differs"):
+                    tally.differing.append(differing_line(line, differs, stored[_read_id(result["id"])]))
+            else:
+                self._count_new(tally, line, item)
+        tally.rejected.sort(key=lambda rejected: rejected.line.number)
+        tally.rejected_lines, tally.differing_lines = len(tally.rejected), len(tally.differing)
+        return tally
+
+    def _wait_for_others(self) -> None:
+        """Let one import of a site store its batch at a time, until the end of the transaction.
+
+        The unique index decides between equal keys. But which key a line has depends on the rows that are stored: two
+        files with the same conversion at different places could give it two keys.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('oci_import'), hashtext(%s))", [str(self._site.pk)])
+
+    def _count_new(self, tally: ImportTally, line: CsvLine, item: Mapping[str, str]) -> None:
+        """Count a line whose key is not stored. In a dry run an earlier line may have it; a real one finds its row."""
+        if not self._planned:
+            tally.created += 1
+            return
+        digest = hashlib.sha256(f"{item['conversionName']}\n{item[KEY]}".encode()).digest()[:8]
+        content = content_of_line(self._site, item)
+        earlier = self._planned.earlier(line, digest)
+        is_made = item[KEY].startswith(MADE_BY_IMPORT)
+        tally.created += earlier is None
+        if earlier is None or not is_made:
+            self._planned.keep(line, digest, content)
+        if earlier and earlier != content and not is_made:
+            tally.corrected += 1
+        elif earlier is not None:
+            tally.duplicates += 1
+            if earlier and (differs := differing_names(content, earlier)):
+                tally.differing.append(differing_line(line, differs, earlier))
+
+    def _rejected(self, line: CsvLine, key: str, errors: list[FieldError]) -> RejectedLine:
+        fields = [
+            RejectedField(line.number, error["field"], error["message"], shorten(line.shown(error["field"])))
+            for error in errors
+        ]
+        is_known = not any(error["field"] in SUBJECT for error in errors)
+        if is_known and self._keys.is_repeated(line):
+            # In the file of rejected lines it is alone, and could be taken for the other conversion of its click.
+            line = replace(line, cells=line.cells | {KEY: key})
+        return RejectedLine(line, fields)
+
+
+def _unreadable(line: CsvLine) -> RejectedField:
+    return RejectedField(line.number, "", line.fault, shorten(line.text))
+
+
+def _too_many() -> str:
+    message = _("More than %(most)s lines have this click id. Give each of them a sourceKey.")
+    return message % {"most": number_format(MOST_LINES, force_grouping=True)}
+
+
+def _read_id(name: str) -> UUID:
+    return UUID(name.removeprefix(PREFIX))

@@ -1,0 +1,129 @@
+"""Files of corrections: the export of failed rows, edited, or any CSV file with a column `id`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from django.utils.translation import gettext as _
+
+from kilit.csv.index import LineIndex, LineKey, digest_of
+from kilit.csv.reader import (
+    REASON,
+    CsvLine,
+    FileTally,
+    RejectedField,
+    RejectedLine,
+    read_header,
+    read_lines,
+    shorten,
+)
+from kilit.csv.text import START, FilePlace
+from ociqueue.files import failed as dead_letters
+from ociqueue.files.table import CsvTable, import_table
+from ociqueue.intake.corrections import FIXED, Correction, CorrectionResult, read_id, replace_rows
+from ociqueue.models import Site
+from ociqueue.schemas.conversions import CONSENTS, FIELDS
+from ociqueue.states import CONVERSIONS
+
+# What a file may correct. Other columns of the export are ignored, except those that must stay as they are.
+COLUMNS = ("id", *(name for name in FIELDS if name not in FIXED))
+IGNORED = (REASON, *(name for name in dead_letters.FIELDS if name not in (*COLUMNS, *FIXED)))
+
+
+@dataclass
+class CorrectionTally(FileTally):
+    unchanged: int = 0
+
+    def add(self, other: "CorrectionTally", *, most: int = 0) -> None:
+        super().add(other, most=most)
+        self.unchanged += other.unchanged
+
+    def count(self, result: CorrectionResult) -> None:
+        self.lines += 1
+        self.created += bool(result.corrected)
+        self.unchanged += result.is_unchanged
+        if result.errors and result.correction.line:
+            self.rejected_lines += 1
+            self.rejected.append(_rejected(result.correction.line, result))
+
+    def summary(self, *, dry_run: bool) -> str:
+        if not self.lines:
+            return _("Nothing to correct: the file has a header and no lines.")
+        context = self.formatted(replaced=self.created, unchanged=self.unchanged)
+        message = _("Corrected %(replaced)s of %(lines)s rows; %(unchanged)s unchanged, %(rejected)s rejected.")
+        if dry_run:
+            message = _("Would correct %(replaced)s of %(lines)s rows; %(unchanged)s unchanged, %(rejected)s rejected.")
+            return f"{message % context} {_('This was a dry run: nothing was stored.')}"
+        return message % context
+
+
+def is_of_corrections(stream: IO[bytes], *, encoding: str = "") -> bool:
+    """Return whether a file names rows by their ids; the stream is at its beginning again."""
+    names = read_header(stream, encoding=encoding)
+    stream.seek(0)
+    return "id" in names
+
+
+def correct_from_file(site: Site, stream: IO[bytes], *, dry_run: bool) -> Iterator[CorrectionTally]:
+    """Correct rows in batches, yielding a tally after each; a CsvError is raised before the first."""
+    return import_table(CorrectionTable(site, stream), dry_run=dry_run)
+
+
+class CorrectionTable(CsvTable[CorrectionTally]):
+    """A CSV file with a column `id` and any columns to correct; an empty cell keeps the value."""
+
+    queue = CONVERSIONS.queue
+    amounts = ("conversionValue",)
+    time = "conversionTime"
+    words = ("consent", "eventSource", *CONSENTS)
+    is_one_activity = False  # copies are shown with their reason
+
+    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
+        return read_lines(
+            self.stream,
+            known=(*COLUMNS, *FIXED),
+            required=["id"],
+            ignored=IGNORED,
+            encoding=self.encoding,
+            place=place,
+        )
+
+    def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
+        found = ((line.number, read_id(line.cells.get("id", ""))) for line in lines)
+        return [LineKey(number, digest_of([pk.hex])) for number, pk in found if pk]
+
+    def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> CorrectionTally:
+        keys = self.keys(lines)
+        first = {digest: found[0].line for digest, found in index.find({key.digest for key in keys}).items()}
+        repeated = {key.line for key in keys if first.get(key.digest, key.line) < key.line}
+        corrections = [_correction(line, is_repeated=line.number in repeated) for line in lines]
+        tally = CorrectionTally()
+        for result in replace_rows(self.site, corrections, dry_run=dry_run):
+            tally.count(result)
+        return tally
+
+
+def read_corrections(site: Site, stream: IO[bytes]) -> Iterator[Correction]:
+    """Read a file; times and amounts may be as a spreadsheet saved them."""
+    table = CorrectionTable(site, stream)
+    scan = table.scan()
+    for line in table.cells():
+        scan.add(line)
+    return map(_correction, table.read(table.cells(), scan.result()))
+
+
+def _correction(line: CsvLine, *, is_repeated: bool = False) -> Correction:
+    changes = {name: cell for name, cell in line.cells.items() if name != "id"}
+    name = line.cells.get("id", "")
+    fault = line.fault or ("" if name else _("the id is missing")) or (_("named twice") if is_repeated else "")
+    return Correction(name or f"line {line.number}", changes, fault, line)
+
+
+def _rejected(line: CsvLine, result: CorrectionResult) -> RejectedLine:
+    fields = [
+        RejectedField(
+            line.number, error["field"], error["message"], shorten(line.shown(error["field"] or "id") or line.text)
+        )
+        for error in result.errors
+    ]
+    return RejectedLine(line, fields)

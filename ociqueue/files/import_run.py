@@ -1,0 +1,119 @@
+"""What workers do with imports.
+
+A file is gone through in batches. A batch is one transaction with what it did and the place it reached, so a worker
+that is killed leaves a whole number of batches, and the next worker continues after the last of them.
+"""
+
+import logging
+import math
+import time
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models.functions import Now
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from kilit.csv.text import START, CsvError, FilePlace
+from kilit.lock.audit import acting_as
+from kilit.lock.guard import MoveRefused
+from kilit.lock.leases import MOST_LAPSES, ClaimLost
+from kilit.lock.models import Event
+from kilit.trace import job_trace
+from kilit.workers import doorbells
+from ociqueue.files.import_jobs import BELL, TABLES, end, may_import
+from ociqueue.files.import_passes import PASSES
+from ociqueue.files.import_stream import open_file
+from ociqueue.files.table import CsvTable, batches
+from ociqueue.models import ImportJob
+
+logger = logging.getLogger(__name__)
+
+ACTOR = "worker:oci_import"
+TRY_AGAIN_AFTER = timedelta(seconds=15)
+
+
+def work_due(*, seconds: float | None = None) -> int:
+    """Work on due imports, for at most about so many seconds; return how many were claimed."""
+    until, claimed = math.inf if seconds is None else time.monotonic() + seconds, 0
+    with acting_as(ACTOR):
+        while time.monotonic() < until and (job := ImportJob.objects.claim()):
+            claimed += 1
+            with job_trace(Event.objects.trace_of(job)), translation.override(job.language):
+                work(job, until=until)
+    return claimed
+
+
+def is_due() -> bool:
+    return ImportJob.objects.due().exists()
+
+
+def answer_bell() -> None:
+    """Work within the time that a task may take; if something is left, ring again."""
+    if work_due(seconds=settings.TASK_TIMEOUT / 2) and is_due():
+        doorbells.ring(BELL)
+
+
+def work(job: ImportJob, *, until: float = math.inf) -> None:
+    """Continue a claimed import until it ends or waits, the time is up, or another worker has it."""
+    try:
+        if job.lapse_count >= MOST_LAPSES:
+            stop(job, "fail", job.error or _("%(most)s workers died or lost the database.") % {"most": MOST_LAPSES})
+            return
+        with open_file(job) as stream:
+            table = TABLES[job.kind](job.site, stream, encoding=job.encoding)
+            while job.is_working and run_pass(job, table, until=until):
+                job.refresh_from_db()
+    except (ClaimLost, MoveRefused):
+        return  # cancelled, or another worker has it
+    except (OperationalError, InterfaceError):
+        raise  # the database is away, for all workers: the lease lapses and another worker continues
+    except (CsvError, NotAllowed) as error:
+        with suppress(MoveRefused):
+            stop(job, "refuse" if isinstance(error, CsvError) else "fail", str(error))
+    except Exception as error:
+        logger.exception("%s was interrupted", job)
+        # The lease is kept as a pause: the next worker finds it lapsed, and counts that.
+        with suppress(ClaimLost):
+            job.renew(length=TRY_AGAIN_AFTER, error=_("%(error)s; see the log.") % {"error": type(error).__name__})
+    else:
+        job.release()
+
+
+@transaction.atomic
+def stop(job: ImportJob, verb: str, error: str) -> None:
+    """End an import that cannot go on."""
+    job.stop(verb, error)
+    end(job)
+
+
+class NotAllowed(Exception):  # noqa: N818 - a message for the operator, not an error of ours
+    """The user who chose the file may no longer import it."""
+
+
+def run_pass(job: ImportJob, table: CsvTable[Any], *, until: float) -> bool:
+    """Go through the file in the job's state, from the place that was reached; return whether it came to the end."""
+    run = PASSES[job.status](job, table)
+    for batch in batches(table.cells(FilePlace(job.done_bytes, job.next_line) if job.next_line else START)):
+        with transaction.atomic():
+            job.renew()  # it fails if the import was cancelled; if not, cancelling waits for the batch
+            # Read again for every batch: a user who lost the permission does not go on through an earlier upload.
+            user = User.objects.get(pk=job.asked_by_id)
+            if not may_import(user, job.site):
+                raise NotAllowed(_("%(user)s may no longer import into this site.") % {"user": user})
+            changes = run.process(batch, user)
+            place = batch[-1].next
+            changes |= {"done_bytes": place.offset, "next_line": place.number}
+            ImportJob.objects.held_by(job).update(updated_at=Now(), lapse_count=0, error="", **changes)
+        for name, value in changes.items():
+            setattr(job, name, value)
+        if time.monotonic() >= until:
+            return False
+    with transaction.atomic():
+        job.renew()
+        run.finish()
+    return True

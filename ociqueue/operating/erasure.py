@@ -1,0 +1,267 @@
+"""Erasure: removes what identifies a person from conversions that have ended, and from every text that quotes it.
+
+A person is found by one identifier. Conversions with the same click id are of the same visit, and corrected copies are
+of the same order, so they are the same person's; other people's identifiers on those rows are not followed further.
+A script may quote them in its report about any other row. So all texts about jobs are read, before the rows lose what
+the texts are searched for: a run that was stopped can be repeated.
+The rows stay, with their history, their order ids and source keys: those keep Google and us from counting them again.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Case, Count, Q, Value, When
+from django.db.models.functions import Lower, Now
+from django.db.models.lookups import Exact
+from phonenumbers import NumberParseException, parse
+
+from kilit.lock.audit import current_context, person_of
+from kilit.lock.erasing import erasing
+from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.lock.scrubbing import (
+    email_pattern,
+    id_pattern,
+    jobs_quoting,
+    phone_pattern,
+    run_of,
+    scrub,
+    scrub_addresses,
+    scrub_jobs,
+    scrub_tables,
+)
+from kilit.lock.text import strip_control_chars
+from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, ImportLine, Site
+from ociqueue.states import CONVERSIONS
+from ociqueue.values.identifiers import hash_email, hash_phone
+
+BATCH = 25  # rows of one transaction; a person rarely has more
+ERASED = "ERASED"
+SHORTEST_KEY = 6  # characters of an order id or source key; a shorter one is a word or a number of other texts
+HASHES = ("hashed_email", "hashed_email_ads", "hashed_phone")
+EMPTY = dict.fromkeys((*Conversion.CLICK_IDS, *HASHES), "")
+# Two at once would wait for each other's texts in different orders.
+TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('ociqueue.operating.erasure'))"
+
+
+@dataclass(frozen=True)
+class Person:
+    """One identifier of a person; a ValueError says what is wrong with it, without repeating it."""
+
+    kind: IdentifierKind
+    text: str = field(repr=False)
+    hashes: tuple[str, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        text = self.text.strip()
+        if not text or strip_control_chars(text) != text:
+            raise ValueError("It is empty, or contains characters that cannot be stored.")
+        hashes: tuple[str, ...] = ()
+        if self.kind == IdentifierKind.EMAIL:
+            hashes = tuple(filter(None, hash_email(text)))
+        elif self.kind == IdentifierKind.PHONE:
+            hashes = (hash_phone(text),)
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "hashes", hashes)
+
+    def conditions(self) -> list[Q]:
+        """Return what matches the keys of the person's rows, each served by an index."""
+        match self.kind:
+            case IdentifierKind.EMAIL:
+                # A row whose second hash differs has the first one of the same address.
+                return [Q(~Q(hashed_email=""), hashed_email__in=self.hashes)]
+            case IdentifierKind.PHONE:
+                return [Q(~Q(hashed_phone=""), hashed_phone__in=self.hashes)]
+            case IdentifierKind.CLICK_ID:
+                return [_is_click_id(self.text)]
+            case _:
+                return [
+                    Q(Exact(Lower(name), Lower(Value(self.text))), **{name: self.text})
+                    for name in ("order_id", "source_key")
+                ]
+
+    def patterns(self) -> dict[str, str]:
+        """Return expressions for the identifier in clear, as a text may quote it, with what each match has in it."""
+        if self.kind == IdentifierKind.EMAIL:
+            return {email_pattern(self.text): run_of(self.text), **_id_patterns(self.hashes)}
+        if self.kind == IdentifierKind.PHONE:
+            return {phone_pattern(*_parts_of_number(self.text)): "", **_id_patterns(self.hashes)}
+        return _id_patterns([self.text]) if self.kind == IdentifierKind.CLICK_ID else {}
+
+    def key_patterns(self) -> dict[str, str]:
+        """Return the same for an order id or source key, which the person's own rows keep."""
+        is_key = self.kind == IdentifierKind.ORDER_ID and len(self.text) >= SHORTEST_KEY
+        return _id_patterns([self.text]) if is_key else {}
+
+
+def _id_patterns(texts: Iterable[str]) -> dict[str, str]:
+    return {id_pattern(text): run_of(text) for text in texts}
+
+
+def _parts_of_number(text: str) -> tuple[str, str]:
+    """Return the country code and the rest of a phone number; all of it is the rest if no country has the code."""
+    try:
+        number = parse(text)
+    except NumberParseException:
+        return "", "".join(filter(str.isdigit, text))
+    return str(number.country_code), str(number.national_number)
+
+
+@dataclass
+class SiteResult:
+    """What was found at a site, or erased: rows that have ended, and rows that have not and stay as they are."""
+
+    site: Site
+    erased: int = 0
+    left: int = 0
+    with_address: int = 0  # rows whose source key contains an @, and stays
+
+
+def find(person: Person, sites: Collection[Site]) -> list[SiteResult]:
+    """Count what `forget` would erase and leave."""
+    return [_count(site, ids) for site, ids in _rows_by_site(person, sites)]
+
+
+def forget(person: Person, sites: Collection[Site]) -> Iterator[SiteResult]:
+    """Erase a person's rows; yield what was done after each batch, which is committed as a whole.
+
+    A run that is stopped between batches is completed by another.
+    """
+    found = False
+    ImportLine.objects.about(person.text, sites).delete()
+    rows_by_site = _rows_by_site(person, sites)
+    _erase_quotes(person, sites, [pk for _, ids in rows_by_site for pk in ids])
+    for site, ids in rows_by_site:
+        for start in range(0, len(ids), BATCH):
+            found = True
+            yield _erase(person, site, ids[start : start + BATCH])
+    if not found:
+        _erase_texts_alone(person, sites)
+
+
+def _erase_quotes(person: Person, sites: Collection[Site], own_rows: list[UUID]) -> None:
+    """Remove what identifies the person from texts about any job of the sites; of all jobs, if these are all sites."""
+    rows = Conversion.objects.filter(pk__any_of=own_rows)
+    patterns = {**person.patterns(), **_id_patterns(sorted(_identifiers(rows.erasable())))}
+    keys = person.key_patterns()
+    own_jobs = {*own_rows, *Adjustment.objects.filter(original__in=own_rows).values_list("pk", flat=True)}
+    is_everywhere = not Site.objects.exclude(pk__in=[site.pk for site in sites]).exists()
+    for jobs in jobs_quoting({**patterns, **keys}):
+        allowed = jobs if is_everywhere else _jobs_of_sites(jobs, sites)
+        for texts, part in ((patterns, allowed & own_jobs), ({**patterns, **keys}, allowed - own_jobs)):
+            if texts and part:
+                with transaction.atomic():
+                    _take_turns()
+                    scrub_jobs(texts, objects=part)
+    if keys:
+        with transaction.atomic():
+            _take_turns()
+            scrub_tables(keys)
+
+
+def _jobs_of_sites(jobs: Collection[UUID], sites: Collection[Site]) -> set[UUID]:
+    models = (Conversion, Adjustment, Circuit)
+    own = {
+        pk for model in models for pk in model.objects.filter(pk__in=jobs, site__in=sites).values_list("pk", flat=True)
+    }
+    return own | {site.pk for site in sites if site.pk in jobs}
+
+
+def _identifiers(rows: Iterable[Conversion]) -> set[str]:
+    return {text for row in rows for text in (getattr(row, name) for name in EMPTY) if text}
+
+
+def _rows_by_site(person: Person, sites: Collection[Site]) -> list[tuple[Site, list[UUID]]]:
+    rows = Conversion.objects.filter(pk__any_of=_find_rows(person, sites), erased_at=None).order_by("pk")
+    ids: dict[UUID, list[UUID]] = {}
+    for pk, site_id in rows.values_list("pk", "site_id"):
+        ids.setdefault(site_id, []).append(pk)
+    return [(site, ids[site.pk]) for site in sites if site.pk in ids]
+
+
+def _find_rows(person: Person, sites: Collection[Site]) -> set[UUID]:
+    keys = ConversionKey.objects.filter(site__in=[site.pk for site in sites])
+    found: set[UUID] = set()
+    clicks: set[str] = set()
+    new = {pk for each in person.conditions() for pk in keys.filter(each).values_list("pk", flat=True)}
+    while new:
+        found |= new
+        known = Conversion.objects.filter(pk__any_of=new)
+        new_clicks = {row.click_id for row in known.only(*Conversion.CLICK_IDS)} - clicks - {""}
+        clicks |= new_clicks
+        originals = set(known.exclude(replaces=None).values_list("replaces", flat=True))
+        related = [*map(_is_click_id, new_clicks), Q(pk__in=originals), Q(conversion__replaces__in=new)]
+        new = {pk for each in related for pk in keys.filter(each).values_list("pk", flat=True)} - found
+    return found
+
+
+def _is_click_id(text: str) -> Q:
+    # The first is what the index has.
+    return Q(Exact(Lower("click_id"), Lower(Value(text))), click_id=text)
+
+
+def _count(site: Site, ids: list[UUID]) -> SiteResult:
+    rows = Conversion.objects.filter(pk__any_of=ids)
+    erasable = rows.erasable()
+    counts = erasable.aggregate(rows=Count("pk"), with_address=Count(Case(When(source_key__contains="@", then="pk"))))
+    return SiteResult(site, counts["rows"], len(ids) - counts["rows"], counts["with_address"])
+
+
+@transaction.atomic
+def _erase(person: Person, site: Site, ids: Collection[UUID]) -> SiteResult:
+    _take_turns()
+    found = Conversion.objects.filter(pk__any_of=ids, erased_at=None)
+    found.lock_in_order()
+    # Only now: a row that was locked may have been erased, or retried.
+    ended, left = list(found.erasable()), found.count()
+    identifiers = _identifiers(ended)
+    rows = Conversion.objects.filter(pk__any_of=[row.pk for row in ended])
+    adjustments = Adjustment.objects.filter(original__in=rows).values_list("pk", flat=True)
+    jobs = [*(row.pk for row in ended), *adjustments]
+    scrub([*person.patterns(), *map(id_pattern, sorted(identifiers))], objects=[*jobs, *_sites_and_circuits()])
+    scrub_addresses(jobs)
+    with erasing():
+        rows.update(**EMPTY, erased_at=Now())
+    Event.objects.record_each(ended, ERASED)
+    result = SiteResult(site, len(ended), left - len(ended), sum("@" in (row.source_key or "") for row in ended))
+    _record(person, result, [row.pk for row in ended])
+    return result
+
+
+@transaction.atomic
+def _erase_texts_alone(person: Person, sites: Collection[Site]) -> None:
+    """Remove what people have typed, and record that nothing else was found."""
+    _take_turns()
+    scrub(person.patterns(), objects=_sites_and_circuits())
+    (site,) = sites if len(sites) == 1 else (None,)
+    Erasure.objects.create(site=site, kind=person.kind, rows_erased=0, rows_left=0, **_actor())
+
+
+def _sites_and_circuits() -> list[UUID]:
+    """Return whose events may quote a person, too: circuits that a row opened, sites paused because of one."""
+    return [pk for model in (Circuit, Site) for pk in model.objects.values_list("pk", flat=True)]
+
+
+def _record(person: Person, result: SiteResult, ids: list[UUID]) -> None:
+    counts = {"rows_erased": result.erased, "rows_left": result.left}
+    Erasure.objects.create(site=result.site, kind=person.kind, **counts, **_actor())
+    if ids:
+        Activity.objects.record(
+            ActivityKind.ACTION if person_of(current_context().actor) else ActivityKind.TASK,
+            ERASED,
+            queue=CONVERSIONS.queue,
+            scope=str(result.site.pk),
+            rows=len(ids),
+            object_id=str(ids[0]) if len(ids) == 1 else "",
+        )
+
+
+def _actor() -> dict[str, str]:
+    actor = strip_control_chars(current_context().actor)
+    return {"actor": actor} if actor else {}
+
+
+def _take_turns() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE_TURNS)

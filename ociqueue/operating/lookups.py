@@ -1,0 +1,120 @@
+"""Looking conversions up by what shops know them by, through the table of their keys (decision 0019).
+
+A source key finds the conversions that were sent with it, of whatever name, and the corrected copies that were sent in
+their place. An id or an order id finds exactly the rows that have it; their links lead to the others.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from kilit.api.presenting import present
+from ociqueue.intake.redelivery import versions
+from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import PREFIX
+from ociqueue.operating.error_hints import hint_for
+from ociqueue.operating.presenters import outcome_unknown, with_upload
+from ociqueue.schemas.lookups import MOST_FOUND, ConversionFound, Lookup, LookupResult
+from ociqueue.states import ENDED
+from ociqueue.webhooks.conversions import mask_error
+
+
+def look_up(site: Site, lookups: Sequence[Lookup]) -> list[LookupResult]:
+    """Return a result for each lookup, with the newest of its conversions; a few queries for all of them."""
+    found = _ids_of(site, lookups)
+    newest = [sorted(ids, reverse=True)[: MOST_FOUND + 1] for ids in found]
+    shown = _shown(site, {pk for ids in newest for pk in ids[:MOST_FOUND]})
+    return [_result(index, ids, shown) for index, ids in enumerate(newest)]
+
+
+def _ids_of(site: Site, lookups: Sequence[Lookup]) -> list[set[UUID]]:
+    by_source_key = _by_text(site, "source_key", [each.sourceKey for each in lookups if each.sourceKey is not None])
+    by_order_id = _by_text(site, "order_id", [each.orderId for each in lookups if each.orderId is not None])
+    copies = versions(site, {pk for ids in by_source_key.values() for pk in ids})
+    found = []
+    for each in lookups:
+        if each.id is not None:
+            found.append({each.id})
+        elif each.orderId is not None:
+            found.append(by_order_id.get(each.orderId, set()))
+        else:
+            ids = by_source_key.get(str(each.sourceKey), set())
+            found.append({row.pk for pk in ids for row in copies.get(pk, ())})
+    return found
+
+
+def _by_text(site: Site, column: str, texts: Collection[str]) -> dict[str, set[UUID]]:
+    """Return the newest rows of each text; `with_texts` ignores case, so others may come along."""
+    found: dict[str, set[UUID]] = {}
+    rows = site.conversion_keys.with_texts(column, texts).newest_of_each(column, MOST_FOUND + 1) if texts else None
+    for pk, text in rows.values_list("pk", column) if rows is not None else ():
+        found.setdefault(text, set()).add(pk)
+    return found
+
+
+def _shown(site: Site, ids: Collection[UUID]) -> dict[UUID, ConversionFound]:
+    rows = list(with_upload(Conversion.objects.for_site(site).filter(pk__any_of=list(ids))))
+    copies, source_keys = copies_of(rows), source_keys_of(rows)
+    return {row.pk: _present(row, copies.get(row.pk), source_keys[row.pk]) for row in rows}
+
+
+def copies_of(rows: Sequence[Conversion]) -> dict[UUID, UUID]:
+    """Return the corrected copies of rows, by the rows that they replace."""
+    replaced = [row.pk for row in rows if row.is_replaced]
+    copies = Conversion.objects.filter(replaces__in=replaced).values_list("replaces", "pk") if replaced else ()
+    return {original: pk for original, pk in copies if original}
+
+
+def source_keys_of(rows: Sequence[Conversion]) -> dict[UUID, str | None]:
+    """Return the source key of each row; a copy leaves it with its original, and is known by it all the same."""
+    found = {row.pk: row.source_key for row in rows}
+    above = {row.pk: row.replaces_id for row in rows if row.replaces_id and row.source_key is None}
+    while above:
+        rows_above = Conversion.objects.filter(pk__any_of=set(above.values()))
+        originals = {
+            pk: (key, original) for pk, key, original in rows_above.values_list("pk", "source_key", "replaces")
+        }
+        found |= {pk: originals[original][0] for pk, original in above.items() if original in originals}
+        next_above = {pk: originals[original][1] for pk, original in above.items() if original in originals}
+        above = {pk: original for pk, original in next_above.items() if original and found[pk] is None}
+    return found
+
+
+def _present(row: Conversion, copy: UUID | None, source_key: str | None) -> Any:
+    return present(
+        row,
+        ConversionFound,
+        id=str(row),
+        sourceKey=source_key,
+        conversionName=row.action,
+        state=row.status,
+        outcomeUnknown=outcome_unknown(row),
+        error=describe_error(row),
+        endedAt=row.updated_at if row.status in ENDED else None,
+        replaces=row.replaces_id and f"{PREFIX}{row.replaces_id}",
+        replacedBy=copy and f"{PREFIX}{copy}",
+    )
+
+
+def describe_error(row: Conversion) -> dict[str, Any] | None:
+    if not row.provider_error_code:
+        return None
+    hint = hint_for(row)
+    # An upload stores the hint before Google's own words.
+    message = mask_error(row.last_error, row).removeprefix(hint).strip()
+    return {
+        "code": row.provider_error_code,
+        "category": row.provider_error_category or None,
+        "message": message,
+        "hint": hint or None,
+    }
+
+
+def _result(index: int, ids: Sequence[UUID], shown: Mapping[UUID, ConversionFound]) -> LookupResult:
+    found = [shown[pk] for pk in ids[:MOST_FOUND] if pk in shown]
+    return {
+        "index": index,
+        "status": "found" if found else "notFound",
+        "conversions": found,
+        "hasMore": len(ids) > MOST_FOUND,
+    }

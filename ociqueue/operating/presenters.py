@@ -1,0 +1,100 @@
+"""Sites and conversions as the operators' API shows them."""
+
+from typing import Any, TypeVar
+from uuid import UUID
+
+from kilit.api.cursor import cut_page
+from kilit.api.presenting import present
+from ociqueue.models import Conversion, ReadBack, Site
+from ociqueue.models.sending import UploadableQuerySet
+from ociqueue.operating.filters import FILTERS
+from ociqueue.operating.site_health import SiteHealth, site_health
+from ociqueue.schemas.answers import ConversionRow, OpenActionCircuit, OpenCircuit, SiteStats
+from ociqueue.schemas.google_counts import GoogleCounts
+from ociqueue.states import CONVERSIONS, ConversionStatus
+
+COUNTED = ("accepted", "failed", "unknown", "google", "findings")
+Rows = TypeVar("Rows", bound=UploadableQuerySet[Any])
+
+
+def stats(site: Site) -> dict[str, Any]:
+    return _site_stats(site, site_health([site])[site.pk])
+
+
+def summed_stats(sites: list[Site]) -> dict[str, Any]:
+    health = site_health(sites)
+    each = [_site_stats(site, health[site.pk]) for site in sites]
+    return {
+        "siteId": None,
+        "totals": {state: sum(one["totals"][state] for one in each) for state in CONVERSIONS.states},
+        "stuckProcessing": sum(one["stuckProcessing"] for one in each),
+        "lastUpdatedAt": max((one["lastUpdatedAt"] for one in each if one["lastUpdatedAt"]), default=None),
+        "sites": each,
+    }
+
+
+def _site_stats(site: Site, health: SiteHealth) -> dict[str, Any]:
+    return present(
+        health,
+        SiteStats,
+        siteId=site.public_id,
+        totals={state: health.totals[state] for state in CONVERSIONS.states},
+        stuckProcessing=health.stuck,
+        lastUpdatedAt=health.changed_at,
+        alarming=health.is_alarming,
+        lastExportAt=site.last_export_at,
+        lastAckAt=site.last_ack_at,
+        scriptIsSilent=health.is_silent,
+        loginTestFailed=health.is_test_failed,
+        circuit=health.circuit and present(health.circuit, OpenCircuit),
+        circuits=[
+            present(circuit, OpenActionCircuit, conversionName=name)
+            for name, circuit in sorted(health.circuits.items())
+        ],
+    )
+
+
+def google_counts(site: Site) -> dict[str, Any]:
+    stored = ReadBack.objects.filter(site=site).first() or ReadBack(site=site)
+    actions = [
+        {"day": row["day"], "action": row["name"], **{name: row[name] for name in COUNTED}} for row in stored.days
+    ]
+    return present(stored, GoogleCounts, siteId=site.public_id, actions=actions)
+
+
+def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None) -> dict[str, Any]:
+    rows = with_upload(Conversion.objects.for_site(site)).order_by("-id")
+    rows = FILTERS.apply(rows, {"status": status} if status else {})
+    rows = rows.filter(pk__lt=cursor) if cursor else rows
+    shown, following = cut_page(list(rows[: limit + 1]), limit)
+    page: dict[str, Any] = {"siteId": site.public_id, "rows": [row(conversion) for conversion in shown]}
+    if following:
+        page["nextCursor"] = following
+    return page
+
+
+def row(conversion: Conversion) -> dict[str, Any]:
+    return present(
+        conversion,
+        ConversionRow,
+        id=str(conversion),
+        conversionName=conversion.action,
+        conversionValue=float(conversion.value),
+        conversionCurrency=conversion.currency,
+        outcomeUnknown=outcome_unknown(conversion),
+    )
+
+
+def with_upload(rows: Rows) -> Rows:
+    """Fetch the upload that holds each row, without its list of rows, which may be long."""
+    return rows.select_related("open_batch").defer("open_batch__row_ids")
+
+
+def outcome_unknown(row: Any) -> bool:
+    """Return whether a row may have reached Google: by an earlier upload, or by the one that holds it.
+
+    Not in UPLOADED: Google has said that it has the row.
+    """
+    if row.status == ConversionStatus.UPLOADED:
+        return False
+    return row.outcome_unknown or bool(row.open_batch and row.open_batch.sent_at)

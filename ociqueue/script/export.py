@@ -1,0 +1,143 @@
+"""The export for a site's script: exactly the rows that its request claimed."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Q
+
+from kilit.api.cursor import encode_cursor
+from kilit.api.messages import InvalidMessage
+from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import PREFIX
+from ociqueue.models.limits import RETRY_TIME_PASSED, is_over_cap
+from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.script_statements import claim_values
+from ociqueue.models.sending import OLDEST_FIRST
+from ociqueue.models.unsendable import IS_TOO_OLD, LONGEST_AGE, is_withheld
+from ociqueue.schemas.answers import ClaimedPage, Item
+from ociqueue.states import SyncMethod
+from ociqueue.values.local_times import LocalTimes
+
+# In the order of the parameters of `item`.
+COLUMNS = (
+    *("id", "order_id", *Conversion.CLICK_IDS, "action", "conversion_time", "value", "currency"),
+    *("consent_ad_user_data", "consent_ad_personalization", "hashed_email", "hashed_phone"),
+)
+TIME = COLUMNS.index("conversion_time")
+# Each claim counts an attempt, and the count never goes down: it is the number of the claim.
+CLAIM = "attempt_count"
+NO_CONSENT = Conversion.Consent.UNSPECIFIED.value
+
+
+def claim_items(site: Site, *, limit: int) -> list[Item]:
+    local = LocalTimes(site.zone)  # before the claim: an error here must not leave rows claimed
+    claimed = claim_values(site, *COLUMNS, CLAIM, limit=limit)
+    site.note_export()
+    # By position: names for the columns of thousands of rows would take as long as the rest.
+    return [item(*row, time=local.format_text(row[TIME])) for row in claimed]
+
+
+def claim_page(site: Site, *, limit: int) -> ClaimedPage:
+    """Claim, and say whether more rows are due: only then there is a cursor."""
+    items = claim_items(site, limit=limit)
+    has_more = len(items) == limit and Conversion.objects.for_site(site).due(path=SyncMethod.SCRIPT).exists()
+    last = UUID(items[-1]["id"].removeprefix(PREFIX)) if has_more else None
+    return {"siteId": str(site.pk), "items": items, "nextCursor": encode_cursor(last) if last else None}
+
+
+def preview_page(site: Site, *, limit: int, cursor: UUID | None) -> dict[str, Any]:
+    """Return a page of the preview, in the order in which rows are claimed, and the cursor of the next one."""
+    found = preview(site, limit=limit + 1, after=cursor)
+    items, more = found["items"][:limit], found["items"][limit:]
+    last = UUID(items[-1]["id"].removeprefix(PREFIX)) if more else None
+    return {**found, "items": items, "nextCursor": encode_cursor(last) if last else None}
+
+
+def preview(site: Site, *, limit: int, after: UUID | None = None) -> dict[str, Any]:
+    """Return what a claim would export, and why the other rows wait; nothing is written."""
+    rows = Conversion.objects.for_site(site)
+    local = LocalTimes(site.zone)
+    due = rows.due().filter(_is_later(rows, after)).order_by(*OLDEST_FIRST).values_list(*COLUMNS)[:limit]
+    # Each row that waits has one reason: the first of these.
+    sendable = ~IS_TOO_OLD & ~is_withheld()
+    waits = rows.waiting().aggregate(
+        all=Count("pk"),
+        withheld=Count("pk", filter=is_withheld()),
+        too_old=Count("pk", filter=IS_TOO_OLD & ~is_withheld()),
+        later=Count("pk", filter=sendable & ~RETRY_TIME_PASSED),
+        over_cap=Count("pk", filter=sendable & is_over_cap() & RETRY_TIME_PASSED),
+    )
+    queued = 2 * waits["all"] - sum(waits.values())
+    return {
+        "siteId": str(site.pk),
+        "items": [item(*row, time=local.format(row[TIME])) for row in due],
+        "counts": {"queued": queued, "skipped": waits["all"] - queued},
+        "warnings": list(_warnings(site, waits)),
+    }
+
+
+def _is_later(rows: ConversionQuerySet, after: UUID | None) -> Q:
+    """Match the rows that are claimed after one; it may have been claimed meanwhile."""
+    if after is None:
+        return Q()
+    time = rows.filter(pk=after).values_list("created_at", flat=True).first()
+    if time is None:
+        raise InvalidMessage([{"field": "cursor", "message": "This is not a valid cursor."}], 1)
+    # The first condition adds nothing, but an index can answer it.
+    return Q(created_at__gte=time) & (Q(created_at__gt=time) | Q(pk__gt=after))
+
+
+def _warnings(site: Site, waits: Mapping[str, int]) -> Iterator[str]:
+    if found := waits["withheld"]:
+        yield f"{found} rows are withheld because consent was denied; the next sweep ends them."
+    if found := waits["too_old"]:
+        yield f"{found} rows are more than {LONGEST_AGE.days} days old; the next sweep fails them."
+    if found := waits["later"]:
+        yield f"{found} rows wait for their retry time."
+    if found := waits["over_cap"]:
+        yield f"{found} rows have used up their attempts; the next cap sweep fails them."
+    if site.is_paused:
+        yield f"The site is paused: {site.pause_reason}"
+
+
+def item(  # noqa: PLR0917 - the columns
+    pk: Any,
+    order_id: str,
+    gclid: str,
+    wbraid: str,
+    gbraid: str,
+    action: str,
+    _time: Any,
+    value: Any,
+    currency: str,
+    user_data: Any,
+    personalization: Any,
+    email: str,
+    phone: str,
+    claim: int | None = None,
+    *,
+    time: str,
+) -> Item:
+    found: Item = {
+        "id": f"{PREFIX}{pk}",
+        "orderId": order_id,
+        "gclid": gclid,
+        "wbraid": wbraid,
+        "gbraid": gbraid,
+        "conversionName": action,
+        "conversionTime": time,
+        "conversionValue": float(value),
+        "conversionCurrency": currency,
+    }
+    if claim is not None:
+        found["claim"] = claim
+    if user_data != NO_CONSENT:
+        found["consentAdUserData"] = user_data
+    if personalization != NO_CONSENT:
+        found["consentAdPersonalization"] = personalization
+    if email:
+        found["hashedEmail"] = email
+    if phone:
+        found["hashedPhone"] = phone
+    return found
