@@ -15,7 +15,7 @@ from kilit.lock.compiled import given
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
-from kilit.workers.due_rows import BoundSql, any_exists, ask, question
+from kilit.workers.due_rows import BoundSql, any_exists, exists_query
 from kilit.workers.models import Heartbeat
 from pdfjobs.job_key import job_key
 from pdfjobs.job_request import JobRequest
@@ -133,21 +133,22 @@ class QueueState(NamedTuple):
 
 
 def read_state(owner: User) -> QueueState:
-    holds = ask(_questions(settings.PDF_QUEUE_LIMIT, settings.PDF_QUEUE_LIMIT_PER_OWNER), owner=owner.pk)
+    query = _state_query(settings.PDF_QUEUE_LIMIT, settings.PDF_QUEUE_LIMIT_PER_OWNER)
+    facts = query.run(owner=owner.pk)
     refusal: QueueFullError | None = None
-    if SHARE_FULL in holds:
+    if SHARE_FULL in facts:
         refusal = OwnersShareFullError()
-    if QUEUE_FULL in holds:
+    if QUEUE_FULL in facts:
         refusal = QueueFullError()
-    return QueueState(HAS_WORKER in holds, refusal)
+    return QueueState(HAS_WORKER in facts, refusal)
 
 
 @cache
-def _questions(most: int, share: int) -> BoundSql:
-    """Return what each request asks: is there a worker, and do so many jobs wait, of all owners or of one."""
+def _state_query(most: int, share: int) -> BoundSql:
+    """Return the query of each request: is there a worker, and do so many jobs wait, of all owners or of one."""
     waiting = PdfJob.objects.due()
     of_owner = waiting.filter(owner=given("owner", IntegerField()))
-    return question(
+    return exists_query(
         {
             HAS_WORKER: any_exists(lambda: [Heartbeat.objects.alive()]),
             QUEUE_FULL: any_exists(lambda: [waiting[most - 1 : most]]),

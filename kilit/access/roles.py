@@ -13,7 +13,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.compiled import given
-from kilit.workers.due_rows import BoundSql, any_exists, ask, question
+from kilit.workers.due_rows import BoundSql, any_exists
 
 
 class Role(models.TextChoices):
@@ -48,7 +48,6 @@ WITHHELD = {
 }
 PEOPLE = {"auth", "axes"}
 APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | PEOPLE, Role.OWNER: QUEUES | PEOPLE}
-HELD = "held"
 
 
 def grant(sender: AppConfig, **_: Any) -> None:
@@ -66,21 +65,21 @@ def grant(sender: AppConfig, **_: Any) -> None:
         group.permissions.remove(*(set(permissions) - may))
 
 
-def holds_permission(user: Any, permission: str) -> bool:
+def has_permission(user: Any, permission: str) -> bool:
     """Return what `user.has_perm` does, for views that need one permission: it builds two queries, and reads all."""
     if not user.is_active or user.is_superuser:
         return bool(user.is_active)
     app, _dot, codename = permission.partition(".")
-    return HELD in ask(_is_held(), user=user.pk, app=app, codename=codename)
+    return _is_permitted().is_true(user=user.pk, app=app, codename=codename)
 
 
 @cache
-def _is_held() -> BoundSql:
+def _is_permitted() -> BoundSql:
     named = Permission.objects.filter(
         content_type__app_label=given("app", models.CharField()), codename=given("codename", models.CharField())
     )
     user = given("user", models.IntegerField())
-    return question({HELD: any_exists(lambda: [named.filter(user=user), named.filter(group__user=user)])})
+    return any_exists(lambda: [named.filter(user=user), named.filter(group__user=user)])
 
 
 def is_owner(user: Any) -> bool:

@@ -16,7 +16,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from kilit.problems.kinds import ProblemKind
-from kilit.workers.due_rows import BoundSql, DueRows, any_exists, ask, question
+from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -130,16 +130,16 @@ def find_problems(
 ) -> list[Problem]:
     """Return the problems that a reader may see, the most harmful first; perhaps without those of one source."""
     asked = tuple(source for source in sources if source.find is not without)
-    with_rows = ask(_question(asked))
+    with_rows = _exists_query(asked).run()
     searched = [source for number, source in enumerate(asked) if source.rows is None or str(number) in with_rows]
     found = [problem for source in searched for problem in source.find(user)]
     return sorted(found, key=lambda problem: (-problem.severity, -problem.count, problem.key))
 
 
 @cache
-def _question(asked: tuple[ProblemSource, ...]) -> BoundSql:
-    """Return the question which of these have rows, by their numbers."""
-    return question({str(number): any_exists(each.rows) for number, each in enumerate(asked) if each.rows})
+def _exists_query(asked: tuple[ProblemSource, ...]) -> BoundSql:
+    """Return the query for those that have rows, by their numbers."""
+    return exists_query({str(number): any_exists(each.rows) for number, each in enumerate(asked) if each.rows})
 
 
 def name_or_fold(rows: Sequence[Row], name: Callable[[Row], Problem], fold: Callable[[], Problem]) -> list[Problem]:

@@ -10,7 +10,7 @@ from django_q.tasks import async_task
 
 from kilit.workers.announcing import announce
 from kilit.workers.broker import STORE, Broker
-from kilit.workers.due_rows import BoundSql, DueRows, any_exists, ask, question
+from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
 from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import ALIVE_FOR, Bell
 
@@ -100,9 +100,9 @@ def conditions() -> dict[str, BoundSql]:
 
 
 def ring_due(*, at: str, due: Collection[str] | None = None) -> list[str]:
-    """Ring for every queue with a due row; a supervisor has asked already which these are."""
-    found = ask(question(conditions())) if due is None else due
-    return [name for name in doorbells if name in found and ring_now(name, at=at)]
+    """Ring for every queue with a due row; supervisors know already which these are."""
+    names = exists_query(conditions()).run() if due is None else due
+    return [name for name in doorbells if name in names and ring_now(name, at=at)]
 
 
 def answer(name: str) -> None:

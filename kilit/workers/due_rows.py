@@ -1,4 +1,4 @@
-"""Whether rows wait for work, asked about many queues in one statement."""
+"""Whether rows wait for work, for many queues in one statement."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -17,26 +17,31 @@ DueRows = Callable[[], "Sequence[QuerySet[Any]]"]
 
 
 class BoundSql(NamedTuple):
+    """A statement or a condition; each run fills in its parameters (kilit.lock.compiled)."""
+
     sql: str
     params: tuple[Any, ...]
 
+    def run(self, **values: Any) -> set[str]:
+        """Return the names that a statement selects."""
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, fill_in(self.params, values))
+            return {name for (name,) in cursor.fetchall()}
 
-def question(conditions: Mapping[str, BoundSql]) -> BoundSql:
-    """Return the statement that asks which conditions hold; compiling them takes long, so supervisors keep it."""
-    asked = " UNION ALL ".join(f"SELECT %s::text WHERE {condition.sql}" for condition in conditions.values())
-    params = tuple(param for name, found in conditions.items() for param in (name, *found.params))
-    return BoundSql(asked or "SELECT '' WHERE false", params)
-
-
-def ask(question: BoundSql, **values: Any) -> set[str]:
-    """Return the names of the conditions that hold, with the values that they leave to be given."""
-    with connection.cursor() as cursor:
-        cursor.execute(question.sql, fill_in(question.params, values))
-        return {name for (name,) in cursor.fetchall()}
+    def is_true(self, **values: Any) -> bool:
+        """Evaluate a condition."""
+        return bool(BoundSql(f"SELECT '' WHERE {self.sql}", self.params).run(**values))
 
 
-class RepeatedQuestion:
-    """A question that a process asks every few seconds. Planning it takes PostgreSQL ten times as long as answering it.
+def exists_query(conditions: Mapping[str, BoundSql]) -> BoundSql:
+    """Return the statement that names the true conditions; compiling them takes long, so supervisors keep it."""
+    sql = " UNION ALL ".join(f"SELECT %s::text WHERE {condition.sql}" for condition in conditions.values())
+    params = tuple(param for name, condition in conditions.items() for param in (name, *condition.params))
+    return BoundSql(sql or "SELECT '' WHERE false", params)
+
+
+class PreparedQuery:
+    """A query that a process runs every few seconds. PostgreSQL plans it ten times as long as it runs it.
 
     While nothing happens, the plan is kept with the connection. It is made again after each busy time: one that was
     made for an empty table reads a full one from end to end. Behind a pooler, which may give each statement another
@@ -45,37 +50,37 @@ class RepeatedQuestion:
 
     _numbers = count(1)
 
-    def __init__(self, question: BoundSql, *, when_busy: Callable[[], set[str]] | None = None) -> None:
-        """Ask the question, or `when_busy` another way to the same answer that takes less planning."""
-        self._question = question
-        self._ask_busy = when_busy or (lambda: ask(question))
-        self._name = f"kilit_question_{next(self._numbers)}"
+    def __init__(self, query: BoundSql, *, when_busy: Callable[[], set[str]] | None = None) -> None:
+        """Run the query, or `when_busy`, which returns the same and takes less planning."""
+        self._query = query
+        self._run_busy = when_busy or query.run
+        self._name = f"kilit_query_{next(self._numbers)}"
         self._is_pooled = False
-        self._known: Any = None  # the connection that was asked about a pooler
+        self._checked: Any = None  # the connection that was checked for a pooler
         self._planned: Any = None  # the connection that keeps the plan
 
-    def ask(self, *, is_busy: bool) -> set[str]:
-        """Return the names of the conditions that hold."""
+    def run(self, *, is_busy: bool) -> set[str]:
+        """Return the names of the conditions that are true."""
         connection.ensure_connection()
-        if self._known is not connection.connection:
-            self._is_pooled, self._known = connection.is_pooled(), connection.connection  # type: ignore[attr-defined]
+        if self._checked is not connection.connection:
+            self._is_pooled, self._checked = connection.is_pooled(), connection.connection  # type: ignore[attr-defined]
         if is_busy or self._is_pooled:
             self._forget_plan()
-            return self._ask_busy()
+            return self._run_busy()
         if self._planned is not connection.connection:
             with connection.cursor() as cursor:
-                text = cursor.mogrify(*self._question)
-            self._run(f"PREPARE {self._name} AS {text}")
+                text = cursor.mogrify(*self._query)
+            self._execute(f"PREPARE {self._name} AS {text}")
             self._planned = connection.connection
-        return {name for (name,) in self._run(f"EXECUTE {self._name}")}
+        return {name for (name,) in self._execute(f"EXECUTE {self._name}")}
 
     def _forget_plan(self) -> None:
         if self._planned is connection.connection:
-            self._run(f"DEALLOCATE {self._name}")
+            self._execute(f"DEALLOCATE {self._name}")
         self._planned = None
 
     @staticmethod
-    def _run(statement: str) -> list[tuple[Any, ...]]:
+    def _execute(statement: str) -> list[tuple[Any, ...]]:
         # Not by Django's cursor: the backend would take what it does not know as reading for a write.
         with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
             cursor.execute(statement.encode())
@@ -84,9 +89,9 @@ class RepeatedQuestion:
 
 def any_exists(due: DueRows) -> BoundSql:
     """Return a condition in SQL: whether any of these querysets has a row."""
-    found = [_exists(rows) for rows in due()]
-    sql = " OR ".join(condition.sql for condition in found) or "false"
-    return BoundSql(sql, tuple(param for condition in found for param in condition.params))
+    conditions = [_exists(rows) for rows in due()]
+    sql = " OR ".join(condition.sql for condition in conditions) or "false"
+    return BoundSql(sql, tuple(param for condition in conditions for param in condition.params))
 
 
 def _exists(rows: "QuerySet[Any]") -> BoundSql:

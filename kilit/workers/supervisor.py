@@ -29,7 +29,7 @@ from kilit.database.outage import database_outage
 from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
 from kilit.workers import doorbells, sweeps
 from kilit.workers.dead_mans_switch import DeadMansSwitch
-from kilit.workers.due_rows import BoundSql, RepeatedQuestion, ask, question
+from kilit.workers.due_rows import BoundSql, PreparedQuery, exists_query
 from kilit.workers.looking import Lookout
 from kilit.workers.models import Heartbeat, Runner
 from kilit.workers.presence import own_name
@@ -93,7 +93,7 @@ class Supervisor:
         elif time.monotonic() >= self.next_check and not self._is_healthy():
             self._restart("no task went through")
         self._beat()
-        due = self._question.ask(is_busy=self.lookout.is_busy)
+        due = self._due_query.run(is_busy=self.lookout.is_busy)
         for sweep in sweeps.taken_in(due):
             async_task("kilit.workers.sweeps.run_as_task", sweep, cluster=self.name)
         if doorbells.ring_due(at=self.name, due=due):
@@ -101,17 +101,17 @@ class Supervisor:
         self.dead_mans_switch.tick()
 
     @cached_property
-    def _question(self) -> RepeatedQuestion:
-        """Take the due sweeps, and ask for which bells a row is due, in one statement while its plan is kept."""
+    def _due_query(self) -> PreparedQuery:
+        """Take the due sweeps and name the bells with due rows, in one statement while its plan is kept."""
         take, bells = sweeps.take_statement(), doorbells.conditions()
-        asked, with_sweeps = question(bells), question({**bells, SWEEPS: sweeps.due_condition()})
+        due_bells, with_sweeps = exists_query(bells), exists_query({**bells, SWEEPS: sweeps.due_condition()})
 
-        def ask_first() -> set[str]:
-            found = ask(with_sweeps)
-            return found | ask(take) if SWEEPS in found else found
+        def look_first() -> set[str]:
+            names = with_sweeps.run()
+            return names | take.run() if SWEEPS in names else names
 
-        at_once = BoundSql(f"{take.sql} UNION ALL {asked.sql}", (*take.params, *asked.params))
-        return RepeatedQuestion(at_once, when_busy=ask_first)
+        at_once = BoundSql(f"{take.sql} UNION ALL {due_bells.sql}", (*take.params, *due_bells.params))
+        return PreparedQuery(at_once, when_busy=look_first)
 
     def _beat(self) -> None:
         every = BEAT_EVERY if self.lookout.is_busy else IDLE_BEAT_EVERY

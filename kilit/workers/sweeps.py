@@ -17,7 +17,7 @@ from django.utils.functional import Promise
 
 from kilit.lock.audit import acting_as
 from kilit.lock.outages import DATABASE_DOWN
-from kilit.workers.due_rows import BoundSql, DueRows, any_exists, ask
+from kilit.workers.due_rows import BoundSql, DueRows, any_exists
 from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import SweepRun
 
@@ -29,7 +29,7 @@ STARTS_WITHIN = timedelta(minutes=1)
 ENDS_WITHIN = timedelta(seconds=settings.TASK_TIMEOUT + 10)
 NOTHING_TO_DO = "Nothing to do."
 
-PREFIX = "scheduled task "  # of the names of sweeps in an answer that has names of bells, too
+PREFIX = "scheduled task "  # of the names of sweeps, where names of bells are returned too
 
 # Rows that another supervisor is taking are skipped. The rows of a sweep are looked for only if its time has come.
 DUE = """
@@ -101,11 +101,11 @@ def _schedule() -> tuple[list[str], list[float]]:
 
 def take_due() -> list[str]:
     """Return the sweeps to run now. Of several supervisors one gets each; those without due rows count as run."""
-    return taken_in(ask(take_statement()))
+    return taken_in(take_statement().run())
 
 
-def taken_in(answer: Collection[str]) -> list[str]:
-    return [name for name in sweeps if f"{PREFIX}{name}" in answer]
+def taken_in(names: Collection[str]) -> list[str]:
+    return [name for name in sweeps if f"{PREFIX}{name}" in names]
 
 
 def make_due(name: str) -> bool:

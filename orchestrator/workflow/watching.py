@@ -13,7 +13,7 @@ from kilit.database.outage import database_outage
 from kilit.lock.audit import acting_as
 from kilit.lock.outages import ReadOnlyDatabase
 from kilit.workers.announcing import announce, announce_changes
-from kilit.workers.due_rows import RepeatedQuestion, any_exists, question
+from kilit.workers.due_rows import PreparedQuery, any_exists, exists_query
 from kilit.workers.looking import LATER, Lookout
 from kilit.workers.presence import present
 from orchestrator.models import Job
@@ -49,7 +49,7 @@ class Watcher:
         self.looked_at = time.monotonic()
         self.has_due_jobs = threading.Event()
         self.leftovers = LeftoverWatch()
-        self.question = RepeatedQuestion(question({NOW: any_exists(due_now), SOON: any_exists(due_soon)}))
+        self.due_query = PreparedQuery(exists_query({NOW: any_exists(due_now), SOON: any_exists(due_soon)}))
 
     def stopping(self) -> bool:
         self.sign()  # called between two jobs, often during a long step, and while there is nothing to do
@@ -74,7 +74,7 @@ class Watcher:
 
     def _look(self) -> None:
         self.lookout.wait(stopping=self.stopping)
-        due = self.question.ask(is_busy=self.lookout.is_busy)
+        due = self.due_query.run(is_busy=self.lookout.is_busy)
         self.looked_at = time.monotonic()
         if due:
             self.lookout.note_work()

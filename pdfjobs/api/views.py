@@ -13,7 +13,7 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from kilit.access.roles import holds_permission
+from kilit.access.roles import has_permission
 from kilit.api.errors import ApiError
 from pdfjobs.documents import DocumentError, UnknownTemplateError
 from pdfjobs.job_request import JobRequest
@@ -52,7 +52,7 @@ class PdfView(APIView):
     def check_permissions(self, request: Request) -> None:
         """Require the operator role: scripts and viewers may not fill the queue, share documents or delete them."""
         super().check_permissions(request)
-        if request.method not in SAFE_METHODS and not holds_permission(request.user, "pdfjobs.operate_pdfjob"):
+        if request.method not in SAFE_METHODS and not has_permission(request.user, "pdfjobs.operate_pdfjob"):
             raise PermissionDenied("Requesting, sharing and deleting documents needs the operator role.")
 
     def job(self, request: Request, job_id: str) -> PdfJob:

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.test import override_settings
 
-from kilit.access.roles import Role, actor_of, grant, holds_permission, is_owner, role_of
+from kilit.access.roles import Role, actor_of, grant, has_permission, is_owner, role_of
 from kilit.lock.models import Event
 from tests.parcels.models import Parcel
 
@@ -82,14 +82,14 @@ def test_a_single_permission_is_held_as_django_says(role: str, permission: str, 
         user.user_permissions.set(Permission.objects.filter(codename="operate_pdfjob"))
 
     with django_assert_max_num_queries(1):
-        is_held = holds_permission(user, permission)
+        is_held = has_permission(user, permission)
 
     assert is_held == user.has_perm(permission)
 
 
 def test_someone_who_may_not_log_in_holds_no_permission() -> None:
-    assert not holds_permission(person("admin", is_superuser=True, is_active=False), "auth.view_user")
-    assert not holds_permission(AnonymousUser(), "auth.view_user")
+    assert not has_permission(person("admin", is_superuser=True, is_active=False), "auth.view_user")
+    assert not has_permission(AnonymousUser(), "auth.view_user")
 
 
 def test_the_highest_role_counts_and_names_the_actor() -> None:

@@ -41,7 +41,7 @@ def test_with_nothing_to_do_a_look_is_one_statement_by_a_plan_that_is_kept(watch
         watcher._look()
 
     kept = "SELECT generic_plans FROM pg_prepared_statements WHERE name = %s"
-    assert sql(kept, watcher.question._name) == [(2,)]
+    assert sql(kept, watcher.due_query._name) == [(2,)]
     assert len(others) == 0
 
     assert ticks == []
@@ -61,7 +61,7 @@ def test_a_due_job_wakes_both_threads(watcher, ticks) -> None:
 
 def test_jobs_are_found_when_they_are_due_soon_due_or_lost_by_a_runner(watcher) -> None:
     def look() -> set[str]:
-        return watcher.question.ask(is_busy=False)
+        return watcher.due_query.run(is_busy=False)
 
     job = make_job()
     rows = Job.objects.filter(pk=job.pk)
@@ -79,7 +79,7 @@ def test_jobs_are_found_when_they_are_due_soon_due_or_lost_by_a_runner(watcher) 
 
 
 def test_the_time_in_the_statement_is_the_databases(watcher) -> None:
-    assert not [param for param in watcher.question._question.params if isinstance(param, date)]
+    assert not [param for param in watcher.due_query._query.params if isinstance(param, date)]
 
 
 def test_long_steps_are_taken_when_the_other_thread_finds_due_jobs_or_is_stuck(watcher, monkeypatch) -> None:

@@ -9,7 +9,7 @@ from django_q.models import OrmQ
 
 from kilit.lock.outages import ReadOnlyDatabase
 from kilit.workers import doorbells
-from kilit.workers.due_rows import ask, question
+from kilit.workers.due_rows import exists_query
 from kilit.workers.models import Bell, Heartbeat
 from tests.parcels.models import Parcel
 
@@ -126,18 +126,18 @@ def test_answering_works_the_due_rows() -> None:
 
 
 def test_all_queues_are_asked_in_one_statement(django_assert_num_queries) -> None:
-    look = question(doorbells.conditions())
+    look = exists_query(doorbells.conditions())
 
     with django_assert_num_queries(1):
-        assert ask(look) == set()
+        assert look.run() == set()
 
     Parcel.objects.create()
-    assert ask(look) == {"parcels"}
+    assert look.run() == {"parcels"}
 
 
 def test_the_time_in_the_statement_is_the_databases() -> None:
     """Supervisors keep the statement, so a time of their own in it would soon be an old one."""
-    assert not [param for param in question(doorbells.conditions()).params if isinstance(param, date)]
+    assert not [param for param in exists_query(doorbells.conditions()).params if isinstance(param, date)]
 
 
 def ask_read_only(bell: doorbells.Doorbell) -> bool:

@@ -1,16 +1,16 @@
-"""A supervisor's question is planned once while nothing happens, and always answered from what is committed now."""
+"""A supervisor's query is planned once while nothing happens, and always sees what is committed now."""
 
 import pytest
 from django.db import connection
 
-from kilit.workers.due_rows import RepeatedQuestion, any_exists, question
+from kilit.workers.due_rows import PreparedQuery, any_exists, exists_query
 from tests.parcels.models import Parcel
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def due_parcels() -> RepeatedQuestion:
-    return RepeatedQuestion(question({"parcels": any_exists(lambda: [Parcel.objects.filter(status="WAITING")])}))
+def due_parcels() -> PreparedQuery:
+    return PreparedQuery(exists_query({"parcels": any_exists(lambda: [Parcel.objects.filter(status="WAITING")])}))
 
 
 def plans() -> list[int]:
@@ -27,32 +27,32 @@ def _own_connection() -> None:
 
 def test_it_is_planned_once_and_answered_each_time() -> None:
     look = due_parcels()
-    assert [look.ask(is_busy=False) for _ in range(3)] == [set(), set(), set()]
+    assert [look.run(is_busy=False) for _ in range(3)] == [set(), set(), set()]
 
     Parcel.objects.create()
 
-    assert look.ask(is_busy=False) == {"parcels"}
+    assert look.run(is_busy=False) == {"parcels"}
     assert plans() == [4]
 
 
 def test_a_plan_does_not_outlive_a_busy_time() -> None:
     look = due_parcels()
-    look.ask(is_busy=False)
+    look.run(is_busy=False)
     Parcel.objects.create()
 
-    assert look.ask(is_busy=True) == {"parcels"}
+    assert look.run(is_busy=True) == {"parcels"}
     assert plans() == []
 
-    assert look.ask(is_busy=False) == {"parcels"}
+    assert look.run(is_busy=False) == {"parcels"}
     assert plans() == [1]
 
 
 def test_it_is_planned_again_on_a_new_connection() -> None:
     look = due_parcels()
-    look.ask(is_busy=False)
+    look.run(is_busy=False)
     connection.close()
 
-    assert look.ask(is_busy=False) == set()
+    assert look.run(is_busy=False) == set()
     assert plans() == [1]
 
 
@@ -60,5 +60,5 @@ def test_behind_a_pooler_nothing_is_kept(monkeypatch) -> None:
     monkeypatch.setattr(connection, "is_pooled", lambda: True)
     Parcel.objects.create()
 
-    assert due_parcels().ask(is_busy=False) == {"parcels"}
+    assert due_parcels().run(is_busy=False) == {"parcels"}
     assert plans() == []
