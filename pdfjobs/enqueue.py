@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import IntegerField
 
 from kilit.lock.audit import for_reason
-from kilit.lock.compiled import given
+from kilit.lock.compiled import parameter
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
@@ -147,7 +147,7 @@ def read_state(owner: User) -> QueueState:
 def _state_query(most: int, share: int) -> BoundSql:
     """Return the query of each request: is there a worker, and do so many jobs wait, of all owners or of one."""
     waiting = PdfJob.objects.due()
-    of_owner = waiting.filter(owner=given("owner", IntegerField()))
+    of_owner = waiting.filter(owner=parameter("owner", IntegerField()))
     return exists_query(
         {
             HAS_WORKER: any_exists(lambda: [Heartbeat.objects.alive()]),

@@ -14,12 +14,13 @@ from rest_framework.request import Request
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import digest
 from kilit.lock.audit import name_actor
-from kilit.lock.compiled import CompiledQuery, given
+from kilit.lock.compiled import CompiledQuery, parameter
 from kilit.lock.outages import NOT_WRITABLE, bookkeeping
 
 UPDATE_USED_AT_EVERY = timedelta(minutes=1)
 IS_STALE = Q(used_at=None) | Q(used_at__lt=Now() - UPDATE_USED_AT_EVERY)
-HELD_KEY = CompiledQuery(lambda: ApiKey.objects.annotate(is_stale=IS_STALE).with_digest(given("digest", CharField())))
+DIGEST = parameter("digest", CharField())
+HELD_KEY = CompiledQuery(lambda: ApiKey.objects.annotate(is_stale=IS_STALE).with_digest(DIGEST))
 
 
 class SessionAuthentication(rest_framework.authentication.SessionAuthentication):

@@ -12,7 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, P
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.compiled import given
+from kilit.lock.compiled import parameter
 from kilit.workers.due_rows import BoundSql, any_exists
 
 
@@ -76,9 +76,9 @@ def has_permission(user: Any, permission: str) -> bool:
 @cache
 def _is_permitted() -> BoundSql:
     named = Permission.objects.filter(
-        content_type__app_label=given("app", models.CharField()), codename=given("codename", models.CharField())
+        content_type__app_label=parameter("app", models.CharField()), codename=parameter("codename", models.CharField())
     )
-    user = given("user", models.IntegerField())
+    user = parameter("user", models.IntegerField())
     return any_exists(lambda: [named.filter(user=user), named.filter(group__user=user)])
 
 

@@ -29,7 +29,7 @@ from psycopg.pq import Format
 from pydantic_core import to_json
 
 from kilit.lock.audit import set_audit_context
-from kilit.lock.compiled import Given, fill_in
+from kilit.lock.compiled import Parameter, fill_in
 from kilit.lock.outages import note_write
 
 Instance = TypeVar("Instance", bound=models.Model)
@@ -48,7 +48,7 @@ class AnyOf(Lookup[Any]):
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
         column, params = self.process_lhs(compiler, connection)
-        ids = self.rhs if isinstance(self.rhs, Given) else uuid_array(self.rhs)
+        ids = self.rhs if isinstance(self.rhs, Parameter) else uuid_array(self.rhs)
         return f"{column} = ANY(%s::uuid[])", [*params, ids]
 
 
@@ -73,7 +73,7 @@ class PickAndUpdate:
         returning: Sequence[Any] = (),
         order: Sequence[Any] = (),
         limit: int | None = None,
-        expected: Given | None = None,
+        expected: Parameter | None = None,
         loaders: Loaders = NO_LOADERS,
     ) -> None:
         self._using, self._returning, self._loaders = rows.db, returning, loaders
@@ -97,7 +97,7 @@ class PickAndUpdate:
         )
 
     def run(self, **values: Any) -> list[Values]:
-        """Run it, with the values that its expressions leave to be given (kilit.lock.compiled)."""
+        """Run it with the values of its parameters (kilit.lock.compiled)."""
         if not self._statement:
             return []
         with connections[self._using].cursor() as cursor:
@@ -127,7 +127,7 @@ class CompiledUpdate:
     """`rows.update(**changes)`, compiled once, that returns something of each row (kilit.lock.compiled)."""
 
     def __init__(
-        self, rows: models.QuerySet[Any, Any], changes: dict[str, Any], returning: str, *params: Given
+        self, rows: models.QuerySet[Any, Any], changes: dict[str, Any], returning: str, *params: Parameter
     ) -> None:
         self._using = rows.db
         update, update_params = compile_update(rows, changes, using=self._using)
@@ -161,7 +161,7 @@ class AlongIndex:
 
     @contextmanager
     def transaction(self, **values: Any) -> Iterator[None]:
-        """Open one, with the values that the rows leave to be given (kilit.lock.compiled)."""
+        """Open one with the values of the rows' parameters (kilit.lock.compiled)."""
         connection = connections[self._using]
         is_part = connection.in_atomic_block
         with transaction.atomic(using=self._using, savepoint=False), connection.cursor() as cursor:
@@ -185,7 +185,7 @@ class KeyTable:
 def bulk_insert(
     model: type[models.Model], rows: Sequence[Mapping[str, Any]], *, keys: KeyTable | None = None
 ) -> set[UUID]:
-    """Insert rows, given as fields and values, in their order; return the ids of those that a unique index rejected.
+    """Insert rows in their order; return the ids of those that a unique index rejected.
 
     All rows name the same fields; the others take the defaults of their fields. The rows travel as one JSON document,
     because instances and a parameter for each value would cost more than the insert; what all rows share travels once.
@@ -227,16 +227,16 @@ def _insert(model: type[models.Model], each: Iterable[str], once: Iterable[str],
         *(f'%s::{types[name]} AS "{fields[name].column}"' for name in once),
     ]
     typed = ", ".join(f'"{name}" {types[name]}' for name in each)
-    given = f"SELECT {', '.join(values)} FROM json_to_recordset(%s::json) AS row({typed})"  # noqa: S608
+    new_rows = f"SELECT {', '.join(values)} FROM json_to_recordset(%s::json) AS row({typed})"  # noqa: S608
     insert = f'INSERT INTO "{model._meta.db_table}" ({columns})'
     if not keys:
-        return f"{insert} {given} ON CONFLICT DO NOTHING".encode()
-    own = keys.values_of("given")
+        return f"{insert} {new_rows} ON CONFLICT DO NOTHING".encode()
+    own = keys.values_of("new_rows")
     return (  # its names and types are the models' own
-        f"WITH given AS MATERIALIZED ({given}), keys AS ("  # noqa: S608
-        f'INSERT INTO "{keys.name}" ({", ".join(own)}) SELECT {", ".join(own.values())} FROM given'
+        f"WITH new_rows AS MATERIALIZED ({new_rows}), keys AS ("  # noqa: S608
+        f'INSERT INTO "{keys.name}" ({", ".join(own)}) SELECT {", ".join(own.values())} FROM new_rows'
         f" ON CONFLICT DO NOTHING RETURNING id)"
-        f" {insert} SELECT {columns} FROM given WHERE id IN (SELECT id FROM keys)"
+        f" {insert} SELECT {columns} FROM new_rows WHERE id IN (SELECT id FROM keys)"
     ).encode()
 
 

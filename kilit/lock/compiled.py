@@ -1,9 +1,9 @@
 """Queries that Django compiles once in a process, for the few that each request of a script or a shop runs.
 
 Building a query and compiling it takes Django 1 to 4 ms of Python, longer than PostgreSQL takes to find a key or a
-site. So the rules stay in querysets, and only what differs from one run to the next is `given`:
+site. So the rules stay in querysets, and only what differs from one run to the next is a `parameter`:
 
-    HELD = CompiledQuery(lambda: ApiKey.objects.valid().filter(digest=given("digest", CharField())))
+    HELD = CompiledQuery(lambda: ApiKey.objects.valid().filter(digest=parameter("digest", CharField())))
     HELD.first(digest="…")
 
 Nothing of a row is kept between two runs, and PostgreSQL prepares nothing: each run sends the whole statement, so a
@@ -20,43 +20,43 @@ from django.db import connections, models
 from django.db.models.expressions import RawSQL
 from django.db.models.query import get_related_populators
 
-Found = TypeVar("Found", bound=models.Model)
+Row = TypeVar("Row", bound=models.Model)
 
 
 @dataclass(frozen=True)
-class Given:
-    """Stands for a value in the parameters of a compiled statement."""
+class Parameter:
+    """Stands for a value in a compiled statement."""
 
     name: str
 
 
-def given(name: str, field: "models.Field[Any, Any]") -> RawSQL:
+def parameter(name: str, field: "models.Field[Any, Any]") -> RawSQL:
     """Return an expression for a value that each run gives under this name."""
-    return RawSQL("%s", (Given(name),), field)
+    return RawSQL("%s", (Parameter(name),), field)
 
 
 def fill_in(params: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-    return [values[param.name] if isinstance(param, Given) else param for param in params]
+    return [values[param.name] if isinstance(param, Parameter) else param for param in params]
 
 
-class CompiledQuery(Generic[Found]):
+class CompiledQuery(Generic[Row]):
     """A query for instances, with what it selects along."""
 
-    def __init__(self, build: "Callable[[], models.QuerySet[Found]]") -> None:
+    def __init__(self, build: "Callable[[], models.QuerySet[Row]]") -> None:
         self._build = build  # called when it is first needed: models are not loaded before
 
-    def first(self, **values: Any) -> Found | None:
+    def first(self, **values: Any) -> Row | None:
         compiled = self._first
         with connections[compiled.using].cursor() as cursor:
             cursor.execute(compiled.statement, fill_in(compiled.params, values))
             row = cursor.fetchone()
-        return cast("Found", compiled.instance(row)) if row else None
+        return cast("Row", compiled.instance(row)) if row else None
 
-    def all(self, **values: Any) -> list[Found]:
+    def all(self, **values: Any) -> list[Row]:
         compiled = self._all
         with connections[compiled.using].cursor() as cursor:
             cursor.execute(compiled.statement, fill_in(compiled.params, values))
-            return [cast("Found", compiled.instance(row)) for row in cursor.fetchall()]
+            return [cast("Row", compiled.instance(row)) for row in cursor.fetchall()]
 
     @cached_property
     def _first(self) -> "_Compiled":
@@ -98,9 +98,9 @@ class _Compiled:
         self._annotations = compiler.annotation_col_map
 
     def instance(self, row: Sequence[Any]) -> Any:
-        found = self._model.from_db(self.using, self._names, row[self._own])
+        instance = self._model.from_db(self.using, self._names, row[self._own])
         for related in self._related:
-            related.populate(row, found)
+            related.populate(row, instance)
         for name, place in self._annotations.items():
-            setattr(found, name, row[place])
-        return found
+            setattr(instance, name, row[place])
+        return instance

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import set_audit_context
 from kilit.lock.bulk_sql import NO_LOADERS, Loaders, PickAndUpdate, fast_instances, uuid_array
-from kilit.lock.compiled import Given
+from kilit.lock.compiled import Parameter
 from kilit.lock.identity import uuid7
 from kilit.lock.table import Lifecycle, Move
 
@@ -139,7 +139,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
 
 
 class CompiledMove:
-    """A move of picked rows by one statement, compiled once; its rows may leave values to be given (`given`)."""
+    """A move of picked rows by one statement, compiled once; its rows may have parameters (kilit.lock.compiled)."""
 
     def __init__(self, rows: LifecycleQuerySet[Any], verb: str, changes: dict[str, Any], **options: Any) -> None:
         self._rows, self._verb, self._changes, self._options = rows, verb, changes, options
@@ -166,8 +166,8 @@ class CompiledMoveOfIds:
     """A move of rows by their ids; `move_ids` says what it returns. Locks in the order of ids, as `move_each` does."""
 
     def __init__(self, rows: LifecycleQuerySet[Any], verb: str, changes: dict[str, Any]) -> None:
-        of_ids = rows.filter(pk__any_of=Given("ids")).order_by("pk").select_for_update(of=("self",))
-        self._move = CompiledMove(of_ids, verb, changes, expected=Given("expected"))
+        of_ids = rows.filter(pk__any_of=Parameter("ids")).order_by("pk").select_for_update(of=("self",))
+        self._move = CompiledMove(of_ids, verb, changes, expected=Parameter("expected"))
 
     def run(self, ids: Ids, **values: Any) -> Ids | set[UUID]:
         rows = self._move.run(ids=uuid_array(ids), expected=len(ids), **values)

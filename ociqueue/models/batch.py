@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from psycopg.types.json import Jsonb
 
 from kilit.lock.bulk_sql import CompiledUpdate
-from kilit.lock.compiled import given
+from kilit.lock.compiled import parameter
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.models.site import Site
@@ -21,7 +21,7 @@ from ociqueue.states import CONVERSIONS, SyncMethod
 
 JOB_IDS = "ociqueue_upload_job_id"  # a sequence from 1 to 2³¹ − 1, which Google takes, that starts over
 LOCK = "SELECT FROM ociqueue_uploadbatch WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
-BATCH = given("batch", UUIDField())
+BATCH = parameter("batch", UUIDField())
 
 
 class Counts(NamedTuple):
@@ -124,6 +124,6 @@ class UploadBatch(models.Model):
 def _mark_answered() -> CompiledUpdate:
     unanswered = UploadBatch.objects.filter(pk=BATCH, answered_at=None)
     fields: dict[str, Any] = {name: UploadBatch._meta.get_field(name) for name in ANSWER}
-    columns = {name: given(name, field) for name, field in fields.items()}
+    columns = {name: parameter(name, field) for name, field in fields.items()}
     counts = {name: F(name) + columns[name] for name in Counts._fields}
     return CompiledUpdate(unanswered, {"answered_at": Now(), **columns, **counts}, ", ".join(Counts._fields))

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 from django.db.models.expressions import RawSQL
 
-from kilit.lock.compiled import Given
+from kilit.lock.compiled import Parameter
 from ociqueue.models import unsendable
 from ociqueue.models.sending import (
     BATCH,
@@ -128,7 +128,7 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))  # noqa: S611 - no text of callers
         return self.filter(is_held | ~Q(pk__any_of=claims))
 
-    def under_claim(self, number: int | RawSQL, *, of: Collection[UUID] | Given) -> Self:
+    def under_claim(self, number: int | RawSQL, *, of: Collection[UUID] | Parameter) -> Self:
         return self.filter(Q(attempt_count=number) | ~Q(pk__any_of=of))
 
     def ack(self) -> set[UUID]:

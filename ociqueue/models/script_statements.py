@@ -1,6 +1,6 @@
 """What each request of a site's script runs, compiled once: find the site, claim rows, acknowledge rows.
 
-The rules are those of the querysets; kilit.lock.compiled says why they are compiled, and what is given to each run.
+The rules are those of the querysets; kilit.lock.compiled says why they are compiled, and what their parameters are.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from psycopg.types.string import TextLoader
 
 from kilit.access.roles import is_owner
 from kilit.lock.bulk_sql import AlongIndex, uuid_array
-from kilit.lock.compiled import CompiledQuery, Given, given
+from kilit.lock.compiled import CompiledQuery, Parameter, parameter
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from ociqueue.models.conversion import Conversion
 from ociqueue.models.limits import max_attempts_of
@@ -27,10 +27,10 @@ from ociqueue.states import SyncMethod
 
 # What an answer in JSON needs, without an object for each value in between.
 PLAIN = {"uuid": TextLoader, "numeric": FloatLoader, "timestamptz": TextLoader}
-SITE = given("site", UUIDField())
+SITE = parameter("site", UUIDField())
 MEMBERS_SITE = CompiledQuery(
-    lambda: Site.objects.of_member(given("user", IntegerField()), MAY_ACT).with_ids(
-        given("name", CharField()), given("pk", UUIDField())
+    lambda: Site.objects.of_member(parameter("user", IntegerField()), MAY_ACT).with_ids(
+        parameter("name", CharField()), parameter("pk", UUIDField())
     )
 )
 
@@ -80,7 +80,7 @@ def _ack() -> CompiledMoveOfIds:
 
 @cache
 def _ack_of_claim() -> CompiledMoveOfIds:
-    held = _rows_of_site().under_claim(given("number", IntegerField()), of=Given("claimed"))
+    held = _rows_of_site().under_claim(parameter("number", IntegerField()), of=Parameter("claimed"))
     return CompiledMoveOfIds(held.with_script(), "ack", ACKED)
 
 

@@ -1,6 +1,6 @@
 """What each upload runs, compiled once: claim a site's conversions, settle rows that were all answered alike, and more.
 
-The rules are those of the querysets; kilit.lock.compiled says why they are compiled, and what is given to each run.
+The rules are those of the querysets; kilit.lock.compiled says why they are compiled, and what their parameters are.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -13,7 +13,7 @@ from django.db.models import CharField, Exists, UUIDField
 from django.db.models.functions import Now
 
 from kilit.lock.bulk_sql import AlongIndex, CompiledUpdate, fast_instances, uuid_array
-from kilit.lock.compiled import CompiledValues, Given, given
+from kilit.lock.compiled import CompiledValues, Parameter, parameter
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from ociqueue.models.adjustment import Adjustment
 from ociqueue.models.batch import UploadBatch
@@ -27,9 +27,9 @@ from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import SyncMethod
 
 Row = TypeVar("Row", bound=Uploadable)
-SITE = given("site", UUIDField())
-BATCH = given("batch", UUIDField())
-REQUEST_ID = {"provider_request_id": given("request_id", CharField())}
+SITE = parameter("site", UUIDField())
+BATCH = parameter("batch", UUIDField())
+REQUEST_ID = {"provider_request_id": parameter("request_id", CharField())}
 
 
 def claim_conversions(
@@ -110,12 +110,12 @@ def _mark_sent(model: type[Uploadable]) -> CompiledUpdate:
     sent = {"sent_at": Now(), "row_ids": ArraySubquery(held.order_by("pk").values("pk"))}
     # Mostly all rows are still held, and then their ids are not read back.
     count = "cardinality(row_ids)"
-    return CompiledUpdate(unsent, sent, f"{count}, CASE WHEN {count} <> %s THEN row_ids END", Given("expected"))
+    return CompiledUpdate(unsent, sent, f"{count}, CASE WHEN {count} <> %s THEN row_ids END", Parameter("expected"))
 
 
 @cache
 def _values(model: type[Uploadable], columns: tuple[str, ...]) -> CompiledValues:
-    return CompiledValues(rows_of(model).filter(pk__any_of=Given("ids")).values_list(*columns))
+    return CompiledValues(rows_of(model).filter(pk__any_of=Parameter("ids")).values_list(*columns))
 
 
 @cache

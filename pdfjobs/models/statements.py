@@ -22,7 +22,7 @@ from django.db.models.sql import UpdateQuery
 
 from kilit.lock.audit import SET_CONTEXT, context_values
 from kilit.lock.bulk_sql import fast_instance
-from kilit.lock.compiled import Given, fill_in, given
+from kilit.lock.compiled import Parameter, fill_in, parameter
 from kilit.lock.leases import new_lease, no_lease
 from kilit.lock.models import Event
 from pdfjobs.models.turns import next_in_turn, read_limits
@@ -67,7 +67,7 @@ class Claimed(NamedTuple):
 
 def not_left() -> RawSQL:
     """Return the condition that a job is none of those that this worker left to others."""
-    return RawSQL('NOT "pdfjobs_pdfjob"."id" = ANY(%s::uuid[])', (Given("left"),), BooleanField())
+    return RawSQL('NOT "pdfjobs_pdfjob"."id" = ANY(%s::uuid[])', (Parameter("left"),), BooleanField())
 
 
 def insert_unless_taken(job: "PdfJob") -> bool:
@@ -138,10 +138,10 @@ class Claim:
     def _compile_parts(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
         """Return each part of the statement with its parameters, in the order in which they stand in it."""
         model, move = self._rows.model, PDF_JOBS.moves["claim"]
-        turn = next_in_turn(self._rows.claimable(), served=Given("served"))
+        turn = next_in_turn(self._rows.claimable(), served=Parameter("served"))
         due = model.objects.filter(pk=turn, status__in=move.sources).order_by("id")
         pick = due.select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
-        lease = {**new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT), "claim_token": given("token", UUIDField())}
+        lease = {**new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT), "claim_token": parameter("token", UUIDField())}
         changes = {"status": move.target, "updated_at": Now(), "started_at": Now(), **lease}
         is_picked = RawSQL('"pdfjobs_pdfjob"."id" = (SELECT pk FROM picked)', (), BooleanField())
         claimed = RawSQL("updated.id", (), UUIDField())
@@ -179,19 +179,19 @@ class Success:
     @cached_property
     def _compiled(self) -> tuple[str, list[Any]]:
         move = PDF_JOBS.moves["succeed"]
-        held: dict[str, Any] = {"pk": given("job", UUIDField()), "claim_token": given("token", UUIDField())}
+        held: dict[str, Any] = {"pk": parameter("job", UUIDField()), "claim_token": parameter("token", UUIDField())}
         mine = self._model.objects.held_by(self._model(**held)).filter(status__in=move.sources)
         changes = {
             "status": move.target,
             "updated_at": Now(),
             "finished_at": Now(),
-            "artifact_key": given("artifact_key", CharField()),
-            "artifact_size": given("size", IntegerField()),
-            "artifact_digest": given("digest", CharField()),
+            "artifact_key": parameter("artifact_key", CharField()),
+            "artifact_size": parameter("size", IntegerField()),
+            "artifact_digest": parameter("digest", CharField()),
             **no_lease(),
         }
         update, params = _update(mine, changes)
-        return SUCCEED.format(context=SET_CONTEXT, update=update), [*params, Given("bounds")]
+        return SUCCEED.format(context=SET_CONTEXT, update=update), [*params, Parameter("bounds")]
 
 
 def _select(rows: "QuerySet[Any, Any]") -> tuple[str, tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import UUIDField
 from django.db.models.expressions import RawSQL
 
-from kilit.lock.compiled import Given
+from kilit.lock.compiled import Parameter
 from kilit.lock.priorities import TurnTime
 from kilit.workers.models import ALIVE_FOR
 
@@ -72,7 +72,7 @@ class Limits(NamedTuple):
     jobs_per_owner: int
 
 
-LIMITS = tuple(Given(name) for name in Limits._fields)
+LIMITS = tuple(Parameter(name) for name in Limits._fields)
 
 
 def read_limits() -> Limits:

@@ -7,7 +7,7 @@ from django.db.models import CharField, F, IntegerField, Value
 from django.db.models.functions import Concat
 
 from kilit.access.models import ApiKey
-from kilit.lock.compiled import CompiledQuery, given
+from kilit.lock.compiled import CompiledQuery, parameter
 from kilit.lock.guard import CompiledMove
 from kilit.lock.models import Event
 from tests.parcels.models import Parcel
@@ -23,7 +23,7 @@ def key_named(name: object) -> "CompiledQuery[ApiKey]":
 def test_a_compiled_query_finds_other_rows_with_other_values(django_user_model) -> None:
     ayse, veli = (django_user_model.objects.create(username=name) for name in ("ayse", "veli"))
     keys = [ApiKey.objects.issue(user, name=f"of {user.username}")[0] for user in (ayse, veli)]
-    query = key_named(given("name", CharField()))
+    query = key_named(parameter("name", CharField()))
 
     found = [query.first(name="of ayse"), query.first(name="of veli"), query.first(name="of no one")]
 
@@ -33,7 +33,7 @@ def test_a_compiled_query_finds_other_rows_with_other_values(django_user_model) 
 
 def test_related_rows_and_annotations_come_along(django_user_model, django_assert_num_queries) -> None:
     ApiKey.objects.issue(django_user_model.objects.create(username="ayse"), name="shop")
-    query = key_named(given("name", CharField()))
+    query = key_named(parameter("name", CharField()))
 
     with django_assert_num_queries(1):
         found = query.first(name="shop")
@@ -45,7 +45,7 @@ def test_related_rows_and_annotations_come_along(django_user_model, django_asser
 
 def test_nothing_of_a_row_is_kept_between_two_runs(django_user_model) -> None:
     key, _ = ApiKey.objects.issue(django_user_model.objects.create(username="ayse"), name="shop")
-    query = CompiledQuery(lambda: ApiKey.objects.with_digest(given("digest", CharField())))
+    query = CompiledQuery(lambda: ApiKey.objects.with_digest(parameter("digest", CharField())))
     before = query.first(digest=key.digest)
 
     ApiKey.objects.revoke()
@@ -56,7 +56,7 @@ def test_nothing_of_a_row_is_kept_between_two_runs(django_user_model) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_threads_share_a_compiled_query(django_user_model, in_threads) -> None:
     key, _ = ApiKey.objects.issue(django_user_model.objects.create(username="ayse"), name="shop")
-    query = key_named(given("name", CharField()))
+    query = key_named(parameter("name", CharField()))
 
     found = in_threads(lambda _: query.first(name="shop"), count=4)
 
@@ -65,7 +65,7 @@ def test_threads_share_a_compiled_query(django_user_model, in_threads) -> None:
 
 def test_a_compiled_move_takes_other_rows_with_other_values() -> None:
     parcels = [Parcel.objects.create(attempt_count=number) for number in (1, 2)]
-    rows = Parcel.objects.filter(attempt_count=given("number", IntegerField())).order_by("pk").select_for_update()
+    rows = Parcel.objects.filter(attempt_count=parameter("number", IntegerField())).order_by("pk").select_for_update()
     move = CompiledMove(rows, "lose", {}, returning=[Parcel._meta.pk])
 
     taken = [move.run(number=number) for number in (2, 1, 1)]
