@@ -139,13 +139,13 @@ class CompiledUpdate:
             return cast("list[Values]", cursor.fetchall())
 
 
-class AlongIndex:
+class IndexHint:
     """Opens transactions whose statements follow an index that has their order, unless that would be slow.
 
-    By cost alone, when statistics are of a time when few rows waited, the planner reads all that wait and sorts them,
-    for each claim. `passed` are rows that are in the index and that the statements leave out: from `most` of them on,
-    the planner decides. They are ordered as an index of their own is, or to find none could take a whole table.
-    Before PostgreSQL 18, a sort that is needed all the same makes a plan look so expensive that it would be compiled,
+    The planner goes by cost alone. With statistics from a time when few rows waited, it reads and sorts all waiting
+    rows for each claim. `passed` are rows of the index that the statements leave out: if there are `most` or more, the
+    planner decides. They need an order that has an index, or looking for them could read a whole table.
+    Before PostgreSQL 18, a sort that is needed nevertheless makes a plan look so expensive that it would be compiled,
     which takes longer than a claim.
     """
 

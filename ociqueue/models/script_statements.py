@@ -15,7 +15,7 @@ from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
 
 from kilit.access.roles import is_owner
-from kilit.lock.bulk_sql import AlongIndex, uuid_array
+from kilit.lock.bulk_sql import IndexHint, uuid_array
 from kilit.lock.compiled import CompiledQuery, Parameter, parameter
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from ociqueue.models.conversion import Conversion
@@ -44,7 +44,7 @@ def find_site_run_by(user: AbstractBaseUser | AnonymousUser, name: str) -> Site 
 
 def claim_values(site: Site, *columns: str, limit: int) -> list[tuple[Any, ...]]:
     """Claim for a site's script; return a few columns of each row, ids and times as texts and amounts as floats."""
-    with _along_due().transaction(site=site.pk):
+    with _due_hint().transaction(site=site.pk):
         return _claim(columns, limit, max_attempts_of(SyncMethod.SCRIPT)).run(site=site.pk)
 
 
@@ -69,8 +69,8 @@ def _claim(columns: tuple[str, ...], limit: int, _cap: int) -> CompiledMove:
 
 
 @cache
-def _along_due() -> AlongIndex:
-    return AlongIndex(_rows_of_site().deferred())
+def _due_hint() -> IndexHint:
+    return IndexHint(_rows_of_site().deferred())
 
 
 @cache

@@ -12,7 +12,7 @@ from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Va
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Now, Random
 
-from kilit.lock.bulk_sql import AlongIndex
+from kilit.lock.bulk_sql import IndexHint
 from kilit.lock.guard import LifecycleQuerySet
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
@@ -143,7 +143,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         """
         claimed = {**CLAIMED, "open_batch": batch}
         due = self.due().sent_by(sender)
-        with AlongIndex(self.deferred()).transaction():
+        with IndexHint(self.deferred()).transaction():
             return due.take("claim", limit=limit, order=order, only=self.model.SENT, **claimed)
 
     def accept(self, values: PerRowValues) -> Collection[UUID]:

@@ -12,7 +12,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import CharField, Exists, UUIDField
 from django.db.models.functions import Now
 
-from kilit.lock.bulk_sql import AlongIndex, CompiledUpdate, fast_instances, uuid_array
+from kilit.lock.bulk_sql import CompiledUpdate, IndexHint, fast_instances, uuid_array
 from kilit.lock.compiled import CompiledValues, Parameter, parameter
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from ociqueue.models.adjustment import Adjustment
@@ -36,7 +36,7 @@ def claim_conversions(
     site: Site, *, batch: UUID, sender: SyncMethod, limit: int, alone: bool | None = None
 ) -> list[Conversion]:
     """Claim a site's oldest rows if it still has this sender: all, only those that go alone, or only the others."""
-    with _along_due(alone).transaction(site=site.pk):
+    with _due_hint(alone).transaction(site=site.pk):
         rows = _claim(sender, limit, alone, max_attempts_of(sender)).run(site=site.pk, batch=batch)
     return fast_instances(Conversion, Conversion.objects.db, Conversion.SENT, rows)
 
@@ -124,8 +124,8 @@ def _job() -> CompiledValues:
 
 
 @cache
-def _along_due(alone: bool | None) -> AlongIndex:  # noqa: FBT001
-    return AlongIndex(_rows_of_site(alone).deferred())
+def _due_hint(alone: bool | None) -> IndexHint:  # noqa: FBT001
+    return IndexHint(_rows_of_site(alone).deferred())
 
 
 def _rows_of_site(alone: bool | None) -> ConversionQuerySet:  # noqa: FBT001

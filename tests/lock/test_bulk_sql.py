@@ -27,7 +27,7 @@ def test_the_versions_are_those_the_fast_paths_were_checked_with() -> None:
 def test_a_claim_follows_its_index_unless_it_would_pass_many_rows(sql, passed: int, sorting: str) -> None:
     Parcel.objects.bulk_create(Parcel() for _ in range(passed))
 
-    with bulk_sql.AlongIndex(Parcel.objects.order_by("created_at"), most=2).transaction():
+    with bulk_sql.IndexHint(Parcel.objects.order_by("created_at"), most=2).transaction():
         assert sql("SHOW enable_sort") == [(sorting,)]
 
     assert sql("SHOW enable_sort") == [("on",)]
@@ -35,5 +35,5 @@ def test_a_claim_follows_its_index_unless_it_would_pass_many_rows(sql, passed: i
 
 @pytest.mark.django_db
 def test_a_claim_of_no_rows_follows_its_index(sql) -> None:
-    with bulk_sql.AlongIndex(Parcel.objects.none()).transaction():
+    with bulk_sql.IndexHint(Parcel.objects.none()).transaction():
         assert sql("SHOW enable_sort") == [("off",)]
