@@ -42,8 +42,8 @@ class OciQueueConfig(AppConfig):
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
         from ociqueue.sites.scopes import SiteScopes  # noqa: PLC0415
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
-        from ociqueue.uploader.upload_run import answer_bell, due_rows  # noqa: PLC0415
-        from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
+        from ociqueue.uploader.upload_run import due_rows, handle_bell  # noqa: PLC0415
+        from ociqueue.uploader.verdict_run import handle_verdict_bell  # noqa: PLC0415
         from ociqueue.webhooks import adjustments as adjustment_webhooks  # noqa: PLC0415
         from ociqueue.webhooks import conversions as webhooks  # noqa: PLC0415
 
@@ -57,13 +57,13 @@ class OciQueueConfig(AppConfig):
             register_oldest(model.lifecycle.queue, partial(oldest_waiting, model))
         register_prunable(Adjustment, finished=finished_adjustments)  # before the conversions that they adjust
         register_prunable(Conversion, finished=finished)
-        register_doorbell("oci_upload", due=due_rows, answer=answer_bell)
-        register_doorbell("oci_verdicts", due=lambda: [Receipt.objects.due()], answer=answer_verdict_bell)
+        register_doorbell("oci_upload", due=due_rows, handler=handle_bell)
+        register_doorbell("oci_verdicts", due=lambda: [Receipt.objects.due()], handler=handle_verdict_bell)
         checks_due = Credentials.objects.awaiting_check
-        register_doorbell("oci_check_credentials", due=lambda: [checks_due()], answer=check_requested)
-        compare, compares_due = reconcile.answer_bell, reconcile.due_sites
-        register_doorbell("oci_reconcile", due=lambda: [compares_due()], answer=compare)
-        register_doorbell(import_jobs.BELL, due=lambda: [ImportJob.objects.due()], answer=import_run.answer_bell)
+        register_doorbell("oci_check_credentials", due=lambda: [checks_due()], handler=check_requested)
+        compare, compares_due = reconcile.handle_bell, reconcile.due_sites
+        register_doorbell("oci_reconcile", due=lambda: [compares_due()], handler=compare)
+        register_doorbell(import_jobs.BELL, due=lambda: [ImportJob.objects.due()], handler=import_run.handle_bell)
         self.register_sweeps()
 
     @staticmethod
@@ -81,18 +81,18 @@ class OciQueueConfig(AppConfig):
             stuck_rows,
             transient_failures,
         )
-        from ociqueue.reconcile.run import answer_bell as compare  # noqa: PLC0415
+        from ociqueue.reconcile.run import handle_bell as compare  # noqa: PLC0415
         from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
-        from ociqueue.uploader.upload_run import answer_bell, scheduled_rows  # noqa: PLC0415
-        from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
+        from ociqueue.uploader.upload_run import handle_bell, scheduled_rows  # noqa: PLC0415
+        from ociqueue.uploader.verdict_run import handle_verdict_bell  # noqa: PLC0415
 
         register_sweep("oci_imports_tidy", every=timedelta(hours=1), run=tidy, about=TIDY)
         register_sweep("oci_reconcile", every=timedelta(hours=1), run=compare, about=RECONCILE)
         register_sweep("oci_self_check", every=timedelta(days=1), run=check_uploads, about=SELF_CHECK)
-        register_sweep("oci_upload", every=timedelta(minutes=10), run=answer_bell, about=UPLOAD, due=scheduled_rows)
+        register_sweep("oci_upload", every=timedelta(minutes=10), run=handle_bell, about=UPLOAD, due=scheduled_rows)
         every, verdicts_due = timedelta(minutes=5), Receipt.objects.due
         register_sweep(
-            "oci_verdicts", every=every, run=answer_verdict_bell, about=VERDICTS, due=lambda: [verdicts_due()]
+            "oci_verdicts", every=every, run=handle_verdict_bell, about=VERDICTS, due=lambda: [verdicts_due()]
         )
         register_sweep("oci_recover_processing", every=every, run=recover_processing, about=RECOVER, due=stuck_rows)
         cap = partial(attempt_cap, min_age=CAP_MIN_AGE)

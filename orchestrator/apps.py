@@ -39,4 +39,4 @@ class OrchestratorConfig(AppConfig):
             about=_("Deletes drafts of orders that were not sent or changed for 90 days."),
         )
         if settings.FLOOR_IS_HERE:
-            register_doorbell(enqueue.BELL, due=runner.due_rows, answer=runner.answer)
+            register_doorbell(enqueue.BELL, due=runner.due_rows, handler=runner.handle_bell)

@@ -30,10 +30,10 @@ class OutboxConfig(AppConfig):
         self.register_metrics()
         register_queue(operations.QUEUE)
         register_prunable(OutboxMessage, finished=sweeps.finished)
-        register_doorbell(log_reader.BELL, due=log_reader.due_rows, answer=log_reader.read_log)
-        register_doorbell(sending.BELL, due=lambda: [sending.sendable_endpoints()], answer=sending.send_due)
+        register_doorbell(log_reader.BELL, due=log_reader.due_rows, handler=log_reader.read_log)
+        register_doorbell(sending.BELL, due=lambda: [sending.sendable_endpoints()], handler=sending.send_due)
         register_doorbell(
-            making.BELL, due=lambda: [OutboxMessage.objects.claimable_alerts()], answer=alert_sending.send_alerts
+            making.BELL, due=lambda: [OutboxMessage.objects.claimable_alerts()], handler=alert_sending.send_alerts
         )
         register_readers(making.channel_owners)
         problems_tracked.connect(making.make_alerts, dispatch_uid="outbox.alerts")

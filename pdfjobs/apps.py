@@ -24,7 +24,7 @@ class PdfJobsConfig(AppConfig):
         from pdfjobs.states import PDF_JOBS  # noqa: PLC0415
 
         checks.register_checks()
-        register_doorbell(work.BELL, due=lambda: [PdfJob.objects.claimable()], answer=work.run_due_jobs)
+        register_doorbell(work.BELL, due=lambda: [PdfJob.objects.claimable()], handler=work.run_due_jobs)
         register_sweep(
             "pdf_reap",
             every=timedelta(seconds=15),

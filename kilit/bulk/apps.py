@@ -17,6 +17,6 @@ class BulkConfig(AppConfig):
 
         texts = ("filters", "filters_text", "reason", "options", "error")
         register_free_text(BulkAction, *texts, repeated_at=objects_of)
-        register_doorbell(planning.BELL, due=lambda: [BulkAction.objects.due()], answer=running.answer_bell)
+        register_doorbell(planning.BELL, due=lambda: [BulkAction.objects.due()], handler=running.handle_bell)
         about = _("Cancels bulk actions that were not confirmed in time, and deletes old results.")
         register_sweep("bulk_actions_tidy", every=timedelta(hours=1), run=running.tidy, about=about)

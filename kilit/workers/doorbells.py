@@ -14,7 +14,7 @@ from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
 from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import ALIVE_FOR, Bell
 
-# A ring that was not answered by then was lost with its worker.
+# A ring that no worker has handled by then was lost with its worker.
 RING_AGAIN_AFTER = timedelta(seconds=10)
 
 # Whether a bell rings, and a cluster that is alive.
@@ -45,9 +45,9 @@ class RingingBroker(Broker):
         self.bell, self.rang = bell, False
 
     def enqueue(self, task: Any) -> Any:
-        found = self.store(RING, [self.bell, RING_AGAIN_AFTER.total_seconds()], task)
-        self.rang = found is not None
-        return found
+        task_id = self.store(RING, [self.bell, RING_AGAIN_AFTER.total_seconds()], task)
+        self.rang = task_id is not None
+        return task_id
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Doorbell:
 
     name: str
     due: DueRows
-    answer: Callable[[], object]
+    handler: Callable[[], object]
 
     def is_due(self) -> bool:
         return any(rows.exists() for rows in self.due())
@@ -65,9 +65,9 @@ class Doorbell:
 doorbells: dict[str, Doorbell] = {}
 
 
-def register_doorbell(name: str, *, due: DueRows, answer: Callable[[], object]) -> None:
-    """Let workers answer for a queue; called from an app's `ready()`."""
-    doorbells[name] = Doorbell(name, due, answer)
+def register_doorbell(name: str, *, due: DueRows, handler: Callable[[], object]) -> None:
+    """Let workers work a queue; called from an app's `ready()`."""
+    doorbells[name] = Doorbell(name, due, handler)
 
 
 def ring(name: str) -> None:
@@ -90,7 +90,7 @@ def ring_now(name: str, *, at: str | None = None) -> bool:
     if is_ringing or cluster is None:
         return False
     broker = RingingBroker(cluster, name)
-    async_task("kilit.workers.doorbells.answer", name, cluster=cluster, broker=broker)
+    async_task("kilit.workers.doorbells.handle", name, cluster=cluster, broker=broker)
     return broker.rang
 
 
@@ -105,9 +105,9 @@ def ring_due(*, at: str, due: Collection[str] | None = None) -> list[str]:
     return [name for name in doorbells if name in names and ring_now(name, at=at)]
 
 
-def answer(name: str) -> None:
+def handle(name: str) -> None:
     """Clear the bell, then work: a row committed before is seen now, one committed after rings again."""
     with interrupted_by_outages(f"work on {name}"):
         Bell.objects.filter(name=name).update(rung_at=None)
-        doorbells[name].answer()
+        doorbells[name].handler()
         announce()

@@ -52,7 +52,7 @@ def is_due() -> bool:
     return ImportJob.objects.due().exists()
 
 
-def answer_bell() -> None:
+def handle_bell() -> None:
     """Work within the time that a task may take; if something is left, ring again."""
     if work_due(seconds=settings.TASK_TIMEOUT / 2) and is_due():
         doorbells.ring(BELL)

@@ -67,7 +67,7 @@ def reconcile_due(*, sites: Iterable[Site] | None = None, seconds: float | None 
     return f"Compared {compared}, differing {differing}, not read {unread}."
 
 
-def answer_bell() -> str:
+def handle_bell() -> str:
     return reconcile_due(seconds=(settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT) / 2)
 
 

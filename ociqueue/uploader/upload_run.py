@@ -92,7 +92,7 @@ def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = N
         return UploadRun(due_sites() if sites is None else sites).upload(seconds=seconds)
 
 
-def answer_bell() -> str:
+def handle_bell() -> str:
     """Upload within the time of a worker's task: the last batch has the time of a whole one."""
     return str(upload_due(seconds=(settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT) / 2))
 
@@ -286,7 +286,7 @@ def settle_answer(
 ) -> UploadTally:
     """Settle an answer; if the connection was lost during the call, retry, or all rows would be sent again.
 
-    The task has this time: `answer_bell` leaves the last batch twice as much after its call.
+    The task has this time: `handle_bell` leaves the last batch twice as much after its call.
     """
     return keep_trying(
         lambda: settle(batch, rows, results, is_probe=is_probe),

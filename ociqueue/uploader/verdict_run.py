@@ -42,7 +42,7 @@ def ask_for_verdicts(*, seconds: float | None = None) -> VerdictTally:
         return VerdictRun().ask(seconds=seconds)
 
 
-def answer_verdict_bell() -> str:
+def handle_verdict_bell() -> str:
     """Ask within the time of a worker's task: the last question has the time of a whole one."""
     return str(ask_for_verdicts(seconds=(settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT) / 2))
 

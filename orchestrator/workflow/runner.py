@@ -166,7 +166,7 @@ def is_due() -> bool:
     return any(rows.exists() for rows in due_rows())
 
 
-def answer() -> None:
+def handle_bell() -> None:
     """Do the workers' part within the time limit of a task."""
     end = time.monotonic() + WORKERS_TURN.total_seconds()
     tick(patient=False, stopping=lambda: time.monotonic() > end)

@@ -10,7 +10,7 @@ from kilit.lock.leases import new_lease
 from kilit.lock.models import Event
 from orchestrator.models import Job
 from orchestrator.workflow.decisions import retry
-from orchestrator.workflow.runner import answer
+from orchestrator.workflow.runner import handle_bell
 from tests.support.cutting_handover import with_the_saw
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 from tests.support.cutting_runs import due_again, player, work_until
@@ -29,14 +29,14 @@ def test_a_delivery_is_repeated_while_optiplanning_works_for_another(floor, cust
     retry(job.pk)
     due_again(job)
 
-    answer()
+    handle_bell()
 
     job.refresh_from_db()
     assert job.status == "XML_READY"
     assert len(list(floor.inbox.iterdir())) == 1
     player(floor, only="saw").look()
     due_again(job)
-    answer()
+    handle_bell()
     job.refresh_from_db()
     busy.refresh_from_db()
     assert (job.status, busy.status) == ("DONE", "OPTI_RUNNING")

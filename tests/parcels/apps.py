@@ -19,6 +19,6 @@ class ParcelsConfig(AppConfig):
         from tests.support.fast_migrations import skip_needless_rendering  # noqa: PLC0415
 
         skip_needless_rendering()  # here, where every process with the tests' settings comes by
-        register_doorbell("parcels", due=services.parcels_due, answer=services.carry_parcels)
+        register_doorbell("parcels", due=services.parcels_due, handler=services.carry_parcels)
         lapsed = services.lapsed_parcels
         register_sweep("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels, due=lapsed)

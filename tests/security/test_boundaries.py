@@ -164,7 +164,7 @@ def test_a_doorbell_carries_nothing_of_a_job(django_capture_on_commit_callbacks:
 
     (queued,) = OrmQ.objects.all()
     task = SignedPackage.loads(queued.payload)
-    assert (task["func"], task["args"], task["kwargs"]) == ("kilit.workers.doorbells.answer", ("pdfjobs",), {})
+    assert (task["func"], task["args"], task["kwargs"]) == ("kilit.workers.doorbells.handle", ("pdfjobs",), {})
 
 
 def test_tasks_and_schedules_cannot_be_created_in_the_console() -> None:

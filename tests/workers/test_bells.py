@@ -83,7 +83,7 @@ def test_nothing_rings_when_the_transaction_is_rolled_back() -> None:
 def test_an_answered_bell_rings_again() -> None:
     doorbells.ring_now("parcels")
 
-    doorbells.answer("parcels")
+    doorbells.handle("parcels")
 
     assert doorbells.ring_now("parcels")
     assert OrmQ.objects.count() == 2
@@ -120,7 +120,7 @@ def test_a_broken_bell_does_not_affect_what_was_committed(monkeypatch) -> None:
 def test_answering_works_the_due_rows() -> None:
     Parcel.objects.bulk_create(Parcel() for _ in range(3))
 
-    doorbells.answer("parcels")
+    doorbells.handle("parcels")
 
     assert set(Parcel.objects.values_list("status", flat=True)) == {"DELIVERED"}
 
@@ -158,7 +158,7 @@ def test_a_question_that_writes_is_found_out() -> None:
         Parcel.objects.recover()
         return []
 
-    writes = doorbells.Doorbell("writes", due=recover, answer=lambda: None)
+    writes = doorbells.Doorbell("writes", due=recover, handler=lambda: None)
 
     with pytest.raises(ReadOnlyDatabase, match="read-only"):
         ask_read_only(writes)

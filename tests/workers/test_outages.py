@@ -113,7 +113,7 @@ def test_a_task_that_an_outage_interrupts_ends_with_one_line(
     monkeypatch.setitem(doorbells.doorbells, "parcels", bell)
 
     sweeps.run_as_task("fold_counts")
-    doorbells.answer("parcels")
+    doorbells.handle("parcels")
 
     reason = "was interrupted by an outage of the database: the server closed the connection unexpectedly"
     assert messages(caplog) == [f"sweep fold_counts {reason}", f"work on parcels {reason}"]
@@ -125,4 +125,4 @@ def test_a_refused_statement_is_no_outage(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(doorbells.doorbells, "parcels", bell)
 
     with pytest.raises(OperationalError, match="deadlock"):
-        doorbells.answer("parcels")
+        doorbells.handle("parcels")

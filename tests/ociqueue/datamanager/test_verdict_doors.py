@@ -74,7 +74,7 @@ def test_the_task_ends_within_its_time(uploaded, later, settings, monkeypatch) -
         "ociqueue.uploader.verdict_run.VerdictRun.ask", lambda _run, *, seconds: given.append(seconds) or ""
     )
 
-    doorbells.doorbells["oci_verdicts"].answer()
+    doorbells.doorbells["oci_verdicts"].handler()
 
     assert 0 < given[0] <= settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT
 

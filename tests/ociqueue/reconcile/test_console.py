@@ -94,7 +94,7 @@ def test_read_now_asks_a_worker(operator, api_site, google) -> None:
     assert (answer.status_code, answer["Location"]) == (302, counts_of(api_site))
     assert Bell.objects.filter(name="oci_reconcile", rung_at__isnull=False).exists()
     assert "waiting for a worker" in html(operator, counts_of(api_site))
-    assert run.answer_bell() == "Compared 1, differing 0, not read 0."
+    assert run.handle_bell() == "Compared 1, differing 0, not read 0."
     assert "waiting for a worker" not in html(operator, counts_of(api_site))
 
 

@@ -68,7 +68,7 @@ def test_a_site_is_read_hourly_while_it_uploads_and_daily_otherwise(google, api_
         return run.due_sites().filter(pk=api_site.pk).exists()
 
     assert run.due_sites().filter(pk=api_site.pk).exists()
-    run.answer_bell()
+    run.handle_bell()
     assert not run.due_sites().exists()
     assert not is_due(tried=timedelta(hours=23))
     assert is_due(tried=timedelta(hours=25))
@@ -84,7 +84,7 @@ def test_a_site_is_read_hourly_while_it_uploads_and_daily_otherwise(google, api_
 def test_an_account_that_cannot_be_read_is_not_due_again_at_once(google, api_site) -> None:
     google.login = "invalid_grant"
 
-    assert run.answer_bell() == "Compared 0, differing 0, not read 1."
+    assert run.handle_bell() == "Compared 0, differing 0, not read 1."
 
     assert "create a new refresh token" in ReadBack.objects.get().error
     assert not run.due_sites().exists()
@@ -100,7 +100,7 @@ def test_an_account_that_cannot_be_compared_does_not_stop_the_others(google, api
         [{"customer": {"id": 1, "time_zone": next(zones)}}] if "FROM customer" in asked.query else []
     )
 
-    assert run.answer_bell() == "Compared 1, differing 1, not read 1."
+    assert run.handle_bell() == "Compared 1, differing 1, not read 1."
 
     assert set(ReadBack.objects.values_list("error", flat=True)) == {"", "Comparing failed: ZoneInfoNotFoundError."}
 

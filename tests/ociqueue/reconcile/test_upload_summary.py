@@ -37,7 +37,7 @@ def test_the_numbers_are_stored_and_compared(api, site) -> None:
     assert (str(row.upload_date), row.action_id, row.action_name) == ("2026-11-15", 7, "Satış")
     assert (row.successful, row.failed, row.pending) == (12, 1, 0)
     assert list(run.due_sites()) == [site]
-    run.answer_bell()
+    run.handle_bell()
     assert not run.due_sites().exists()
 
 

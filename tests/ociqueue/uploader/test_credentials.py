@@ -85,7 +85,7 @@ def test_a_healthy_login_passes(google, api_site) -> None:
     kept.request_check()
     assert doorbells.doorbells["oci_check_credentials"].is_due()
 
-    doorbells.answer("oci_check_credentials")
+    doorbells.handle("oci_check_credentials")
 
     kept.refresh_from_db()
     assert kept.check_passed

@@ -30,7 +30,7 @@ from django_q.tasks import async_task
 from kilit.workers.models import Heartbeat
 from tests.parcels.models import Parcel
 [Parcel.objects.create(work=5) for _ in range(6)]
-async_task("kilit.workers.doorbells.answer", "parcels", cluster=Heartbeat.objects.get(pid=%d).name)
+async_task("kilit.workers.doorbells.handle", "parcels", cluster=Heartbeat.objects.get(pid=%d).name)
 """
 LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
 DOCUMENTS = "SELECT id::text, concat_ws(': ', status, nullif(error_detail, '')) FROM pdfjobs_pdfjob WHERE id = ANY(%s)"

@@ -54,7 +54,7 @@ def test_workers_leave_very_many_sheets_to_the_patient_runner(floor, customer, m
     monkeypatch.setattr(queryset, "MANY_BATCHES", 3)
     few, many = make_job(opti_mode="C", parts=colourful(3)), make_job(opti_mode="C", parts=colourful(4))
 
-    runner.answer()
+    runner.handle_bell()
 
     few.refresh_from_db()
     many.refresh_from_db()

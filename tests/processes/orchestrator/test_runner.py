@@ -171,7 +171,7 @@ def test_workers_leave_to_the_patient_runner_what_takes_long(floor, customer, se
     job, by_hand = make_job(), make_job(opti_mode="C")
 
     assert is_due()
-    runner.answer()
+    runner.handle_bell()
 
     job.refresh_from_db()
     by_hand.refresh_from_db()
