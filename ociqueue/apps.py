@@ -107,7 +107,7 @@ class OciQueueConfig(AppConfig):
     def register_secrets() -> None:
         """Register what is encrypted, and where Google, a script or an operator may quote what identifies a person."""
         from kilit.access.encryption import register_encrypted  # noqa: PLC0415
-        from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
+        from kilit.lock.free_text import register_free_text  # noqa: PLC0415
         from ociqueue.models import (  # noqa: PLC0415
             Adjustment,
             Circuit,

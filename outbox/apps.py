@@ -63,7 +63,7 @@ class OutboxConfig(AppConfig):
     @staticmethod
     def register_texts() -> None:
         """Register where what identifies a person may be quoted, also by a receiver in its answer."""
-        from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
+        from kilit.lock.free_text import register_free_text  # noqa: PLC0415
         from outbox.models import Attempt, Endpoint, OutboxMessage  # noqa: PLC0415
         from outbox.models.message import about, attempts_about, jobs_of, jobs_of_attempts  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from standardwebhooks import Webhook
 from kilit.access.encryption import DecryptionError
 from kilit.lock.clock import ClockReading
 from kilit.lock.models import Event
-from kilit.outgoing.posting import Poster
+from kilit.outgoing.post import Poster
 from kilit.outgoing.results import PostError, PostResult
 from kilit.trace import job_trace
 from outbox.models import Endpoint, OutboxMessage

@@ -20,8 +20,8 @@ from django.db.models.functions import Coalesce, Now
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models.queue_pause import is_not_paused
-from kilit.lock.storing import keep_trying
-from kilit.outgoing.posting import Poster
+from kilit.lock.outages import keep_trying
+from kilit.outgoing.post import Poster
 from kilit.workers import doorbells
 from outbox.batches import MessageBatch
 from outbox.models import Endpoint, OutboxMessage

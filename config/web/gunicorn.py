@@ -12,7 +12,7 @@ from django.core.checks import run_checks
 from config.settings.logs import RedactingFilter
 from config.settings.startup_errors import one_line_errors
 from kilit.database.limits import limit_requests
-from kilit.workers.announcing import announce_changes
+from kilit.workers.announcements import announce_changes
 from kilit.workers.management.checked_settings import SETTINGS
 from kilit.workers.processes import die_with_parent
 
@@ -54,7 +54,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    from kilit.web.reporting import Reporter  # noqa: PLC0415 - needs Django to be set up
+    from kilit.web.reporter import Reporter  # noqa: PLC0415 - needs Django to be set up
 
     worker.reporter = Reporter(threads=worker.cfg.threads)
     worker.reporter.start()

@@ -6,7 +6,7 @@ from django.core.wsgi import get_wsgi_application
 
 from config.settings.startup_errors import one_line_errors
 from config.web.address_kinds import kind_of
-from kilit.web.counting import CountedApplication
+from kilit.web.counter import CountedApplication
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.server")
 

@@ -15,7 +15,7 @@ class AccessConfig(AppConfig):
         from kilit.access.encryption import register_reencryption  # noqa: PLC0415
         from kilit.access.models import LoggedChange  # noqa: PLC0415
         from kilit.access.models.denied_request import forget_denied_requests  # noqa: PLC0415
-        from kilit.lock.scrubbing import register_free_text, register_scrubber  # noqa: PLC0415
+        from kilit.lock.free_text import register_free_text, register_scrubber  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
 
         register_free_text(LoggedChange, "change_message", "object_repr")

@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from kilit.lock.scrubbing import HIDDEN
+from kilit.lock.free_text import HIDDEN
 
 BATCH = 2_000  # rows of one statement
 

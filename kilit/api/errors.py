@@ -12,7 +12,7 @@ from rest_framework.exceptions import APIException
 
 from kilit.api.request_id import request_id
 from kilit.lock.outages import DATABASE_DOWN, CommitsWaitError, ReadOnlyDatabase, is_outcome_known
-from kilit.web.counting import HOST, REFUSAL
+from kilit.web.counter import HOST, REFUSAL
 
 CODES = {
     400: "BAD_REQUEST",

@@ -11,7 +11,7 @@ class BulkConfig(AppConfig):
     def ready(self) -> None:
         from kilit.bulk import planning, running  # noqa: PLC0415
         from kilit.bulk.models import BulkAction, objects_of  # noqa: PLC0415
-        from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
+        from kilit.lock.free_text import register_free_text  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
 

@@ -14,7 +14,7 @@ from kilit.bulk.operations import Skip
 from kilit.bulk.states import BULK_ACTIONS, WORKING, BulkState
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
-from kilit.lock.erasing import fixed_texts
+from kilit.lock.erasure import fixed_texts
 from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 

@@ -8,6 +8,6 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         from kilit.console.models import SavedView  # noqa: PLC0415
-        from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
+        from kilit.lock.free_text import register_free_text  # noqa: PLC0415
 
         register_free_text(SavedView, "name", "query")

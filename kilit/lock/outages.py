@@ -4,11 +4,14 @@ The database backend (`kilit.postgres`) raises these errors and notes commits. B
 lets an outage pass lets them pass, too.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from typing import TypeVar
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 
 DATABASE_DOWN = (OperationalError, InterfaceError)
 # Classes of SQLSTATE, besides errors without one: the connection broke, login, no such database, too many connections,
@@ -86,3 +89,34 @@ def bookkeeping() -> Iterator[None]:
         raise OperationalError(*error.args) from error
     finally:
         _has_stored.reset(token)
+
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+TRY_AGAIN_AFTER = 0.5  # seconds
+
+
+def keep_trying(
+    store: Callable[[], Result], *, seconds: float, what: str, between: Callable[[], None] = lambda: None
+) -> Result:
+    """Store something; if the connection is lost meanwhile, try again for so many seconds.
+
+    `store` must be safe to repeat: a commit whose answer was lost may have been made. `between` is called before each
+    further try, and may end the wait by an exception of its own.
+    """
+    end, is_first = time.monotonic() + seconds, True
+    while True:
+        try:
+            return store()
+        except DATABASE_DOWN as error:
+            if connection.in_atomic_block or time.monotonic() > end:
+                raise
+            if is_first:
+                logger.warning("no database connection; will store %s again: %s", what, " ".join(str(error).split()))
+        is_first = False
+        connection.close()
+        time.sleep(TRY_AGAIN_AFTER)
+        with suppress(*DATABASE_DOWN):
+            between()

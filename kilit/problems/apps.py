@@ -9,8 +9,8 @@ class ProblemsConfig(AppConfig):
     verbose_name = _("Operations")  # as in the side bar
 
     def ready(self) -> None:
+        from kilit.lock.free_text import register_free_text  # noqa: PLC0415
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
-        from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
         from kilit.problems import disk  # noqa: PLC0415
         from kilit.problems.models import ProblemRecord  # noqa: PLC0415
         from kilit.problems.registry import register_problems  # noqa: PLC0415

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 import kilit
-from kilit.web.counting import BUCKET, BUCKETS, METHODS, REASONS, REFUSED, REQUESTS, SECONDS, STATUSES, Series
+from kilit.web.counter import BUCKET, BUCKETS, METHODS, REASONS, REFUSED, REQUESTS, SECONDS, STATUSES, Series
 from kilit.web.models import WebCounter, WebProcess
 
 BOUNDS = [*map(floatToGoString, BUCKETS), "+Inf"]

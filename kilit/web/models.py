@@ -9,7 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
 from django.db.models.functions import Now
 
-from kilit.web.counting import Series
+from kilit.web.counter import Series
 
 ALIVE_FOR = timedelta(seconds=30)  # well above the time between two reports
 FORGET_AFTER = timedelta(days=1)

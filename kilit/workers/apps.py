@@ -11,7 +11,7 @@ class WorkersConfig(AppConfig):
     def ready(self) -> None:
         from django_q.signals import post_execute  # noqa: PLC0415
 
-        from kilit.lock.scrubbing import register_free_text, register_scrubber  # noqa: PLC0415
+        from kilit.lock.free_text import register_free_text, register_scrubber  # noqa: PLC0415
         from kilit.workers import failed_tasks, heartbeat, metrics  # noqa: PLC0415
         from kilit.workers.models import SweepRun  # noqa: PLC0415
 

@@ -16,7 +16,7 @@ from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.models import OrmQ
 
-from kilit.workers.listening import Listener
+from kilit.workers.listener import Listener
 
 CHANNEL = "kilit_tasks"
 # A task whose worker died becomes due without a notification. Less than a cluster may be silent (STALE_AFTER): if ever

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 from django_q.tasks import async_task
 
-from kilit.workers.announcing import announce
+from kilit.workers.announcements import announce
 from kilit.workers.broker import STORE, Broker
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
 from kilit.workers.interruptions import interrupted_by_outages
@@ -79,7 +79,7 @@ def ring(name: str) -> None:
 def ring_now(name: str, *, at: str | None = None) -> bool:
     """Enqueue one task at a cluster, or at any that is alive, unless one is on its way.
 
-    With no cluster alive nothing is enqueued: the next supervisor finds due rows by looking.
+    With no cluster alive nothing is enqueued: the next supervisor looks for due rows.
     """
     # In a flood of rows all callers but the first find the bell ringing, and stop after this SELECT. That is safe: the
     # worker clears the bell before it looks for rows, so it sees the row of a caller that saw the bell ringing.

@@ -4,7 +4,7 @@ import re
 
 from django_q.models import Task
 
-from kilit.lock.scrubbing import HIDDEN
+from kilit.lock.free_text import HIDDEN
 
 
 def scrub(pattern: re.Pattern[str]) -> None:

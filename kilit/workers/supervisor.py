@@ -30,8 +30,8 @@ from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
 from kilit.workers import doorbells, sweeps
 from kilit.workers.dead_mans_switch import DeadMansSwitch
 from kilit.workers.due_rows import BoundSql, PreparedQuery, exists_query
-from kilit.workers.looking import Lookout
 from kilit.workers.models import Heartbeat, Runner
+from kilit.workers.poller import Poller
 from kilit.workers.presence import own_name
 from kilit.workers.processes import PARENT, group_members, kill_family, start_group
 
@@ -55,7 +55,7 @@ class Supervisor:
         self.grace_until = 0.0
         self.beat_sent_at = -math.inf
         self.next_check = 0.0
-        self.lookout = Lookout()
+        self.poller = Poller()
         self.dead_mans_switch = DeadMansSwitch(self.name)
 
     def run(self) -> None:
@@ -74,7 +74,7 @@ class Supervisor:
         self._finish()
 
     def _wait(self) -> None:
-        self.lookout.wait(stopping=lambda: self.stopping.is_set() or self._has_ended())
+        self.poller.wait(stopping=lambda: self.stopping.is_set() or self._has_ended())
 
     def _sign_in(self) -> None:
         """Prepare the database for this supervisor; it may be repeated, as a commit may be of unknown outcome."""
@@ -93,11 +93,11 @@ class Supervisor:
         elif time.monotonic() >= self.next_check and not self._is_healthy():
             self._restart("no task went through")
         self._beat()
-        due = self._due_query.run(is_busy=self.lookout.is_busy)
+        due = self._due_query.run(is_busy=self.poller.is_busy)
         for sweep in sweeps.taken_in(due):
             async_task("kilit.workers.sweeps.run_as_task", sweep, cluster=self.name)
         if doorbells.ring_due(at=self.name, due=due):
-            self.lookout.note_work()
+            self.poller.note_work()
         self.dead_mans_switch.tick()
 
     @cached_property
@@ -114,7 +114,7 @@ class Supervisor:
         return PreparedQuery(at_once, when_busy=look_first)
 
     def _beat(self) -> None:
-        every = BEAT_EVERY if self.lookout.is_busy else IDLE_BEAT_EVERY
+        every = BEAT_EVERY if self.poller.is_busy else IDLE_BEAT_EVERY
         if time.monotonic() >= self.beat_sent_at + every.total_seconds():
             self.beat_sent_at = time.monotonic()
             async_task("kilit.workers.heartbeat.beat", cluster=self.name)
@@ -174,7 +174,7 @@ class Supervisor:
         self.cluster = start_group(command, environment=environment)
         self.next_check = 0.0
         self._allow_grace()
-        self.lookout.note_work()  # its first beat is soon here
+        self.poller.note_work()  # its first beat is soon here
         logger.info("cluster started", extra={"cluster_pid": self.cluster.pid})
 
     def _restart(self, why: str) -> None:

@@ -18,9 +18,8 @@ from django.db.models.lookups import Exact
 from phonenumbers import NumberParseException, parse
 
 from kilit.lock.audit import current_context, person_of
-from kilit.lock.erasing import erasing
-from kilit.lock.models import Activity, ActivityKind, Event
-from kilit.lock.scrubbing import (
+from kilit.lock.erasure import erasing
+from kilit.lock.free_text import (
     email_pattern,
     id_pattern,
     jobs_quoting,
@@ -31,6 +30,7 @@ from kilit.lock.scrubbing import (
     scrub_jobs,
     scrub_tables,
 )
+from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, ImportLine, Site
 from ociqueue.states import CONVERSIONS

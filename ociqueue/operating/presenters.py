@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from kilit.api.cursor import cut_page
-from kilit.api.presenting import present
+from kilit.api.presenter import present
 from ociqueue.models import Conversion, ReadBack, Site
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating.filters import FILTERS

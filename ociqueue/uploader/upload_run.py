@@ -20,7 +20,7 @@ from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.compiled import CompiledQuery
 from kilit.lock.identity import uuid7
-from kilit.lock.storing import keep_trying
+from kilit.lock.outages import keep_trying
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
-from kilit.api.presenting import present
+from kilit.api.presenter import present
 from kilit.lock.audit import for_reason
 from orchestrator.api import presenters
 from orchestrator.api.access import QueueView

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import for_reason
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
-from kilit.lock.storing import keep_trying
+from kilit.lock.outages import keep_trying
 from orchestrator.errors import Code, HandoverUnknownError, JobError
 from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders

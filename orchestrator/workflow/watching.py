@@ -12,9 +12,9 @@ from kilit.database.origin import UnusableTables, refuse_unreleased
 from kilit.database.outage import database_outage
 from kilit.lock.audit import acting_as
 from kilit.lock.outages import ReadOnlyDatabase
-from kilit.workers.announcing import announce, announce_changes
+from kilit.workers.announcements import announce, announce_changes
 from kilit.workers.due_rows import PreparedQuery, any_exists, exists_query
-from kilit.workers.looking import LATER, Lookout
+from kilit.workers.poller import LATER, Poller
 from kilit.workers.presence import present
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
@@ -45,7 +45,7 @@ def watch(stop: threading.Event) -> None:
 class Watcher:
     def __init__(self, stop: threading.Event, sign: Callable[[], None]) -> None:
         self.stop, self.sign = stop, sign
-        self.lookout = Lookout()
+        self.poller = Poller()
         self.looked_at = time.monotonic()
         self.has_due_jobs = threading.Event()
         self.leftovers = LeftoverWatch()
@@ -73,11 +73,11 @@ class Watcher:
         connection.close()
 
     def _look(self) -> None:
-        self.lookout.wait(stopping=self.stopping)
-        due = self.due_query.run(is_busy=self.lookout.is_busy)
+        self.poller.wait(stopping=self.stopping)
+        due = self.due_query.run(is_busy=self.poller.is_busy)
         self.looked_at = time.monotonic()
         if due:
-            self.lookout.note_work()
+            self.poller.note_work()
         with acting_as(actor()):
             self.leftovers.look()
         if NOW in due:

@@ -12,7 +12,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.clock import database_time
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import no_lease
-from kilit.lock.storing import keep_trying
+from kilit.lock.outages import keep_trying
 from kilit.workers import doorbells
 from outbox.alerts.addresses import shown_address
 from outbox.alerts.delivery import Delivery, deliver

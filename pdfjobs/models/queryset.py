@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Now
 
-from kilit.lock.erasing import erasing
+from kilit.lock.erasure import erasing
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from kilit.lock.leases import LeasedQuerySet, no_lease
 from kilit.lock.models import Event

@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from kilit.lock.audit import acting_as
+from kilit.lock.free_text import free_texts
 from kilit.lock.models import Activity, Count, ErrorDelta, ErrorGroup, Event
-from kilit.lock.scrubbing import free_texts
 from kilit.problems.tracking import track_problems
 from kilit.workers.models import SweepRun
 from ociqueue.models import (

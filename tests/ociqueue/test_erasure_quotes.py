@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kilit.api.webhooks import webhook_kinds
-from kilit.lock import scrubbing
+from kilit.lock import free_text
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
 from ociqueue.models import Conversion, IdentifierKind, Site
@@ -75,7 +75,7 @@ def test_a_short_order_id_is_a_number_of_other_texts_and_stays_there(site) -> No
 
 
 def test_all_texts_are_read_batch_by_batch(site, monkeypatch) -> None:
-    monkeypatch.setattr(scrubbing, "BATCH", 2)
+    monkeypatch.setattr(free_text, "BATCH", 2)
     for number in range(5):
         make_failed(site, gclid=f"{OTHER}-{number}", message=f"{number} of {GCLID}")
 

@@ -5,7 +5,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
-from kilit.lock.erasing import erasing
+from kilit.lock.erasure import erasing
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, IdentifierKind
 from ociqueue.models.conversion import CLICK_IDS, HASHES

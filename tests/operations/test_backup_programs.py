@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
-from kilit.backup import programs, taking
+from kilit.backup import dump, programs
 from kilit.backup.programs import NoProgram, Program, conninfo, find_program, major_version
 from kilit.postgres.binaries import bundled_programs
 
@@ -64,7 +64,7 @@ def test_without_one_the_message_says_what_to_install(machine, server, clients, 
 
 def test_a_backup_that_could_not_be_restored_is_not_taken(machine, tmp_path: Path, monkeypatch) -> None:
     machine(server=15, clients=[18])
-    monkeypatch.setattr(taking, "dump", lambda *_, **__: pytest.fail("it was taken"))
+    monkeypatch.setattr(dump, "dump", lambda *_, **__: pytest.fail("it was taken"))
 
     with pytest.raises(CommandError, match="No backup was made: No pg_dump was found that suits PostgreSQL 15"):
         call_command("backup", tmp_path / "backup")

@@ -31,7 +31,7 @@ def ticks(monkeypatch) -> list[bool]:
 @pytest.fixture
 def watcher(monkeypatch) -> Watcher:
     watcher = Watcher(threading.Event(), lambda: None)
-    monkeypatch.setattr(watcher.lookout, "wait", lambda **_: None)
+    monkeypatch.setattr(watcher.poller, "wait", lambda **_: None)
     return watcher
 
 
@@ -46,7 +46,7 @@ def test_with_nothing_to_do_a_look_is_one_statement_by_a_plan_that_is_kept(watch
 
     assert ticks == []
     assert not watcher.has_due_jobs.is_set()
-    assert not watcher.lookout.is_busy
+    assert not watcher.poller.is_busy
 
 
 def test_a_due_job_wakes_both_threads(watcher, ticks) -> None:
@@ -56,7 +56,7 @@ def test_a_due_job_wakes_both_threads(watcher, ticks) -> None:
 
     assert ticks == [False]
     assert watcher.has_due_jobs.is_set()
-    assert watcher.lookout.is_busy
+    assert watcher.poller.is_busy
 
 
 def test_jobs_are_found_when_they_are_due_soon_due_or_lost_by_a_runner(watcher) -> None:

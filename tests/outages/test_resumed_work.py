@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from kilit.files import TEMP_SUFFIX
-from kilit.lock import storing
+from kilit.lock import outages
 from kilit.lock.models import Event
 from kilit.lock.outages import DATABASE_DOWN
 from kilit.workers.models import Heartbeat
@@ -43,7 +43,7 @@ TURNS = 60  # far more than a queue's work has commits
 @pytest.fixture(params=["request", "answer"])
 def resume(request: Any, proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Repeat a step, which each cut interrupts, until all is done; in between leases run out."""
-    monkeypatch.setattr(storing, "TRY_AGAIN_AFTER", 0)
+    monkeypatch.setattr(outages, "TRY_AGAIN_AFTER", 0)
     Heartbeat.objects.create(name="here:1", alive_at=Now() + timedelta(days=1))
     cuts = 0
 

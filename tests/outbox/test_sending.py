@@ -10,7 +10,7 @@ from standardwebhooks import Webhook
 from kilit.lock.audit import acting_as
 from kilit.lock.clock import database_time
 from kilit.lock.models import QueuePause
-from kilit.outgoing import posting
+from kilit.outgoing import post
 from outbox import batches, sending
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
@@ -148,7 +148,7 @@ def test_every_other_answer_than_success_is_tried_again(receiver, endpoint_at, s
 
 
 def test_what_never_answers_is_tried_again(receiver: WebhookReceiver, endpoint_at, monkeypatch, settings) -> None:
-    monkeypatch.setattr(posting, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(post, "TIME_LIMIT", 0.2)
     endpoint_at("/slow")
     receiver.behave("/slow", delay=30)
     receiver.behave("/cut", closes=True)
@@ -198,7 +198,7 @@ def test_a_worker_that_lost_its_lease_settles_nothing(receiver: WebhookReceiver,
     OutboxMessage.objects.all().recover()
     (held,) = sending.claim(endpoint, limit=1)
 
-    with posting.Poster(sending.settings.WEBHOOK_PRIVATE_ADDRESSES) as poster:
+    with post.Poster(sending.settings.WEBHOOK_PRIVATE_ADDRESSES) as poster:
         sending.settle(late.send(poster))
 
     message.refresh_from_db()
@@ -213,7 +213,7 @@ def test_signatures_have_the_database_s_time(receiver: WebhookReceiver, endpoint
     (message,) = sending.claim(endpoint, limit=1)
     message.lease_until += clock  # as if the database were in another hour
 
-    with posting.Poster(sending.settings.WEBHOOK_PRIVATE_ADDRESSES) as poster:
+    with post.Poster(sending.settings.WEBHOOK_PRIVATE_ADDRESSES) as poster:
         batch = batches.MessageBatch(endpoint, [message]).prepare().send(poster)
 
     (sent,) = batch.tries

@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from kilit.outgoing.posting import Poster
+from kilit.outgoing.post import Poster
 from simulators.webhooks.receiver import WebhookReceiver
 from tests.support.webhooks import SECRET
 

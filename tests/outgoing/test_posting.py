@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kilit.outgoing import posting, sockets
-from kilit.outgoing.posting import Poster
+from kilit.outgoing import post, sockets
+from kilit.outgoing.post import Poster
 from kilit.outgoing.results import PostError, parse_retry_after
 from simulators.googleads.certificate import make_certificate
 from simulators.webhooks.receiver import WebhookReceiver
@@ -23,7 +23,7 @@ from tests.support.webhooks import BODY, signed
 
 @pytest.fixture(autouse=True)
 def _time_for_busy_machines(monkeypatch) -> None:
-    monkeypatch.setattr(posting, "TIME_LIMIT", PATIENCE)
+    monkeypatch.setattr(post, "TIME_LIMIT", PATIENCE)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_many_messages_use_one_connection(receiver: WebhookReceiver, poster: Pos
 
 def test_a_connection_is_opened_again_after_a_while(receiver: WebhookReceiver, poster: Poster, monkeypatch) -> None:
     """So that a changed name takes effect."""
-    monkeypatch.setattr(posting, "KEPT_FOR", 0.0)
+    monkeypatch.setattr(post, "KEPT_FOR", 0.0)
 
     for _ in range(3):
         assert poster.post(receiver.url, BODY, signed()).is_delivered
@@ -131,7 +131,7 @@ def pour(channel: socket.socket) -> None:
 
 
 def test_an_answer_that_trickles_ends_at_the_limit(server: Server, poster: Poster, monkeypatch) -> None:
-    monkeypatch.setattr(posting, "TIME_LIMIT", 0.3)
+    monkeypatch.setattr(post, "TIME_LIMIT", 0.3)
     server.answers["/hook"] = trickle
 
     result = poster.post(url_of(server), BODY, signed())
@@ -143,7 +143,7 @@ def test_an_answer_that_trickles_ends_at_the_limit(server: Server, poster: Poste
 def test_a_receiver_that_never_answers_ends_at_the_limit(
     receiver: WebhookReceiver, poster: Poster, monkeypatch
 ) -> None:
-    monkeypatch.setattr(posting, "TIME_LIMIT", 0.3)
+    monkeypatch.setattr(post, "TIME_LIMIT", 0.3)
     receiver.behave(delay=20)
 
     assert poster.post(receiver.url, BODY, signed()).error == PostError.TIMED_OUT

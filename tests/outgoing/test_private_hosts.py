@@ -8,7 +8,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from kilit.outgoing.posting import Poster
+from kilit.outgoing.post import Poster
 from kilit.outgoing.results import PostError
 from simulators.webhooks.receiver import WebhookReceiver
 from tests.support.waiting import PATIENCE, wait_until

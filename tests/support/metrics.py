@@ -1,6 +1,6 @@
 """What /metrics exports, and numbers of the web as a web process stores them."""
 
-from kilit.web.counting import BUCKET, REFUSED, REQUESTS, Series
+from kilit.web.counter import BUCKET, REFUSED, REQUESTS, Series
 from kilit.web.models import WebCounter
 
 # The labels of the metrics that alerts name.

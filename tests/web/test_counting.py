@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from config.web.address_kinds import KINDS, OTHER, kind_of
 from config.web.server import refusals
-from kilit.web.counting import (
+from kilit.web.counter import (
     BUCKET,
     REASON_OF_CODE,
     REFUSED,

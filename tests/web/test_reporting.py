@@ -9,9 +9,9 @@ from django.db import DatabaseError
 from django.db.models import F
 from django.test import Client
 
-from kilit.web.counting import REFUSED, REQUESTS, RequestCounter, Series
+from kilit.web.counter import REFUSED, REQUESTS, RequestCounter, Series
 from kilit.web.models import WebCounter, WebProcess
-from kilit.web.reporting import Reporter
+from kilit.web.reporter import Reporter
 from tests.support.promql import Scrape
 
 pytestmark = pytest.mark.django_db

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from kilit.workers import announcing, looking
-from kilit.workers.announcing import announce, announce_changes
-from kilit.workers.listening import Listener
-from kilit.workers.looking import Lookout
+from kilit.workers import announcements
+from kilit.workers.announcements import announce, announce_changes
+from kilit.workers.listener import Listener
+from kilit.workers.poller import SOON, Poller
 from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,32 +24,32 @@ def never() -> bool:
 
 @pytest.fixture(autouse=True)
 def _announces(monkeypatch) -> Iterator[None]:
-    monkeypatch.setattr(announcing._Announcer, "announces", True)
-    monkeypatch.setattr(announcing._Announcer, "next_at", 0.0)
+    monkeypatch.setattr(announcements._Announcer, "announces", True)
+    monkeypatch.setattr(announcements._Announcer, "next_at", 0.0)
     yield
     connection.close()  # it may listen
 
 
 @pytest.fixture
 def meanwhile(monkeypatch) -> Callable[..., None]:
-    """Let a lookout wait in a thread of its own until something wakes it."""
-    monkeypatch.setattr(looking, "LATER", LONG)
+    """Let a poller wait in a thread of its own until something wakes it."""
+    monkeypatch.setattr("kilit.workers.poller.LATER", LONG)
 
-    def run(wake: Callable[[Lookout], object], *, stopping: Callable[[], bool] = never) -> None:
-        lookout, waits = Lookout(), threading.Event()
+    def run(wake: Callable[[Poller], object], *, stopping: Callable[[], bool] = never) -> None:
+        poller, waits = Poller(), threading.Event()
 
         def wait() -> None:
             try:
-                lookout.wait(stopping=never)  # the first look is at once
+                poller.wait(stopping=never)  # the first look is at once
                 waits.set()
-                lookout.wait(stopping=stopping)
+                poller.wait(stopping=stopping)
             finally:
                 connection.close()
 
         thread = threading.Thread(target=wait, daemon=True)
         thread.start()
         assert waits.wait(PATIENCE)
-        wake(lookout)
+        wake(poller)
         thread.join(PATIENCE)
         assert not thread.is_alive()
 
@@ -59,9 +59,9 @@ def meanwhile(monkeypatch) -> Callable[..., None]:
 def test_an_announcement_ends_the_wait_and_makes_the_next_ones_short(meanwhile) -> None:
     woken = []
 
-    def wake(lookout: Lookout) -> None:
-        assert not lookout.is_busy
-        woken.append(lookout)
+    def wake(poller: Poller) -> None:
+        assert not poller.is_busy
+        woken.append(poller)
         announce()
 
     meanwhile(wake)
@@ -76,7 +76,7 @@ def test_a_process_that_has_to_stop_does_not_wait_on(meanwhile) -> None:
 
 
 def heard(action: Callable[[], object]) -> set[str]:
-    listener = Listener(announcing.CHANNEL)
+    listener = Listener(announcements.CHANNEL)
     listener.listen()
     action()
     return listener.wait(0)
@@ -85,13 +85,13 @@ def heard(action: Callable[[], object]) -> set[str]:
 def test_a_process_announces_at_most_once_a_second(django_assert_num_queries, monkeypatch) -> None:
     assert heard(announce) == {""}
 
-    monkeypatch.setattr(announcing._Announcer, "next_at", float("inf"))
+    monkeypatch.setattr(announcements._Announcer, "next_at", float("inf"))
     with django_assert_num_queries(0):
         announce()
 
 
 def test_only_services_announce(monkeypatch) -> None:
-    monkeypatch.setattr(announcing._Announcer, "announces", False)
+    monkeypatch.setattr(announcements._Announcer, "announces", False)
     assert heard(announce) == set()
 
     announce_changes()
@@ -118,26 +118,26 @@ def test_an_announcement_that_fails_affects_nothing() -> None:
 
 def test_behind_a_pooler_it_looks_every_second(monkeypatch) -> None:
     monkeypatch.setattr(connection, "is_pooled", lambda: True)
-    lookout = Lookout()
-    lookout.wait(stopping=never)
+    poller = Poller()
+    poller.wait(stopping=never)
 
-    assert not lookout.is_busy
-    assert lookout._seconds_left() <= looking.SOON
+    assert not poller.is_busy
+    assert poller._seconds_left() <= SOON
 
 
 def test_on_a_new_connection_it_looks_at_once(monkeypatch) -> None:
-    monkeypatch.setattr(looking, "LATER", LONG)
-    lookout = Lookout()
-    lookout.wait(stopping=never)
+    monkeypatch.setattr("kilit.workers.poller.LATER", LONG)
+    poller = Poller()
+    poller.wait(stopping=never)
     connection.close()
 
-    lookout.wait(stopping=never)  # or this test would take an hour
+    poller.wait(stopping=never)  # or this test would take an hour
 
-    assert lookout._seconds_left() > looking.SOON
+    assert poller._seconds_left() > SOON
 
 
 def test_a_connection_that_is_lost_meanwhile_is_an_error_of_the_database() -> None:
-    listener = Listener(announcing.CHANNEL)
+    listener = Listener(announcements.CHANNEL)
     listener.listen()
     end_session(connection.connection.info.backend_pid)
 

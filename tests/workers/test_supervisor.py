@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 from django_q.models import OrmQ
 
 from kilit.workers import sweeps
-from kilit.workers.looking import LATER
 from kilit.workers.models import Heartbeat, SweepRun
+from kilit.workers.poller import LATER
 from kilit.workers.supervisor import CHECK_EVERY, IDLE_BEAT_EVERY, STALE_AFTER, Supervisor
 from tests.support.waiting import PATIENCE
 

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from gunicorn.http.errors import ExpectationFailed, LimitRequestHeaders, LimitRequestLine, UnsupportedTransferCoding
 
 from kilit.api.errors import error_body
-from kilit.web.counting import own_requests
+from kilit.web.counter import own_requests
 
 # What a client may still send after an answer: many read it only when they have sent all they have.
 UNREAD, UNREAD_BODY = 64 * 1024, 8 * 1024**2

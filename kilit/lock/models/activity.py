@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context, person_of
 from kilit.lock.column_guards import listed
-from kilit.lock.erasing import only_erased
+from kilit.lock.erasure import only_erased
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
 

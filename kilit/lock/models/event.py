@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context
 from kilit.lock.column_guards import refuse_rows
-from kilit.lock.erasing import only_erased
+from kilit.lock.erasure import only_erased
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never

@@ -13,7 +13,7 @@ import pytest
 
 from kilit.backup.manifest import NAME, InvalidBackup
 from kilit.backup.programs import error_line
-from kilit.backup.restoring import verify
+from kilit.backup.restore import verify
 from kilit.database.origin import UnusableTables
 from tests.support.installation import Installation, installation
 from tests.support.installation_contents import WHOLE, contents, files, sequences, torn

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from kilit.backup import taking
+from kilit.backup import dump
 from kilit.backup.files import StoredFile
 from kilit.backup.programs import Program, ProgramFailed, conninfo
 
@@ -53,11 +53,11 @@ def open_snapshots() -> int:
 def test_no_snapshot_is_open_while_the_dump_is_read_again_and_files_are_copied(monkeypatch, tmp_path: Path) -> None:
     files = Files()
     digested: list[int] = []
-    own_digest = taking.digest_of
-    monkeypatch.setattr(taking, "file_source", lambda: files)
-    monkeypatch.setattr(taking, "digest_of", lambda path: digested.append(open_snapshots()) or own_digest(path))
+    own_digest = dump.digest_of
+    monkeypatch.setattr(dump, "file_source", lambda: files)
+    monkeypatch.setattr(dump, "digest_of", lambda path: digested.append(open_snapshots()) or own_digest(path))
 
-    manifest = taking.take(tmp_path / "backup")
+    manifest = dump.take(tmp_path / "backup")
 
     assert (digested, files.snapshots) == ([0], [0])
     assert manifest.missing == ["a.pdf"]
@@ -67,10 +67,10 @@ def test_rows_are_counted_while_pg_dump_runs(monkeypatch, tmp_path: Path) -> Non
     marker, program = tmp_path / "counted", tmp_path / "pg_dump"
     program.write_text(PG_DUMP.format(marker=marker))
     program.chmod(0o755)
-    own_count = taking.rows_by_table
-    monkeypatch.setattr(taking, "rows_by_table", lambda: marker.touch() or own_count())
+    own_count = dump.rows_by_table
+    monkeypatch.setattr(dump, "rows_by_table", lambda: marker.touch() or own_count())
 
-    manifest, _ = taking.dump(tmp_path, Program(program, "18.0"), with_files=False)
+    manifest, _ = dump.dump(tmp_path, Program(program, "18.0"), with_files=False)
 
     assert "auth_user" in manifest.rows
 
@@ -81,6 +81,6 @@ def test_a_dump_that_fails_ends_the_snapshot_with_its_message(tmp_path: Path) ->
     program.chmod(0o755)
 
     with pytest.raises(ProgramFailed, match=r"^pg_dump: error: no space left$"):
-        taking.dump(tmp_path, Program(program, "18.0"), with_files=False)
+        dump.dump(tmp_path, Program(program, "18.0"), with_files=False)
 
     assert not connection.in_atomic_block

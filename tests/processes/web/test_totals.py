@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kilit.web.counting import REFUSED, REQUESTS, Series
+from kilit.web.counter import REFUSED, REQUESTS, Series
 from kilit.web.models import WebCounter, WebProcess
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.web_process import web_process

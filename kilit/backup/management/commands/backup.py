@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from kilit.backup.dump import EmptyDatabase, take
 from kilit.backup.files import StoreUnavailable
 from kilit.backup.programs import NoProgram, ProgramFailed
-from kilit.backup.taking import EmptyDatabase, take
 from kilit.database.origin import UnusableTables
 from kilit.workers.management.checked_settings import SETTINGS
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.backup.files import StoreUnavailable
 from kilit.backup.manifest import InvalidBackup
 from kilit.backup.programs import NoProgram, ProgramFailed
-from kilit.backup.restoring import RestoreRefused, restore, verify
+from kilit.backup.restore import RestoreRefused, restore, verify
 from kilit.database.origin import UnusableTables
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from django.db import Error, close_old_connections
 from django.db.models.functions import Now
 
-from kilit.web.counting import RequestCounter, own_requests
+from kilit.web.counter import RequestCounter, own_requests
 from kilit.web.models import WebCounter, WebProcess
 from kilit.workers.presence import own_name
 

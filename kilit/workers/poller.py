@@ -8,8 +8,8 @@ import math
 import time
 from collections.abc import Callable
 
-from kilit.workers.announcing import CHANNEL
-from kilit.workers.listening import Listener
+from kilit.workers.announcements import CHANNEL
+from kilit.workers.listener import Listener
 
 SOON = 1.0  # seconds between two looks while there is work
 LATER = 5.0  # seconds between two looks otherwise: what was not announced waits no longer than this
@@ -17,7 +17,7 @@ BUSY_FOR = 10.0  # seconds after the last work or announcement
 NOTICE_STOP = 1.0  # seconds after which the process checks whether it has to stop
 
 
-class Lookout:
+class Poller:
     def __init__(self) -> None:
         self._listener = Listener(CHANNEL)
         self._looked_at, self._busy_until = -math.inf, 0.0

@@ -8,10 +8,10 @@ from django.core.files.base import File
 from django.core.management import call_command
 from django.db import connection, transaction
 
+from kilit.backup.dump import PG_OPTIONS, rows_by_table
 from kilit.backup.files import file_source
 from kilit.backup.manifest import DUMP, FILES, Manifest, keys_fingerprint
 from kilit.backup.programs import find_program, major_version
-from kilit.backup.taking import PG_OPTIONS, rows_by_table
 from kilit.lock.audit import acting_as
 
 OLD_SCHEMA = "before_restore"

@@ -18,7 +18,7 @@ from django.db.models import BooleanField, CharField, F, Func, JSONField, Model,
 from django.db.models.functions import Cast, Collate, Lower
 from django.db.models.lookups import IRegex
 
-from kilit.lock.erasing import erasing
+from kilit.lock.erasure import erasing
 from kilit.lock.models import Activity, ErrorDelta, ErrorGroup, Event
 
 HIDDEN = "…"  # one character, so that no text grows beyond its column
