@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Id
+from kilit.api.input_model import Id
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data

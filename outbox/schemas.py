@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import ONLY_DIGITS, Id, Message, Moment, Time, invalid, text
+from kilit.api.input_model import ONLY_DIGITS, Id, InputModel, Moment, Time, invalid, text
 from kilit.api.webhooks import webhook_kinds
 from kilit.outgoing.urls import InvalidUrl
 from outbox.models.endpoint import LONGEST_URL, OffReason, check_url
@@ -54,7 +54,7 @@ Kinds = Annotated[
 Description = Annotated[str, text(200)]
 
 
-class NewEndpoint(Message):
+class NewEndpoint(InputModel):
     url: Url
     kinds: Kinds
     description: Description = ""
@@ -69,7 +69,7 @@ class NewEndpoint(Message):
     }
 
 
-class EndpointChanges(Message):
+class EndpointChanges(InputModel):
     """Only what is given changes."""
 
     url: Url | None = None
@@ -79,7 +79,7 @@ class EndpointChanges(Message):
     examples = {"other kinds": {"kinds": ["conversion.failed"]}}
 
 
-class ReplayRequest(Message):
+class ReplayRequest(InputModel):
     start: Moment = Field(alias="from", description="From this time on.")
     end: Moment = Field(alias="to", description="Before this time.")
     failed_only: bool = Field(default=False, description="Only messages that failed.")
@@ -96,7 +96,7 @@ class ReplayRequest(Message):
         return self
 
 
-class MessagesQuery(Message):
+class MessagesQuery(InputModel):
     """Other parameters are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from kilit.lock.priorities import Priority
 from pdfjobs.documents import Document, document
 from pdfjobs.models.job import LONGEST_TIMEOUT
@@ -29,7 +29,7 @@ class JobRequest:
 
 
 def parse_job_request(body: Any) -> JobRequest:
-    """Return the request, or raise UnknownTemplateError or InvalidMessage."""
+    """Return the request, or raise UnknownTemplateError or InvalidInput."""
     name = body.get("template_name") if isinstance(body, dict) else None
     variables = document(name).model if isinstance(name, str) and name else Any
     request = _request_with(variables).read(body)
@@ -59,7 +59,7 @@ def with_own_page(kind: Document, variables: Any, options: PdfOptions) -> PdfOpt
     own = kind.page_of(variables)
     if sent := sorted(own.keys() & options.model_fields_set):
         message = "This template sets it from its variables."
-        raise InvalidMessage([{"field": f"options.{name}", "message": message} for name in sent], len(sent))
+        raise InvalidInput([{"field": f"options.{name}", "message": message} for name in sent], len(sent))
     return options.model_copy(update=own)
 
 

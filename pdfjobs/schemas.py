@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, WithJsonS
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import ONLY_DIGITS, Expected, Id, Message, Time
+from kilit.api.input_model import ONLY_DIGITS, Expected, Id, InputModel, Time
 from kilit.lock.priorities import PriorityName
 from kilit.outgoing.urls import MOST_CHARACTERS, parse_url
 from pdfjobs.documents.catalogue import KNOWN
@@ -48,7 +48,7 @@ class PdfOptions(PageOptions):
     )
 
 
-class PdfRequest(Message, Generic[VariablesT]):
+class PdfRequest(InputModel, Generic[VariablesT]):
     most_errors = MOST_ERRORS
 
     template_name: Annotated[str, Field(min_length=1), Expected("the name of a template")] = Field(examples=list(KNOWN))
@@ -100,7 +100,7 @@ class PdfJobDetail(PdfJobCreated):
     priority: PriorityName
 
 
-class PdfJobsQuery(Message):
+class PdfJobsQuery(InputModel):
     model_config = ConfigDict(strict=False)
 
     status: Annotated[PdfStatus, STATES] | None = None
@@ -117,7 +117,7 @@ class PdfJobsPage(TypedDict):
     next_cursor: NotRequired[str]
 
 
-class PdfLinkRequest(Message):
+class PdfLinkRequest(InputModel):
     expiresIn: LinkSeconds = Field(  # noqa: N815 - the API's name
         default=int(DEFAULT_LINK_LIFE.total_seconds()),
         description="Seconds until the link stops working. It stops earlier if the file is deleted earlier.",

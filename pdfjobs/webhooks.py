@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Id, Time
+from kilit.api.input_model import Id, Time
 from kilit.api.webhooks import Callback, Described, WebhookKind, console_url
 from kilit.lock.models import Event
 from pdfjobs.models import PdfCallback, PdfJob

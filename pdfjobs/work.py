@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.trace import job_trace
@@ -116,7 +116,7 @@ def render_job(job: PdfJob) -> bytes:
     template = document(job.template_name)
     try:
         options = PageOptions.read(job.options)
-    except InvalidMessage as error:  # stored by an older version
+    except InvalidInput as error:  # stored by an older version
         raise RenderError(ErrorCode.UNKNOWN, f"The stored options are invalid. {error}") from None
     # Later requests with this key get this file, so it must not come from an older version than the key's.
     if job_key(template, job.payload, options) != job.job_key and not is_newer_than(job):

@@ -38,7 +38,7 @@ class PaperView(PdfView):
             raise PermissionDenied("You cannot view jobs.")
 
     @endpoint(
-        answers=CREATED,
+        responses=CREATED,
         body=PaperRequest,
         scope=KeyScope.ENQUEUE,
         errors={**CREATING_ERRORS, 409: {"NOT_PRINTABLE": "The message says what is missing, or which range fits."}},

@@ -21,7 +21,7 @@ from config.papers.messages import PaperKind, PaperRefused, PaperRequest, RangeT
 from config.papers.offers import offer_basis
 from config.papers.printing import KINDS, paper_request
 from config.papers.variables import MOST_PARTS, piece_count
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from kilit.console.formatting import page
 from kilit.console.jobs.job_page import JobOffer
 from orchestrator.errors import JobError
@@ -161,7 +161,7 @@ def request_pdf(user: Any, job: Job, kind: PaperKind, chosen: dict[str, Any]) ->
     try:
         asked = PaperRequest.read({**chosen, "locale": "tr" if get_language() == "tr" else "en"})
         made, _is_new = enqueue(user, paper_request(job, kind, asked))
-    except InvalidMessage:  # only if somebody changed the address
+    except InvalidInput:  # only if somebody changed the address
         raise Http404 from None
     except (QueueFullError, RenderError, StorageUnavailable):
         raise PaperRefused(gettext_noop("The PDF queue takes no jobs right now: look at it, then try again.")) from None

@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 from django.utils.translation import gettext
 from pydantic import Field
 
-from kilit.api.messages import Expected, Message
+from kilit.api.input_model import Expected, InputModel
 
 PaperKind = Literal["cutting_sheet", "labels", "offer"]
 LabelSize = Literal["70x37", "105x57", "100x50"]
 Number = Annotated[int, Field(ge=1, le=10**8), Expected("a whole number from 1 to 100,000,000")]
 
 
-class PaperRequest(Message):
+class PaperRequest(InputModel):
     locale: Literal["tr", "en"] = Field("tr", description="The language of the document.")
     format: LabelSize = Field("70x37", description="Of labels: the size of one in millimetres.")
     first: Number = Field(1, description="Of labels: the first label. Of a cutting sheet: the first part.")

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_noop
 from config.papers.messages import PaperKind, PaperRefused, PaperRequest
 from config.papers.offers import offer
 from config.papers.variables import cutting_sheet, labels
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from orchestrator.errors import JobError
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
@@ -25,5 +25,5 @@ def paper_request(job: Job, kind: PaperKind, asked: PaperRequest) -> JobRequest:
         return parse_job_request({"template_name": kind, "variables": variables})
     except JobError as error:
         raise PaperRefused("%(message)s", message=error.message) from None
-    except InvalidMessage as error:  # an order may have more kinds of boards than a document, or smaller plates
+    except InvalidInput as error:  # an order may have more kinds of boards than a document, or smaller plates
         raise PaperRefused(gettext_noop("This cannot be printed: %(message)s"), message=error.lines[0]) from None

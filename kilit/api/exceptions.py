@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from kilit.api.errors import CODES, RETRY_LATER, error_body, outage_body
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from kilit.lock.guard import MoveRefused
 from kilit.lock.outages import DATABASE_DOWN
 
@@ -17,7 +17,7 @@ def exception_response(error: Exception, context: dict[str, Any]) -> Response | 
         return Response(error_body("MOVE_REFUSED", str(error), **details), status=409)
     if isinstance(error, DATABASE_DOWN):
         return Response(outage_body(error), status=503, headers=RETRY_LATER)
-    if isinstance(error, InvalidMessage):
+    if isinstance(error, InvalidInput):
         return Response(error_body("VALIDATION", str(error), fields=error.errors), status=400)
     response = exception_handler(error, context)
     if response is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import jiter
 
-from kilit.api.messages import LONGEST_NAME
+from kilit.api.input_model import LONGEST_NAME
 
 MOST_DIGITS = 4_000  # Python refuses to convert longer integers
 UTF_16 = "it looks like UTF-16. Send it as UTF-8."

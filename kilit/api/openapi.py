@@ -8,8 +8,8 @@ from typing import Any, NotRequired, TypeVar, cast
 from drf_spectacular.utils import OpenApiParameter
 from typing_extensions import TypedDict
 
+from kilit.api.input_model import FieldError, InputModel
 from kilit.api.json_schema import REFERENCE, Schema, without_titles
-from kilit.api.messages import FieldError, Message
 
 Codes = Mapping[str, str]  # each error code of a status, and when it is returned
 Errors = Mapping[int, Codes]
@@ -62,48 +62,50 @@ class ApiResponse:
 
 @dataclass(frozen=True)
 class ApiEndpoint:
-    """What a method of a view takes and answers; its summary and description are its docstring, or its class's."""
+    """What a method of a view takes and returns; its summary and description are its docstring, or its class's."""
 
-    answers: Mapping[int, ApiResponse]
+    responses: Mapping[int, ApiResponse]
     errors: Errors = field(default_factory=dict)
-    body: type[Message] | None = None
-    query: type[Message] | None = None
+    body: type[InputModel] | None = None
+    query: type[InputModel] | None = None
     parameters: Sequence[OpenApiParameter] = ()
     scope: str = ""  # that a key needs
     may_retry_after: Sequence[int] = ()  # error statuses that sometimes carry Retry-After
 
 
-def endpoint(answer: Any = None, *, reads: bool = True, **described: Any) -> Callable[[Method], Method]:
-    """Describe a method of a view, and hand it the request's body or query as a message, unless `reads` is false.
+def endpoint(response: Any = None, *, reads: bool = True, **described: Any) -> Callable[[Method], Method]:
+    """Describe a method of a view, and hand it the request's body or query as an InputModel, unless `reads` is false.
 
-    `answer` is the type of a 200; `answers` lists several. The schema adds the errors that all endpoints share. A key
-    needs `scope`: by default `read` for a GET, and `operate` for everything else.
+    `response` is the type of a 200; `responses` lists several. The schema adds the errors that all endpoints share.
+    A key needs `scope`: by default `read` for a GET, and `operate` for everything else.
     """
-    if answer is not None:
-        described["answers"] = {200: answer if isinstance(answer, ApiResponse) else ApiResponse(answer.__doc__, answer)}
+    if response is not None:
+        is_described = isinstance(response, ApiResponse)
+        described["responses"] = {200: response if is_described else ApiResponse(response.__doc__, response)}
 
     def decorate(method: Method) -> Method:
-        found = ApiEndpoint(**{"scope": READ if method.__name__ == "get" else OPERATE, **described})
+        described_endpoint = ApiEndpoint(**{"scope": READ if method.__name__ == "get" else OPERATE, **described})
+        body, query = described_endpoint.body, described_endpoint.query
 
         @wraps(method)
-        def with_message(self: Any, request: Any, **options: Any) -> Any:
-            if found.body:
-                return method(self, request, found.body.read({} if request.data is None else request.data), **options)
-            return method(self, request, found.query and found.query.read(request.query_params.dict()), **options)
+        def with_input(self: Any, request: Any, **options: Any) -> Any:
+            if body:
+                return method(self, request, body.read({} if request.data is None else request.data), **options)
+            return method(self, request, query and query.read(request.query_params.dict()), **options)
 
-        decorated: Any = with_message if reads and (found.body or found.query) else method
-        decorated.endpoint = found
+        decorated: Any = with_input if reads and (body or query) else method
+        decorated.endpoint = described_endpoint
         return cast("Method", decorated)
 
     return decorate
 
 
-def query_parameters(query: type[Message]) -> list[OpenApiParameter]:
+def query_parameters(query: type[InputModel]) -> list[OpenApiParameter]:
     schema = query.model_json_schema(ref_template=REFERENCE)
-    found = []
+    parameters = []
     for name, value in schema["properties"].items():
         description = value.pop("description", "")
         shape = without_titles(value["anyOf"][0] if "anyOf" in value else value)  # null stands for absent
         required = name in schema.get("required", ())
-        found.append(OpenApiParameter(name, shape, required=required, description=description))
-    return found
+        parameters.append(OpenApiParameter(name, shape, required=required, description=description))
+    return parameters

@@ -146,7 +146,7 @@ class ApiSchema(AutoSchema):
 
 
 def responses(endpoint: ApiEndpoint, shared: Mapping[int, Codes], store: Store) -> Schema:
-    found = {status: success(response, store) for status, response in endpoint.answers.items()}
+    found = {status: success(response, store) for status, response in endpoint.responses.items()}
     for status in {*shared, *endpoint.errors}:
         codes = {**shared.get(status, {}), **endpoint.errors.get(status, {})}
         found[status] = error(status, codes, store, may_retry_after=status in endpoint.may_retry_after)

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, Self
 from django.conf import settings
 from pydantic import ConfigDict
 
+from kilit.api.input_model import Expected, InputModel
 from kilit.api.json_reader import parse_json
-from kilit.api.messages import Expected, Message
 from kilit.database.origin import SchemaOrigin
 
 NAME = "manifest.json"
@@ -21,7 +21,7 @@ class InvalidBackup(Exception):  # noqa: N818 - a fact about a folder, not a bug
     """The folder is not a backup, or is damaged."""
 
 
-class Manifest(Message):
+class Manifest(InputModel):
     """Written last, so that a folder without one is not a backup."""
 
     model_config = ConfigDict(frozen=False)

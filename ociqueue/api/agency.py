@@ -19,7 +19,7 @@ from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.api.cursor import cut_page
 from kilit.api.errors import ApiError
-from kilit.api.messages import FieldError, InvalidMessage, Message, format_error
+from kilit.api.input_model import FieldError, InputModel, InvalidInput, format_error
 from kilit.api.openapi import endpoint
 from kilit.csv.reader import CsvLine, RejectedField
 from ociqueue.api.agency_answers import (
@@ -101,7 +101,7 @@ class MembersView(AgencyView):
         if asked.site is not None:
             sites = sites.filter(public_id=asked.site)
             if not sites.exists():
-                raise InvalidMessage([{"field": "site", "message": NO_SUCH_SITE}], 1)
+                raise InvalidInput([{"field": "site", "message": NO_SUCH_SITE}], 1)
         members = managed_members(sites)
         if asked.cursor:
             members = members.filter(pk__gt=asked.cursor.int)
@@ -230,7 +230,7 @@ def name_item(of: str, index: int) -> str:
     return f"{of}.{index}"
 
 
-def read_items(items: Sequence[Message]) -> Iterator[CsvLine]:
+def read_items(items: Sequence[InputModel]) -> Iterator[CsvLine]:
     """Return the items of a request as the lines that the planners of files read."""
     for index, item in enumerate(items):
         given = item.model_dump(mode="json", exclude_none=True)
@@ -244,7 +244,7 @@ def refuse(of: str, rejected: Iterable[RejectedField]) -> None:
         {"field": ".".join(filter(None, (of, str(each.line), each.field))), "message": each.reason} for each in rejected
     ]
     if errors:
-        raise InvalidMessage(errors, len(errors))
+        raise InvalidInput(errors, len(errors))
 
 
 def refuse_repeated(of: str, names: Sequence[str | int]) -> None:
@@ -272,7 +272,7 @@ def refuse_plan(plan: OperationPlan) -> None:
 def refuse_invalid(faults: Mapping[str, str]) -> None:
     """Refuse a request by what is wrong with its fields, if something is."""
     if fields := list_faults(faults):
-        raise InvalidMessage(fields, len(fields))
+        raise InvalidInput(fields, len(fields))
 
 
 def refuse_conflicts(faults: Mapping[str, str]) -> None:

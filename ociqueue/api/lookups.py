@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from kilit.access.authentication import KeyAuthentication
 from kilit.access.key_scopes import KeyScope
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
 from ociqueue.api.script import EnqueueView, ScriptView, find_site
 from ociqueue.files.history import JSON_LINES, history_response
@@ -82,7 +82,7 @@ def site_to_read(request: Request, name: str | None) -> Site:
         raise NotFound("There is no such site.")
     if len(found) > 1:
         message = "This field is required: the key opens several sites."
-        raise InvalidMessage([{"field": "siteId", "message": message}], 1)
+        raise InvalidInput([{"field": "siteId", "message": message}], 1)
     return found[0]
 
 
@@ -90,4 +90,4 @@ def refuse_repeated(request: Request) -> None:
     """Refuse a parameter that is given twice: the answer would be about one of them only."""
     repeated = [name for name, values in request.query_params.lists() if len(values) > 1]
     if repeated:
-        raise InvalidMessage([{"field": name, "message": "Given more than once."} for name in repeated], len(repeated))
+        raise InvalidInput([{"field": name, "message": "Given more than once."} for name in repeated], len(repeated))

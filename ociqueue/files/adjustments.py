@@ -11,7 +11,7 @@ from typing import IO
 
 from django.utils.translation import gettext as _
 
-from kilit.api.messages import FieldError
+from kilit.api.input_model import FieldError
 from kilit.csv.index import LineIndex, LineKey, digest_of
 from kilit.csv.reader import (
     REASON,

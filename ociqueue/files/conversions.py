@@ -11,7 +11,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from kilit.api.messages import FieldError
+from kilit.api.input_model import FieldError
 from kilit.csv.index import MOST_LINES, LineIndex, LineKey
 from kilit.csv.reader import (
     REASON,

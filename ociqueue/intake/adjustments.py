@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
-from kilit.api.messages import FieldError, UnknownFields, field_errors
+from kilit.api.input_model import FieldError, UnknownFields, field_errors
 from kilit.lock.clock import database_time
 from kilit.workers import doorbells
 from ociqueue.intake.redelivery import versions

@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from kilit.api.messages import FieldError, format_error
+from kilit.api.input_model import FieldError, format_error
 from kilit.csv.reader import CsvLine
 from kilit.lock.clock import database_time
 from kilit.masking import IDENTIFIERS

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from pydantic import ValidationError
 
-from kilit.api.messages import FieldError, UnknownFields, field_errors
+from kilit.api.input_model import FieldError, UnknownFields, field_errors
 from kilit.lock.bulk_sql import bulk_insert
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7s

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, model_validator
 
-from kilit.api.messages import Message, ShownAs, invalid, line
+from kilit.api.input_model import InputModel, ShownAs, invalid, line
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.schemas.conversions import EMPTY, read_currency, read_number
 from ociqueue.schemas.requests import MOST_ENQUEUED, ROW, SITE, RowId, SiteRequest
@@ -14,7 +14,7 @@ ADJUSTMENT = f"{ADJUSTMENT_PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708193"
 NAMES = ("id", "orderId", "conversionSourceKey")
 
 
-class NewAdjustment(Message):
+class NewAdjustment(InputModel):
     """An adjustment as it is sent; null and the empty string are the same as leaving a field out.
 
     The conversion is named by its `id`, its `orderId` or its `conversionSourceKey`. Without any of these, `sourceKey`

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import ONLY_DIGITS, Message, Time, line
+from kilit.api.input_model import ONLY_DIGITS, InputModel, Time, line
 from ociqueue.schemas.answers import PublicId
 from ociqueue.schemas.requests import SITE, ScriptMessage
 from ociqueue.states import DeniedConsent, SyncMethod
@@ -19,7 +19,7 @@ KNOWN_AS = "The public id of a site."
 DRY_RUN = Field(description="Only check: the answer says what would change.")
 
 
-class SiteToStore(Message):
+class SiteToStore(InputModel):
     """A site to create or change. What is absent or null stays as it is."""
 
     publicId: Annotated[str, line(64), Field(description="Of a site that exists.")] | None = None
@@ -37,7 +37,7 @@ class SiteToStore(Message):
     deniedConsent: DeniedConsent | None = Field(None, strict=False)
 
 
-class SitesRequest(Message):
+class SitesRequest(InputModel):
     """Sites to create or change: all of them, or none if one is invalid."""
 
     sites: Annotated[list[SiteToStore], Field(min_length=1, max_length=MOST_ITEMS)]
@@ -48,7 +48,7 @@ class SitesRequest(Message):
     }
 
 
-class MemberToStore(Message):
+class MemberToStore(InputModel):
     """A person's role at a site. A person who does not exist yet is created."""
 
     username: Annotated[str, line(150)]
@@ -59,7 +59,7 @@ class MemberToStore(Message):
     lastName: Annotated[str, line(150), Field(description="Of a new person.")] | None = None
 
 
-class MembersRequest(Message):
+class MembersRequest(InputModel):
     """Roles to give and to end: all of them, or none if one is invalid."""
 
     members: Annotated[list[MemberToStore], Field(min_length=1, max_length=MOST_ITEMS)]
@@ -72,7 +72,7 @@ class MembersRequest(Message):
     }
 
 
-class SitesNamed(Message):
+class SitesNamed(InputModel):
     """Sites, by their public ids."""
 
     sites: Annotated[list[Annotated[str, line(64)]], Field(min_length=1, max_length=MOST_ITEMS, description=KNOWN_AS)]

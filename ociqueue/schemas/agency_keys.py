@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.api.cursor import Cursor
-from kilit.api.messages import ONLY_DIGITS, Message, Moment, Time, line
+from kilit.api.input_model import ONLY_DIGITS, InputModel, Moment, Time, line
 from ociqueue.schemas.agency import DRY_RUN, KNOWN_AS, MOST_LISTED
 from ociqueue.schemas.answers import PublicId
 from ociqueue.schemas.requests import SITE, ScriptMessage
@@ -23,7 +23,7 @@ def in_order(scopes: list[str]) -> list[str]:
     return [scope for scope in DEFAULT_SCOPES if scope in scopes]
 
 
-class KeyToIssue(Message):
+class KeyToIssue(InputModel):
     """A key of one site."""
 
     site: Annotated[str, line(64), Field(description=KNOWN_AS)]
@@ -32,7 +32,7 @@ class KeyToIssue(Message):
     expiresAt: Annotated[Moment, Field(description="If it is absent, the key does not expire.")] | None = None
 
 
-class KeysRequest(Message):
+class KeysRequest(InputModel):
     """Keys to issue: all of them, or none if one is invalid."""
 
     keys: Annotated[list[KeyToIssue], Field(min_length=1, max_length=MOST_KEYS)]
@@ -41,7 +41,7 @@ class KeysRequest(Message):
     examples = {"a shop's key": {"keys": [{"site": SITE, "name": "shop", "scopes": ["enqueue"]}]}}
 
 
-class KeysNamed(Message):
+class KeysNamed(InputModel):
     """Keys, by their ids."""
 
     keys: Annotated[list[KeyId], Field(min_length=1, max_length=MOST_KEYS)]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from kilit.api.messages import FieldError, Time
+from kilit.api.input_model import FieldError, Time
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import ConsentGiven

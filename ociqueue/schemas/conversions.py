@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Message, invalid, line
+from kilit.api.input_model import InputModel, invalid, line
 from kilit.masking import IDENTIFIERS
 from ociqueue.models import Site
 from ociqueue.models.unsendable import LONGEST_AGE
@@ -175,7 +175,7 @@ ReadyHash = Annotated[str, identifier(identifiers.read_hash), Field(description=
 ConsentGiven = Literal["GRANTED", "DENIED"]
 
 
-class NewConversion(Message):
+class NewConversion(InputModel):
     """A conversion as it is sent; null and the empty string are the same as leaving a field out."""
 
     # A site may have a default.

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Time
+from kilit.api.input_model import Time
 from ociqueue.schemas.answers import PublicId
 
 Difference = Literal["MISSING", "STILL_PENDING", "MORE", "OTHER_CLIENT", "MORE_FAILED"]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Message, Moment, Time, invalid, line
+from kilit.api.input_model import InputModel, Moment, Time, invalid, line
 from ociqueue.schemas.answers import ConversionId, PublicId
 from ociqueue.schemas.requests import SITE, RowId, SiteId
 from ociqueue.states import Category, ConversionStatus
@@ -17,7 +17,7 @@ LONGEST_SPAN = timedelta(days=92)  # of an export: a quarter of a year
 NAMES = ("id", "sourceKey", "orderId")
 
 
-class Lookup(Message):
+class Lookup(InputModel):
     """Names a conversion in one way: by `id`, `sourceKey` or `orderId`."""
 
     model_config = ConfigDict(strict=False, coerce_numbers_to_str=True)  # ids are sent as text
@@ -43,7 +43,7 @@ class LookupQuery(Lookup):
     siteId: AskedSite = None
 
 
-class HistoryQuery(Message):
+class HistoryQuery(InputModel):
     """A time span: conversions that were created in it are exported."""
 
     model_config = ConfigDict(strict=False)
@@ -62,7 +62,7 @@ class HistoryQuery(Message):
         return self
 
 
-class LookupRequest(Message):
+class LookupRequest(InputModel):
     """Conversions to look up, each named in one way."""
 
     model_config = ConfigDict(strict=False)

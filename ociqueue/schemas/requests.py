@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import ONLY_DIGITS, Expected, Message, ShownAs, invalid, line, text
+from kilit.api.input_model import ONLY_DIGITS, Expected, InputModel, ShownAs, invalid, line, text
 from kilit.lock.text import CONTROL_CHARS, strip_control_chars
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import NewConversion
@@ -103,7 +103,7 @@ def read_claims(value: Any) -> dict[UUID, int]:
     return found
 
 
-class ScriptMessage(Message):
+class ScriptMessage(InputModel):
     """A request of a script. Deployed scripts expect that unknown keys are ignored."""
 
     model_config = ConfigDict(strict=False, extra="ignore", coerce_numbers_to_str=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from kilit.api.messages import Expected, invalid, text
+from kilit.api.input_model import Expected, invalid, text
 from ociqueue.models.site import is_time_zone
 from ociqueue.schemas.requests import SITE, ScriptMessage, SiteRequest
 

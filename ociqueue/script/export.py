@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Count, Q
 
 from kilit.api.cursor import encode_cursor
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.limits import RETRY_TIME_PASSED, is_over_cap
@@ -83,7 +83,7 @@ def _is_later(rows: ConversionQuerySet, after: UUID | None) -> Q:
         return Q()
     time = rows.filter(pk=after).values_list("created_at", flat=True).first()
     if time is None:
-        raise InvalidMessage([{"field": "cursor", "message": "This is not a valid cursor."}], 1)
+        raise InvalidInput([{"field": "cursor", "message": "This is not a valid cursor."}], 1)
     # The first condition adds nothing, but an index can answer it.
     return Q(created_at__gte=time) & (Q(created_at__gt=time) | Q(pk__gt=after))
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.access.key_scopes import KeyScope
-from kilit.api.messages import FieldError
+from kilit.api.input_model import FieldError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.parsers import MultiPartParser
 from orchestrator.api import presenters
@@ -48,7 +48,7 @@ class ImportView(QueueView):
     }
 
     @endpoint(
-        answers={
+        responses={
             200: ApiResponse("The order was sent before; of a dry run, the order.", JobStored | ImportPreview),
             201: ApiResponse("The new job.", JobStored),
         },

@@ -37,7 +37,7 @@ NO_RULES = {503: {Code.UNKNOWN.value: "The rules cannot be read.", Code.TEMPLATE
 
 class JobsView(QueueView):
     @endpoint(
-        answers={
+        responses={
             200: ApiResponse("The order was sent before.", messages.JobStored),
             201: ApiResponse("The new job.", messages.JobStored),
         },
@@ -194,7 +194,7 @@ class XmlView(OneJobView):
 
 class CustomersView(QueueView):
     @endpoint(
-        answers={
+        responses={
             200: ApiResponse("The existing customer.", messages.CustomerFound),
             201: ApiResponse("The new customer.", messages.CustomerFound),
         },

@@ -15,7 +15,7 @@ def _size(found: Groups) -> str:
     return _("Expected a size above 0, up to %(most)s %(unit)s.") % found
 
 
-# By the texts of kilit.api.messages, orchestrator.schemas.orders and orchestrator.planning.fitting.
+# By the texts of kilit.api.input_model, orchestrator.schemas.orders and orchestrator.planning.fitting.
 PATTERNS: dict[str, Callable[[Groups], str]] = {
     r"This field is required\b.*": lambda _found: _("Fill this in."),
     r"At most (?P<most>\d+) characters\.": lambda found: _("At most %(most)s characters.") % found,

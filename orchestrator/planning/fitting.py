@@ -7,7 +7,7 @@ then such parts are only flagged.
 from decimal import Decimal
 from typing import Any
 
-from kilit.api.messages import FieldError
+from kilit.api.input_model import FieldError
 from orchestrator.errors import WarningCode
 from orchestrator.planning.plan import millimetres
 from orchestrator.schemas.orders import InvalidOrder, Order, OrderMessage, Part, PlateSize, plain

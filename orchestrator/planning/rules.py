@@ -8,8 +8,8 @@ from pathlib import Path
 from django.conf import settings
 from pydantic import ValidationError
 
+from kilit.api.input_model import format_error, located_errors
 from kilit.api.json_reader import DuplicateName, parse_json
-from kilit.api.messages import format_error, located_errors
 from orchestrator.errors import Code, JobError
 from orchestrator.files.exchange import read_bounded
 from orchestrator.schemas.rules import Rules

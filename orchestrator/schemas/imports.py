@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import UploadedFile
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Message, invalid
+from kilit.api.input_model import InputModel, invalid
 from kilit.lock.priorities import PriorityName
 from orchestrator.schemas.jobs import SimilarJob
 from orchestrator.schemas.orders import Millimetres, OptiMode, OrderMessage, Text32, Text64, Text100, Text200
@@ -63,7 +63,7 @@ class OrderImport(OrderMessage):
     }
 
 
-class TemplateQuery(Message):
+class TemplateQuery(InputModel):
     """Other parameters are ignored."""
 
     model_config = ConfigDict(extra="ignore")

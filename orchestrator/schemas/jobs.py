@@ -6,14 +6,14 @@ from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import ONLY_DIGITS, Id, Message, Moment, Time, invalid, text
+from kilit.api.input_model import ONLY_DIGITS, Id, InputModel, Moment, Time, invalid, text
 from kilit.lock.priorities import PriorityName
 from orchestrator.errors import Code, WarningCode
 from orchestrator.schemas.figures import JobFigures
 from orchestrator.states import JobState, Mode
 
 
-class CuttingJobsQuery(Message):
+class CuttingJobsQuery(InputModel):
     """Other parameters are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=False)
@@ -24,7 +24,7 @@ class CuttingJobsQuery(Message):
     limit: Annotated[int, Field(ge=1, le=200), ONLY_DIGITS] = 50
 
 
-class FinishedSpan(Message):
+class FinishedSpan(InputModel):
     """Other parameters are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=False)
@@ -39,7 +39,7 @@ class FinishedSpan(Message):
         return self
 
 
-class DecisionReason(Message):
+class DecisionReason(InputModel):
     """Why an operator decided so, for the audit; other names are ignored."""
 
     model_config = ConfigDict(strict=False, extra="ignore", coerce_numbers_to_str=True)

@@ -18,7 +18,7 @@ from pydantic import (
     field_validator,
 )
 
-from kilit.api.messages import FieldError, InvalidMessage, Message, ShownAs, invalid
+from kilit.api.input_model import FieldError, InputModel, InvalidInput, ShownAs, invalid
 from kilit.lock.priorities import PriorityName
 from kilit.lock.text import CONTROL_CHARS
 
@@ -113,7 +113,7 @@ Revision = Annotated[int, whole_number(0, 9_999)]
 OptiMode = Literal["A", "B", "C"]
 
 
-class InvalidOrder(InvalidMessage):
+class InvalidOrder(InvalidInput):
     """The errors of an order or customer; names from outside are made printable."""
 
     def __init__(self, errors: list[FieldError], count: int) -> None:
@@ -122,16 +122,16 @@ class InvalidOrder(InvalidMessage):
         )
 
 
-class OrderMessage(Message):
+class OrderMessage(InputModel):
     most_errors, refusal = 100, InvalidOrder
 
 
-class PlateSize(Message):
+class PlateSize(InputModel):
     width_mm: Millimetres
     height_mm: Millimetres
 
 
-class Part(Message):
+class Part(InputModel):
     """One line of the cutting list as ordered: centimetres, and edges by their trade names."""
 
     id: Text64

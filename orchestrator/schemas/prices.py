@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kilit.api.messages import Expected, Message
+from kilit.api.input_model import Expected, InputModel
 from orchestrator.schemas.orders import plain
 
 ANY = "*"  # stands for each material or edge that has no price of its own
@@ -36,7 +36,7 @@ Percent = Annotated[
 ]
 
 
-class Prices(Message):
+class Prices(InputModel):
     """Prices without VAT. Each material and each edge needs one; cuts and minutes without one are not charged."""
 
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$"), Expected("a currency of three capital letters, such as TRY")]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
 
-from kilit.api.messages import Expected, Message, invalid
+from kilit.api.input_model import Expected, InputModel, invalid
 from orchestrator.schemas.orders import OptiMode, PlateSize, Text32, Text100, Text200, clean
 from orchestrator.schemas.prices import ANY, Prices, exact
 
@@ -58,12 +58,12 @@ class DefaultPlateSize(PlateSize):
     height_mm: Positive
 
 
-class Timeouts(Message):
+class Timeouts(InputModel):
     opti_xml: Annotated[Minutes, Field(alias="optiXmlMinutes")]  # how long OptiPlanning may take
     osi_ack: Annotated[Minutes, Field(alias="osiAckMinutes")]  # how long the saw may take
 
 
-class Company(Message):
+class Company(InputModel):
     """The seller on offers."""
 
     name: Text200
@@ -75,7 +75,7 @@ class Company(Message):
     offer_valid_days: Annotated[int, Field(alias="offerValidDays", ge=1, le=365), Expected("days from 1 to 365")] = 15
 
 
-class Rules(Message):
+class Rules(InputModel):
     most_errors = 20  # the message is shown in one line
 
     cm_to_mm_multiplier: Positive

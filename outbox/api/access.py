@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from kilit.access.key_scopes import KeyScope
 from kilit.access.scopes import INSTALLATION, scope_public_ids, scopes_run_by, scopes_seen_by
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from kilit.api.webhooks import kinds_beyond
 from outbox.endpoints import record_change
 from outbox.models import Endpoint, OutboxMessage
@@ -55,8 +55,8 @@ def check_kinds(scope: str, kinds: Iterable[str]) -> None:
         raise field_error("kinds", f"These are not reported to endpoints of a site: {', '.join(beyond)}.")
 
 
-def field_error(field: str, message: str) -> InvalidMessage:
-    return InvalidMessage([{"field": field, "message": message}], 1)
+def field_error(field: str, message: str) -> InvalidInput:
+    return InvalidInput([{"field": field, "message": message}], 1)
 
 
 def note_of(request: Request) -> str:

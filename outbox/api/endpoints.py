@@ -36,7 +36,7 @@ class EndpointsView(OutboxView):
         return Response({"endpoints": present_endpoints(seen, managed_endpoints(request.user))})
 
     @endpoint(
-        answers={201: ApiResponse("The new endpoint, with its secret.", schemas.EndpointWithSecret)},
+        responses={201: ApiResponse("The new endpoint, with its secret.", schemas.EndpointWithSecret)},
         body=schemas.NewEndpoint,
         errors={409: {"TOO_MANY_ENDPOINTS": f"A site, and the installation, has at most {MOST_ENDPOINTS} endpoints."}},
     )
@@ -82,7 +82,7 @@ class EndpointView(OneEndpointView):
         return Response(present_endpoint(found, is_manager=True))
 
     @endpoint(
-        answers={204: ApiResponse("Deleted.")},
+        responses={204: ApiResponse("Deleted.")},
         errors={409: {"ENDPOINT_HAS_MESSAGES": "Messages to it are kept; switch it off instead."}},
     )
     def delete(self, request: Request, pk: str) -> Response:
@@ -147,7 +147,7 @@ class SwitchOffView(OneEndpointView):
 
 class SendTestView(OneEndpointView):
     @endpoint(
-        answers={201: ApiResponse("The message; get it to see its attempts.", schemas.MessageShown)}, errors=IS_OFF
+        responses={201: ApiResponse("The message; get it to see its attempts.", schemas.MessageShown)}, errors=IS_OFF
     )
     def post(self, request: Request, pk: str) -> Response:
         """Send a test message."""

@@ -75,7 +75,7 @@ class FileView(PdfView):
 
 class DownloadView(OnePdfView, FileView):
     @endpoint(
-        answers={
+        responses={
             **FILE_ANSWERS,
             202: ApiResponse("Not finished yet.", PdfJobCreated, headers={"Retry-After": openapi.RETRY_AFTER}),
         },
@@ -97,7 +97,7 @@ class DownloadView(OnePdfView, FileView):
 
 class CreateLinkView(OnePdfView):
     @endpoint(
-        answers={201: ApiResponse("A new link.", PdfLink)},
+        responses={201: ApiResponse("A new link.", PdfLink)},
         body=PdfLinkRequest,
         scope=KeyScope.READ,  # it could download the file, too
         errors={
@@ -152,7 +152,7 @@ class LinkView(FileView):
         }
 
     @endpoint(
-        answers=FILE_ANSWERS,
+        responses=FILE_ANSWERS,
         parameters=FILE_PARAMETERS,
         errors={
             **FILE_ERRORS,

@@ -15,7 +15,7 @@ from kilit.access.key_scopes import KeyScope
 from kilit.api.callbacks import callback_hosts
 from kilit.api.cursor import cut_page
 from kilit.api.errors import ApiError
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
 from kilit.lock.outages import DATABASE_DOWN, is_outcome_known
@@ -98,7 +98,7 @@ class PdfJobsView(PdfView):
             page["next_cursor"] = following
         return Response(page)
 
-    @endpoint(answers=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS, scope=KeyScope.ENQUEUE)
+    @endpoint(responses=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS, scope=KeyScope.ENQUEUE)
     def post(self, request: Request) -> Response | HttpResponse:
         """Request a document.
 
@@ -174,8 +174,8 @@ def check_callback(request: Request, url: str) -> None:
     raise callback_error(f"The host is not that of one of your webhook endpoints. {allowed}")
 
 
-def callback_error(message: str) -> InvalidMessage:
-    return InvalidMessage([{"field": "callbackUrl", "message": message}], 1)
+def callback_error(message: str) -> InvalidInput:
+    return InvalidInput([{"field": "callbackUrl", "message": message}], 1)
 
 
 def describe_template(document: Document) -> PdfTemplate:

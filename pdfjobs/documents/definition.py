@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.template import Context, Engine, TemplateDoesNotExist, TemplateSyntaxError
 
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from pdfjobs.documents.fields import Variables
 from pdfjobs.documents.images import ImageError, embed_images
 from pdfjobs.rendering.fonts import fonts_digest
@@ -70,7 +70,7 @@ class Document:
     def html(self, variables: Mapping[str, Any]) -> str:
         try:
             context = embed_images(self.shape(self.model.read(variables)))
-        except (InvalidMessage, ImageError) as error:
+        except (InvalidInput, ImageError) as error:
             raise DocumentError(self.template, None, str(error)) from None
         page = self._fill(context)
         if len(page.encode()) > MOST_HTML:  # checked here, so that workers and the HTML fallback agree

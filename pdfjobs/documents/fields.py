@@ -12,7 +12,7 @@ from pydantic import model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
-from kilit.api.messages import Expected, Message, invalid, unwrap
+from kilit.api.input_model import Expected, InputModel, invalid, unwrap
 from kilit.lock.text import CONTROL_CHARS
 
 MOST_ERRORS = 50
@@ -21,7 +21,7 @@ NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
-class Variables(Message):
+class Variables(InputModel):
     """The variables of a document, or an object in them.
 
     Null is the same as absent, and so is an empty text where one is required.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from django.conf import settings
 
-from kilit.api.messages import invalid
+from kilit.api.input_model import invalid
 from pdfjobs.documents.fetching import FetchError, fetch
 from pdfjobs.documents.fields import Checked, Variables
 

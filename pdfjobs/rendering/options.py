@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
-from kilit.api.messages import NO_CONTROL_CHARS, Expected, Message, invalid
+from kilit.api.input_model import NO_CONTROL_CHARS, Expected, InputModel, invalid
 
 Paper = Literal["A3", "A4", "A5", "A6", "Letter", "Legal", "100x50"]
 PAPERS: dict[Paper, tuple[float, float]] = {  # millimetres, upright
@@ -61,7 +61,7 @@ MetadataText = Annotated[str, StringConstraints(max_length=500, pattern=NO_CONTR
 PageRanges = Annotated[str, StringConstraints(max_length=MOST_RANGES * 12), AfterValidator(_check_ranges)]
 
 
-class Margin(Message):
+class Margin(InputModel):
     """Millimetres."""
 
     top: Millimetres = 16.0
@@ -70,7 +70,7 @@ class Margin(Message):
     left: Millimetres = 16.0
 
 
-class HeaderFooter(Message):
+class HeaderFooter(InputModel):
     """Texts; {page}, {pages} and {title} are replaced."""
 
     left: LinePart = ""
@@ -78,7 +78,7 @@ class HeaderFooter(Message):
     right: LinePart = ""
 
 
-class Metadata(Message):
+class Metadata(InputModel):
     """The PDF's metadata; without a title the document's own is used."""
 
     title: MetadataText = ""
@@ -87,7 +87,7 @@ class Metadata(Message):
     keywords: Annotated[list[MetadataText], Field(max_length=30)] = []
 
 
-class PageOptions(Message):
+class PageOptions(InputModel):
     paper: Paper = "A4"
     landscape: bool = False
     margin: Margin = Margin()

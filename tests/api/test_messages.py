@@ -8,8 +8,8 @@ import pytest
 from django.db.models import TextChoices
 from pydantic import AfterValidator, Field, Strict
 
+from kilit.api.input_model import TEXTS, Expected, InputModel, InvalidInput, invalid, line
 from kilit.api.json_reader import parse_json
-from kilit.api.messages import TEXTS, Expected, InvalidMessage, Message, invalid, line
 
 LAX = Strict(strict=False)
 COUNT = Annotated[int, Field(ge=1, le=9), Expected("a whole number from 1 to 9")]
@@ -20,24 +20,24 @@ class Colour(TextChoices):
     BLUE = "blue"
 
 
-class Item(Message):
+class Item(InputModel):
     name: Annotated[str, line(10)]
     count: COUNT
     colour: Annotated[Colour, LAX] | None = None
 
 
-class Parcel(Message):
+class Parcel(InputModel):
     items: list[Item]
     mode: Literal["slow", "fast"] = "slow"
     notes: dict[str, int] = {}
 
 
-def of(hint: Any) -> type[Message]:
-    return type("Sample", (Message,), {"__annotations__": {"field": hint}})
+def of(hint: Any) -> type[InputModel]:
+    return type("Sample", (InputModel,), {"__annotations__": {"field": hint}})
 
 
-def errors(model: type[Message], data: Any) -> list[tuple[str, str]]:
-    with pytest.raises(InvalidMessage) as caught:
+def errors(model: type[InputModel], data: Any) -> list[tuple[str, str]]:
+    with pytest.raises(InvalidInput) as caught:
         model.read(data)
     return [(error["field"], error["message"]) for error in caught.value.errors]
 
@@ -202,7 +202,7 @@ def test_a_name_in_a_dictionary_with_half_a_surrogate_pair_is_an_error_of_that_n
 
 
 def test_the_errors_of_a_message_are_one_sentence_each() -> None:
-    with pytest.raises(InvalidMessage) as caught:
+    with pytest.raises(InvalidInput) as caught:
         Item.read({"count": 0})
 
     assert caught.value.lines == ["name: This field is required.", "count: Expected a whole number from 1 to 9."]

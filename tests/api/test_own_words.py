@@ -10,7 +10,7 @@ import pytest
 from django.urls import get_resolver
 from pydantic import ValidationError
 
-from kilit.api.messages import Message, field_errors
+from kilit.api.input_model import InputModel, field_errors
 
 TEXTS = ("", "x", "2026-13-45", "2026-02-30T10:00:00Z", "9" * 30, "1e999", "\ud800", "a\x00b", "x" * 5000)
 BAD = (
@@ -33,16 +33,16 @@ OTHERS_WORDS = re.compile(
 )
 
 
-def requests() -> Iterator[type[Message]]:
+def requests() -> Iterator[type[InputModel]]:
     """Yield the bodies and queries of all operations, and the messages that these are made of."""
     assert get_resolver().url_patterns  # loads every view
-    found = list(Message.__subclasses__())
+    found = list(InputModel.__subclasses__())
     for model in found:
         found += [each for each in model.__subclasses__() if each not in found]
     yield from (model for model in found if not model.__module__.startswith("tests"))
 
 
-def errors(model: type[Message], name: str, value: Any) -> list[str]:
+def errors(model: type[InputModel], name: str, value: Any) -> list[str]:
     try:
         model.model_validate({name: value}, context=CONTEXT)
     except ValidationError as error:
@@ -53,7 +53,7 @@ def errors(model: type[Message], name: str, value: Any) -> list[str]:
 @pytest.mark.parametrize(
     "model", sorted(requests(), key=lambda each: each.__qualname__), ids=lambda each: each.__name__
 )
-def test_what_is_wrong_with_a_field_is_said_in_our_words(model: type[Message]) -> None:
+def test_what_is_wrong_with_a_field_is_said_in_our_words(model: type[InputModel]) -> None:
     names = [field.alias or name for name, field in model.model_fields.items()]
 
     is_of_texts = model.__name__.endswith(("Query", "Import"))  # a query, or a form

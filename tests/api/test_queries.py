@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from config import urls  # noqa: F401 - every view, and so every message
-from kilit.api.messages import InvalidMessage, Message
+from kilit.api.input_model import InputModel, InvalidInput
 from kilit.lock.text import read_digits
 from ociqueue.models.site import is_time_zone
 from orchestrator.models import Job
@@ -15,11 +15,11 @@ from tests.support.cutting_jobs import make_job
 NOT_WRITTEN_SO = ["1_0", "٣", "+3", "3.0", " 3", "0x3", ""]
 
 
-def queries() -> list[type[Message]]:
+def queries() -> list[type[InputModel]]:
     def below(model: type[BaseModel]) -> list[type[BaseModel]]:
         return [model, *(each for child in model.__subclasses__() for each in below(child))]
 
-    return [each for each in below(Message) if each.__name__.endswith("Query") and issubclass(each, Message)]
+    return [each for each in below(InputModel) if each.__name__.endswith("Query") and issubclass(each, InputModel)]
 
 
 NUMBERS = [
@@ -33,8 +33,8 @@ def test_lists_have_a_limit() -> None:
 
 @pytest.mark.parametrize(("query", "name"), NUMBERS, ids=str)
 @pytest.mark.parametrize("text", NOT_WRITTEN_SO)
-def test_a_number_in_a_query_has_ascii_digits_only(query: type[Message], name: str, text: str) -> None:
-    with pytest.raises(InvalidMessage) as refused:
+def test_a_number_in_a_query_has_ascii_digits_only(query: type[InputModel], name: str, text: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
         query.read({"siteId": "a" * 32, name: text})
 
     assert {"field": name, "message": "Expected a whole number."} in refused.value.errors

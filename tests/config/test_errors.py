@@ -12,15 +12,15 @@ from rest_framework.test import APIRequestFactory, force_authenticate
 from rest_framework.views import APIView
 
 from config.web.middleware import MalformedRequestMiddleware
-from kilit.api.messages import Message
+from kilit.api.input_model import InputModel
 from tests.parcels.models import Parcel
 
 
-class SomePart(Message):
+class SomePart(InputModel):
     quantity: Annotated[int, Field(ge=1)]
 
 
-class SomeOrder(Message):
+class SomeOrder(InputModel):
     order_id: str
     parts: list[SomePart]
 

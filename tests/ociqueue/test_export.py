@@ -9,7 +9,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis.strategies import datetimes, integers, lists, sampled_from
 
-from kilit.api.messages import EARLIEST, LATEST
+from kilit.api.input_model import EARLIEST, LATEST
 from ociqueue.models import Conversion, Site
 from ociqueue.values.local_times import LocalTimes
 from tests.support.conversions import Api

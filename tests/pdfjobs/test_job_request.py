@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kilit.api.input_model import InvalidInput
 from kilit.api.json_reader import parse_json
-from kilit.api.messages import InvalidMessage
 from pdfjobs.job_request import as_stored, parse_job_request
 from pdfjobs.rendering import PageOptions
 from pdfjobs.schemas import PdfRequest
@@ -42,7 +42,7 @@ WRONG_ALL_OVER: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("change", WRONG_ALL_OVER, ids=range(len(WRONG_ALL_OVER)))
 def test_faults_are_few_and_short_however_many_there_are(change: dict[str, Any]) -> None:
-    with pytest.raises(InvalidMessage) as refused:
+    with pytest.raises(InvalidInput) as refused:
         parse_job_request(body() | change)
 
     assert len(refused.value.lines) <= 50
@@ -51,12 +51,12 @@ def test_faults_are_few_and_short_however_many_there_are(change: dict[str, Any])
 
 @pytest.mark.parametrize("top", [10**400, -(10**400), 1e308, float("nan"), float("inf"), Decimal("1e999999"), True])
 def test_a_number_beyond_all_bounds_is_refused_in_words(top: Any) -> None:
-    with pytest.raises(InvalidMessage, match=r"^margin\.top: Expected a number from 0 to 60\.$"):
+    with pytest.raises(InvalidInput, match=r"^margin\.top: Expected a number from 0 to 60\.$"):
         PageOptions.read({"margin": {"top": top}})
 
 
 def test_faults_of_variables_and_options_are_named_together() -> None:
-    with pytest.raises(InvalidMessage) as refused:
+    with pytest.raises(InvalidInput) as refused:
         parse_job_request(body() | {"variables": {"lines": [{"quantity": True}]}, "options": {"tagged": 1}, "x": 1})
 
     assert "variables.lines.0.quantity: Expected a number from 0.0001 to 10000000, at most 4 decimals." in (

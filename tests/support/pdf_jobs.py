@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from kilit.access.models import ApiKey
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from kilit.lock.leases import new_lease, no_lease
 from pdfjobs.documents import Document, document
 from pdfjobs.job_key import job_key
@@ -39,7 +39,7 @@ def errors_of(kind: Document, variables: Any) -> list[str]:
     """Return everything that is wrong with the variables, each with its path."""
     try:
         kind.model.read(variables)
-    except InvalidMessage as error:
+    except InvalidInput as error:
         return error.lines
     return []
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError
-from kilit.api.messages import FieldError, format_error
+from kilit.api.input_model import FieldError, format_error
 from kilit.console.formatting import page
 from kilit.console.jobs.job_page import JobOffer
 from kilit.console.lists.actions import ReasonForm

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from pdfjobs.documents import document
 from pdfjobs.documents.kinds.labels import FORMATS, MOST_LABELS
 from pdfjobs.documents.panels import CutPanel, drawing
@@ -90,7 +90,7 @@ def test_the_format_sets_the_page(label_format: str) -> None:
 def test_options_that_the_format_sets_cannot_be_sent(options: dict[str, Any]) -> None:
     (name,) = options
 
-    with pytest.raises(InvalidMessage, match=rf"options.{name}: This template sets it from its variables."):
+    with pytest.raises(InvalidInput, match=rf"options.{name}: This template sets it from its variables."):
         parse_job_request(body("labels", options=options))
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kilit.api.messages import InvalidMessage
+from kilit.api.input_model import InvalidInput
 from pdfjobs.rendering import PageOptions
 from pdfjobs.rendering.options import PAPERS
 
@@ -87,14 +87,14 @@ def test_options_left_out_equal_the_defaults_written_out() -> None:
     ],
 )
 def test_options_that_make_no_sense_are_refused_by_their_path(options: dict[str, Any], fault: str) -> None:
-    with pytest.raises(InvalidMessage) as refused:
+    with pytest.raises(InvalidInput) as refused:
         PageOptions.read(options)
 
     assert [found for found in refused.value.lines if found.startswith(fault)]
 
 
 def test_both_directions_are_checked_at_once() -> None:
-    with pytest.raises(InvalidMessage) as refused:
+    with pytest.raises(InvalidInput) as refused:
         PageOptions.read({"paper": "A6", "margin": dict.fromkeys(("top", "right", "bottom", "left"), 60)})
 
     assert [line.partition(" leave")[0] for line in refused.value.lines] == [
@@ -113,7 +113,7 @@ def test_a_margin_is_read_to_a_tenth(sent: Any, read: float) -> None:
 
 
 def test_every_fault_is_named_at_once() -> None:
-    with pytest.raises(InvalidMessage) as refused:
+    with pytest.raises(InvalidInput) as refused:
         PageOptions.read({"paper": "A0", "tagged": 1, "x": 2})
 
     assert len(refused.value.lines) == 3

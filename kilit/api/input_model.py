@@ -1,4 +1,4 @@
-"""Messages: every request, response, CSV line and file is declared once, as a pydantic model.
+"""Input of any kind (a request, a CSV line, a file) is declared once, as a pydantic model.
 
 The declaration validates, makes the texts of errors, and is what OpenAPI shows. Errors of pydantic get their text from
 TEXTS; a type can say with `Expected` what it allows.
@@ -82,8 +82,8 @@ class FieldError(TypedDict):
     message: str
 
 
-class InvalidMessage(ValueError):  # noqa: N818 - it is the answer to the caller
-    """What is wrong with a message; `count` is the number of all errors, also of those beyond `most_errors`."""
+class InvalidInput(ValueError):  # noqa: N818 - it is the answer to the caller
+    """What is wrong with an input; `count` is the number of all errors, also of those beyond `most_errors`."""
 
     def __init__(self, errors: list[FieldError], count: int) -> None:
         self.count = count
@@ -91,18 +91,18 @@ class InvalidMessage(ValueError):  # noqa: N818 - it is the answer to the caller
         super().__init__("; ".join(self.lines))
 
 
-class Message(BaseModel):
-    """The base of all messages: no value is converted, and an unknown name is an error, because it is likely a typo."""
+class InputModel(BaseModel):
+    """No value is converted. An unknown name is an error, because it is likely a typo."""
 
     # A traceback must not contain what was sent, which may be personal.
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
     most_errors: ClassVar[int | None] = None  # that are reported
-    refusal: ClassVar[type[InvalidMessage]] = InvalidMessage
+    refusal: ClassVar[type[InvalidInput]] = InvalidInput
     examples: ClassVar[Mapping[str, Any]] = {}  # by their titles, for OpenAPI
 
     @classmethod
     def read(cls, data: Any, *, context: Mapping[str, Any] | None = None) -> Self:
-        """Return the message, or raise InvalidMessage with every error."""
+        """Return the instance, or raise InvalidInput with every error."""
         try:
             return cls.model_validate(data, context=context)
         except ValidationError as error:
@@ -180,20 +180,20 @@ class UnknownFields:
 
 
 def field_errors(
-    error: ValidationError, model: type[Message], *, unknown: UnknownFields | None = None
+    error: ValidationError, model: type[InputModel], *, unknown: UnknownFields | None = None
 ) -> list[FieldError]:
     return [shown for _, shown in located_errors(error, model, unknown=unknown)]
 
 
 def located_errors(
-    error: ValidationError, model: type[Message], *, unknown: UnknownFields | None = None
+    error: ValidationError, model: type[InputModel], *, unknown: UnknownFields | None = None
 ) -> Iterator[tuple[Path, FieldError]]:
     """Return errors with their paths as pydantic has them."""
     return islice(_located_errors(error, model, unknown or UnknownFields()), model.most_errors)
 
 
 def _located_errors(
-    error: ValidationError, model: type[Message], unknown: UnknownFields
+    error: ValidationError, model: type[InputModel], unknown: UnknownFields
 ) -> Iterator[tuple[Path, FieldError]]:
     errors = error.errors(include_url=False)
     numbers = Counter(found["loc"][:-1] for found in errors if found["type"] == "extra_forbidden")
