@@ -6,7 +6,7 @@ from typing import IO, Any, NamedTuple, Protocol
 from django.core.files.base import File
 
 
-class StoreUnavailable(Exception):  # noqa: N818 - a fact about the store
+class StoreUnavailable(Exception):
     """The file store is not responding."""
 
 
@@ -36,7 +36,7 @@ _sources: list[FileSource] = []
 
 
 def register_file_source(source: FileSource) -> None:
-    """Called once, from the `ready()` of the app that stores the files."""
+    """Called once, from `registrations.py` of the app that stores the files."""
     _sources[:] = [source]
 
 

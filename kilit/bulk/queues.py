@@ -1,4 +1,4 @@
-"""The queues whose rows are acted on in bulk; each registers itself from its app's `ready()`."""
+"""The queues whose rows are acted on in bulk; each registers itself in its `registrations.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -57,7 +57,7 @@ _scrubbers: list[Callable[[re.Pattern[str]], None]] = []
 
 
 def register_free_text(model: type[Model], *columns: str, **options: Any) -> None:
-    """Declare columns from which identifiers are removed; called from an app's `ready()`."""
+    """Declare columns from which identifiers are removed; called from an app's `registrations.py`."""
     _free_texts.append(FreeText(model, columns, **options))
 
 

@@ -28,7 +28,7 @@ prunables: dict[str, Finished] = {}  # by queue
 
 
 def register_prunable(model: type[LifecycleModel], *, finished: Finished) -> None:
-    """Let finished rows of a queue be pruned; called from an app's `ready()`."""
+    """Let finished rows of a queue be pruned; called from an app's `registrations.py`."""
     prunables[model.lifecycle.queue] = finished
 
 
@@ -89,7 +89,7 @@ def _delete(model: type[LifecycleModel], ids: list[UUID], cutoff: datetime) -> i
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('kilit.prune_before', %s, true)", [cutoff.isoformat()])
         table = model._meta.db_table
-        cursor.execute(f'DELETE FROM "{table}" WHERE id = ANY(%s)', [ids])  # noqa: S608 - the model's own name
+        cursor.execute(f'DELETE FROM "{table}" WHERE id = ANY(%s)', [ids])
         deleted = cursor.rowcount
         # Nothing else may be deleted in this transaction.
         cursor.execute("SELECT set_config('kilit.prune_before', '', true)")

@@ -35,7 +35,7 @@ readers: list[Readers] = []
 
 
 def register_readers(source: Readers) -> None:
-    """Register who gets alerts of their own; called from an app's `ready()`."""
+    """Register who gets alerts of their own; called from an app's `registrations.py`."""
     readers.append(source)
 
 

@@ -34,7 +34,7 @@ RING = """
       WHERE bell.rung_at IS NULL OR bell.rung_at < now() - make_interval(secs => %s)
       RETURNING name
     ),
-""" + STORE.format(rows="rung")  # noqa: S608 - our own words
+""" + STORE.format(rows="rung")
 
 
 class RingingBroker(Broker):
@@ -66,7 +66,7 @@ doorbells: dict[str, Doorbell] = {}
 
 
 def register_doorbell(name: str, *, due: DueRows, handler: Callable[[], object]) -> None:
-    """Let workers work a queue; called from an app's `ready()`."""
+    """Let workers work a queue; called from an app's `registrations.py`."""
     doorbells[name] = Doorbell(name, due, handler)
 
 

@@ -71,7 +71,7 @@ sweeps: dict[str, Sweep] = {}
 def register_sweep(
     name: str, *, every: timedelta, run: Callable[[], str], about: str | Promise = "", due: DueRows | None = None
 ) -> None:
-    """Declare a sweep; called from an app's `ready()`."""
+    """Declare a sweep; called from an app's `registrations.py`."""
     sweeps[name] = Sweep(name, every, run, about, due)
 
 

@@ -7,6 +7,6 @@ class PatientConfig(AppConfig):
     name = "tests.patient"
 
     def ready(self) -> None:
-        from tests.patient.limits import be_patient  # noqa: PLC0415
+        from tests.patient.limits import be_patient
 
         be_patient()
