@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success
 
-from config import people  # noqa: F401 - registers users and groups
+from config import people
 from config.papers.console import papers_of_job
 from kilit.access.lockout import seconds_left
 from kilit.access.login_limits import seconds_to_wait

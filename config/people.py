@@ -150,7 +150,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
             return [*fields, *(name for name in shown if name not in PERSONAL)]
         return [*fields, "is_superuser", "user_permissions"]
 
-    def get_form(self, request: HttpRequest, obj: User | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
+    def get_form(self, request: HttpRequest, obj: User | None = None, change: bool = False, **options: Any) -> Any:
         if obj is not None:
             own = {} if self._manages(request, obj) else {"form": forms.ModelForm}
             return super().get_form(request, obj, change=change, **(options | own))
@@ -175,14 +175,14 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
                 options["queryset"] = Group.objects.filter(name__in=GIVEN_BY_ADMINS)
         return super().formfield_for_manytomany(db_field, request, **options)
 
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:  # noqa: FBT001
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         if isinstance(form, MemberCreationForm):
             user, role = form.instance, form.cleaned_data["role"]
             user.groups.add(Group.objects.get(name=role))
             SiteMembership.objects.create(site=form.cleaned_data["site"], user=user, role=role)
 
-    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: FBT001
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         if isinstance(form, MemberCreationForm):
             obj.is_staff = True  # may log in to the console
         super().save_model(request, obj, form, change)

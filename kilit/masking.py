@@ -40,7 +40,7 @@ def hide(name: str, cell: str) -> str:
 
 
 def _without_phones(text: str) -> Iterator[str]:
-    from phonenumbers import PhoneNumberMatcher  # noqa: PLC0415 - slow to load, and few commands meet a phone number
+    from phonenumbers import PhoneNumberMatcher
 
     end = 0
     for found in PhoneNumberMatcher(text, REGION):

@@ -10,8 +10,8 @@ from kilit.access.encryption import register_encrypted
 from kilit.access.scopes import register_scopes
 from kilit.api.webhooks import register_webhook_kinds
 from kilit.bulk.queues import register_queue
-from kilit.lock.pruning import register_prunable
 from kilit.lock.free_text import register_free_text
+from kilit.lock.pruning import register_prunable
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.metrics import register_oldest, registry
 from kilit.workers.sweeps import register_sweep

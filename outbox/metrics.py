@@ -53,7 +53,7 @@ def oldest_unread() -> datetime | None:
     return unread.values_list("created_at", flat=True).first()
 
 
-def _condition(is_on: bool, off_reason: str, failing_since: datetime | None) -> str:  # noqa: FBT001 - a row
+def _condition(is_on: bool, off_reason: str, failing_since: datetime | None) -> str:
     if is_on:
         return "failing" if failing_since else "on"
     return "off" if off_reason == OffReason.OPERATOR else "switched_off"

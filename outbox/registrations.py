@@ -7,8 +7,8 @@ from django.utils.translation import gettext_lazy as _
 from kilit.access.encryption import register_encrypted
 from kilit.api.callbacks import register_callback_hosts
 from kilit.bulk.queues import register_queue
-from kilit.lock.pruning import register_prunable
 from kilit.lock.free_text import register_free_text
+from kilit.lock.pruning import register_prunable
 from kilit.problems.tracking import problems_tracked, register_readers
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.metrics import register_oldest, registry
@@ -34,7 +34,9 @@ register_queue(operations.QUEUE)
 register_prunable(OutboxMessage, finished=sweeps.finished)
 register_doorbell(log_reader.BELL, due=log_reader.due_rows, handler=log_reader.read_log)
 register_doorbell(sending.BELL, due=lambda: [sending.sendable_endpoints()], handler=sending.send_due)
-register_doorbell(making.BELL, due=lambda: [OutboxMessage.objects.claimable_alerts()], handler=alert_sending.send_alerts)
+register_doorbell(
+    making.BELL, due=lambda: [OutboxMessage.objects.claimable_alerts()], handler=alert_sending.send_alerts
+)
 register_readers(making.channel_owners)
 problems_tracked.connect(making.make_alerts, dispatch_uid="outbox.alerts")
 register_sweep(

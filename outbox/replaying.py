@@ -27,7 +27,7 @@ BATCH = 2_000  # ids of events in one transaction
 SLACK = timedelta(hours=1)  # longer than any transaction that writes events
 
 
-class ReplayRefused(Exception):  # noqa: N818 - an answer, not a fault of the program
+class ReplayRefused(Exception):
     """The message says why."""
 
 

@@ -62,7 +62,7 @@ class PdfRequest(InputModel, Generic[VariablesT]):
         description="Who is served first while jobs wait; default: normal. It does not change the document, and a job "
         "that exists already keeps its own.",
     )
-    callbackUrl: CallbackUrl | None = Field(  # noqa: N815 - the API's name
+    callbackUrl: CallbackUrl | None = Field(
         default=None,
         description="Where the result is sent, signed as webhooks are. Its host must be one of your webhook "
         "endpoints'. It does not change the document: everyone who requests it may name another.",
@@ -118,7 +118,7 @@ class PdfJobsPage(TypedDict):
 
 
 class PdfLinkRequest(InputModel):
-    expiresIn: LinkSeconds = Field(  # noqa: N815 - the API's name
+    expiresIn: LinkSeconds = Field(
         default=int(DEFAULT_LINK_LIFE.total_seconds()),
         description="Seconds until the link stops working. It stops earlier if the file is deleted earlier.",
     )

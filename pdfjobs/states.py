@@ -38,7 +38,7 @@ class ErrorCode(TextChoices):
     UNSUPPORTED_PLATFORM = "UNSUPPORTED_PLATFORM", False, _("this machine cannot render PDFs")
     UNKNOWN = "UNKNOWN", False, _("an unexpected error")
 
-    def __new__(cls, value: str, retryable: bool = False) -> Self:  # noqa: FBT001, FBT002 - a column of the table
+    def __new__(cls, value: str, retryable: bool = False) -> Self:
         code = str.__new__(cls, value)
         code._value_, code.retryable = value, retryable
         return code

@@ -44,7 +44,7 @@ def set_up() -> None:
 
 
 def check() -> int:
-    from config.runner.status import read_status, version  # noqa: PLC0415 - needs settings
+    from config.runner.status import read_status, version
 
     status = read_status()
     for found in status.checks:
@@ -54,7 +54,7 @@ def check() -> int:
 
 
 def run() -> int:
-    from kilit.workers.processes import die_with_parent, stop_on_signal  # noqa: PLC0415 - as above
+    from kilit.workers.processes import die_with_parent, stop_on_signal
 
     die_with_parent()
     with stop_on_signal() as stop:
@@ -64,10 +64,10 @@ def run() -> int:
 
 def run_until(stop: threading.Event) -> None:
     """Work jobs and serve the status page until stopped; the command and the service do the same."""
-    from config.runner.page import status_page  # noqa: PLC0415 - as above
-    from config.runner.settings import DATABASE_TIMEOUT, LOG_FILE, RUNNER_PORT  # noqa: PLC0415
-    from kilit.database.limits import limit_statements  # noqa: PLC0415
-    from orchestrator.workflow.watching import watch  # noqa: PLC0415
+    from config.runner.page import status_page
+    from config.runner.settings import DATABASE_TIMEOUT, LOG_FILE, RUNNER_PORT
+    from kilit.database.limits import limit_statements
+    from orchestrator.workflow.watching import watch
 
     limit_statements(DATABASE_TIMEOUT)
     with status_page(RUNNER_PORT, log=LOG_FILE):
@@ -76,7 +76,7 @@ def run_until(stop: threading.Event) -> None:
 
 def control_service(options: argparse.Namespace) -> int:
     try:
-        from config.runner.service import control  # noqa: PLC0415 - Windows only
+        from config.runner.service import control  # Windows only
     except ModuleNotFoundError as error:
         sys.stderr.write(f"kilit: services need Windows and pywin32 ({error}): pip install .[windows]\n")
         return 1

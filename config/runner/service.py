@@ -28,13 +28,13 @@ class RunnerService(win32serviceutil.ServiceFramework):  # type: ignore[misc]
         super().__init__(arguments)
         self.stop = threading.Event()
 
-    def SvcStop(self) -> None:  # noqa: N802 - pywin32's name
+    def SvcStop(self) -> None:
         self.ReportServiceStatus(win32service.SERVICE_STOP_PENDING, waitHint=STOPS_WITHIN)
         self.stop.set()
 
     SvcShutdown = SvcStop
 
-    def SvcDoRun(self) -> None:  # noqa: N802 - pywin32's name
+    def SvcDoRun(self) -> None:
         try:
             set_up()
             run_until(self.stop)

@@ -22,8 +22,8 @@ HOME = Path(os.environ.get("KILIT_HOME") or Path(sys.prefix).parent)
 env = Environment(HOME)
 os.environ.setdefault("KILIT_VAR", str(HOME))
 
-from config.settings.floor import *  # noqa: E402, F403 - reads the variables that .env sets
-from config.settings.floor import KILIT_VAR  # noqa: E402
+from config.settings.floor import *
+from config.settings.floor import KILIT_VAR
 
 FLOOR_IS_HERE = True
 OPTI_SIMULATED = False

@@ -33,9 +33,9 @@ def start_sentry(
     dsn: str, *, errors_percent: int, traces_percent: int, release: str = "", transport: "type[Transport] | None" = None
 ) -> None:
     try:
-        import sentry_sdk  # noqa: PLC0415 - an optional package
-        from sentry_sdk.integrations.django import DjangoIntegration  # noqa: PLC0415
-        from sentry_sdk.utils import BadDsn  # noqa: PLC0415
+        import sentry_sdk  # an optional package
+        from sentry_sdk.integrations.django import DjangoIntegration
+        from sentry_sdk.utils import BadDsn
     except ImportError:
         raise ImproperlyConfigured(NOT_INSTALLED) from None
     try:

@@ -9,18 +9,18 @@ from typing import Any
 import django_stubs_ext
 
 from config.settings.cluster import cluster
-from config.settings.console import UNFOLD  # noqa: F401
+from config.settings.console import UNFOLD
 from config.settings.databases import database_timeout, databases
 from config.settings.environment import BASE_DIR, Environment
-from config.settings.floor import *  # noqa: F403
+from config.settings.floor import *
 from config.settings.floor import KILIT_VAR, PRODUCTION
-from config.settings.logins import *  # noqa: F403
+from config.settings.logins import *
 from config.settings.logs import log_format, log_level, logging_to_stderr
 from config.settings.secret_key import read_secret_key
 from config.settings.sentry import start_sentry
-from config.settings.web import *  # noqa: F403
+from config.settings.web import *
 from config.settings.web import BIND, PORT
-from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
+from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
 django_stubs_ext.monkeypatch()

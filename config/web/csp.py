@@ -71,7 +71,7 @@ def page_policy() -> str:
 def own_styles() -> list[str]:
     """Return the text of every <style> block of our pages, as rendered."""
     site: Any = admin.site  # unfold's
-    colours, radius = site._get_colors("COLORS", None), site._get_config("BORDER_RADIUS", None)  # noqa: SLF001
+    colours, radius = site._get_colors("COLORS", None), site._get_config("BORDER_RADIUS", None)
     context = Context({"colors": colours, "border_radius": radius})
     engine = Engine.get_default()
     blocks = STYLE_BLOCK.findall(engine.get_template(SKELETON).source)

@@ -54,7 +54,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    from kilit.web.reporter import Reporter  # noqa: PLC0415 - needs Django to be set up
+    from kilit.web.reporter import Reporter
 
     worker.reporter = Reporter(threads=worker.cfg.threads)
     worker.reporter.start()

@@ -87,9 +87,9 @@ def denial_of(request: HttpRequest, response: HttpResponse) -> tuple[DenialCode,
     if getattr(request, "axes_locked_out", False):
         return DenialCode.LOCKED_OUT, ""
     is_known = current_context().actor != "anonymous"
-    if response.status_code == 403 and (is_known or request.path.startswith(CONSOLE)):  # noqa: PLR2004
+    if response.status_code == 403 and (is_known or request.path.startswith(CONSOLE)):
         return DenialCode.FORBIDDEN, ""
-    if response.status_code == 401 and is_known:  # noqa: PLR2004
+    if response.status_code == 401 and is_known:
         return DenialCode.ENDED_KEY, ""
     if is_known and request.path.startswith(CONSOLE) and _is_hidden_row(request, response):
         return DenialCode.NOT_YOURS, ""
@@ -98,13 +98,13 @@ def denial_of(request: HttpRequest, response: HttpResponse) -> tuple[DenialCode,
 
 def _is_hidden_row(request: HttpRequest, response: HttpResponse) -> bool:
     """Check whether a "not found" response was for a row that exists but is not the user's."""
-    is_missing = response.status_code == 404  # noqa: PLR2004
+    is_missing = response.status_code == 404
     # The admin redirects to its index for a row that does not exist.
-    is_redirect = response.status_code == 302 and response["Location"] == reverse("admin:index")  # noqa: PLR2004
+    is_redirect = response.status_code == 302 and response["Location"] == reverse("admin:index")
     match = request.resolver_match
     if not (is_missing or is_redirect) or match is None or "object_id" not in match.kwargs:
         return False
-    admins = admin.site._registry.values()  # noqa: SLF001 - Django offers no other way
+    admins = admin.site._registry.values()
     prefixes = {f"{found.opts.app_label}_{found.opts.model_name}_": found for found in admins}
     model_admin = next((found for prefix, found in prefixes.items() if str(match.url_name).startswith(prefix)), None)
     if model_admin is None:

@@ -82,7 +82,7 @@ class FieldError(TypedDict):
     message: str
 
 
-class InvalidInput(ValueError):  # noqa: N818 - it is the answer to the caller
+class InvalidInput(ValueError):
     """What is wrong with an input; `count` is the number of all errors, also of those beyond `most_errors`."""
 
     def __init__(self, errors: list[FieldError], count: int) -> None:

@@ -21,7 +21,7 @@ OTHER_ENCODINGS = {
 }
 
 
-class DuplicateName(ValueError):  # noqa: N818 - it carries the name
+class DuplicateName(ValueError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"the name {json.dumps(name[:LONGEST_NAME])} appears twice in one object")

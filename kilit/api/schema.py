@@ -116,7 +116,7 @@ class ApiSchema(AutoSchema):
             ", or the body is not JSON." if "requestBody" in operation else "."
         )
         errors: dict[int, Codes] = {400: {"BAD_REQUEST": malformed}}
-        if self.endpoint.query or (self.endpoint.body and 422 not in self.endpoint.errors):  # noqa: PLR2004
+        if self.endpoint.query or (self.endpoint.body and 422 not in self.endpoint.errors):
             errors[400] = {**errors[400], **VALIDATION}
         if operation.get("security"):
             errors[401] = {"UNAUTHENTICATED": "Credentials are missing, unknown, expired or revoked."}
@@ -164,7 +164,7 @@ def success(response: ApiResponse, store: Store) -> Schema:
 
 def error(status: int, codes: Codes, store: Store, *, may_retry_after: bool) -> Schema:
     headers = {}
-    if status == 401:  # noqa: PLR2004
+    if status == 401:
         headers["WWW-Authenticate"] = header("The authentication scheme to use.")
     if may_retry_after or status in (429, 503):
         headers["Retry-After"] = header(RETRY_AFTER, required=not may_retry_after)

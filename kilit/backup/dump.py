@@ -19,7 +19,7 @@ DUMP_OPTIONS = ("--format=custom", "--compress=1", "--lock-wait-timeout=60s")
 PG_OPTIONS = ("--no-owner", "--no-privileges", "--schema=public")  # the target database decides about ownership
 
 
-class EmptyDatabase(Exception):  # noqa: N818 - a fact about the database, not a bug
+class EmptyDatabase(Exception):
     """The database has none of our tables."""
 
 
@@ -78,7 +78,7 @@ def rows_by_table() -> dict[str, int]:
     counts = {}
     with connection.cursor() as cursor:
         for table in sorted(connection.introspection.table_names(cursor)):
-            cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608 - from the catalogue
+            cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")
             counts[table] = cursor.fetchone()[0]
     return counts
 

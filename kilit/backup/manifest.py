@@ -17,7 +17,7 @@ DUMP = "database.dump"
 FILES = "artifacts"
 
 
-class InvalidBackup(Exception):  # noqa: N818 - a fact about a folder, not a bug
+class InvalidBackup(Exception):
     """The folder is not a backup, or is damaged."""
 
 
@@ -58,7 +58,7 @@ class Manifest(InputModel):
     def verify(self, folder: Path) -> None:
         wrong = [name for name, expected in self.sums.items() if digest_of(folder / name) != expected]
         if wrong:
-            shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")  # noqa: PLR2004
+            shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
             raise InvalidBackup(f"{folder} is damaged: {shown} missing or changed.")
 
     @property

@@ -23,11 +23,11 @@ DEBIAN = Path("/usr/lib/postgresql")
 TRANSACTION_TIMEOUT = 17  # the first version that has it
 
 
-class ProgramFailed(Exception):  # noqa: N818 - a fact about the machine, not a bug
+class ProgramFailed(Exception):
     """A PostgreSQL program failed; the message is its error line."""
 
 
-class NoProgram(Exception):  # noqa: N818 - a fact about the machine, not a bug
+class NoProgram(Exception):
     """No program on the machine suits the server; the message says what to install."""
 
 

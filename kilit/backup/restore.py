@@ -18,7 +18,7 @@ OLD_SCHEMA = "before_restore"
 REASON = "Its file is not in the restored backup."
 
 
-class RestoreRefused(Exception):  # noqa: N818 - a result, not a bug
+class RestoreRefused(Exception):
     """The restore would destroy something, so nothing was changed."""
 
 

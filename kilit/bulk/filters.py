@@ -34,7 +34,7 @@ AGE, ERROR_GROUP = _("age"), _("error group")
 Choices = Sequence[tuple[str, Any]]
 
 
-class UnusableFilters(Exception):  # noqa: N818 - a message for the operator, not an error of ours
+class UnusableFilters(Exception):
     """Filters that no bulk action may use; the message says why."""
 
 

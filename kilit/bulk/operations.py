@@ -18,7 +18,7 @@ from kilit.lock.guard import LifecycleModel
 from kilit.lock.table import Lifecycle
 
 
-class OperationUnavailable(Exception):  # noqa: N818 - a message for the operator, not an error of ours
+class OperationUnavailable(Exception):
     """The operation cannot be done now, whatever the rows are; the message says why."""
 
 

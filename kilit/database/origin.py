@@ -18,7 +18,7 @@ from kilit import __version__
 PREFIX = "Kilit "
 
 
-class UnusableTables(Exception):  # noqa: N818 - a fact about a database, not a bug
+class UnusableTables(Exception):
     """The tables are of no use to this version; the message names both versions and what to do."""
 
 

@@ -92,7 +92,7 @@ class PickAndUpdate:
         selected = ALL_OR_IDS if expected else _columns(returning)
         self._params = (*pick_params, *update_params, *([expected] if expected else []))
         self._statement = (  # made by Django, and of the model's own names
-            f"WITH picked AS MATERIALIZED ({pick}), updated AS ({update} RETURNING {_columns((*returning, *order))})"  # noqa: S608
+            f"WITH picked AS MATERIALIZED ({pick}), updated AS ({update} RETURNING {_columns((*returning, *order))})"
             f" SELECT {selected} FROM updated{ends}"
         )
 
@@ -110,8 +110,8 @@ class PickAndUpdate:
 
 def _update_of_picked(model: type[models.Model], changes: dict[str, Any], *, using: str) -> tuple[str, Any]:
     # As an array: joined to the pick, the planner would rather read a small table from end to end.
-    is_picked = f'"{model._meta.db_table}"."id" = ANY(ARRAY(SELECT picked.pk FROM picked))'  # noqa: S608
-    chosen = model._base_manager.filter(RawSQL(is_picked, (), models.BooleanField()))  # noqa: S611
+    is_picked = f'"{model._meta.db_table}"."id" = ANY(ARRAY(SELECT picked.pk FROM picked))'
+    chosen = model._base_manager.filter(RawSQL(is_picked, (), models.BooleanField()))
     return compile_update(chosen, changes, using=using)
 
 
@@ -155,7 +155,7 @@ class IndexHint:
             some, self._params = passed.values("pk")[:most].query.get_compiler(using=passed.db).as_sql()
         except EmptyResultSet:
             some, self._params = "SELECT WHERE false", ()
-        are_few = f"(SELECT count(*) FROM ({some}) AS passed) < {most}"  # noqa: S608 - made by Django
+        are_few = f"(SELECT count(*) FROM ({some}) AS passed) < {most}"
         sort = f"CASE WHEN {are_few} THEN 'off' ELSE current_setting('enable_sort') END"
         self._statement = f"SELECT set_config('enable_sort', {sort}, true), set_config('jit', 'off', true)"
 
@@ -227,13 +227,13 @@ def _insert(model: type[models.Model], each: Iterable[str], once: Iterable[str],
         *(f'%s::{types[name]} AS "{fields[name].column}"' for name in once),
     ]
     typed = ", ".join(f'"{name}" {types[name]}' for name in each)
-    new_rows = f"SELECT {', '.join(values)} FROM json_to_recordset(%s::json) AS row({typed})"  # noqa: S608
+    new_rows = f"SELECT {', '.join(values)} FROM json_to_recordset(%s::json) AS row({typed})"
     insert = f'INSERT INTO "{model._meta.db_table}" ({columns})'
     if not keys:
         return f"{insert} {new_rows} ON CONFLICT DO NOTHING".encode()
     own = keys.values_of("new_rows")
     return (  # its names and types are the models' own
-        f"WITH new_rows AS MATERIALIZED ({new_rows}), keys AS ("  # noqa: S608
+        f"WITH new_rows AS MATERIALIZED ({new_rows}), keys AS ("
         f'INSERT INTO "{keys.name}" ({", ".join(own)}) SELECT {", ".join(own.values())} FROM new_rows'
         f" ON CONFLICT DO NOTHING RETURNING id)"
         f" {insert} SELECT {columns} FROM new_rows WHERE id IN (SELECT id FROM keys)"

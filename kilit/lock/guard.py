@@ -29,7 +29,7 @@ Row = TypeVar("Row", bound="LifecycleModel")
 Ids = TypeVar("Ids", bound=Collection[UUID])
 
 
-class MoveRefused(Exception):  # noqa: N818 - an answer, not a fault of the program
+class MoveRefused(Exception):
     """The table, or another worker's claim on the row, does not allow the move."""
 
     def __init__(self, subject: "LifecycleModel", verb: str, state: str) -> None:

@@ -30,7 +30,7 @@ LongJob = TypeVar("LongJob", bound="LongJobModel")
 MOST_LAPSES = 5
 
 
-class ClaimLost(Exception):  # noqa: N818 - an answer, not a fault of the program
+class ClaimLost(Exception):
     """The lease ran out, and the row belongs to no one or to another worker by now."""
 
 

@@ -22,7 +22,7 @@ _has_written: ContextVar[bool] = ContextVar("has_written", default=False)  # in 
 _has_stored: ContextVar[bool | None] = ContextVar("has_stored", default=None)  # None outside of requests
 
 
-class ReadOnlyDatabase(OperationalError):  # noqa: N818 - named for what is wrong
+class ReadOnlyDatabase(OperationalError):
     """The server accepts no writes: it is a standby or an old primary, or an administrator made it read-only."""
 
 
@@ -30,7 +30,7 @@ class CommitsWaitError(OperationalError):
     """Commits wait for a synchronous standby that is gone: no transaction is begun, and what only reads goes on."""
 
 
-class CommitUnknown(OperationalError):  # noqa: N818 - named for what is wrong
+class CommitUnknown(OperationalError):
     """The connection was lost during a commit: the transaction may be stored or not. Read again before you conclude."""
 
 

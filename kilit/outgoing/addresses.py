@@ -17,15 +17,15 @@ TRANSLATED = ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
 REFUSED = [ipaddress.ip_network(network) for network in (*SET_ASIDE, *TRANSLATED)]
 
 
-class OutOfTime(TimeoutError):  # noqa: N818 - a TimeoutError already
+class OutOfTime(TimeoutError):
     """The deadline has passed."""
 
 
-class NameNotResolved(OSError):  # noqa: N818 - an answer of the resolver
+class NameNotResolved(OSError):
     """The name has no address."""
 
 
-class AddressNotAllowed(Exception):  # noqa: N818 - an answer, not a fault of the program
+class AddressNotAllowed(Exception):
     """The name resolves to an address that may not be connected to."""
 
 

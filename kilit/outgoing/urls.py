@@ -12,7 +12,7 @@ FORM = re.compile(r"https?://[!#-;=?-Z\]\[_a-z~]+", re.IGNORECASE)
 PORTS = {"http": 80, "https": 443}
 
 
-class InvalidUrl(ValueError):  # noqa: N818 - an answer about what a user entered
+class InvalidUrl(ValueError):
     """The message says in a sentence what is wrong."""
 
 

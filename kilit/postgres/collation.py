@@ -68,5 +68,5 @@ def has_icu(connection: Any) -> bool:
             found = connection.connection.execute(
                 "SELECT count(*) FROM pg_collation WHERE collprovider = 'i' AND collname IN ('tr-x-icu', 'en-x-icu')"
             ).fetchone()
-        _with_icu[database] = found[0] == 2  # noqa: PLR2004 - both
+        _with_icu[database] = found[0] == 2  # both
     return _with_icu[database]

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.pruning import register_prunable
 from kilit.lock.free_text import register_free_text
+from kilit.lock.pruning import register_prunable
 from kilit.problems import disk
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import register_problems

@@ -91,7 +91,7 @@ def stop(job: ImportJob, verb: str, error: str) -> None:
     end(job)
 
 
-class NotAllowed(Exception):  # noqa: N818 - a message for the operator, not an error of ours
+class NotAllowed(Exception):
     """The user who chose the file may no longer import it."""
 
 

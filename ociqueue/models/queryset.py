@@ -125,7 +125,7 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         pairs = "SELECT * FROM unnest(%s::uuid[], %s::integer[])"
         row = "(offline_conversion_queue.id, offline_conversion_queue.attempt_count)"
         numbered = [list(claims), list(claims.values())]
-        is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))  # noqa: S611 - no text of callers
+        is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))
         return self.filter(is_held | ~Q(pk__any_of=claims))
 
     def under_claim(self, number: int | RawSQL, *, of: Collection[UUID] | Parameter) -> Self:

@@ -48,7 +48,7 @@ class ReceiptQuerySet(models.QuerySet["Receipt"]):
 
         Receipts that another worker is taking are skipped. `is_last` says that there was no verdict for 72 hours.
         """
-        is_last = Case(When(received_at__lte=Now() - LOST_AFTER, then=Value(True)), default=Value(False))  # noqa: FBT003
+        is_last = Case(When(received_at__lte=Now() - LOST_AFTER, then=Value(True)), default=Value(False))
         due = self.due().order_by("next_check_at").select_related("batch__site").defer("batch__row_ids")
         with transaction.atomic():
             receipt = due.annotate(is_last=is_last).select_for_update(skip_locked=True, of=("self",)).first()

@@ -43,7 +43,7 @@ FORGIVEN: Changes = {"attempts_forgiven": F("attempt_count")}
 WAS_SENT = Exists(UploadBatch.objects.filter(pk=OuterRef("open_batch"), sent_at__isnull=False))
 UNREPORTED = {
     "outcome_unknown": Case(
-        When(Q(status=ConversionStatus.PROCESSING, open_batch=None) | WAS_SENT, then=Value(True)),  # noqa: FBT003
+        When(Q(status=ConversionStatus.PROCESSING, open_batch=None) | WAS_SENT, then=Value(True)),
         default=F("outcome_unknown"),
     )
 }

@@ -91,7 +91,7 @@ def confirm(model: type[Uploadable], batch: UUID, ids: Collection[UUID]) -> Coll
 
 # The cap is a setting, and part of the statement.
 @lru_cache(maxsize=32)
-def _claim(sender: SyncMethod, limit: int, alone: bool | None, _cap: int) -> CompiledMove:  # noqa: FBT001
+def _claim(sender: SyncMethod, limit: int, alone: bool | None, _cap: int) -> CompiledMove:
     # The site is asked once for all rows, in the statement that claims them.
     may_send = Exists(Site.objects.filter(pk=SITE, sync_method=sender, is_paused=False))
     due = _rows_of_site(alone).due(path=sender).filter(may_send)
@@ -124,11 +124,11 @@ def _job() -> CompiledValues:
 
 
 @cache
-def _due_hint(alone: bool | None) -> IndexHint:  # noqa: FBT001
+def _due_hint(alone: bool | None) -> IndexHint:
     return IndexHint(_rows_of_site(alone).deferred())
 
 
-def _rows_of_site(alone: bool | None) -> ConversionQuerySet:  # noqa: FBT001
+def _rows_of_site(alone: bool | None) -> ConversionQuerySet:
     rows = Conversion.objects.filter(site=SITE)
     return rows if alone is None else rows.filter(send_alone=alone)
 

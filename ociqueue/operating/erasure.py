@@ -15,7 +15,6 @@ from django.db import connection, transaction
 from django.db.models import Case, Count, Q, Value, When
 from django.db.models.functions import Lower, Now
 from django.db.models.lookups import Exact
-from phonenumbers import NumberParseException, parse
 
 from kilit.lock.audit import current_context, person_of
 from kilit.lock.erasure import erasing
@@ -101,6 +100,8 @@ def _id_patterns(texts: Iterable[str]) -> dict[str, str]:
 
 def _parts_of_number(text: str) -> tuple[str, str]:
     """Return the country code and the rest of a phone number; all of it is the rest if no country has the code."""
+    from phonenumbers import NumberParseException, parse
+
     try:
         number = parse(text)
     except NumberParseException:

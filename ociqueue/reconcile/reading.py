@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 
 from ociqueue.models import ReadBack, Site, UploadSummary
-
-if TYPE_CHECKING:
-    from ociqueue.uploader.googleads.provider import GoogleAds
+from ociqueue.uploader.googleads.account_check import query
+from ociqueue.uploader.googleads.provider import GoogleAds
 
 CUSTOMER = "SELECT customer.id, customer.time_zone FROM customer"
 CLIENTS = """
@@ -57,10 +56,8 @@ class Reading:
     alerts: list[GoogleAlert] = field(default_factory=list)
 
 
-def read_account(provider: "GoogleAds") -> Reading:
+def read_account(provider: GoogleAds) -> Reading:
     """Ask Google for the account's summaries; only workers call this."""
-    from ociqueue.uploader.googleads.account_check import query  # noqa: PLC0415
-
     customer = next(iter(query(provider, CUSTOMER))).customer
     clients = [row.offline_conversion_upload_client_summary for row in query(provider, CLIENTS)]
     actions = [row.offline_conversion_upload_conversion_action_summary for row in query(provider, ACTIONS)]

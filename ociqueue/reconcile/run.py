@@ -25,6 +25,9 @@ from ociqueue.reconcile.compare import DayComparison, GoogleCount, OurCount, com
 from ociqueue.reconcile.ours import OurDays
 from ociqueue.reconcile.reading import read_account, store
 from ociqueue.states import CONVERSIONS, SyncMethod
+from ociqueue.uploader.googleads.account_check import describe
+from ociqueue.uploader.googleads.provider import GoogleAds
+from ociqueue.uploader.results import CredentialsRejected
 
 logger = logging.getLogger(__name__)
 
@@ -94,10 +97,6 @@ def reconcile(site: Site) -> list[DayComparison] | None:
 
 
 def read(site: Site) -> bool:
-    from ociqueue.uploader.googleads.account_check import describe  # noqa: PLC0415
-    from ociqueue.uploader.googleads.provider import GoogleAds  # noqa: PLC0415
-    from ociqueue.uploader.results import CredentialsRejected  # noqa: PLC0415
-
     read_at = database_time()  # before the question: what is sent meanwhile may be missing in the answer
     try:
         login = Credentials.objects.get(site=site)

@@ -39,8 +39,8 @@ def check(credentials: Credentials) -> list[CheckFinding]:
 
 def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
     """Yield findings until one makes the rest pointless."""
-    from ociqueue.uploader.datamanager import account_check as data_manager  # noqa: PLC0415
-    from ociqueue.uploader.googleads import account_check as google_ads  # noqa: PLC0415
+    from ociqueue.uploader.datamanager import account_check as data_manager  # noqa: PLC0415 - they import this
+    from ociqueue.uploader.googleads import account_check as google_ads  # noqa: PLC0415 - they import this
 
     try:
         account = credentials.account()

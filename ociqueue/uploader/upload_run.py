@@ -272,8 +272,8 @@ def send(provider: Provider, rows: Sequence[Uploadable], *, job_id: int | None =
     try:
         results = provider.upload(rows, dry_run=False, job_id=job_id)
         if len(results) != len(rows):
-            raise ValueError(f"{len(results)} results for {len(rows)} rows")  # noqa: TRY301
-        return results  # noqa: TRY300
+            raise ValueError(f"{len(results)} results for {len(rows)} rows")
+        return results
     except Exception as error:
         logger.exception("the provider's library failed")
         message = f"The upload failed with {type(error).__name__}."

@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-import phonenumbers
 from django import forms
 from django.contrib import admin
 from django.db import transaction
@@ -26,6 +25,8 @@ MOST_CONTINUED = 500  # as many as an action on a selection
 
 def format_phone(phone: str) -> str:
     """Return an E.164 number as people read it: +90 555 123 45 67."""
+    import phonenumbers
+
     parsed = phonenumbers.parse(phone)
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
 

@@ -23,7 +23,7 @@ from orchestrator.schemas.rules import Rules
 LONGEST_ORDER_ID = 100
 
 
-class DraftChanged(ValueError):  # noqa: N818 - it is the answer to the user
+class DraftChanged(ValueError):
     """Another user changed or sent the draft since it was opened."""
 
     def __init__(self, draft: OrderDraft) -> None:

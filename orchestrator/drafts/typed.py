@@ -64,7 +64,7 @@ class DraftFault:
     cell: str = ""  # of the sheet, if the fault is only there
 
 
-class InvalidDraft(ValueError):  # noqa: N818 - it is the answer to the user
+class InvalidDraft(ValueError):
     """Why a draft is not an order yet; `beyond` further faults are not listed."""
 
     def __init__(self, faults: list[DraftFault], beyond: int = 0) -> None:

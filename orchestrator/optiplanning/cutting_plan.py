@@ -103,7 +103,7 @@ class _PlanHandler(SolutionHandler):
         self.pieces = 0
         self.is_cut_short = False
 
-    def startElement(self, name: str, attrs: Any) -> None:  # noqa: N802 - SAX calls it
+    def startElement(self, name: str, attrs: Any) -> None:
         super().startElement(name, attrs)
         match name.rpartition(":")[2]:
             case "Solution":
@@ -115,7 +115,7 @@ class _PlanHandler(SolutionHandler):
             case "Part" | "Drop" as kind if self.pattern:
                 self._place(kind, attrs, self.pattern)
 
-    def endElement(self, name: str) -> None:  # noqa: N802 - SAX calls it
+    def endElement(self, name: str) -> None:
         super().endElement(name)
         if name.rpartition(":")[2] == "Pattern":
             self.pattern = None
@@ -128,7 +128,7 @@ class _PlanHandler(SolutionHandler):
             self.is_cut_short = True
             return None
         boards = attrs.get("boards", "").strip()
-        number = int(boards) if boards.isascii() and boards.isdigit() and len(boards) < 6 else 1  # noqa: PLR2004
+        number = int(boards) if boards.isascii() and boards.isdigit() and len(boards) < 6 else 1
         patterns.append(CutPattern(length, width, number, attrs.get("material", "")[:LONGEST_TEXT]))
         return patterns[-1]
 

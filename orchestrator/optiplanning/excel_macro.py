@@ -61,7 +61,7 @@ def number(text: str) -> int | float:
 def scode(error: Any) -> int | None:
     """Return Excel's number of a COM error; the text is in the machine's language."""
     facts = getattr(error, "excepinfo", None)
-    return facts[5] if facts and len(facts) > 5 else None  # noqa: PLR2004 - the last of pywin32's six
+    return facts[5] if facts and len(facts) > 5 else None  # the last of pywin32's six
 
 
 def refuse(code: int, message: str) -> int:

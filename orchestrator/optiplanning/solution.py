@@ -45,7 +45,7 @@ MM2_PER_M2 = 1_000_000
 Figures = dict[str, Any]
 
 
-class InvalidSolution(ValueError):  # noqa: N818 - it is the answer about a file
+class InvalidSolution(ValueError):
     """The message is the reason; a file that is cut short may still be growing."""
 
     def __init__(self, reason: str, *, cut_short: bool = False) -> None:
@@ -116,11 +116,11 @@ class SolutionHandler(ContentHandler):
         self.best: SolutionElement | None = None
         self.first: SolutionElement | None = None
 
-    def startElement(self, name: str, attrs: Any) -> None:  # noqa: N802 - SAX calls it
+    def startElement(self, name: str, attrs: Any) -> None:
         self.depth += 1
         if self.depth > DEEPEST:
             raise InvalidSolution(f"it is nested more than {DEEPEST} levels deep")
-        self.children += self.depth == 2  # noqa: PLR2004 - a child of the root
+        self.children += self.depth == 2  # a child of the root
         if name.rpartition(":")[2] == "Solution":
             self.solutions += 1
             self.read = SolutionElement(dict(attrs.items()))
@@ -131,7 +131,7 @@ class SolutionHandler(ContentHandler):
         elif name.rpartition(":")[2] == "Pattern" and self.read:
             self.read.add_boards(attrs)
 
-    def endElement(self, name: str) -> None:  # noqa: N802 - SAX calls it
+    def endElement(self, name: str) -> None:
         self.depth -= 1
 
     @property

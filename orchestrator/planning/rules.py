@@ -21,7 +21,7 @@ _lock = threading.Lock()
 _last: dict[Path, tuple[bytes, Rules]] = {}  # the file's content, and the rules read from it
 
 
-class InvalidRules(ValueError):  # noqa: N818 - it is the answer about a file
+class InvalidRules(ValueError):
     """Each line of the message names where its error is."""
 
     def __init__(self, *lines: str) -> None:

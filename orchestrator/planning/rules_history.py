@@ -21,15 +21,15 @@ from orchestrator.schemas.rules import Rules
 from orchestrator.states import JOBS
 
 
-class RulesNotSaved(Exception):  # noqa: N818 - it is the answer to the one who saves
+class RulesNotSaved(Exception):
     """The file cannot be written; the message is the reason."""
 
 
-class RulesUnchanged(Exception):  # noqa: N818 - it is the answer to the one who saves
+class RulesUnchanged(Exception):
     """The new version is the one in force."""
 
 
-class RulesChanged(Exception):  # noqa: N818 - it is the answer to the one who saves
+class RulesChanged(Exception):
     """The rules in force are no longer those that the new version was made from."""
 
 

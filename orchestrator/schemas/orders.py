@@ -83,7 +83,7 @@ def size(unit: str, *, mm_per_unit: int) -> PlainValidator:
 
 def phone(number: str) -> str:
     """Return a phone number in E.164 format; `0555 123 45 67` and `00905551234567` are the same."""
-    import phonenumbers  # noqa: PLC0415 - slow to load, and most commands read no order
+    import phonenumbers
 
     with suppress(phonenumbers.NumberParseException):
         parsed = phonenumbers.parse(number, REGION)

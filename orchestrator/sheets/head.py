@@ -48,7 +48,7 @@ class Head:
     def find(self, name: str) -> HeadValue | None:
         """Return the value of a field; a second one is a fault, because no one can know which is right."""
         found = self.values.get(name, [])
-        if len(found) < 2:  # noqa: PLR2004 - one or none
+        if len(found) < 2:  # one or none
             return found[0] if found else None
         cells = ", ".join(each.cell for each in found)
         fault = _("The sheet says this more than once, and differently: %(cells)s.") % {"cells": cells}
@@ -137,7 +137,7 @@ def _add_sizes(head: Head, text: str, cell: str) -> bool:
     except ValueError as error:
         head.add("plate_size", text, cell, fault=str(error))
         return True
-    if len(sizes) > 2:  # noqa: PLR2004 - width, height and thickness
+    if len(sizes) > 2:  # width, height and thickness
         sizes.remove(thickness := min(sizes))
         head.add("thickness_mm", thickness, cell)
     in_cm = any(size < CENTIMETRES_BELOW for size in sizes)

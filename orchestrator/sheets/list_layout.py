@@ -101,7 +101,7 @@ def _read_headings(builder: OrderBuilder, start: int) -> tuple[dict[str, str], b
 
 
 class ListReader(PartReader):
-    def __init__(self, builder: OrderBuilder, units: dict[str, str], counts: bool) -> None:  # noqa: FBT001
+    def __init__(self, builder: OrderBuilder, units: dict[str, str], counts: bool) -> None:
         super().__init__(builder, COLUMNS, units)
         self.counts = counts
         self._beyond: set[int] = set()  # columns after the last

@@ -48,9 +48,9 @@ def template_rows() -> Iterator[tuple[Any, ...]]:
 
 
 def template_xlsx() -> bytes:
-    from openpyxl import Workbook  # noqa: PLC0415 - slow to load, and few processes need it
-    from openpyxl.styles import Alignment, Font  # noqa: PLC0415
-    from openpyxl.utils import get_column_letter  # noqa: PLC0415
+    from openpyxl import Workbook
+    from openpyxl.styles import Alignment, Font
+    from openpyxl.utils import get_column_letter
 
     workbook = Workbook()
     sheet: Any = workbook.active

@@ -133,7 +133,7 @@ class _Styles:
             parts.read(path, self)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        from openpyxl.styles.numbers import is_date_format  # noqa: PLC0415 - slow to load, and few processes need it
+        from openpyxl.styles.numbers import is_date_format
 
         if tag == "numFmt":
             self.formats[int(attributes["numFmtId"])] = bool(is_date_format(attributes["formatCode"]))
@@ -206,7 +206,7 @@ def _without_result() -> Unreadable:
 
 
 def _date(saved: str, *, is_from_1904: bool) -> Unreadable:
-    from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel  # noqa: PLC0415 - as above
+    from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
     try:
         shown = (

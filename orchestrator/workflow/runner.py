@@ -41,7 +41,7 @@ WORKERS_TURN = timedelta(seconds=30)
 UNSTARTED = (JobState.NEW, JobState.PREPARED)
 
 
-class Stopping(Exception):  # noqa: N818 - a request, not an error
+class Stopping(Exception):
     """The runner was asked to stop while OptiPlanning was running."""
 
 

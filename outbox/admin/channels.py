@@ -99,7 +99,7 @@ class ChannelAdmin(ModelAdmin):
         mine = {"owner": request.user.pk, "language": get_language(), "time_zone": str(zone_of(request))}
         return {**mine, **super().get_changeform_initial_data(request)}
 
-    def save_model(self, request: HttpRequest, obj: Channel, form: Any, change: bool) -> None:  # noqa: FBT001
+    def save_model(self, request: HttpRequest, obj: Channel, form: Any, change: bool) -> None:
         if not change and not is_owner(request.user):
             obj.owner = request.user  # type: ignore[assignment]
         super().save_model(request, obj, form, change)

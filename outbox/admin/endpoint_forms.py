@@ -54,7 +54,7 @@ class EndpointForm(forms.ModelForm[Endpoint]):
         kept: Any = self.instance.kinds  # also those that this version no longer has
         fields: Any = self.fields
         fields["kinds"].choices = [*known.items(), *((name, name) for name in kept if name not in known)]
-        if not self.instance._state.adding:  # noqa: SLF001 - new instances have ids, too
+        if not self.instance._state.adding:
             del self.fields["scope"]
             return
         run = scopes_run_by(self.user)

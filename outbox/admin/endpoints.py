@@ -143,12 +143,12 @@ class EndpointAdmin(ModelAdmin):
     def get_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> list[str]:
         return self.add_fields[:-1] if obj else self.add_fields  # its messages keep the site
 
-    def get_form(self, request: HttpRequest, obj: Endpoint | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
+    def get_form(self, request: HttpRequest, obj: Endpoint | None = None, change: bool = False, **options: Any) -> Any:
         form = super().get_form(request, obj, change, **options)
         form.user = request.user
         return form
 
-    def save_model(self, request: HttpRequest, obj: Endpoint, form: ModelForm[Endpoint], change: bool) -> None:  # noqa: FBT001
+    def save_model(self, request: HttpRequest, obj: Endpoint, form: ModelForm[Endpoint], change: bool) -> None:
         """Create the secret of a new endpoint, and show it once; save only what was changed on the page."""
         if change:
             obj.save(update_fields=form.changed_data)

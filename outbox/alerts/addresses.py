@@ -42,7 +42,7 @@ def check_address(kind: str, text: str, *, may_name_hosts: bool) -> None:
 def new_service(text: str) -> Any:
     """Return apprise's object for an address, or None; it follows no redirects and stores nothing."""
     # Imported late: apprise loads over a hundred modules, and most processes send no alerts.
-    import apprise  # noqa: PLC0415
+    import apprise
 
     asset = apprise.AppriseAsset(
         app_id="Kilit",

@@ -86,7 +86,7 @@ def _send(channel: Channel, message: OutboxMessage, text: dict[str, Any]) -> Non
 
 
 def _send_by_apprise(address: str, text: dict[str, Any]) -> None:
-    import apprise  # noqa: PLC0415 - as in addresses
+    import apprise
 
     service = new_service(address)
     if service is None:

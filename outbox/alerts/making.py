@@ -31,7 +31,7 @@ MOST_SINGLE = 3  # more than these at once become a digest
 DIGEST, TEST = "alert.digest", "alert.test"
 
 
-class AlertsNotMade(Exception):  # noqa: N818 - the scheduled task shows it as its result
+class AlertsNotMade(Exception):
     """Some channels got no alerts this time; the next look tries again."""
 
 

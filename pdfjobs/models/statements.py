@@ -200,7 +200,7 @@ def _select(rows: "QuerySet[Any, Any]") -> tuple[str, tuple[Any, ...]]:
 
 
 def _update(rows: "QuerySet[Any, Any]", changes: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
-    rows = rows.filter(RawSQL(IS_SET, (), BooleanField()))  # noqa: S611
+    rows = rows.filter(RawSQL(IS_SET, (), BooleanField()))
     query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
     query.add_update_values(changes)
     sql, params = query.get_compiler(using=rows.db).as_sql()

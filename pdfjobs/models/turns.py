@@ -97,4 +97,4 @@ def next_in_turn(rows: "PdfJobQuerySet", *, served: Any) -> RawSQL:
     free = of_owner.order_by(*ORDER).select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
     job, params = free.query.get_compiler(using=rows.db).as_sql()
     sql = NEXT.format(first=FIRST, most_running=MOST_RUNNING, job=job)
-    return RawSQL(sql, (*LIMITS, served, *params), UUIDField())  # noqa: S611 - our own SQL and Django's
+    return RawSQL(sql, (*LIMITS, served, *params), UUIDField())

@@ -18,7 +18,7 @@ Answer = dict[str, Any]
 Reply = Callable[["DataManagerCall"], Answer]
 
 
-class CutConnection(Exception):  # noqa: N818 - an answer, not an error
+class CutConnection(Exception):
     """The connection ends without an answer."""
 
 

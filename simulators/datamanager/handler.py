@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def handler(server: "DataManagerServer") -> type[JsonHandler]:
     class DataManagerHandler(JsonHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+        def do_POST(self) -> None:
             body = self.read_body()
             if self.path == "/token":
                 self.send_json(*token_answer(server, body))
             else:
                 self._answer(body)
 
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             self._answer(b"")
 
         def _answer(self, body: bytes) -> None:

@@ -33,7 +33,7 @@ class Violation:
 
 
 @dataclass
-class GoogleRefusal(Exception):  # noqa: N818 - an answer, not an error
+class GoogleRefusal(Exception):
     status: str = "INVALID_ARGUMENT"
     reason: str = ""
     message: str = GENERAL

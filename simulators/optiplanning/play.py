@@ -40,7 +40,7 @@ class Work:
 
 
 def read_sheets(files: list[Path], *, board: tuple[Decimal, Decimal] = BOARD) -> Work:
-    from openpyxl import load_workbook  # noqa: PLC0415 - slow to load
+    from openpyxl import load_workbook
 
     work = Work(board)
     for number, path in enumerate(files):

@@ -95,7 +95,7 @@ values = st.recursive(
 
 
 @given(value=values, ascii_only=st.booleans())
-def test_every_document_is_read_as_python_reads_it(value: Any, ascii_only: bool) -> None:  # noqa: FBT001
+def test_every_document_is_read_as_python_reads_it(value: Any, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only)
 
     assert parse_json(text.encode()) == json.loads(text, parse_float=Decimal)

@@ -44,7 +44,7 @@ def test_a_number_in_a_query_has_ascii_digits_only(query: type[InputModel], name
 @pytest.mark.parametrize(
     ("name", "is_one"), [("Europe/Istanbul", True), ("UTC", True), ("localtime", False), ("Factory", False)]
 )
-def test_a_time_zone_is_one_of_a_place(name: str, is_one: bool) -> None:  # noqa: FBT001
+def test_a_time_zone_is_one_of_a_place(name: str, is_one: bool) -> None:
     assert is_time_zone(name) is is_one
 
 

@@ -29,10 +29,10 @@ def main() -> None:
     """Measure on a fresh test database of the embedded PostgreSQL."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
-    from django.conf import settings  # noqa: PLC0415
-    from django.db import connection  # noqa: PLC0415
+    from django.conf import settings
+    from django.db import connection
 
-    from tests.benchmarks.harness import measure_all, report, scope  # noqa: PLC0415
+    from tests.benchmarks.harness import measure_all, report, scope
 
     figures = found_figures()
     parser = argparse.ArgumentParser(description=main.__doc__)

@@ -17,7 +17,7 @@ Print = Callable[[str], bytes]
 @contextmanager
 def playwright_page(executable: str) -> Iterator[Print]:
     """Print on one page that is never closed, as tutorials do."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+    from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable)
@@ -34,8 +34,8 @@ def playwright_page(executable: str) -> Iterator[Print]:
 @contextmanager
 def weasyprint(_: str) -> Iterator[Print]:
     """Print with WeasyPrint, whose fonts are kept from page to page."""
-    from weasyprint import HTML  # type: ignore[import-not-found]  # noqa: PLC0415
-    from weasyprint.text.fonts import FontConfiguration  # type: ignore[import-not-found]  # noqa: PLC0415
+    from weasyprint import HTML  # type: ignore[import-not-found]
+    from weasyprint.text.fonts import FontConfiguration  # type: ignore[import-not-found]
 
     fonts = FontConfiguration()
     yield lambda html: bytes(HTML(string=html).write_pdf(font_config=fonts))

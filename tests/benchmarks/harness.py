@@ -20,7 +20,7 @@ from typing import Any
 Side = Callable[[], float]
 
 
-class NotMeasured(Exception):  # noqa: N818 - it is an answer about a figure
+class NotMeasured(Exception):
     """Why a figure cannot be measured here, in words: a peer that is not installed, say."""
 
 

@@ -81,19 +81,19 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
         environment = worlds.environment(folder, port=port, settings=settings, google=outside.environment)
         os.environ.clear()
         os.environ.update(environment)
-        import django  # noqa: PLC0415 - its settings read the environment made above
+        import django
 
         django.setup()
-        from kilit.postgres.base import configured_server  # noqa: PLC0415
-        from tests.chaos.performance import perform  # noqa: PLC0415
-        from tests.chaos.strikes import Storm  # noqa: PLC0415
+        from kilit.postgres.base import configured_server
+        from tests.chaos.performance import perform
+        from tests.chaos.strikes import Storm
 
         storm = Storm(Stage(environment, folder / "logs"), outside, disks, folder / "floor")
         try:
             report = perform(asked, folder, storm, port=port)
         finally:
             storm.stage.stop()
-            from django.db import connection  # noqa: PLC0415
+            from django.db import connection
 
             connection.close()
             configured_server().stop()

@@ -43,9 +43,9 @@ def main() -> int:
 
 def run(asked: argparse.Namespace, folder: Path) -> int:
     """Set the stage, send everybody, and look at what is left."""
-    from simulators.datamanager.server import DataManagerServer  # noqa: PLC0415
-    from simulators.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
-    from simulators.webhooks.receiver import WebhookReceiver  # noqa: PLC0415
+    from simulators.datamanager.server import DataManagerServer
+    from simulators.googleads.server import GoogleAdsServer
+    from simulators.webhooks.receiver import WebhookReceiver
 
     os.environ.pop("CHAOS_OWN_MOUNTS", None)
     worlds.mount_disks(folder)
@@ -57,13 +57,13 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     environment |= {"WEB_CONCURRENCY": "2", "KILIT_PDF_QUEUE_LIMIT": "100000", "KILIT_CRON_SECRET": cron_secret}
     os.environ.clear()
     os.environ.update(environment)
-    import django  # noqa: PLC0415 - its settings read the environment made above
+    import django
 
     django.setup()
-    from django.db import connection  # noqa: PLC0415
+    from django.db import connection
 
-    from kilit.postgres.base import configured_server  # noqa: PLC0415
-    from tests.chaos.outside import World, nothing_is_lost  # noqa: PLC0415
+    from kilit.postgres.base import configured_server
+    from tests.chaos.outside import World, nothing_is_lost
 
     stage = Stage(environment, folder / "logs")
     try:

@@ -31,9 +31,9 @@ class Outside:
     @contextmanager
     def started(cls, folder: Path) -> Iterator["Outside"]:
         """Start them, and stop them at the end."""
-        from simulators.datamanager.server import DataManagerServer  # noqa: PLC0415
-        from simulators.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages load slowly
-        from simulators.webhooks.receiver import WebhookReceiver  # noqa: PLC0415
+        from simulators.datamanager.server import DataManagerServer
+        from simulators.googleads.server import GoogleAdsServer
+        from simulators.webhooks.receiver import WebhookReceiver
 
         found = cls(GoogleAdsServer(folder).start(), DataManagerServer().start(), WebhookReceiver([SECRET]).start())
         try:

@@ -70,17 +70,17 @@ def unmount(disks: list[Path]) -> None:
 
 def furnish(folder: Path, *, seed: int, port: int, seconds: float, receiver: WebhookReceiver) -> dict[str, Any]:
     """Make database, sites, people and keys, and write down what clients need to know."""
-    from django.contrib.auth.models import Group, User  # noqa: PLC0415 - Django is set up by now
-    from django.core.management import call_command  # noqa: PLC0415
+    from django.contrib.auth.models import Group, User
+    from django.core.management import call_command
 
-    from kilit.access.models import ApiKey  # noqa: PLC0415
-    from kilit.access.roles import Role  # noqa: PLC0415
-    from ociqueue.demo import DEMO_ACCOUNT  # noqa: PLC0415
-    from ociqueue.models import Credentials, Site  # noqa: PLC0415
-    from ociqueue.states import SyncMethod  # noqa: PLC0415
-    from orchestrator.models import Customer  # noqa: PLC0415
-    from pdfjobs.documents import documents  # noqa: PLC0415
-    from tests.support.fast_migrations import skip_needless_rendering  # noqa: PLC0415
+    from kilit.access.models import ApiKey
+    from kilit.access.roles import Role
+    from ociqueue.demo import DEMO_ACCOUNT
+    from ociqueue.models import Credentials, Site
+    from ociqueue.states import SyncMethod
+    from orchestrator.models import Customer
+    from pdfjobs.documents import documents
+    from tests.support.fast_migrations import skip_needless_rendering
 
     skip_needless_rendering()
     call_command("migrate", verbosity=0, interactive=False)
@@ -131,9 +131,9 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float, receiver: Web
 
 def subscribe(receiver: WebhookReceiver, site: str) -> None:
     """Make two endpoints that listen to everything: the installation's, and a site's."""
-    from kilit.access.encryption import encrypt  # noqa: PLC0415 - Django is set up by now
-    from kilit.api.webhooks import webhook_kinds  # noqa: PLC0415
-    from outbox.models import Endpoint  # noqa: PLC0415
+    from kilit.access.encryption import encrypt
+    from kilit.api.webhooks import webhook_kinds
+    from outbox.models import Endpoint
 
     for scope, path in {"": "all", site: "site"}.items():
         address, secret = f"{receiver.url}/{path}", encrypt(SECRET)
@@ -142,8 +142,8 @@ def subscribe(receiver: WebhookReceiver, site: str) -> None:
 
 def log_in() -> str:
     """Return the session of somebody who may see and do everything."""
-    from django.contrib.auth.models import User  # noqa: PLC0415
-    from django.test import Client  # noqa: PLC0415
+    from django.contrib.auth.models import User
+    from django.test import Client
 
     client = Client()
     client.force_login(User.objects.get(username="demo-admin"))
@@ -152,11 +152,11 @@ def log_in() -> str:
 
 def heap_up(world: dict[str, Any], sites: dict[str, Any], service: Any, *, rng: random.Random, seconds: float) -> None:
     """Bring rows before the storm, however slow the machine is: many reach for the same ones from its first moment."""
-    from ociqueue.intake.enqueue import enqueue as enqueue_conversions  # noqa: PLC0415
-    from orchestrator.orders.enqueue import enqueue as enqueue_order  # noqa: PLC0415
-    from orchestrator.orders.order import read_order  # noqa: PLC0415
-    from pdfjobs.enqueue import enqueue as enqueue_document  # noqa: PLC0415
-    from pdfjobs.job_request import parse_job_request  # noqa: PLC0415
+    from ociqueue.intake.enqueue import enqueue as enqueue_conversions
+    from orchestrator.orders.enqueue import enqueue as enqueue_order
+    from orchestrator.orders.order import read_order
+    from pdfjobs.enqueue import enqueue as enqueue_document
+    from pdfjobs.job_request import parse_job_request
 
     for name, site in sites.items():
         enqueue_conversions(site, [conversion(rng, name) for _ in range(round(seconds * 5))])

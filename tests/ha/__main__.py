@@ -42,8 +42,8 @@ def tell(text: str) -> None:
 
 def start_store() -> tuple[Any, dict[str, str]]:
     """Start an S3 server in this process, make a bucket, and return the environment for it."""
-    import boto3  # noqa: PLC0415 - takes a second
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415
+    import boto3
+    from moto.server import ThreadedMotoServer
 
     store = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
@@ -76,9 +76,9 @@ def start_database(folder: Path) -> tuple[Cluster, list[Pooling]]:
 
 def run(asked: argparse.Namespace, folder: Path) -> int:
     """Start everything, play the rounds, and print what was found."""
-    from simulators.datamanager.server import DataManagerServer  # noqa: PLC0415
-    from simulators.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
-    from simulators.webhooks.receiver import WebhookReceiver  # noqa: PLC0415
+    from simulators.datamanager.server import DataManagerServer
+    from simulators.googleads.server import GoogleAdsServer
+    from simulators.webhooks.receiver import WebhookReceiver
 
     tell(f"ha: seed {asked.seed}, {folder}")
     worlds.mount_disks(folder)
@@ -96,10 +96,10 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     ]
     stage = Machines(environment, folder / "logs", by_machine=by_machine)
     try:
-        import django  # noqa: PLC0415 - its settings read the environment made above
+        import django
 
         django.setup()
-        from tests.ha.rounds import Play  # noqa: PLC0415
+        from tests.ha.rounds import Play
 
         world = worlds.furnish(folder, seed=asked.seed, port=ports[0], seconds=MEASURE, receiver=receiver)
         world = prepare(folder, world, ports)

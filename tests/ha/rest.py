@@ -26,7 +26,7 @@ def settle(stage: Machines, world: dict[str, Any], folder: Path) -> list[str]:
 
 def clean_up(bucket: str) -> None:
     """Let files in the S3 store look old, so that the cleanup finds those that belong to no row, and run it."""
-    from moto.s3.models import s3_backends  # noqa: PLC0415 - the server runs in this process
+    from moto.s3.models import s3_backends
 
     for backends in s3_backends.values():
         for backend in backends.values():

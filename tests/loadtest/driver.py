@@ -17,7 +17,7 @@ TIMEOUT = 120.0  # seconds for one answer
 TRIES = 5
 
 
-class Failed(Exception):  # noqa: N818 - it is the answer about a run
+class Failed(Exception):
     """Why a run broke off, in words."""
 
 

@@ -67,14 +67,14 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
         )
         os.environ.clear()
         os.environ.update({**environment, OWN_NETWORK: own_network})
-        import django  # noqa: PLC0415 - its settings read the environment made above
+        import django
 
         django.setup()
-        from django.db import connection  # noqa: PLC0415
+        from django.db import connection
 
-        from kilit.postgres.base import configured_server  # noqa: PLC0415
-        from tests.chaos.strikes import Storm  # noqa: PLC0415
-        from tests.machines.performance import perform  # noqa: PLC0415
+        from kilit.postgres.base import configured_server
+        from tests.chaos.strikes import Storm
+        from tests.machines.performance import perform
 
         database = configured_server().ensure_running()
         ports = {int(found) for text in outside.environment.values() for found in ON_LOOPBACK.findall(text)}

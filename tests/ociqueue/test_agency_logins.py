@@ -132,7 +132,7 @@ def test_a_part_is_replaced_and_the_others_stay(agency: Api, api_site: Site) -> 
 
 
 @pytest.mark.parametrize("as_text", [True, False])
-def test_a_service_account_replaces_the_oauth_client(agency: Api, api_site: Site, as_text: bool) -> None:  # noqa: FBT001
+def test_a_service_account_replaces_the_oauth_client(agency: Api, api_site: Site, as_text: bool) -> None:
     store(agency, api_site, **FULL)
     key = service_account()
 

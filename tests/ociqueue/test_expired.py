@@ -127,7 +127,7 @@ def test_the_page_of_one_that_waits_says_what_happens(site, make_conversion, adm
 
 
 def test_the_command_ends_them_and_its_dry_run_counts_them(site, make_conversion, capsys) -> None:
-    from django.core.management import call_command  # noqa: PLC0415
+    from django.core.management import call_command
 
     make_old(make_conversion, site)
     make_conversion(site, consent_ad_user_data="DENIED")

@@ -68,7 +68,7 @@ def test_an_account_has_one_of_two_logins() -> None:
 
 @pytest.mark.django_db
 def test_credentials_stored_by_an_earlier_version_still_load(make_site) -> None:
-    from kilit.access.encryption import encrypt  # noqa: PLC0415
+    from kilit.access.encryption import encrypt
 
     earlier = {
         "customer_id": CUSTOMER,

@@ -49,7 +49,7 @@ def test_a_task_timeout_that_cuts_jobs_short(settings) -> None:
 
 
 @pytest.mark.parametrize(("is_on", "warned"), [(True, []), (False, ["kilit.W006"])])
-def test_a_browser_without_its_sandbox(settings, is_on: bool, warned: list[str]) -> None:  # noqa: FBT001
+def test_a_browser_without_its_sandbox(settings, is_on: bool, warned: list[str]) -> None:
     settings.PDF_SANDBOX = is_on
 
     assert ids(checks.check_sandbox()) == warned

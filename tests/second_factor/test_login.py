@@ -179,7 +179,7 @@ def test_codes_tried_from_many_addresses_are_limited_too(settings) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_codes_tried_at_once_are_no_more_than_the_limit(monkeypatch) -> None:
     """Each is counted before it is looked at: all of them may have found the login unlocked."""
-    from kilit.access import second_factor  # noqa: PLC0415
+    from kilit.access import second_factor
 
     _user, secret, _codes = with_app()
     clients = [Client() for _ in range(10)]

@@ -57,11 +57,11 @@ def left_in(text: str) -> list[str]:
 
 def fill() -> None:
     """Store a person's conversions, and let a script, a receiver and operators quote the person at other rows."""
-    from django.contrib.auth.models import User  # noqa: PLC0415
+    from django.contrib.auth.models import User
 
-    from ociqueue.models import Site  # noqa: PLC0415
-    from ociqueue.values.identifiers import hash_email, hash_phone  # noqa: PLC0415
-    from tests.support.erasure import finish  # noqa: PLC0415
+    from ociqueue.models import Site
+    from ociqueue.values.identifiers import hash_email, hash_phone
+    from tests.support.erasure import finish
 
     User.objects.create_superuser("admin", password="trial")
     site = Site.objects.create(name="Mobilya", default_currency="TRY")
@@ -78,7 +78,7 @@ def fill() -> None:
 
 
 def _subscribe(site: Any) -> None:
-    from outbox.models import Endpoint  # noqa: PLC0415
+    from outbox.models import Endpoint
 
     kinds = ["conversion.failed", "adjustment.failed", "circuit.opened", "site.paused"]
     Endpoint.objects.create(url="https://shop.example/hook", kinds=kinds, description=f"for {EMAIL}")
@@ -86,7 +86,7 @@ def _subscribe(site: Any) -> None:
 
 def _report_by_script(site: Any, said: str) -> None:
     """Report failures and Google's counts over the API, as a script may."""
-    from tests.support.conversions import Api, new_conversion  # noqa: PLC0415
+    from tests.support.conversions import Api, new_conversion
 
     new_conversion(site, gclid="Cj0KCQ-of-somebody-else").save()
     api = Api(site.issue_key(name="trial"))
@@ -104,10 +104,10 @@ def _report_by_script(site: Any, said: str) -> None:
 
 def _store_as_before_masking(site: Any, said: str) -> None:
     """Store what a script said before reports were masked, what Google says, and adjustments."""
-    from ociqueue.models import Adjustment, Circuit, ReadBack, UploadBatch  # noqa: PLC0415
-    from ociqueue.states import Category  # noqa: PLC0415
-    from tests.support.conversions import make_failed  # noqa: PLC0415
-    from tests.support.erasure import adjust, finish  # noqa: PLC0415
+    from ociqueue.models import Adjustment, Circuit, ReadBack, UploadBatch
+    from ociqueue.states import Category
+    from tests.support.conversions import make_failed
+    from tests.support.erasure import adjust, finish
 
     make_failed(site, gclid="Cj0KCQ-of-somebody-else", code=EMAIL, message=said)
     adjustment = adjust(finish(site, gclid="Cj0KCQ-of-somebody-else"))
@@ -120,7 +120,7 @@ def _store_as_before_masking(site: Any, said: str) -> None:
 
 def _ask_with_a_wrong_key() -> None:
     """Ask with a wrong key."""
-    from django.test import Client  # noqa: PLC0415
+    from django.test import Client
 
     for text in (EMAIL, PHONE, CLICK_ID):
         Client().get(f"/api/pdf/jobs/{text}", headers={"x-api-key": "wrong"})
@@ -128,8 +128,8 @@ def _ask_with_a_wrong_key() -> None:
 
 
 def _let_receivers_answer() -> None:
-    from outbox import log_reader  # noqa: PLC0415
-    from outbox.models import Attempt, OutboxMessage  # noqa: PLC0415
+    from outbox import log_reader
+    from outbox.models import Attempt, OutboxMessage
 
     log_reader.read_log()
     for number, message in enumerate(OutboxMessage.objects.all(), 1):
@@ -142,11 +142,11 @@ def _let_receivers_answer() -> None:
 
 def _let_operators_write(site: Any) -> None:
     """Move rows for a reason, pause the site, and import a file with bad lines."""
-    from kilit.lock.audit import acting_as  # noqa: PLC0415
-    from kilit.problems.tracking import track_problems  # noqa: PLC0415
-    from kilit.workers.models import SweepRun  # noqa: PLC0415
-    from ociqueue.models import Conversion  # noqa: PLC0415
-    from tests.support.erasure import make_import  # noqa: PLC0415
+    from kilit.lock.audit import acting_as
+    from kilit.problems.tracking import track_problems
+    from kilit.workers.models import SweepRun
+    from ociqueue.models import Conversion
+    from tests.support.erasure import make_import
 
     others = Conversion.objects.filter(gclid="Cj0KCQ-of-somebody-else")
     with acting_as("operator:ayse", reason=sentence(str)):
@@ -158,7 +158,7 @@ def _let_operators_write(site: Any) -> None:
 
 
 def forget_person() -> None:
-    from django.core.management import call_command  # noqa: PLC0415
+    from django.core.management import call_command
 
     for option, value in IDENTIFIERS.items():
         call_command("oci_forget", f"{option}={value}", stdout=io.StringIO(), stderr=io.StringIO())
@@ -166,9 +166,9 @@ def forget_person() -> None:
 
 def dump() -> str:
     """Return what pg_dump writes, and the sessions, which are encoded there."""
-    from django.contrib.sessions.models import Session  # noqa: PLC0415
+    from django.contrib.sessions.models import Session
 
-    from kilit.backup.programs import find_program  # noqa: PLC0415
+    from kilit.backup.programs import find_program
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "dump.sql"
@@ -177,9 +177,9 @@ def dump() -> str:
 
 
 def run() -> int:
-    from django import setup  # noqa: PLC0415
-    from django.core.management import call_command  # noqa: PLC0415
-    from django.test.utils import setup_test_environment  # noqa: PLC0415
+    from django import setup
+    from django.core.management import call_command
+    from django.test.utils import setup_test_environment
 
     setup()
     setup_test_environment()
@@ -195,8 +195,8 @@ def run() -> int:
 
 def main() -> int:
     """Run the trial with a server that is started for it, and removed at the end."""
-    from kilit.postgres.binaries import bundled_programs  # noqa: PLC0415
-    from tests.support.private_server import private_server  # noqa: PLC0415
+    from kilit.postgres.binaries import bundled_programs
+    from tests.support.private_server import private_server
 
     with tempfile.TemporaryDirectory() as room, private_server(bundled_programs()[0]) as url:
         given = {"DATABASE_URL": url("postgres"), "KILIT_VAR": room, "KILIT_LOGS": "json"}

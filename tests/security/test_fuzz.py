@@ -41,7 +41,7 @@ def tables(draw: Any) -> bytes:
 @pytest.mark.django_db
 @example(content=b'conversionName,"gclid\n', dry_run=True)  # a quote that is never closed
 @given(content=damaged(GOOD) | tables() | st.binary(max_size=300), dry_run=st.booleans())
-def test_every_file_is_imported_or_rejected_with_a_message(site: Site, content: bytes, dry_run: bool) -> None:  # noqa: F811, FBT001
+def test_every_file_is_imported_or_rejected_with_a_message(site: Site, content: bytes, dry_run: bool) -> None:  # noqa: F811
     before, tally, refusal = Conversion.objects.count(), ImportTally(), None
 
     try:

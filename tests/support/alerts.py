@@ -100,7 +100,7 @@ class JsonHandler(BaseHTTPRequestHandler):
             self.send_header("Location", self.server.location)
         self.end_headers()
 
-    do_GET = do_POST  # noqa: N815 - as a client that follows a redirect asks
+    do_GET = do_POST
 
     def log_message(self, *_: object) -> None:
         """Stay silent."""

@@ -65,7 +65,7 @@ def plans(act: Callable[[], Any], *, over: str) -> list[dict[str, Any]]:
     """Return the plans of the UPDATEs of a table that something runs, as they are planned there and then."""
     found: list[dict[str, Any]] = []
 
-    def explain(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001 - as Django calls it
+    def explain(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:
         if f'UPDATE "{over}"' in statement:
             with transaction.atomic():
                 execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", params, many, context)

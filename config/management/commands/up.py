@@ -135,7 +135,7 @@ class Command(BaseCommand):
 def is_ready(address: str) -> bool:
     try:
         with urllib.request.urlopen(address, timeout=30) as response:  # noqa: S310 - our own loopback address
-            return bool(response.status == 200)  # noqa: PLR2004
+            return bool(response.status == 200)
     except OSError:
         return False
 

@@ -42,7 +42,7 @@ class ChunkDecoder:
         if self._after_chunk:
             if not b"\r\n".startswith(bytes(buffer[:2])):
                 raise ChunkMissingTerminator(bytes(buffer[:2]))
-            if len(buffer) < 2:  # noqa: PLR2004 - CR and LF
+            if len(buffer) < 2:  # CR and LF
                 return False
             del buffer[:2]
             self._after_chunk = False

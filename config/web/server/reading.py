@@ -29,7 +29,7 @@ SMALL_READS_AT_ONCE = 2
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 4.0  # seconds
 
 
-class ClientGone(ConnectionError):  # noqa: N818 - what happened
+class ClientGone(ConnectionError):
     pass
 
 
@@ -138,8 +138,8 @@ class RequestReader:
 
     async def _continue(self, request: Any) -> None:
         """Tell a client that waits for it (curl, with a long body) to send the body."""
-        if request._expected_100_continue:  # noqa: SLF001 - gunicorn has no other name for it
-            request._expected_100_continue = False  # noqa: SLF001 - or the thread would send it again
+        if request._expected_100_continue:
+            request._expected_100_continue = False
             if not self._buffer:
                 await self._loop.sock_sendall(self._sock, b"HTTP/1.1 100 Continue\r\n\r\n")
 

@@ -12,7 +12,7 @@ from kilit.web.counter import own_requests
 UNREAD, UNREAD_BODY = 64 * 1024, 8 * 1024**2
 
 
-class RequestRefused(Exception):  # noqa: N818 - an answer, not a fault of ours
+class RequestRefused(Exception):
     """A request that is answered with an error; the connection is closed, because its rest was not read."""
 
     def __init__(self, status: HTTPStatus, code: str, message: str, *, unread: int = UNREAD) -> None:

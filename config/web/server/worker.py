@@ -34,7 +34,7 @@ OUT_OF_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 def identify_caller(credentials: RequestCredentials) -> Caller:
-    from config.web.server.callers import identify  # noqa: PLC0415 - gunicorn imports this before Django is set up
+    from config.web.server.callers import identify
 
     close_old_connections()  # as before and after a request
     try:

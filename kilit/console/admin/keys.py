@@ -153,7 +153,7 @@ class ApiKeyAdmin(ModelAdmin):
         """Keys are revoked and stay, so that their history can be traced."""
         return False
 
-    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:  # noqa: FBT001
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:
         """Create the text of a new key, and show it once."""
         text = None if change else obj.make_text()
         super().save_model(request, obj, form, change)

@@ -194,7 +194,7 @@ def count_field(number: int) -> forms.CharField:
 def typed_count(data: QueryDict) -> int | None:
     """Return the number that was typed, with any separator of thousands."""
     digits = "".join(letter for letter in data.get("count", "") if letter not in ",. '\u00a0\u202f")
-    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None  # noqa: PLR2004
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None
 
 
 def encode(filters: Mapping[str, str]) -> str:

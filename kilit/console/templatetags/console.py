@@ -59,7 +59,7 @@ def thousands(number: int) -> str:
 @register.filter
 def percent(share: float) -> str:
     """Return a share as a percentage; a small share is never rounded to zero."""
-    return _("%(number)s %%") % {"number": "<1" if 0 < share < 0.01 else f"{share * 100:.0f}"}  # noqa: PLR2004
+    return _("%(number)s %%") % {"number": "<1" if 0 < share < 0.01 else f"{share * 100:.0f}"}
 
 
 @register.filter

@@ -117,8 +117,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def set_autocommit(
         self,
-        autocommit: bool,  # noqa: FBT001 - as Django calls it
-        force_begin_transaction_with_broken_autocommit: bool = False,  # noqa: FBT001, FBT002
+        autocommit: bool,
+        force_begin_transaction_with_broken_autocommit: bool = False,
     ) -> None:
         if autocommit and self.connection is None:
             # Django calls this after a commit that failed, and would connect: that may fail, too, and would then be
@@ -127,7 +127,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return
         super().set_autocommit(autocommit, force_begin_transaction_with_broken_autocommit)
 
-    def _set_autocommit(self, autocommit: bool) -> None:  # noqa: FBT001 - as Django calls it
+    def _set_autocommit(self, autocommit: bool) -> None:
         if not autocommit:
             self.refuse_while_commits_wait()
         super()._set_autocommit(autocommit)  # type: ignore[misc]
@@ -160,7 +160,7 @@ def _note_outcome(
     execute: Callable[..., Any],
     statement: Any,
     params: Any,
-    many: bool,  # noqa: FBT001 - as Django calls it
+    many: bool,
     context: dict[str, Any],
 ) -> Any:
     """Note what was written. A statement outside a transaction is one of its own, which commits at its end."""

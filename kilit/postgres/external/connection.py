@@ -61,7 +61,7 @@ class LimitedConnection(psycopg.Connection[Any]):
         start = time.monotonic()
         try:
             return super().wait(gen, interval, limit)
-        except errors._WaitTimeout:  # noqa: SLF001
+        except errors._WaitTimeout:
             self._give_up()
             limits.spend(time.monotonic() - start)
         raise Unanswered(f"the database did not answer within {limit:.0f} s")

@@ -251,14 +251,14 @@ class SiteAdmin(ModelAdmin):
         """A new site has one member: the user who adds it."""
         return [MembershipInline] if _is_members_page(request) else []
 
-    def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
+    def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:
         own = {} if _is_members_page(request) else {"form": SiteForm if obj else NewSiteForm}
         form = super().get_form(request, obj, change, **(options | own))
         if obj is None:
             form.base_fields["name"].widget.attrs["autofocus"] = True
         return form
 
-    def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:  # noqa: FBT001
+    def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:
         """Save only what was changed on the page; the user who adds a site becomes its admin."""
         if change:
             obj.save(update_fields=form.changed_data)

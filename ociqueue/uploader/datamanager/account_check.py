@@ -9,6 +9,8 @@ from ociqueue.models import Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.uploader.connection_test import CheckFinding, check_login
 from ociqueue.uploader.datamanager.provider import DataManager
+from ociqueue.uploader.googleads.account_check import CUSTOMER, check_terms, conversion_customer, query
+from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.results import Disposition, RowResult
 
 API, ACTION, OWNER = "Data Manager API", "Conversion action", "Account that owns the conversions"
@@ -64,9 +66,6 @@ def check_action(action: str, result: RowResult) -> CheckFinding:
 
 def check_customer(account: GoogleAdsAccount, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
     """Check the owner of the conversions, and the terms that hashes need: only the Google Ads API knows them."""
-    from ociqueue.uploader.googleads.account_check import CUSTOMER, check_terms, query  # noqa: PLC0415
-    from ociqueue.uploader.googleads.provider import GoogleAds  # noqa: PLC0415
-
     try:
         customer = next(iter(query(GoogleAds(account), CUSTOMER))).customer
     except Exception:  # noqa: BLE001 - whatever Google's client raises; many logins have no developer token
@@ -78,8 +77,6 @@ def check_customer(account: GoogleAdsAccount, *, accepts_identifiers: bool) -> I
 
 
 def check_owner(account: GoogleAdsAccount, customer: Any) -> CheckFinding:
-    from ociqueue.uploader.googleads.account_check import conversion_customer  # noqa: PLC0415
-
     owner = conversion_customer(customer)
     if owner and owner != account.customer_id:
         why = "the Data Manager API takes conversions only for the account that owns them."

@@ -63,7 +63,7 @@ class DataManager:
         return [results[row.id] for row in batch]
 
     def verdict(self, request_id: str, rows: Sequence[Conversion]) -> Verdict:
-        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
+        from google.auth.exceptions import GoogleAuthError
 
         timeout = min(QUESTION_TIMEOUT, settings.GOOGLE_ADS_TIMEOUT)
         try:
@@ -115,7 +115,7 @@ class Sending:
 
     def request(self, rows: list[Conversion]) -> list[RowResult]:
         """Send one request; whatever comes back becomes a result for each row."""
-        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
+        from google.auth.exceptions import GoogleAuthError
 
         if self.is_stopped:
             return [not_sent("EARLIER_REQUEST_FAILED", "An earlier request of the upload failed.")] * len(rows)

@@ -24,7 +24,7 @@ NOT_MATCHED = "No click on your ads fits the hashed e-mail or phone; nothing has
 CODE = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 
 
-class ContradictoryStatus(Exception):  # noqa: N818 - an answer of the provider, not an error of ours
+class ContradictoryStatus(Exception):
     """The status does not prove what became of the rows."""
 
 

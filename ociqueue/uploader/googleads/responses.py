@@ -118,7 +118,7 @@ def read_transport_error(error: Any, rows: int) -> list[RowResult]:
 
 
 def parse_failure(data: bytes) -> Any:
-    from google.ads.googleads.v26.errors.types.errors import GoogleAdsFailure  # noqa: PLC0415
+    from google.ads.googleads.v26.errors.types.errors import GoogleAdsFailure
 
     failure = GoogleAdsFailure.pb(GoogleAdsFailure())
     failure.ParseFromString(data)
@@ -126,7 +126,7 @@ def parse_failure(data: bytes) -> Any:
 
 
 def reported_errors(failures: Iterable[Any]) -> Iterator[ReportedError]:
-    from google.ads.googleads.util import convert_proto_plus_to_protobuf  # noqa: PLC0415
+    from google.ads.googleads.util import convert_proto_plus_to_protobuf
 
     for failure in failures:
         # An exception carries a wrapped message even when plain ones were requested.

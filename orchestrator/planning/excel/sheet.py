@@ -54,7 +54,7 @@ def _text_style(sheet: Worksheet) -> Any:
     """Return the style of text cells; made once, because openpyxl looks it up for every cell."""
     cell = Cell(sheet, row=FIRST_ROW, column=1)
     cell.number_format = "@"
-    return copy(cell._style)  # type: ignore[attr-defined]  # noqa: SLF001
+    return copy(cell._style)  # type: ignore[attr-defined]
 
 
 def _write(cell: Cell | MergedCell, value: str | int | Decimal, text: Any) -> None:
@@ -62,7 +62,7 @@ def _write(cell: Cell | MergedCell, value: str | int | Decimal, text: Any) -> No
         cell.value = ESCAPE_LOOKALIKE.sub("_x005F_", value)
         # openpyxl would write =1+1 as a formula and #N/A as an error; as text it also survives editing in Excel.
         cell.data_type = "s"
-        cell._style = text  # type: ignore[union-attr]  # noqa: SLF001
+        cell._style = text  # type: ignore[union-attr]
     else:
         cell.value = value
 

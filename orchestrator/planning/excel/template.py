@@ -48,7 +48,7 @@ def read_template(path: Path) -> bytes:
 
 
 def open_template(content: bytes) -> "tuple[Workbook, Worksheet]":
-    from openpyxl import load_workbook  # noqa: PLC0415 - slow to load, and few processes need it
+    from openpyxl import load_workbook
 
     try:
         # zipfile never extracts more than the sizes in the archive's directory.

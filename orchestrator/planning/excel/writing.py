@@ -67,7 +67,7 @@ def _place_all(temps: dict[Path, Path]) -> None:
         for target, temp in temps.items():
             before = None
             if target.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))  # noqa: TRY301
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
             if os.path.lexists(target):
                 before = temp.with_name(f"{temp.stem}.before{temp.suffix}")
                 target.replace(before)

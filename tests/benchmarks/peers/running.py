@@ -64,7 +64,7 @@ def install_procrastinate() -> None:
     address = {name: params[name] for name in ("host", "port", "user", "dbname") if params.get(name)}
     Peers.conninfo = psycopg.conninfo.make_conninfo(**address)
     try:
-        from procrastinate.schema import SchemaManager  # noqa: PLC0415
+        from procrastinate.schema import SchemaManager
     except ImportError:
         raise NotMeasured("procrastinate is not installed") from None
     with psycopg.connect(Peers.conninfo, autocommit=True) as bare:

@@ -19,7 +19,7 @@ class WithoutClaim(AppConfig):
     label = "chaos_without"
 
     def ready(self) -> None:
-        from kilit.lock import bulk_sql, guard  # noqa: PLC0415 - models are known now
+        from kilit.lock import bulk_sql, guard
 
         class LatePickAndUpdate(bulk_sql.PickAndUpdate):
             def __init__(self, *args: Any, **options: Any) -> None:
@@ -33,7 +33,7 @@ class WithoutClaim(AppConfig):
 
 
 def allow_second_claims(**_: Any) -> None:
-    from ociqueue.models import Conversion  # noqa: PLC0415
+    from ociqueue.models import Conversion
 
     (counters,) = [trigger for trigger in Conversion._meta.triggers if trigger.name == "counters"]
     counters.disable(Conversion)

@@ -31,7 +31,7 @@ def raw_server(data_manager, settings) -> Iterator[Callable[[bytes], list[str]]]
             self.wfile.write(answer[0])
             self.close_connection = True
 
-        do_GET = do_POST  # noqa: N815
+        do_GET = do_POST
 
         def log_message(self, *_: object) -> None:
             """Log nothing."""

@@ -189,7 +189,7 @@ def test_a_probe_that_was_sent_before_the_circuit_opened_does_not_close_it(open_
 
 
 def test_a_refusal_at_once_does_not_close_it_either(open_circuit, later) -> None:
-    from ociqueue.uploader.results import RowResult  # noqa: PLC0415
+    from ociqueue.uploader.results import RowResult
 
     open_circuit(TERMS)
     bad = RowResult(Disposition.FATAL, "INVALID_FORMAT", message="bad")

@@ -143,7 +143,7 @@ def test_conversions_that_another_account_counts(google, api_site) -> None:
 
 
 def test_each_conversion_name_may_have_an_action_of_its_own(google, api_site, make_rows) -> None:
-    from ociqueue.uploader.upload_run import upload_due  # noqa: PLC0415
+    from ociqueue.uploader.upload_run import upload_due
 
     special = "customers/1234567890/conversionActions/8"
     Credentials.objects.store(api_site, account(conversion_actions={"Kayıt": special}))

@@ -122,7 +122,7 @@ def test_quiet_hours_end_with_one_digest_of_what_is_open_and_what_came_and_went(
         (12, 14, 11, False),
     ],
 )
-def test_quiet_hours_are_those_of_the_channels_time_zone(begin: int, end: int, hour: int, is_quiet: bool) -> None:  # noqa: FBT001
+def test_quiet_hours_are_those_of_the_channels_time_zone(begin: int, end: int, hour: int, is_quiet: bool) -> None:
     channel = Channel(quiet_from=time(begin), quiet_to=time(end), time_zone="Europe/Istanbul")
 
     assert channel.is_quiet(at(hour)) == is_quiet

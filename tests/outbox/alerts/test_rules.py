@@ -31,7 +31,7 @@ def kinds() -> list[str]:
         ({"min_severity": Severity.SERIOUS}, False),
     ],
 )
-def test_rules_say_what_is_reported(problems, rule: dict, matches: bool) -> None:  # noqa: FBT001
+def test_rules_say_what_is_reported(problems, rule: dict, matches: bool) -> None:
     AlertRule.objects.create(channel=make_channel(), **rule)
     problems.append(held(20, where=[Place("Ege", scope="7")]))
 
