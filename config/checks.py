@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.checks import check_admin_app
-from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import NotSupportedError, connection
 
 from kilit.workers.management.checked_settings import SETTINGS

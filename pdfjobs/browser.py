@@ -44,7 +44,7 @@ _debian_path: Path | None = None  # cached: dpkg takes longer than the rest of a
 
 
 def _debian_browser() -> Path | None:
-    global _debian_path  # noqa: PLW0603
+    global _debian_path
     # The name on PATH is a shell wrapper that does not exec: killing it would leave the browser running. The binary
     # itself is in the package's lib folder.
     if not shutil.which("dpkg-query"):

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from kilit.workers.management.checked_settings import SETTINGS
 from pdfjobs.documents.catalogue import KNOWN

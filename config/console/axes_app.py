@@ -4,5 +4,5 @@ from axes.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 
-class LoginsConfig(AppConfig):  # type: ignore[misc]
+class LoginsConfig(AppConfig):
     verbose_name = _("Logins")

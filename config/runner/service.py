@@ -17,7 +17,7 @@ from config.runner.main import run_until, set_up
 STOPS_WITHIN = 30_000  # milliseconds
 
 
-class RunnerService(win32serviceutil.ServiceFramework):  # type: ignore[misc]
+class RunnerService(win32serviceutil.ServiceFramework):
     _svc_name_ = "KilitRunner"
     _svc_display_name_ = "Kilit runner"
     _svc_description_ = "Works Kilit's cutting jobs: sheets for OptiPlanning, solutions for the saw."

@@ -69,7 +69,7 @@ def _code_seconds(username: str) -> int:
     window = LoginWindow.objects.with_age([window_name("codes", username)]).first()
     if window is None or window.failures < settings.AXES_FAILURE_LIMIT:
         return 0
-    left: timedelta = settings.AXES_COOLOFF_TIME - window.age  # type: ignore[attr-defined]
+    left: timedelta = settings.AXES_COOLOFF_TIME - window.age
     return max(0, ceil(left.total_seconds()))
 
 

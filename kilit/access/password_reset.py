@@ -69,7 +69,7 @@ def seconds_to_wait_for_reset(email: str, address: str) -> int:
     for name, limit in limits.items():
         if not LoginWindow.objects.count_below(name, limit=limit, window=window):
             found = LoginWindow.objects.with_age([name]).first()
-            left = window - found.age if found else timedelta()  # type: ignore[attr-defined]
+            left = window - found.age if found else timedelta()
             return max(1, int(left.total_seconds()) + 1)
     return 0
 
@@ -88,7 +88,7 @@ def _send(form: LinkRequestForm, language: str | None) -> None:
         with override(language):
             save_and_mail(form)
     except Exception as error:  # noqa: BLE001 - nobody waits for it, and texts of libraries may contain the password
-        logger.error("a password reset could not be sent: %s", type(error).__name__)  # noqa: TRY400
+        logger.error("a password reset could not be sent: %s", type(error).__name__)
     finally:
         connections.close_all()
         SENDERS.release()

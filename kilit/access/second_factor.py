@@ -58,7 +58,7 @@ def with_second_factor(users: QuerySet[User]) -> QuerySet[User]:
     return users.annotate(has_second_factor=Exists(found))
 
 
-class LoginAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+class LoginAdapter(DefaultAccountAdapter):
     """Logins as Kilit wants them: nobody signs up, and redirects stay on this host."""
 
     def get_login_stages(self) -> list[str]:
@@ -78,7 +78,7 @@ class LoginAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Our pages have their own messages."""
 
 
-class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+class SecondFactorAdapter(DefaultMFAAdapter):
     def encrypt(self, text: str) -> str:
         return encrypt(text)
 
@@ -149,7 +149,7 @@ def _matches(authenticator: Authenticator, code: str) -> bool:
             case Authenticator.Type.RECOVERY_CODES:
                 return bool(authenticator.wrap().validate_code(code))
     except DecryptionError:
-        logger.error("none of KILIT_CREDENTIAL_KEYS decrypts a second factor; an owner can remove it")  # noqa: TRY400
+        logger.error("none of KILIT_CREDENTIAL_KEYS decrypts a second factor; an owner can remove it")
     return False
 
 

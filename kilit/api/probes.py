@@ -123,7 +123,7 @@ _known_migrated = False
 
 def is_migrated() -> bool:
     """Check that every migration is applied; once true, this process does not check again."""
-    global _known_migrated  # noqa: PLW0603
+    global _known_migrated
     if not _known_migrated:
         refuse_unreleased(connection)
         executor = MigrationExecutor(connection)

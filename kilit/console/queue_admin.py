@@ -88,7 +88,7 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
         chosen = (self.read_id(text) for text in request.POST.getlist("_selected_action")[: self.most_acted_on])
         self.log_out_of_reach(request, [pk for pk in chosen if pk])
         try:
-            return super().response_action(request, queryset)  # type: ignore[no-any-return]
+            return super().response_action(request, queryset)
         except ValidationError:
             raise BadRequest(_("Invalid id.")) from None
 

@@ -186,7 +186,7 @@ def after_statement(name: str, operation: pgtrigger.Operation, func: str) -> pgt
         level=pgtrigger.Statement,
         when=pgtrigger.After,
         operation=operation,
-        referencing=pgtrigger.Referencing(**rows),  # type: ignore[no-untyped-call]
+        referencing=pgtrigger.Referencing(**rows),
         func=func,
     )
 

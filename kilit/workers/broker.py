@@ -47,7 +47,7 @@ TAKE = """
 """
 
 
-class Broker(ORM):  # type: ignore[misc]
+class Broker(ORM):
     """The same table and rules as django-q2's own; only the wait and the clock differ."""
 
     def __init__(self, list_key: str | None = None) -> None:

@@ -113,7 +113,7 @@ def die_with_parent() -> None:
 
 
 def _watch(parent: int) -> None:
-    global _parent  # noqa: PLW0603 - read by the next process forked from this one
+    global _parent
     _parent = os.getpid()
     threading.Thread(target=_end_when_orphaned, args=(parent,), daemon=True, name="orphan-watch").start()
 

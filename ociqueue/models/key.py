@@ -82,7 +82,7 @@ def _guards() -> list[pgtrigger.Trigger]:
             when=pgtrigger.After,
             operation=pgtrigger.Insert,
             condition=pgtrigger.Condition(f"NOT {of_triggers}"),
-            referencing=pgtrigger.Referencing(new="new_rows"),  # type: ignore[no-untyped-call]
+            referencing=pgtrigger.Referencing(new="new_rows"),
             declare=[("is_wrong", "BOOLEAN")],
             func=check,
         ),
@@ -106,7 +106,7 @@ def key_triggers() -> list[pgtrigger.Trigger]:
             name="erase_keys",
             when=pgtrigger.After,
             # A move names none of these columns, so that its rows are not even compared.
-            operation=pgtrigger.UpdateOf(*ERASABLE),  # type: ignore[no-untyped-call]
+            operation=pgtrigger.UpdateOf(*ERASABLE),
             condition=pgtrigger.Condition(f"ROW({old}) IS DISTINCT FROM ROW({new})"),
             func=ERASE.format(table=TABLE, lock=LOCK, changes=changes),
         ),

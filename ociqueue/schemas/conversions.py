@@ -49,7 +49,10 @@ class ConversionContext(TypedDict):
     has_hash: bool
 
 
-def read_click_id(text: str, info: ValidationInfo) -> str:
+Info = ValidationInfo[ConversionContext]
+
+
+def read_click_id(text: str, info: Info) -> str:
     if text.lower() in MISSING_VALUES:
         raise invalid(f"{text!r} looks like a missing value.")
     if PLACEHOLDER.search(text):
@@ -62,9 +65,9 @@ def read_click_id(text: str, info: ValidationInfo) -> str:
     return text
 
 
-def read_stored_text(text: str, info: ValidationInfo) -> str:
+def read_stored_text(text: str, info: Info) -> str:
     """Refuse what may be an e-mail address in the wrong field, at sites that send them."""
-    if "@" in text and info.context["accepts_identifiers"]:  # type: ignore[index]
+    if "@" in text and info.context["accepts_identifiers"]:
         raise invalid("It contains an @. E-mail addresses belong in the field email, where only their hash is stored.")
     return text
 
@@ -72,8 +75,8 @@ def read_stored_text(text: str, info: ValidationInfo) -> str:
 def identifier(read: Callable[[str], T]) -> PlainValidator:
     """Return a validator that replaces an identifier by its hash; no error repeats what was given."""
 
-    def validate(value: Any, info: ValidationInfo) -> T:
-        if not info.context["accepts_identifiers"]:  # type: ignore[index]
+    def validate(value: Any, info: Info) -> T:
+        if not info.context["accepts_identifiers"]:
             raise invalid(NOT_ACCEPTED)
         if not isinstance(value, str):
             raise invalid("Expected a string.")
@@ -100,7 +103,7 @@ def fault_of_click_ids(number: int, given: Mapping[str, Any], context: Conversio
     return "One of gclid, wbraid, gbraid, email, phone, hashedEmail and hashedPhone is required."
 
 
-def read_time(value: Any, info: ValidationInfo) -> datetime:
+def read_time(value: Any, info: Info) -> datetime:
     """Return a time in UTC that is neither in the future nor too old for Google."""
     if not isinstance(value, str):
         raise invalid("Expected a string.")
@@ -112,7 +115,7 @@ def read_time(value: Any, info: ValidationInfo) -> datetime:
         raise invalid("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.")
     if time.tzinfo is None:
         raise invalid("The offset is missing, as in 2026-11-15T13:45:00+03:00.")
-    now: datetime = info.context["now"]  # type: ignore[index]
+    now: datetime = info.context["now"]
     try:
         if time > now + AHEAD:
             raise invalid("The time is in the future.")
@@ -156,7 +159,7 @@ def too_many_digits(amount: Decimal, currency: str) -> str:
     return f"{currency or 'This currency'} has {digits} digits after the decimal point."
 
 
-def read_value(value: Any, info: ValidationInfo) -> Decimal:
+def read_value(value: Any, info: Info) -> Decimal:
     amount, currency = read_number(value), info.data.get("conversionCurrency", "")
     if fault := too_many_digits(amount, currency):
         raise invalid(fault)
@@ -225,27 +228,27 @@ class NewConversion(InputModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_empty(cls, raw: Any, info: ValidationInfo) -> Any:
+    def _drop_empty(cls, raw: Any, info: Info) -> Any:
         if not isinstance(raw, dict):
             return raw
         given = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
-        if "conversionCurrency" not in given and (currency := info.context["currency"]):  # type: ignore[index]
+        if "conversionCurrency" not in given and (currency := info.context["currency"]):
             given["conversionCurrency"] = currency
         return given
 
     @field_validator("gclid")
     @classmethod
-    def _only_one(cls, gclid: str | None, info: ValidationInfo) -> str | None:
+    def _only_one(cls, gclid: str | None, info: Info) -> str | None:
         others = info.data  # without those that are invalid
         if {"wbraid", "gbraid"} <= others.keys():
             number = sum(map(bool, (gclid, others["wbraid"], others["gbraid"])))
-            if number != 1 and (fault := fault_of_click_ids(number, others, info.context)):  # type: ignore[arg-type]
+            if number != 1 and (fault := fault_of_click_ids(number, others, info.context)):
                 raise invalid(fault)
         return gclid
 
     @field_validator("hashedEmail", "hashedPhone")
     @classmethod
-    def _only_one_of_both(cls, ready: str | None, info: ValidationInfo) -> str | None:
+    def _only_one_of_both(cls, ready: str | None, info: Info) -> str | None:
         clear = "email" if info.field_name == "hashedEmail" else "phone"
         if ready and info.data.get(clear):
             raise invalid(f"Send {clear} or {info.field_name}, not both.")
@@ -253,7 +256,7 @@ class NewConversion(InputModel):
 
     @field_validator("consent")  # only called for conversions that have it
     @classmethod
-    def _says_the_same(cls, consent: str, info: ValidationInfo) -> str:
+    def _says_the_same(cls, consent: str, info: Info) -> str:
         for name in CONSENTS:
             if consent != "UNSPECIFIED" and info.data.get(name, consent) not in (None, consent):
                 raise invalid(f"consent is {consent}, but {name} is {info.data[name]}. Leave consent out.")

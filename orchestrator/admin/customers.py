@@ -68,7 +68,7 @@ class CustomerAdmin(ModelAdmin):
         try:
             return queryset.filter(phone=phone(search_term)), False
         except ValueError:
-            return super().get_search_results(request, queryset, search_term)  # type: ignore[no-any-return]
+            return super().get_search_results(request, queryset, search_term)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("orchestrator.operate_customer")

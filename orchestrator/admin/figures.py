@@ -13,6 +13,7 @@ from django.urls import path
 from django.utils import timezone
 from django.utils.formats import get_format, number_format
 from django.utils.translation import gettext as _
+from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import page
 from kilit.console.lists.day_forms import DaysForm
@@ -127,14 +128,14 @@ def last_month() -> dict[str, str]:
     return {"first": f"{last.replace(day=1)}", "last": f"{last}"}
 
 
-class FiguresExportMixin:
+class FiguresExportMixin(ModelAdmin):
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.figures_file)  # type: ignore[attr-defined]
-        return [path("figures/", view, name="orchestrator_job_figures_file"), *super().get_urls()]  # type: ignore[misc]
+        view = self.admin_site.admin_view(self.figures_file)
+        return [path("figures/", view, name="orchestrator_job_figures_file"), *super().get_urls()]
 
     def figures_file(self, request: HttpRequest) -> HttpResponseBase:
         """Ask for the days, and stream the jobs that were finished on them."""
-        if not self.has_view_permission(request):  # type: ignore[attr-defined]
+        if not self.has_view_permission(request):
             raise PermissionDenied
         form = DaysForm(request.POST if request.method == "POST" else None, initial=last_month())
         if form.is_valid():
@@ -153,5 +154,5 @@ class FiguresExportMixin:
             form=form,
             sentences=sentences,
             submit=_("Download CSV"),
-            back=self.address("changelist"),  # type: ignore[attr-defined]
+            back=self.address("changelist"),
         )

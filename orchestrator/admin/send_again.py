@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
+from unfold.admin import ModelAdmin
 
 from kilit.api.errors import ApiError
 from kilit.console.formatting import page
@@ -22,8 +23,8 @@ def send_again_offer(job: Job) -> JobOffer:
     return JobOffer(_title(job), "send", reverse(f"admin:{NAME}", args=[job.pk]))
 
 
-class SendAgainMixin:
-    def send_again(self: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+class SendAgainMixin(ModelAdmin):
+    def send_again(self, request: HttpRequest, object_id: str) -> HttpResponse:
         job = self.get_object(request, unquote(object_id))
         if not self.has_operate_permission(request):
             raise PermissionDenied
@@ -52,9 +53,9 @@ class SendAgainMixin:
         messages.success(request, sentence % {"order": sent.order_id, "number": sent.revision})
         return HttpResponseRedirect(self.address("change", sent.pk))
 
-    def get_urls(self: Any) -> list[Any]:
+    def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.send_again)
-        return [path("<path:object_id>/send-again/", view, name=NAME), *super().get_urls()]  # type: ignore[misc]
+        return [path("<path:object_id>/send-again/", view, name=NAME), *super().get_urls()]
 
 
 def _title(job: Job) -> str:

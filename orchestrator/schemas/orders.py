@@ -153,8 +153,8 @@ class Part(InputModel):
 
     @field_validator("id")
     @classmethod
-    def is_unique(cls, value: str, info: ValidationInfo) -> str:
-        earlier: set[str] = info.context["part_ids"]  # type: ignore[index]  # read_order gives it
+    def is_unique(cls, value: str, info: ValidationInfo[dict[str, set[str]]]) -> str:
+        earlier: set[str] = info.context["part_ids"]  # read_order gives it
         if value in earlier:
             raise invalid(f"{value!r} is the id of an earlier part.")
         earlier.add(value)

@@ -20,11 +20,11 @@ def read_minutes(value: Any) -> timedelta:
     raise invalid(f"Expected minutes above 0, up to {A_DAY_OF_MINUTES:,}.")
 
 
-def read_thickness(key: str, info: ValidationInfo) -> Decimal:
+def read_thickness(key: str, info: ValidationInfo[dict[str, set[Decimal]]]) -> Decimal:
     """Return a name as a number; `18` and `18.0` are the same."""
     if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,4})?", key, re.ASCII):
         raise invalid("Expected a thickness in millimetres.")
-    earlier: set[Decimal] = info.context["thicknesses"]  # type: ignore[index]  # read_rules gives it
+    earlier: set[Decimal] = info.context["thicknesses"]  # read_rules gives it
     if (thickness := Decimal(key)) in earlier:
         raise invalid(f"{key} appears twice.")
     earlier.add(thickness)

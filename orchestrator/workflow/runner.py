@@ -82,7 +82,7 @@ def has_rules() -> bool:
         current_rules()
     except JobError as error:
         if is_time_to_log(error.message):
-            logger.error("cutting jobs are waiting: %s", error.message)  # noqa: TRY400 - the message says it all
+            logger.error("cutting jobs are waiting: %s", error.message)
         return False
     return True
 

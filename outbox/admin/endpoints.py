@@ -90,14 +90,14 @@ class EndpointAdmin(ModelAdmin):
 
     def settings_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
         endpoint_of(self, request, object_id, allowed=may_manage)
-        return super().change_view(request, object_id, extra_context=ONE_BUTTON)  # type: ignore[no-any-return]
+        return super().change_view(request, object_id, extra_context=ONE_BUTTON)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})  # type: ignore[no-any-return]
+        return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         endpoint_of(self, request, object_id)
-        return super().delete_view(request, object_id, extra_context)  # type: ignore[no-any-return]
+        return super().delete_view(request, object_id, extra_context)
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         """Lead to the activity, where changes are recorded for those who see the endpoint."""
@@ -119,7 +119,7 @@ class EndpointAdmin(ModelAdmin):
             path(f"<path:object_id>/{route}", wrap(partial(view, self)), name=f"outbox_endpoint_{name}")
             for name, route, view in pages
         ]
-        return own + super().get_urls()  # type: ignore[no-any-return]
+        return own + super().get_urls()
 
     # What may be changed
 

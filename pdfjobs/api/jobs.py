@@ -150,7 +150,7 @@ def request_document(request: Request, job_request: JobRequest) -> Response | Ht
     except NoWorkerError:
         return fallback_response(job_request)
     except RenderError as error:
-        logger.error("cannot render PDFs: %s", error)  # noqa: TRY400 - a missing browser needs no traceback
+        logger.error("cannot render PDFs: %s", error)
         raise ApiError(400, error.code, "This server cannot render PDFs.") from None
     except OwnersShareFullError:
         message = f"{settings.PDF_QUEUE_LIMIT_PER_OWNER:,} of your jobs are waiting, as many as may; try again later."

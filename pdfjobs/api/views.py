@@ -83,7 +83,7 @@ def fallback_response(request: JobRequest) -> HttpResponse:
         return HttpResponse(request.document.html(request.variables), headers=HEADERS)
     except DocumentError as error:
         # The place in the template is for operators only.
-        logger.error("cannot render %s as HTML: %s", request.document.name, error)  # noqa: TRY400
+        logger.error("cannot render %s as HTML: %s", request.document.name, error)
         message = "The document cannot be rendered as requested; the server's log has the reason."
         raise ApiError(400, ErrorCode.TEMPLATE_ERROR, message) from None
 

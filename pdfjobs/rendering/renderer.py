@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 class Renderer:
     def __init__(self) -> None:
-        from pdfjobs.rendering.browser_manager import BrowserManager  # noqa: PLC0415 - web processes must not load Playwright
+        from pdfjobs.rendering.browser_manager import BrowserManager
 
         self.pid = os.getpid()
         self.browser_manager = BrowserManager()
@@ -110,14 +110,14 @@ def close() -> None:
 
 
 def _current() -> Renderer:
-    global _renderer  # noqa: PLW0603 - one render thread per process
+    global _renderer
     if _renderer is None:
         _renderer = Renderer()
     return _renderer
 
 
 def _forget(renderer: Renderer) -> None:
-    global _renderer  # noqa: PLW0603
+    global _renderer
     if _renderer is renderer:
         _renderer = None
 

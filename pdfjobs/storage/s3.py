@@ -12,7 +12,7 @@ from pdfjobs.storage.folder import StorageEntry
 CLIENT_TIMEOUTS = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 
 
-class S3ArtifactStorage(S3Storage):  # type: ignore[misc]
+class S3ArtifactStorage(S3Storage):
     """Objects in a bucket of S3 or MinIO. An object becomes visible only when its upload is complete."""
 
     client_config: Config

@@ -81,7 +81,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 @contextmanager
 def on_stage() -> Iterator[None]:
     """Start everything, with files in a folder that goes away."""
-    global stage  # noqa: PLW0603
+    global stage
     if find_browser() is None:
         raise NotMeasured("there is no headless Chromium here; `manage.py browser` installs one")
     with TemporaryDirectory() as folder, ExitStack() as stack:

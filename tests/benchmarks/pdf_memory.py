@@ -19,7 +19,7 @@ settled = 0.0
 
 def after_many() -> float:
     """Return the megabytes of all processes after many documents."""
-    global settled  # noqa: PLW0603 - the other side, which needs the same run
+    global settled
     idle = held()
     _make(SETTLED)
     settled = sum(held().values())

@@ -160,7 +160,7 @@ class RunningServer:
             self.worker.loop.call_soon_threadsafe(self.worker.stop)
 
 
-class _Application(BaseApplication):  # type: ignore[misc]
+class _Application(BaseApplication):
     def __init__(self, callable_: Any) -> None:
         self.callable = callable_
 

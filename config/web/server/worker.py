@@ -43,7 +43,7 @@ def identify_caller(credentials: RequestCredentials) -> Caller:
         close_old_connections()
 
 
-class WebWorker(ThreadWorker):  # type: ignore[misc]
+class WebWorker(ThreadWorker):
     """gunicorn's threaded worker, whose threads get complete requests only.
 
     Of ThreadWorker it uses `handle_request`, which calls the application; the event loop is its own.

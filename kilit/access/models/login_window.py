@@ -56,6 +56,7 @@ class LoginWindow(models.Model):
     name = models.CharField(max_length=80, primary_key=True)
     failures = models.IntegerField()
     last_at = models.DateTimeField()
+    age: timedelta  # of `with_age`
 
     objects = LoginWindowQuerySet.as_manager()
 

@@ -195,4 +195,4 @@ class ActivityAdmin(LongListAdmin):
         for offered in getattr(response, "context_data", {}).get("actions_list", []):
             if offered["path"].endswith("/export/") and request.GET:
                 offered["path"] += f"?{request.GET.urlencode()}"
-        return response  # type: ignore[no-any-return]
+        return response

@@ -66,7 +66,7 @@ class Panel(ABC):
 
     @property
     def model(self) -> type[Model]:
-        return self.queue.model  # type: ignore[no-any-return]
+        return self.queue.model
 
     def is_for(self, user: "User | AnonymousUser") -> bool:
         return user.has_perm(f"{self.model._meta.app_label}.view_{self.model._meta.model_name}")

@@ -88,12 +88,12 @@ class JobPageAdmin(ErrorGroupsAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         if request.method not in ("GET", "HEAD"):
-            return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return] # refuses
+            return super().change_view(request, object_id, *args, **options)
         row = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, row):
             raise PermissionDenied
         if row is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[no-any-return]
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         offers = self.offers(request, row)
         primary = self.description.choose_primary(row, offers)
         context = {

@@ -47,7 +47,7 @@ class BulkRequestAdmin(LongListAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Offer what applies to all that match, once a filter is set."""
         offered = {"bulk_offers": self._offers(request), **(extra_context or {})}
-        return super().changelist_view(request, offered)  # type: ignore[no-any-return]
+        return super().changelist_view(request, offered)
 
     def _offers(self, request: HttpRequest) -> list[dict[str, str]]:
         if not self.has_operate_permission(request):

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import button
 from kilit.console.lists.actions import join_states
@@ -17,7 +18,7 @@ from kilit.csv.writer import CHUNK, csv_lines, csv_response
 NO_MASKS: Mapping[str, Callable[[str], str]] = {}
 
 
-class FailedExportMixin:
+class FailedExportMixin(ModelAdmin):
     # Each column of the file, with the attribute or function of a row that fills it.
     export_fields: Mapping[str, str | Callable[[Any], Any]] = {}
     export_states: Sequence[str] = ("FAILED",)
@@ -32,8 +33,8 @@ class FailedExportMixin:
     )
     def dead_letters(self, request: HttpRequest) -> HttpResponseBase:
         """Stream the failed rows; a server-side cursor keeps memory the same for any number."""
-        back = HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")  # type: ignore[attr-defined]
-        listed = self.get_changelist_instance(request)  # type: ignore[attr-defined]
+        back = HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")
+        listed = self.get_changelist_instance(request)
         if listed.rejected_filters():  # the list shows the message
             return back
         state = request.GET.get("status", "").strip()
@@ -41,7 +42,7 @@ class FailedExportMixin:
             values = {"states": join_states(self.export_states), "state": state}
             messages.warning(request, _("The export has %(states)s rows; the list shows %(state)s rows.") % values)
             return back
-        masks = NO_MASKS if self.has_operate_permission(request) else self.export_masks  # type: ignore[attr-defined]
+        masks = NO_MASKS if self.has_operate_permission(request) else self.export_masks
         return csv_response("dead-letters", self.export_lines(listed.get_queryset(request), masks=masks))
 
     def export_lines(self, rows: Any, *, masks: Mapping[str, Callable[[str], str]] = NO_MASKS) -> Iterator[str]:
@@ -55,11 +56,11 @@ class FailedExportMixin:
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Keep the list's filters in the links to files."""
-        response: Any = super().changelist_view(request, extra_context)  # type: ignore[misc]
+        response: Any = super().changelist_view(request, extra_context)
         for offered in getattr(response, "context_data", {}).get("actions_list", []):
             if offered["path"].endswith(tuple(self.pages_with_filters)) and request.GET:
                 offered["path"] += f"?{request.GET.urlencode()}"
-        return response  # type: ignore[no-any-return]
+        return response
 
 
 def _as_it_is(value: Any) -> Any:

@@ -103,7 +103,7 @@ class CappedChangeList(ChangeList):
 
     @cached_property
     def controls(self) -> ListControls:
-        return self.model_admin.list_controls(self)  # type: ignore[no-any-return]
+        return self.model_admin.list_controls(self)
 
     @property
     def _filters(self) -> FilterSet:

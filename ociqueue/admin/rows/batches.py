@@ -130,13 +130,13 @@ class UploadBatchAdmin(LongListAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[UploadBatch]:
         """Show uploads of the user's sites; the list of rows is loaded only on an upload's own page."""
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
-        return super().get_queryset(request).filter(site__in=sites).defer("row_ids").prefetch_related(RECEIPTS)  # type: ignore[no-any-return]
+        return super().get_queryset(request).filter(site__in=sites).defer("row_ids").prefetch_related(RECEIPTS)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         batch = self.get_object(request, unquote(object_id))
         chosen = request.GET.get("receipt", "")
         options["extra_context"] = {**(rows_of(batch, chosen) if batch else {}), "show_history": False}
-        return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
+        return super().change_view(request, object_id, *args, **options)
 
 
 def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:

@@ -150,7 +150,7 @@ class MembershipInline(TabularInline):
     def get_queryset(self, request: HttpRequest) -> QuerySet[SiteMembership]:
         """Hide the user who owns the site's keys: without its membership the keys do not work."""
         keys_user = Concat(Value(KEYS_USER_PREFIX), F("site__public_id"))
-        return super().get_queryset(request).exclude(user__username=keys_user).select_related("user")  # type: ignore[no-any-return]
+        return super().get_queryset(request).exclude(user__username=keys_user).select_related("user")
 
     def has_add_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
         return obj is not None and may_administer(request.user, obj)

@@ -88,7 +88,7 @@ class SiteAdmin(ModelAdmin):
     # What is shown
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
-        return super().get_queryset(request).filter(pk__in=Site.objects.seen_by(request.user).values("pk"))  # type: ignore[no-any-return]
+        return super().get_queryset(request).filter(pk__in=Site.objects.seen_by(request.user).values("pk"))
 
     def get_ordering(self, request: HttpRequest) -> list[Any]:
         return [NameOrder("name").asc()]
@@ -182,19 +182,19 @@ class SiteAdmin(ModelAdmin):
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         site = self.get_object(request, unquote(object_id))
         if site is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[no-any-return]
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, site):
             raise PermissionDenied
         return overview(self, request, site)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})  # type: ignore[no-any-return]
+        return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})
 
     def form_page(self, request: HttpRequest, object_id: str, *, tab: str) -> HttpResponse:
         """Show a form of the site below its header: its settings or its members."""
         site = site_of(self, request, object_id)
         shown = {**ONE_BUTTON, **header_context(request, site, tab=tab)}
-        return super().change_view(request, object_id, extra_context=shown)  # type: ignore[no-any-return]
+        return super().change_view(request, object_id, extra_context=shown)
 
     def get_urls(self) -> list[Any]:
         pages: list[tuple[str, str, Any]] = [
@@ -286,4 +286,4 @@ def _is_members_page(request: HttpRequest) -> bool:
 
 
 def health(site: Site) -> SiteHealth:
-    return site.health  # type: ignore[attr-defined,no-any-return]
+    return site.health  # type: ignore[attr-defined]

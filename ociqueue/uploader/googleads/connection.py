@@ -138,7 +138,7 @@ def request_ids() -> Any:
     """Return an interceptor that keeps the id of the last request, which support asks for; responses lack it."""
     import grpc
 
-    class RequestIds(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
+    class RequestIds(grpc.UnaryUnaryClientInterceptor):
         last = ""
 
         def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:

@@ -49,7 +49,7 @@ def render_sheets(
     job_id: UUID, plan: Plan, folders: Folders, keep_alive: Callable[[], None] | None = None
 ) -> Iterator[tuple[SheetFile, bytes]]:
     """Yield every sheet with its bytes; the same plan gives the same bytes."""
-    from orchestrator.planning.excel.sheet import sheet_bytes  # noqa: PLC0415 - loads openpyxl, which is slow
+    from orchestrator.planning.excel.sheet import sheet_bytes
 
     template = read_template(folders.template)
     for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
