@@ -44,7 +44,7 @@ pytest: .venv/dev
 	@# Four on two cores: many tests wait for processes that they started.
 	@$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 25
 
-test-postgres: .venv/dev ## Run all tests against another PostgreSQL (PG=15, or PG_BIN=/path/to/bin; TESTS="tests/lock …")
+test-postgres: .venv/dev ## Run all tests against another PostgreSQL (PG=15, or PG_BIN=/path/to/bin; TESTS="tests/kilit/lock …")
 	@$(BIN)/python manage.py browser
 	@PG_BIN="$(PG_BIN)" $(BIN)/python -m tests.support.private_server $(or $(PG),15) --numprocesses 3 --dist loadfile \
 		--no-loadscope-reorder $(TESTS)
@@ -57,14 +57,14 @@ durations: .venv/dev ## Run all tests and store how long each file takes, which 
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --store-durations
 
 fuzz: .venv/dev ## Run the property and schema tests with many more examples (EXAMPLES=500)
-	@KILIT_SCHEMATHESIS_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/api/test_schemathesis.py
+	@KILIT_SCHEMATHESIS_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/kilit/api/test_schemathesis.py
 	@EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz
 
 trial-tenancy: .venv/dev ## Open every page and operation as everyone, and look for what is another site's (WRITE=1 stores the table of it)
 	@$(BIN)/python -m tests.support.tenancy $(if $(WRITE),--write)
 
 mutants: .venv/dev ## Remove each protection of docs/security.md once, in a copy, and see its tests fail (ONLY="name …")
-	@$(BIN)/python -m tests.support.mutants $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python -m tests.tools.mutants $(if $(ONLY),--only $(ONLY))
 
 trial-erasure: .venv/dev ## Quote a person everywhere, forget the person, and search a dump of the database for what is left
 	@$(BIN)/python -m tests.security.erasure_trial
@@ -94,28 +94,28 @@ messages: .venv/dev ## Extract strings for translation and compile the translati
 	@$(BIN)/python manage.py compilemessages --locale tr --verbosity 0 --ignore '.venv'
 
 screenshots: .venv/dev ## Retake the screenshots in docs/images from demo data
-	@$(BIN)/python -m tests.browser.screenshots
+	@$(BIN)/python -m tests.system.browser.screenshots
 
 bench: .venv/dev ## Run the benchmarks against peers and limits, about ten minutes (ONLY="name …")
-	@$(BIN)/python -m tests.benchmarks $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python -m tests.tools.benchmarks $(if $(ONLY),--only $(ONLY))
 
 bench-full: .venv/dev ## Run the benchmarks with ten million rows and longer runs
-	@$(BIN)/python -m tests.benchmarks --full $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python -m tests.tools.benchmarks --full $(if $(ONLY),--only $(ONLY))
 
 chaos: .venv/dev ## Kill and disturb real processes for 100 seconds, then check every guarantee (SEED= repeats a run, SEEDS="1 2 3", SECONDS=)
-	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WITHOUT),--without $(WITHOUT))
+	@$(BIN)/python -m tests.system.chaos $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WITHOUT),--without $(WITHOUT))
 
 ha: .venv/dev ## Fail over a PostgreSQL cluster ten times under load, then check every guarantee (SEED=, ROUNDS=; Debian, about 12 minutes)
-	@$(BIN)/python -m tests.ha $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
+	@$(BIN)/python -m tests.system.ha $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 machines: .venv/dev ## Cut a worker, a runner and the web server off from the database, with clocks an hour off, then check every guarantee (SEED=, SECONDS=, LOOPBACK=1)
-	@$(BIN)/python -m tests.machines $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(LOOPBACK),--loopback)
+	@$(BIN)/python -m tests.system.machines $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(LOOPBACK),--loopback)
 
 load: .venv/dev ## Load test: 200 clients on all endpoints for two minutes; no 5xx, no lost row, stable memory
-	@$(BIN)/python -m tests.chaos.load
+	@$(BIN)/python -m tests.system.chaos.load
 
 audit: ## Look up the known vulnerabilities of all pinned packages at PyPI (AUDIT_INDEX= for a mirror)
-	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m tests.support.audit
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m tests.tools.audit
 
 lock: $(BIN)/uv ## Pin all packages with hashes, from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \

@@ -26,7 +26,7 @@ KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_conte
 EMBEDDED = "kilit.postgres"
 
 # Every test below these starts processes; no test needs to say so itself.
-PROCESSES = ("tests/processes/", "tests/browser/", "tests/chaos/test_chaos.py")
+PROCESSES = ("tests/processes/", "tests/system/browser/", "tests/system/chaos/test_chaos.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

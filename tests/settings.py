@@ -15,7 +15,7 @@ DATABASES["default"]["TEST"] = {"NAME": os.environ.get("KILIT_TEST_DATABASE", f"
 DATABASES["default"]["IDLE_IN_TRANSACTION_SECONDS"] = 600
 # For the same reason a new connection of a live server may take long.
 DATABASES["default"]["OPTIONS"]["connect_timeout"] = 60
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.parcels"]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.apps.parcels"]
 # Each test makes users; a fast hash is as good for that.
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.MD5PasswordHasher",

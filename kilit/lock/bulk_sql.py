@@ -1,7 +1,7 @@
 """SQL for thousands of rows at once, where Django's ORM has no statement for it or takes too long.
 
-Checked with Django 5.2 and psycopg 3.3; `tests/lock/test_bulk_sql.py` fails when either moves on. These parts of them
-are not documented, so read them again then:
+Checked with Django 5.2 and psycopg 3.3; `tests/kilit/lock/test_bulk_sql.py` fails when either moves on. These parts of
+them are not documented, so read them again then:
 
 - `QuerySet.query.get_compiler().as_sql()` and `UpdateQuery.add_update_values()`, which `PickAndUpdate` joins into one
   statement;

@@ -1,5 +1,18 @@
-"""Orders, customers, folders and people for the tests of panel cutting."""
+"""Orders, customers, folders and people for the tests of panel cutting; full or locked disks, and old files."""
 
 from tests.support.fixtures.cutting_jobs import api, at_rest_at_once, customer, floor, make_api, make_person
+from tests.support.fixtures.floor import full_disk, here, look, mounted, put
 
-__all__ = ["api", "at_rest_at_once", "customer", "floor", "make_api", "make_person"]
+__all__ = [
+    "api",
+    "at_rest_at_once",
+    "customer",
+    "floor",
+    "full_disk",
+    "here",
+    "look",
+    "make_api",
+    "make_person",
+    "mounted",
+    "put",
+]

@@ -12,7 +12,7 @@ from outbox import log_reader
 from outbox.models import LogPosition, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.models.position import WEBHOOKS
-from tests.parcels.models import Parcel
+from tests.apps.parcels.models import Parcel
 from tests.support.outbox import make_endpoint
 from tests.support.waiting import PATIENCE
 

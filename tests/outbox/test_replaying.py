@@ -14,7 +14,7 @@ from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.replaying import ReplayRefused, Span, id_before, replay
 from outbox.states import MessageStatus
-from tests.parcels.models import Parcel
+from tests.apps.parcels.models import Parcel
 from tests.support.outbox import make_endpoint
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("parcel_kind")]

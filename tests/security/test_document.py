@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import ROOT
-from tests.support.mutants import Mutant, places_of_tests, read_mutants
+from tests.tools.mutants import Mutant, places_of_tests, read_mutants
 
 DOCUMENT = (ROOT / "docs" / "security.md").read_text()
 ROWS = [line for line in DOCUMENT.partition("## Threats")[2].partition("\n## ")[0].splitlines() if "`test_" in line]

@@ -3,7 +3,7 @@
 Django renders a model and all its relations again after each of them, three hundred times for an empty database, and
 that is most of what `migrate` does. None of them changes a class that a later migration could see, except for the
 lists in its `_meta`, which are replaced here. After a new model it renders all that its relations lead to; here, as
-after a new field, its neighbours. tests/processes/config/test_up.py migrates without this.
+after a new field, its neighbours. tests/processes/config/local/test_up.py migrates without this.
 """
 
 from collections.abc import Callable, Iterable

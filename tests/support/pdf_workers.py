@@ -21,7 +21,7 @@ from tests.support.workers import Workers
 def real_workers(folder: Path) -> Iterator[Workers]:
     """Run workers that keep their files in a folder; when they end, no browser of theirs may be left."""
     workers = Workers()
-    workers.settings = "tests.patient.settings"
+    workers.settings = "tests.apps.patient.settings"
     workers.task_timeout = 120  # on a busy machine a long document takes a while
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KILIT_VAR", str(folder))

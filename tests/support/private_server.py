@@ -1,6 +1,6 @@
 """A PostgreSQL server of any version for one test run: in a temporary folder, on a socket, stopped at the end.
 
-`make test-postgres` runs pytest with it: `python -m tests.support.private_server 15 tests/lock`.
+`make test-postgres` runs pytest with it: `python -m tests.support.private_server 15 tests/kilit/lock`.
 """
 
 import os

@@ -10,7 +10,7 @@ from pdfjobs.rendering.browser_manager import BrowserManager
 
 
 def test_a_browser_has_ten_seconds_to_start() -> None:
-    """As it is in the file: for tests the limit is longer (tests/patient)."""
+    """As it is in the file: for tests the limit is longer (tests/apps/patient)."""
     shipped = runpy.run_path(chromium.__file__)
 
     assert shipped["LAUNCH_LIMIT"] == 10

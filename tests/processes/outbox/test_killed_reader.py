@@ -7,7 +7,7 @@ import pytest
 from kilit.api.webhooks import webhook_kinds
 from outbox import log_reader
 from outbox.models import OutboxMessage
-from tests.parcels.models import Parcel
+from tests.apps.parcels.models import Parcel
 from tests.support.killed_process import die, die_after, fork
 from tests.support.outbox import PARCEL_CARRIED, make_endpoint
 

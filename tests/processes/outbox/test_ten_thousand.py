@@ -8,10 +8,10 @@ from ociqueue.script import acknowledge
 from outbox import log_reader, sending
 from outbox.models import Endpoint, OutboxMessage
 from outbox.states import MessageStatus
-from tests.benchmarks.conversions import fill
 from tests.support.fixtures.outbox import endpoint
 from tests.support.outbox import ask_receiver, make_all_due
 from tests.support.waiting import wait_until
+from tests.tools.benchmarks.conversions import fill
 
 __all__ = ["endpoint"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.patient.limits import be_patient
+from tests.apps.patient.limits import be_patient
 from tests.support.fixtures.pdf_jobs import _own_store, api, artifact_folder, make_job, make_person, worker_lives
 
 __all__ = ["_own_store", "api", "artifact_folder", "make_job", "make_person", "worker_lives"]

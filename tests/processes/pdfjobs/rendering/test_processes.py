@@ -45,7 +45,7 @@ def worker(tmp_path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
 
     def start(then: str) -> subprocess.Popen[str]:
         environment = fresh_environment(
-            DJANGO_SETTINGS_MODULE="tests.patient.settings", KILIT_VAR=str(tmp_path), PYTHONPATH=str(ROOT)
+            DJANGO_SETTINGS_MODULE="tests.apps.patient.settings", KILIT_VAR=str(tmp_path), PYTHONPATH=str(ROOT)
         )
         command = [sys.executable, "-c", WORKER, MADE_AT.isoformat(), PAGE, then]
         started.append(

@@ -1,0 +1,12 @@
+"""Raises the limits of a process that a test starts."""
+
+from django.apps import AppConfig
+
+
+class PatientConfig(AppConfig):
+    name = "tests.apps.patient"
+
+    def ready(self) -> None:
+        from tests.apps.patient.limits import be_patient  # noqa: PLC0415
+
+        be_patient()

@@ -1,4 +1,0 @@
-"""Chaos: real processes of all three queues under random strikes, and then what must hold whatever happened.
-
-`make chaos`, or `python -m tests.chaos --seed 7`. docs/reliability.md tells how it is made.
-"""

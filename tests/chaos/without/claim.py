@@ -1,6 +1,0 @@
-"""The product's settings, without the guard of claims."""
-
-from config.settings.server import *  # noqa: F403
-from config.settings.server import INSTALLED_APPS
-
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.chaos.without.WithoutClaim"]

@@ -1,4 +1,0 @@
-"""On a busy machine a browser takes longer to start than the product allows. Tests with browsers say that they wait.
-
-Processes use `tests.patient.settings`; renderers inside the test process get `be_patient()`.
-"""
