@@ -18,7 +18,7 @@ COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 SERVICES = dict(procfile(ROOT))
 UNITS = {"web": "kilit-web.service", "worker": "kilit-worker@.service", "runner": "kilit-runner.service"}
-GUNICORN = (ROOT / "config" / "gunicorn.py").read_text()
+GUNICORN = (ROOT / "config" / "web" / "gunicorn.py").read_text()
 # How long each may need to finish what it has begun, in seconds.
 GRACE = {
     "web": int(re.search(r"^graceful_timeout = (\d+)", GUNICORN, re.MULTILINE)[1]),
