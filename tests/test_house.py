@@ -87,6 +87,15 @@ def test_tests_share_only_what_is_in_support() -> None:
     assert [name_of(path) for path in TESTS if SHARED.search(path.read_text())] == []
 
 
+def test_tests_are_in_folders_named_as_what_they_test() -> None:
+    """A room of a package is a folder or a module."""
+    trees = [ROOT / "tests", ROOT / "tests" / "processes"]
+    files = [(tree, path) for tree in trees for package in PACKAGES for path in (tree / package).rglob("*.py")]
+    rooms = {ROOT / path.parent.relative_to(tree) for tree, path in files}
+
+    assert sorted(name_of(room) for room in rooms if not room.is_dir() and not room.with_suffix(".py").exists()) == []
+
+
 def test_every_file_in_the_list_of_durations_exists() -> None:
     assert [file for file in durations.listed() if not (ROOT / file).exists()] == []
 
