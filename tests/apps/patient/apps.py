@@ -7,6 +7,6 @@ class PatientConfig(AppConfig):
     name = "tests.apps.patient"
 
     def ready(self) -> None:
-        from tests.apps.patient.limits import be_patient  # noqa: PLC0415
+        from tests.apps.patient.limits import be_patient
 
         be_patient()

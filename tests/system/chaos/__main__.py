@@ -84,9 +84,9 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
         import django
 
         django.setup()
-        from kilit.postgres.base import configured_server  # noqa: PLC0415
-        from tests.system.chaos.performance import perform  # noqa: PLC0415
-        from tests.system.chaos.strikes import Storm  # noqa: PLC0415
+        from kilit.postgres.base import configured_server
+        from tests.system.chaos.performance import perform
+        from tests.system.chaos.strikes import Storm
 
         storm = Storm(Stage(environment, folder / "logs"), outside, disks, folder / "floor")
         try:

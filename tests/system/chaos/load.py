@@ -62,8 +62,8 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     django.setup()
     from django.db import connection
 
-    from kilit.postgres.base import configured_server  # noqa: PLC0415
-    from tests.system.chaos.outside import World, nothing_is_lost  # noqa: PLC0415
+    from kilit.postgres.base import configured_server
+    from tests.system.chaos.outside import World, nothing_is_lost
 
     stage = Stage(environment, folder / "logs")
     try:

@@ -99,7 +99,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
         import django
 
         django.setup()
-        from tests.system.ha.rounds import Play  # noqa: PLC0415
+        from tests.system.ha.rounds import Play
 
         world = worlds.furnish(folder, seed=asked.seed, port=ports[0], seconds=MEASURE, receiver=receiver)
         world = prepare(folder, world, ports)

@@ -72,9 +72,9 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
         django.setup()
         from django.db import connection
 
-        from kilit.postgres.base import configured_server  # noqa: PLC0415
-        from tests.system.chaos.strikes import Storm  # noqa: PLC0415
-        from tests.system.machines.performance import perform  # noqa: PLC0415
+        from kilit.postgres.base import configured_server
+        from tests.system.chaos.strikes import Storm
+        from tests.system.machines.performance import perform
 
         database = configured_server().ensure_running()
         ports = {int(found) for text in outside.environment.values() for found in ON_LOOPBACK.findall(text)}

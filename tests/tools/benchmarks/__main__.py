@@ -32,7 +32,7 @@ def main() -> None:
     from django.conf import settings
     from django.db import connection
 
-    from tests.tools.benchmarks.harness import measure_all, report, scope  # noqa: PLC0415
+    from tests.tools.benchmarks.harness import measure_all, report, scope
 
     figures = found_figures()
     parser = argparse.ArgumentParser(description=main.__doc__)
