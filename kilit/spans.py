@@ -1,9 +1,10 @@
-"""Spans of time in words, in the language that is active."""
+"""Times and spans of time in words, in the language and the zone that are active."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from django.utils.formats import date_format
 from django.utils.timesince import timesince
-from django.utils.timezone import now
+from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 
 
@@ -13,3 +14,11 @@ def format_span(span: timedelta, *, units: int = 1) -> str:
         return _("less than a minute")
     end = now()
     return timesince(end - span, end, depth=units)
+
+
+def moment(time: datetime) -> str:
+    """Return a time, and how far off it is if it is to come."""
+    exact = date_format(localtime(time), "DATETIME_FORMAT")
+    if time <= now():
+        return exact
+    return _("%(time)s (in %(span)s)") % {"time": exact, "span": format_span(time - now())}

@@ -1,4 +1,4 @@
-"""Bulk actions, pruning, doorbells, sweeps and secrets of conversions. Workers alone load Google's client."""
+"""Bulk actions, problems, pruning, doorbells, sweeps and secrets of conversions. Workers alone load Google's client."""
 
 from datetime import timedelta
 from functools import partial
@@ -12,6 +12,7 @@ from kilit.api.webhooks import register_webhook_kinds
 from kilit.bulk.queues import register_queue
 from kilit.lock.free_text import register_free_text
 from kilit.lock.pruning import register_prunable
+from kilit.problems.queues import register_queue_problems
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.metrics import register_oldest, registry
 from kilit.workers.sweeps import register_sweep
@@ -31,6 +32,7 @@ from ociqueue.models import (
 )
 from ociqueue.operating import operations, sweeps
 from ociqueue.operating.metrics import VerdictCollector, oldest_waiting
+from ociqueue.problems import sites, uploads
 from ociqueue.reconcile import run as reconcile
 from ociqueue.reconcile.self_check import check_uploads
 from ociqueue.sites.scopes import SiteScopes
@@ -41,6 +43,8 @@ from ociqueue.webhooks import conversions as webhooks
 
 register_queue(operations.QUEUE)
 register_queue(operations.ADJUSTMENT_QUEUE)
+register_queue_problems(operations.QUEUE, *sites.SOURCES, *uploads.CONVERSIONS.sources)
+register_queue_problems(operations.ADJUSTMENT_QUEUE, *uploads.ADJUSTMENTS.sources)
 register_scopes(SiteScopes())
 register_webhook_kinds(*webhooks.KINDS, *adjustment_webhooks.KINDS)
 registry.register(VerdictCollector())

@@ -22,8 +22,8 @@ OPTIPLANNING, SAW = "optiplanning", "saw"
 # What a job waits for: its state meanwhile, and when that began.
 WAITS = {OPTIPLANNING: (JobState.OPTI_RUNNING, "opti_started_at"), SAW: (JobState.XML_READY, "handed_at")}
 MOST_COUNTED = 1_000  # orders of a day
-# Of fewer than twenty orders, one is more than 5 %.
-FEWEST_COUNTED = 20
+ALARMING_SHARE = 0.05
+FEWEST_COUNTED = 20  # of fewer orders, one is more than that share
 
 
 class HeldShare(NamedTuple):

@@ -1,4 +1,4 @@
-"""Bulk actions, sweeps, metrics and webhooks of cutting jobs, and their doorbell where the saw is."""
+"""Bulk actions, problems, sweeps, metrics and webhooks of cutting jobs, and their doorbell where the saw is."""
 
 from datetime import timedelta
 
@@ -7,16 +7,18 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.api.webhooks import register_webhook_kinds
 from kilit.bulk.queues import register_queue
+from kilit.problems.queues import register_queue_problems
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.metrics import register_oldest, registry
 from kilit.workers.sweeps import register_sweep
-from orchestrator import metrics, webhooks
+from orchestrator import metrics, problems, webhooks
 from orchestrator.models import Job, OrderDraft
 from orchestrator.orders import enqueue
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.workflow import operations, runner
 
 register_queue(operations.QUEUE)
+register_queue_problems(operations.QUEUE, *problems.SOURCES)
 registry.register(metrics.CuttingCollector())
 register_oldest(operations.QUEUE.table.queue, metrics.oldest_due)
 register_webhook_kinds(*webhooks.KINDS)

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from kilit.access.scopes import scopes_run_by, scopes_seen_by
 from kilit.bulk.operations import BatchOperation
@@ -58,4 +58,13 @@ class MessageQueue(BulkQueue):
 RETRY = MessageOperation("retry", "retry")
 REPLAY = ReplayMessages("replay", "replay")
 MARK_FAILED = MessageOperation("mark_failed", "mark_failed")
-QUEUE = MessageQueue(MESSAGES, OutboxMessage, FILTERS, (RETRY, REPLAY, MARK_FAILED))
+QUEUE = MessageQueue(
+    MESSAGES,
+    OutboxMessage,
+    FILTERS,
+    (RETRY, REPLAY, MARK_FAILED),
+    title=gettext_lazy("Webhooks and alerts"),
+    well=(MessageStatus.DELIVERED,),
+    badly=(MessageStatus.FAILED,),
+    paused_title=gettext_lazy("Webhooks paused by %(person)s"),
+)

@@ -1,4 +1,4 @@
-"""Bulk actions, pruning, doorbells, sweeps, metrics and secrets of the outbox."""
+"""Bulk actions, problems, pruning, doorbells, sweeps, metrics and secrets of the outbox."""
 
 from datetime import timedelta
 
@@ -9,11 +9,12 @@ from kilit.api.callbacks import register_callback_hosts
 from kilit.bulk.queues import register_queue
 from kilit.lock.free_text import register_free_text
 from kilit.lock.pruning import register_prunable
+from kilit.problems.queues import register_queue_problems
 from kilit.problems.tracking import problems_tracked, register_readers
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.metrics import register_oldest, registry
 from kilit.workers.sweeps import register_sweep
-from outbox import endpoints, log_reader, operations, sending, sweeps
+from outbox import endpoints, log_reader, operations, problems, sending, sweeps
 from outbox.alerts import making
 from outbox.alerts import sending as alert_sending
 from outbox.metrics import OutboxCollector, oldest_due
@@ -31,6 +32,7 @@ register_free_text(Endpoint, "description")
 registry.register(OutboxCollector())
 register_oldest(MESSAGES.queue, oldest_due)
 register_queue(operations.QUEUE)
+register_queue_problems(operations.QUEUE, *problems.SOURCES)
 register_prunable(OutboxMessage, finished=sweeps.finished)
 register_doorbell(log_reader.BELL, due=log_reader.due_rows, handler=log_reader.read_log)
 register_doorbell(sending.BELL, due=lambda: [sending.sendable_endpoints()], handler=sending.send_due)

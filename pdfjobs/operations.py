@@ -53,4 +53,13 @@ class ExpirePdfJobs(PdfJobOperation):
 
 RETRY = RetryPdfJobs("retry", "retry_selected")
 EXPIRE = ExpirePdfJobs("expire", "expire")
-QUEUE = BulkQueue(PDF_JOBS, PdfJob, FILTERS, (RETRY, EXPIRE))
+QUEUE = BulkQueue(
+    PDF_JOBS,
+    PdfJob,
+    FILTERS,
+    (RETRY, EXPIRE),
+    title=_("PDF documents"),
+    well=(PdfStatus.SUCCEEDED,),
+    badly=(PdfStatus.FAILED,),
+    paused_title=_("PDF queue paused by %(person)s"),
+)

@@ -1,4 +1,4 @@
-"""Checks, bulk actions, doorbell, sweeps, metrics, webhooks and files of PDF jobs."""
+"""Checks, bulk actions, problems, doorbell, sweeps, metrics, webhooks and files of PDF jobs."""
 
 from datetime import timedelta
 
@@ -7,10 +7,11 @@ from django.utils.translation import gettext_lazy as _
 from kilit.api.webhooks import register_webhook_kinds
 from kilit.backup.files import register_file_source
 from kilit.bulk.queues import register_queue
+from kilit.problems.queues import register_queue_problems
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.metrics import register_oldest, registry
 from kilit.workers.sweeps import register_sweep
-from pdfjobs import checks, cleanup, operations, webhooks, work
+from pdfjobs import checks, cleanup, operations, problems, webhooks, work
 from pdfjobs.backup import PdfFiles
 from pdfjobs.metrics import PdfCollector, oldest_queued
 from pdfjobs.models import PdfJob
@@ -32,6 +33,7 @@ register_sweep(
     about=_("Expires old jobs, and deletes their files and orphaned ones."),
 )
 register_queue(operations.QUEUE)
+register_queue_problems(operations.QUEUE, *problems.SOURCES)
 register_file_source(PdfFiles())
 registry.register(PdfCollector())
 register_oldest(PDF_JOBS.queue, oldest_queued)

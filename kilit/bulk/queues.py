@@ -1,15 +1,18 @@
 """The queues whose rows are acted on in bulk; each registers itself in its `registrations.py`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import AnonymousUser, User
 
 from kilit.bulk.filters import FilterSet
 from kilit.bulk.operations import Operation
 from kilit.lock.table import Lifecycle
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,18 @@ class BulkQueue:
     model: Any
     filters: FilterSet
     operations: tuple[Operation, ...]
+    _: KW_ONLY
+    title: "StrOrPromise"
+    well: Collection[str] = ()  # final states of success, of a queue whose rate of failures is watched
+    badly: Collection[str] = ()
+    # What share of failures is a problem, and among how many jobs that ended: among fewer, a few failures are no rate.
+    alarming_share: float = 0.2
+    fewest_ended: int = 50
+    paused_title: "StrOrPromise" = ""  # with a place for the %(person)s, of a queue that can be paused
+
+    def may_see(self, user: User | AnonymousUser) -> bool:
+        opts = self.model._meta
+        return user.has_perm(f"{opts.app_label}.view_{opts.model_name}")
 
     def may_act(self, user: User | AnonymousUser) -> bool:
         """Return whether a user may act at all; which rows are in reach is another question."""

@@ -18,7 +18,7 @@ from django.utils.translation import ngettext
 from unfold.decorators import action
 from unfold.enums import ActionVariant
 
-from kilit.console.machine_errors import explain, in_words
+from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_personal_data
 from kilit.spans import format_span
 

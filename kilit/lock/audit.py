@@ -1,16 +1,26 @@
 """The audit context: who acts and why. Set per thread of work, and passed to the database for the recorder's events."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import connection, connections
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.text import strip_control_chars
 from kilit.trace import current_trace
 
 PEOPLE = ("operator", "admin", "viewer", "user")  # the name follows the role
+# What does something without a person, by the first part of the actor's name.
+MACHINES = {
+    "sweep": _("the scheduled task %(name)s"),
+    "command": _("the command %(name)s"),
+    "worker": _("a worker"),
+    "runner": _("the runner on %(name)s"),
+    "key": _("the API key of %(name)s"),
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,14 @@ def person_of(actor: str) -> str:
     """Return the user name in an actor such as `operator:ayse`; machines have none."""
     role, _colon, name = actor.partition(":")
     return name if role in PEOPLE else ""
+
+
+def actor_in_words(actor: str, machines: Mapping[str, Any] = MACHINES) -> str:
+    if person := person_of(actor):
+        return person
+    kind, _colon, name = actor.partition(":")
+    words = machines.get(kind) or MACHINES.get(kind)
+    return str(words) % {"name": name.partition(":")[0]} if words else actor
 
 
 def person_in_sql(actor: str) -> str:

@@ -1,4 +1,4 @@
-"""The sweep that looks for problems, and those of the disk."""
+"""The sweep that looks for problems, and those of disks, workers and queues."""
 
 from datetime import timedelta
 
@@ -6,13 +6,13 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.free_text import register_free_text
 from kilit.lock.pruning import register_prunable
-from kilit.problems import disk
+from kilit.problems import disk, queues, workers
 from kilit.problems.models import ProblemRecord
-from kilit.problems.registry import register_problems
+from kilit.problems.registry import ProblemSource, register_problems
 from kilit.problems.tracking import track_problems
 from kilit.workers.sweeps import register_sweep
 
-register_problems(disk.find)
+register_problems(ProblemSource(disk.find), ProblemSource(workers.find), queues.PAUSES, queues.FAILURE_RATES)
 register_free_text(ProblemRecord, "texts", "link", "mute_reason")
 register_prunable(ProblemRecord, finished=lambda: [ProblemRecord.objects.closed()])
 register_sweep(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
@@ -20,8 +20,8 @@ from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
+    from django_stubs_ext import StrOrPromise
 
-Row = TypeVar("Row")
 MOST_NAMED = 3  # places of one problem, and problems of one kind
 
 
@@ -121,32 +121,35 @@ class SeesEverything:
         return True
 
 
-def register_problems(find: Callable[[Any], Iterable[Problem]], *, rows: DueRows | None = None) -> None:
-    sources.append(ProblemSource(find, rows))
+def register_problems(*some: ProblemSource) -> None:
+    sources.extend(some)
 
 
 def find_problems(
-    user: "User | AnonymousUser | SeesEverything", *, without: Callable[[Any], Iterable[Problem]] | None = None
+    user: "User | AnonymousUser | SeesEverything", *, without: ProblemSource | None = None
 ) -> list[Problem]:
     """Return the problems that a reader may see, the most harmful first; perhaps without those of one source."""
-    asked = tuple(source for source in sources if source.find is not without)
-    with_rows = _exists_query(asked).run()
-    searched = [source for number, source in enumerate(asked) if source.rows is None or str(number) in with_rows]
-    found = [problem for source in searched for problem in source.find(user)]
-    return sorted(found, key=lambda problem: (-problem.severity, -problem.count, problem.key))
+    searched = tuple(source for source in sources if source is not without)
+    with_rows = _exists_query(searched).run()
+    problems = [
+        problem
+        for index, source in enumerate(searched)
+        if source.rows is None or str(index) in with_rows
+        for problem in source.find(user)
+    ]
+    return sorted(problems, key=lambda problem: (-problem.severity, -problem.count, problem.key))
 
 
 @cache
-def _exists_query(asked: tuple[ProblemSource, ...]) -> BoundSql:
+def _exists_query(searched: tuple[ProblemSource, ...]) -> BoundSql:
     """Return the query for those that have rows, by their numbers."""
-    return exists_query({str(number): any_exists(each.rows) for number, each in enumerate(asked) if each.rows})
+    return exists_query({str(index): any_exists(source.rows) for index, source in enumerate(searched) if source.rows})
 
 
-def name_or_fold(rows: Sequence[Row], name: Callable[[Row], Problem], fold: Callable[[], Problem]) -> list[Problem]:
-    """Return a problem for each of a few rows, or one for all of many."""
-    return [name(row) for row in rows] if len(rows) <= MOST_NAMED else [fold()]
+def with_number(text: "StrOrPromise", count: int, **values: str) -> str:
+    """Return a sentence with a number in it, such as “7,021 conversions failed”: an `ngettext_lazy` by "count"."""
+    return text % {"count": count, "number": number(count), **values}
 
 
-def with_number(text: str, count: int) -> str:
-    """Return a sentence with a number in it, such as “7,021 conversions failed”."""
-    return text % {"number": number_format(count, force_grouping=True)}
+def number(value: int) -> str:
+    return number_format(value, force_grouping=True)

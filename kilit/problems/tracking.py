@@ -12,15 +12,13 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 from django.dispatch import Signal
-from django.urls import get_resolver
 from django.utils import translation
-from django.utils.formats import number_format
 from django.utils.text import Truncator
 
 from kilit.access.roles import is_owner
 from kilit.masking import mask_personal_data
 from kilit.problems.models import ProblemRecord
-from kilit.problems.registry import Place, Problem, SeesEverything, find_problems
+from kilit.problems.registry import Place, Problem, SeesEverything, find_problems, number
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -41,8 +39,6 @@ def register_readers(source: Readers) -> None:
 
 def track_problems() -> str:
     """Look for problems, and update their records."""
-    # The pages register what is wrong with their queue, and workers load no pages before this.
-    _ = get_resolver().url_patterns
     people = {user.pk: user for source in readers for user in source() if not is_owner(user)}
     records: dict[int | None, Records] = defaultdict(dict)
     for record in ProblemRecord.objects.open():
@@ -136,7 +132,7 @@ def _texts(problem: Problem, language: str) -> dict[str, Any]:
 
 
 def _place(place: Place) -> str:
-    return f"{place.name} ({number_format(place.count, force_grouping=True)})" if place.count else place.name
+    return f"{place.name} ({number(place.count)})" if place.count else place.name
 
 
 def _masked(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from kilit.console.account.key_owners import register_owner_names
 from kilit.console.dashboard import panels
-from ociqueue.admin.dashboard import AdjustmentPanel, ConversionPanel
+from ociqueue.admin.dashboard import ConversionPanel
 from ociqueue.admin.erasures import ErasureAdmin
 from ociqueue.admin.imports.import_jobs import ImportJobAdmin
 from ociqueue.admin.rows.adjustments import AdjustmentAdmin
@@ -12,7 +12,6 @@ from ociqueue.admin.sites.keys import key_owners, owners_of_sites
 from ociqueue.admin.sites.site_list import SiteAdmin
 
 panels.register_panel(ConversionPanel())
-panels.register_panel_problems(AdjustmentPanel())
 register_owner_names(key_owners, owners_of_sites)
 
 __all__ = ["AdjustmentAdmin", "ConversionAdmin", "ErasureAdmin", "ImportJobAdmin", "SiteAdmin", "UploadBatchAdmin"]

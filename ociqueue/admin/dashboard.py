@@ -1,9 +1,5 @@
-"""Conversions on the dashboard: counts of the user's sites, and the row that has waited longest.
+"""Conversions on the dashboard: counts of the user's sites, and the row that has waited longest."""
 
-Adjustments are few, so only their problems are shown there.
-"""
-
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from django.db.models import F, OuterRef, Subquery
@@ -11,24 +7,18 @@ from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy
 
 from kilit.console.dashboard.panels import Panel, PanelItem
-from kilit.problems.registry import ProblemSource
 from ociqueue.admin.base.columns import COLOURS, row_name
-from ociqueue.admin.problems import sources_of_sites
-from ociqueue.admin.upload_problems import AdjustmentProblems, UploadProblems, sources_of_uploads
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import OLDEST_FIRST
-from ociqueue.operating.operations import ADJUSTMENT_QUEUE, QUEUE
-from ociqueue.states import ConversionStatus
+from ociqueue.operating.operations import QUEUE
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 
 class ConversionPanel(Panel):
-    title = gettext_lazy("Offline conversions")
     icon = "ads_click"
     queue, colours = QUEUE, COLOURS
-    well, badly = (ConversionStatus.COMPLETED,), (ConversionStatus.FAILED,)
     oldest_means = gettext_lazy("Since the oldest unclaimed conversion arrived, on any site, including paused ones.")
 
     def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
@@ -49,18 +39,3 @@ class ConversionPanel(Panel):
         return PanelItem(
             row_name(Conversion(pk=row["pk"], source_key=row["key"])), self.row_address(row["pk"]), site, since
         )
-
-    def problem_sources(self) -> Iterable[ProblemSource]:
-        return [*sources_of_uploads(self, UploadProblems), *sources_of_sites()]
-
-
-class AdjustmentPanel(ConversionPanel):
-    title = gettext_lazy("Adjustments")
-    icon = "price_change"
-    queue = ADJUSTMENT_QUEUE
-
-    def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
-        return None
-
-    def problem_sources(self) -> Iterable[ProblemSource]:
-        return sources_of_uploads(self, AdjustmentProblems)

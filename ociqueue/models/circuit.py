@@ -24,6 +24,8 @@ FIRST_PROBE_AFTER = {
 }
 LONGEST_WAIT = timedelta(hours=6)
 MOST_DOUBLINGS = Value(10)
+# The code if the developer token may not upload over the Google Ads API.
+NOT_ALLOWLISTED = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
 
 
 class CircuitQuerySet(LifecycleQuerySet["Circuit"]):

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Case, CharField, Q, Value, When
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from kilit.bulk.operations import BatchOperation
 from kilit.bulk.queues import BulkQueue
@@ -99,11 +99,23 @@ class SiteQueue(BulkQueue):
 RETRY = ConversionOperation("retry", "retry_selected")
 RESET = ConversionOperation("reset", "reset_to_queued")
 MARK_FAILED = ConversionOperation("mark_failed", "mark_failed")
-QUEUE = SiteQueue(CONVERSIONS, Conversion, FILTERS, (RETRY, RESET, MARK_FAILED))
+QUEUE = SiteQueue(
+    CONVERSIONS,
+    Conversion,
+    FILTERS,
+    (RETRY, RESET, MARK_FAILED),
+    title=gettext_lazy("Offline conversions"),
+    well=(ConversionStatus.COMPLETED,),
+    badly=(ConversionStatus.FAILED,),
+)
 
 RETRY_ADJUSTMENT = AdjustmentOperation("retry", "retry_selected")
 RESET_ADJUSTMENT = AdjustmentOperation("reset", "reset_to_queued")
 MARK_ADJUSTMENT_FAILED = AdjustmentOperation("mark_failed", "mark_failed")
 ADJUSTMENT_QUEUE = SiteQueue(
-    ADJUSTMENTS, Adjustment, ADJUSTMENT_FILTERS, (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED)
+    ADJUSTMENTS,
+    Adjustment,
+    ADJUSTMENT_FILTERS,
+    (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED),
+    title=gettext_lazy("Adjustments"),
 )

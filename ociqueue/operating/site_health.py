@@ -9,10 +9,13 @@ from uuid import UUID
 from django.db.models import Count as CountRows
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Coalesce, Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from kilit.lock.failures import EXPECTED_FAILURE, REOPENED_FAILURE
 from kilit.lock.models import Count
 from kilit.lock.models.counts import BESIDE_STATES, failure_rate
+from kilit.spans import format_span
 from ociqueue.models import Circuit, Conversion, ReadBack, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
@@ -104,3 +107,18 @@ def with_silent_script(sites: SiteQuerySet) -> SiteQuerySet:
     quiet = sites.filter(sync_method=SyncMethod.SCRIPT, is_paused=False)
     quiet = quiet.annotate(seen_at=Coalesce("last_export_at", "created_at")).filter(seen_at__lt=Now() - SILENT_AFTER)
     return quiet.filter(Exists(Conversion.objects.due().filter(site=OuterRef("pk"))))
+
+
+def scope_label(circuit: Circuit) -> str:
+    if circuit.action:
+        return _("Conversions named %(name)s") % {"name": circuit.action}
+    return _("All conversions of the site")
+
+
+def next_probe(circuit: Circuit) -> str:
+    """Format the time of the next probe; one that is due waits for a worker and a row."""
+    if circuit.next_probe_at is None:
+        return _("none")
+    if circuit.next_probe_at <= timezone.now():
+        return _("with the next row that is due")
+    return _("in %(span)s") % {"span": format_span(circuit.next_probe_at - timezone.now())}

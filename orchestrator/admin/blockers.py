@@ -16,13 +16,13 @@ from kilit.console.jobs.blockers import (
     ended,
     held,
     lease_holdings,
-    moment,
     overdue,
     paused,
     ready,
     waiting,
 )
 from kilit.lock.models import Event
+from kilit.spans import moment
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.admin.columns import warning_text
 from orchestrator.admin.first_actions import RULE_CODES, rules_address

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, code_badge, column, error_cell, since, two_lines
 from kilit.console.jobs.priorities import with_priority
-from kilit.console.machine_errors import in_words
+from kilit.machine_errors import in_words
 from kilit.masking import mask_phone
 from orchestrator.admin.order_form import LABELS
 from orchestrator.drafts.imported import UNIT_OF

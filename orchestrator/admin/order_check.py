@@ -8,7 +8,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from kilit.console.formatting import link
-from kilit.console.jobs.blockers import moment
+from kilit.spans import moment
 from orchestrator.admin import columns
 from orchestrator.admin.order_form import LABELS, OrderForm
 from orchestrator.admin.rule_texts import entry_text

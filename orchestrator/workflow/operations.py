@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Case, CharField, Q, Value, When
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from kilit.api.errors import ApiError
 from kilit.bulk.operations import Operation, OperationResult, OperationUnavailable
@@ -15,6 +15,7 @@ from kilit.bulk.queues import BulkQueue
 from kilit.lock.guard import MoveRefused
 from orchestrator.errors import NOT_RETRIED, Code
 from orchestrator.filters import FILTERS
+from orchestrator.metrics import ALARMING_SHARE, FEWEST_COUNTED
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet, retry_blocker
 from orchestrator.states import CANCELLABLE, JOBS, JobState
@@ -83,4 +84,15 @@ RETRY = RetryJobs("retry", "retry", decide=decisions.retry)
 CANCEL = CancelJobs("cancel", "cancel", decide=decisions.cancel)
 CONFIRM_CUT = DecideHandover("confirm_cut", "confirm_cut", decide=decisions.confirm_cut)
 HAND_OVER = DecideHandover("hand_over", "hand_over", decide=decisions.hand_over)
-QUEUE = BulkQueue(JOBS, Job, FILTERS, (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL))
+QUEUE = BulkQueue(
+    JOBS,
+    Job,
+    FILTERS,
+    (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL),
+    title=gettext_lazy("Panel cutting"),
+    well=(JobState.DONE,),
+    badly=(JobState.FAILED,),
+    alarming_share=ALARMING_SHARE,
+    fewest_ended=FEWEST_COUNTED,
+    paused_title=gettext_lazy("Cutting queue paused by %(person)s"),
+)

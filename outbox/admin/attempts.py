@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from outbox.admin.error_meanings import explain_code
+from outbox.error_meanings import explain_code
 from outbox.models import Attempt, OutboxMessage
 from outbox.models.endpoint import hide_query
 

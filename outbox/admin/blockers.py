@@ -11,7 +11,6 @@ from kilit.console.jobs.blockers import (
     blocked,
     ended,
     held,
-    moment,
     no_worker,
     overdue,
     paused,
@@ -19,6 +18,7 @@ from kilit.console.jobs.blockers import (
     waiting,
 )
 from kilit.lock.models import Event
+from kilit.spans import moment
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.states import EXPIRES_AFTER, MESSAGES, MessageStatus

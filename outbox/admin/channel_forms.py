@@ -17,10 +17,10 @@ from unfold.widgets import (
 from kilit.access.scopes import scope_choices, scopes_seen_by
 from kilit.console.account.preferences import zones
 from kilit.console.dashboard.panels import panels
-from kilit.console.dashboard.worker_problems import TASKS, WORKERS
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Severity
+from kilit.problems.workers import TASKS, WORKERS
 from outbox.alerts.addresses import check_address
 from outbox.models import AlertRule, Channel
 
@@ -78,7 +78,7 @@ class ChannelForm(ModelForm[Channel]):
 
 def parts() -> list[tuple[str, Any]]:
     """Return the parts of the product that have problems, for a rule to choose one."""
-    queues = [(panel.table.queue, panel.title) for panel in panels]
+    queues = [(panel.table.queue, panel.queue.title) for panel in panels]
     others = [(WORKERS, _("Workers")), (TASKS, _("Scheduled tasks")), (INSTALLATION, _("Installation"))]
     return [("", _("All")), *queues, *others]
 

@@ -8,7 +8,7 @@ from kilit.console.formatting import joined
 from kilit.console.jobs.job_page import JobDescription
 from kilit.console.jobs.timeline import Story
 from outbox.admin.columns import site_name
-from outbox.admin.error_meanings import explain_code
+from outbox.error_meanings import explain_code
 from outbox.models import OutboxMessage
 from outbox.states import MessageStatus
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.console.formatting import new_key, number, page
-from kilit.console.jobs.blockers import moment
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
+from kilit.spans import moment
 from kilit.workers import doorbells
 from outbox.admin.endpoint_forms import SpanForm, SwitchForm
 from outbox.admin.endpoint_permissions import endpoint_of, may_manage

@@ -12,12 +12,13 @@ from django.utils.translation import gettext as _
 
 from kilit.api.webhooks import webhook_kinds
 from kilit.console.formatting import badge, breakable, exactly, page
-from kilit.console.jobs.blockers import Blocker, blocked, ended, moment, paused, waiting
+from kilit.console.jobs.blockers import Blocker, blocked, ended, paused, waiting
 from kilit.console.jobs.timeline import Story
+from kilit.spans import moment
 from outbox.admin import columns
 from outbox.admin.endpoint_health import capped, fetch_health, list_address
 from outbox.admin.endpoint_permissions import may_manage
-from outbox.admin.error_meanings import explain_code
+from outbox.error_meanings import explain_code
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.states import EXPIRES_AFTER, MESSAGES, SWITCH_OFF_AFTER, MessageStatus

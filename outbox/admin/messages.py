@@ -20,7 +20,7 @@ from kilit.masking import mask_personal_data
 from outbox import operations
 from outbox.admin import blockers, columns, description
 from outbox.admin.attempts import attempts_of, pretty_body
-from outbox.admin.error_meanings import explain_code
+from outbox.error_meanings import explain_code
 from outbox.models import OutboxMessage
 from outbox.models.endpoint import hide_query
 from outbox.models.message import FAILURES, OutboxMessageQuerySet

@@ -15,7 +15,6 @@ from kilit.console.jobs.blockers import (
     blocked,
     ended,
     held,
-    moment,
     no_worker,
     overdue,
     paused,
@@ -23,6 +22,7 @@ from kilit.console.jobs.blockers import (
     waiting,
 )
 from kilit.lock.models import Event
+from kilit.spans import moment
 from pdfjobs.admin.columns import remedy
 from pdfjobs.enqueue import CHANGED
 from pdfjobs.models import PdfJob

@@ -21,7 +21,7 @@ from kilit.console.formatting import (
     verbatim,
 )
 from kilit.console.jobs.priorities import with_priority
-from kilit.console.machine_errors import in_words
+from kilit.machine_errors import in_words
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES, TOO_LARGE
 from pdfjobs.states import MAX_RETRIES, ErrorCode, PdfStatus

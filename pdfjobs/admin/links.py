@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import with_copy_button
-from kilit.console.jobs.blockers import moment
 from kilit.console.jobs.job_page import JobPageAdmin
 from kilit.lock.models import Activity, ActivityKind
+from kilit.spans import moment
 from pdfjobs.links import LINK_CREATED, DeadLinkError, create_link
 from pdfjobs.models import PdfJob
 from pdfjobs.states import PDF_JOBS, PdfStatus

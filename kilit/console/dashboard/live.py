@@ -23,9 +23,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from kilit.access.middleware import Middleware
-from kilit.console.dashboard.worker_problems import stopped_workers
-from kilit.console.dashboard.workers_page import Workers
+from kilit.problems.processes import Workers
 from kilit.problems.registry import Problem
+from kilit.problems.workers import stopped_workers
 
 # Ages and times on a page are as old as this at most.
 RENDERED_AGAIN_AFTER = timedelta(minutes=1)

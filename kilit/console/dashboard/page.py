@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from kilit.console.dashboard import failure_rates, worker_problems
 from kilit.console.dashboard.charts import RANGES, Chart, midnights
 from kilit.console.dashboard.panels import Panel, PanelItem, panels
 from kilit.console.dashboard.workers_page import may_see_workers
@@ -21,15 +20,14 @@ from kilit.lock.clock import database_time
 from kilit.lock.models import Count
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import ProblemRecord
-from kilit.problems.registry import Problem, find_problems, register_problems
+from kilit.problems.queues import FAILURE_RATES
+from kilit.problems.registry import Problem, find_problems
+from kilit.problems.workers import TASKS, WORKERS
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 MOST_SHOWN = 8  # problems; the others are folded, so that the strips stay in sight
-
-register_problems(worker_problems.find)
-register_problems(failure_rates.find, rows=failure_rates.failures_of_a_day)
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class QueueStrip:
 
     @property
     def is_alarming(self) -> bool:
-        return (self.chart.error_rate or 0) > self.panel.alarming_share
+        return (self.chart.error_rate or 0) > self.panel.queue.alarming_share
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,9 @@ class HealthyPart:
 
 
 def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, days: int = 1) -> QueueStrip:
-    scopes = panel.queue.scopes_seen_by(user)
+    queue, scopes = panel.queue, panel.queue.scopes_seen_by(user)
     totals = Count.objects.by_state(queue=panel.table.queue, scopes=scopes)
-    ended: Any = {"queue": panel.table.queue, "well": panel.well, "badly": panel.badly, "scopes": scopes}
+    ended: Any = {"queue": panel.table.queue, "well": queue.well, "badly": queue.badly, "scopes": scopes}
     periods = Count.objects.last_day(**ended) if days == 1 else Count.objects.last_days(midnights(days, now), **ended)
 
     def list_of(states: Collection[str]) -> str:
@@ -79,7 +77,7 @@ def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, day
             for state in panel.table.states
         ],
         oldest=panel.oldest(user),
-        chart=Chart(periods, days, (list_of(panel.well), list_of(panel.badly))),
+        chart=Chart(periods, days, (list_of(queue.well), list_of(queue.badly))),
     )
 
 
@@ -87,9 +85,9 @@ def dashboard_context(request: HttpRequest) -> dict[str, Any]:
     user, live = request.user, getattr(request, "live", None)
     now = live.now if live else database_time()
     days = next((each for each in RANGES if str(each) == request.GET.get("days")), RANGES[0])
-    shown = [panel for panel in panels if panel.is_for(user) and panel.is_in_use(user)]
+    shown = [panel for panel in panels if panel.queue.may_see(user) and panel.is_in_use(user)]
     # Other lines name the jobs and their causes, and the rate of failures is a badge of each strip.
-    found = find_problems(user, without=failure_rates.find)
+    found = find_problems(user, without=FAILURE_RATES)
     problems = [problem for problem in found if problem.kind != ProblemKind.HELD_SHARE]
     return {
         "now": now,
@@ -114,11 +112,11 @@ def records_to_mute(user: "User | AnonymousUser") -> dict[str, ProblemRecord]:
 
 def healthy_parts(request: HttpRequest, shown: Sequence[Panel], problems: Sequence[Problem]) -> list[HealthyPart]:
     """Return the parts without a problem, for one line."""
-    parts = {panel.table.queue: HealthyPart(panel.title, panel.list_address()) for panel in shown}
+    parts = {panel.table.queue: HealthyPart(panel.queue.title, panel.list_address()) for panel in shown}
     if may_see_workers(request):
         workers = reverse("console:workers")
-        parts[worker_problems.WORKERS] = HealthyPart(_("Workers"), workers)
-        parts[worker_problems.TASKS] = HealthyPart(_("Scheduled tasks"), f"{workers}#sweeps-title")
+        parts[WORKERS] = HealthyPart(_("Workers"), workers)
+        parts[TASKS] = HealthyPart(_("Scheduled tasks"), f"{workers}#sweeps-title")
     troubled = {problem.part for problem in problems}
     return [part for name, part in parts.items() if name not in troubled]
 

@@ -1,6 +1,5 @@
-"""Pausing and resuming a whole queue: the pages, the banner of its list, and the problem on the dashboard."""
+"""Pausing and resuming a whole queue: the pages, and the banner of its list."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
@@ -13,16 +12,12 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.account.redirects import back_to_page
-from kilit.console.dashboard.panels import panels
 from kilit.console.formatting import button, page
 from kilit.console.jobs.timeline import Story
 from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import QueuePause
-from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import Problem, ProblemAction, Severity, register_problems
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
     from django_stubs_ext import StrOrPromise
 
 # For the activity, by the verb that is recorded.
@@ -30,29 +25,6 @@ PAUSE_SENTENCES = {
     "pause": gettext_lazy("Queue paused by %(who)s"),
     "resume": gettext_lazy("Queue resumed by %(who)s"),
 }
-
-
-def find_pauses(user: "User | AnonymousUser") -> Iterator[Problem]:
-    """Return the pauses of the queues that a user may see, as problems."""
-    pauses = {pause.queue: pause for pause in QueuePause.objects.all()}
-    for panel in panels:
-        pause = pauses.get(panel.table.queue)
-        if pause is None or not panel.is_for(user):
-            continue
-        resume = ProblemAction(_("Resume"), panel.resume_address(), is_done_at_once=True)
-        yield Problem(
-            part=panel.table.queue,
-            kind=ProblemKind.PAUSED,
-            severity=Severity.SERIOUS,
-            title=str(panel.paused_title) % {"person": Story().who(pause.paused_by)},
-            cause=pause.reason,
-            since=pause.paused_at,
-            link=panel.list_address(),
-            action=resume if panel.queue.may_pause(user) else None,
-        )
-
-
-register_problems(find_pauses, rows=lambda: [QueuePause.objects.all()])
 
 
 class PauseForm(forms.Form):

@@ -12,12 +12,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.formatting import distance, exactly
 from kilit.console.jobs.timeline import Story
-from kilit.console.machine_errors import explain
 from kilit.lock.leases import LeasedModel
 from kilit.lock.models import Event, QueuePause
 from kilit.lock.table import Lifecycle
+from kilit.machine_errors import explain
+from kilit.spans import moment
 from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.sweeps import sweeps
 
@@ -99,11 +99,3 @@ def lease_holdings(row: LeasedModel) -> list[tuple[str, Any]]:
     if not row.lease_until:
         return []
     return [(_("Lease until"), moment(row.lease_until)), (_("Claim"), f"…{str(row.claim_token)[-12:]}")]
-
-
-def moment(time: datetime) -> str:
-    """Return a time in the reader's zone, and how far off it is."""
-    exact = exactly(time)
-    if time <= timezone.now():
-        return exact
-    return _("%(time)s (in %(span)s)") % {"time": exact, "span": distance(time)}

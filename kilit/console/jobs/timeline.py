@@ -7,10 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import duration, with_local_times
-from kilit.lock.audit import person_of
+from kilit.lock.audit import actor_in_words
 from kilit.lock.failures import Failures
 from kilit.lock.models import Event
 
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
 Sentences = Mapping[str, "StrOrPromise"]
 
 SECOND = timedelta(seconds=1)
-ACTORS: Sentences = {
-    "sweep": gettext_lazy("the scheduled task %(name)s"),
-    "command": gettext_lazy("the command %(name)s"),
-    "worker": gettext_lazy("a worker"),
-    "runner": gettext_lazy("the runner on %(name)s"),
-    "key": gettext_lazy("the API key of %(name)s"),
-}
 
 
 @dataclass(frozen=True)
@@ -48,11 +40,7 @@ class Story:
         return [replace(step, state_label=_label(step.state, labels or {})) for step in steps[::-1]]
 
     def who(self, actor: str) -> str:
-        if person := person_of(actor):
-            return person
-        kind, _colon, name = actor.partition(":")
-        known = self.actors.get(kind) or ACTORS.get(kind)
-        return str(known) % {"name": name.partition(":")[0]} if known else actor
+        return actor_in_words(actor, self.actors)
 
     def sentence(self, actor: str, *names: str) -> str:
         """Return what an actor did, by the first of some names that is known: a verb, an event type."""

@@ -13,7 +13,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.bulk.operations import Operation, OperationUnavailable, Skip
 from kilit.console.formatting import number as grouped
-from kilit.console.machine_errors import explain
+from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from kilit.console.formatting import page
 from kilit.console.lists.actions import Action, ReasonForm
 from kilit.console.lists.listing import LongListAdmin
 from kilit.console.lists.reasons import recent_reasons
-from kilit.console.machine_errors import explain
 from kilit.lock.models import ErrorGroup
+from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
 from kilit.workers import doorbells
 

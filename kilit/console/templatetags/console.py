@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
-from kilit import product_version
-from kilit.console import formatting, machine_errors
+from kilit import machine_errors, product_version
+from kilit.console import formatting
 
 register = template.Library()
 register.filter("duration", formatting.duration)

@@ -22,7 +22,7 @@ from kilit.console.formatting import (
     since,
     two_lines,
 )
-from kilit.console.machine_errors import explain, in_words
+from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_identifiers
 from ociqueue.files.failed import mask_click_id
 from ociqueue.models import Conversion, Site

@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
@@ -16,8 +15,8 @@ from django.utils.translation import gettext_lazy
 from kilit.console.formatting import badge, distance, number, page, two_lines
 from kilit.console.jobs.activity import ActivitySource, register_activity
 from kilit.console.jobs.timeline import Story, TimelineStep
-from kilit.console.machine_errors import explain
 from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.machine_errors import explain
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.base.permissions import may_administer, may_run, site_of
@@ -25,7 +24,7 @@ from ociqueue.admin.base.site_header import header_context
 from ociqueue.admin.google.switching import is_shut_out
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet
-from ociqueue.operating.site_health import SiteHealth, open_circuits
+from ociqueue.operating.site_health import SiteHealth, next_probe, open_circuits, scope_label
 from ociqueue.states import CIRCUITS, UPLOADED_HERE, CircuitStatus, ConversionStatus, SyncMethod
 
 MOST_EVENTS = 50
@@ -111,21 +110,6 @@ def next_step(site: Site, circuits: CircuitQuerySet) -> str:
     if not Heartbeat.objects.alive().exists():
         return _("No worker is running: the row with the fewest attempts is sent as the probe when one starts.")
     return _("The row with the fewest attempts is sent as the probe within seconds.")
-
-
-def scope_label(circuit: Circuit) -> str:
-    if circuit.action:
-        return _("Conversions named %(name)s") % {"name": circuit.action}
-    return _("All conversions of the site")
-
-
-def next_probe(circuit: Circuit) -> str:
-    """Format the time of the next probe; one that is due waits for a worker and a row."""
-    if circuit.next_probe_at is None:
-        return _("none")
-    if circuit.next_probe_at <= timezone.now():
-        return _("with the next row that is due")
-    return _("in %(span)s") % {"span": distance(circuit.next_probe_at)}
 
 
 def sender_cell(site: Site, health: SiteHealth) -> SafeString:

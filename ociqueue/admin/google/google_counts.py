@@ -17,8 +17,8 @@ from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.base.permissions import may_run, site_of
 from ociqueue.admin.base.site_header import header_context, site_address
-from ociqueue.admin.count_problems import worst_difference
 from ociqueue.models import Credentials, ReadBack, Site
+from ociqueue.problems.sites import worst_difference
 from ociqueue.reconcile.compare import DIFFERENCES, Finding
 from ociqueue.states import SyncMethod
 

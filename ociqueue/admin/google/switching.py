@@ -16,13 +16,12 @@ from ociqueue.admin.base.moving import warnings
 from ociqueue.admin.base.permissions import may_administer, site_of
 from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.models import Circuit, Site
+from ociqueue.models.circuit import NOT_ALLOWLISTED
 from ociqueue.operating.senders import after_switch
 from ociqueue.operating.site_health import site_health
 from ociqueue.operating.unsettled import unsettled_rows, with_open_rows
 from ociqueue.states import CircuitStatus, ConversionStatus, SyncMethod
 
-# The code of a circuit when the developer token may not upload over the Google Ads API.
-NOT_ALLOWLISTED = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
 # What helps to choose a sender.
 SENDERS = {
     SyncMethod.SCRIPT: gettext_lazy(

@@ -13,15 +13,14 @@ from kilit.console.jobs.blockers import (
     blocked,
     ended,
     held,
-    moment,
     no_worker,
     overdue,
     ready,
     waiting,
 )
-from kilit.console.machine_errors import explain
 from kilit.lock.models import Event
-from kilit.spans import format_span
+from kilit.machine_errors import explain
+from kilit.spans import format_span, moment
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.base.columns import UNKNOWN, upload
 from ociqueue.intake.corrected_rows import why_not

@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import page
-from kilit.console.machine_errors import explain
 from kilit.lock.audit import for_reason
+from kilit.machine_errors import explain
 from ociqueue.intake.corrected_rows import ORDER_ID_IN_USE, may_be_counted, why_not
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion

@@ -30,8 +30,8 @@ PANEL = ConversionPanel()
 
 def overview(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse:
     health = site_health([site])[site.pk]
-    scopes = [str(site.pk)]
-    periods = Count.objects.last_day(queue=CONVERSIONS.queue, well=PANEL.well, badly=PANEL.badly, scopes=scopes)
+    queue, scopes = PANEL.queue, [str(site.pk)]
+    periods = Count.objects.last_day(queue=CONVERSIONS.queue, well=queue.well, badly=queue.badly, scopes=scopes)
     return page(
         model_admin,
         request,
@@ -43,7 +43,7 @@ def overview(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse
         states=list(_states(site, health)),
         last_sent=_last_sent(site),
         panel=PANEL,
-        chart=Chart(periods, 1, (list_of(site, PANEL.well[0]), list_of(site, PANEL.badly[0]))),
+        chart=Chart(periods, 1, (list_of(site, ConversionStatus.COMPLETED), list_of(site, ConversionStatus.FAILED))),
         days=1,
         **sending_context(site, request) | header_context(request, site, tab="change"),
     )

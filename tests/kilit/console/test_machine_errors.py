@@ -5,8 +5,8 @@ import re
 import pytest
 from django.db.models.functions import Now
 
-from kilit.console.machine_errors import explain, in_words
 from kilit.lock.models import ErrorGroup
+from kilit.machine_errors import explain, in_words
 from kilit.workers.models import SweepRun
 from ociqueue.models import Conversion
 from tests.support.conversions import new_conversion

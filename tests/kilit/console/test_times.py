@@ -6,8 +6,7 @@ import pytest
 from django.utils import timezone
 
 from kilit.console.formatting import ago, distance, duration, since
-from kilit.console.jobs.blockers import moment
-from kilit.spans import format_span
+from kilit.spans import format_span, moment
 from tests.support.commands import ROOT
 from tests.support.packages import PRODUCT
 

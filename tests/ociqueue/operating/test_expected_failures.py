@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from kilit.bulk.queues import BulkQueue
 from kilit.console.dashboard.charts import midnights
-from kilit.console.dashboard.panels import Panel
 from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
 from kilit.lock.sweeps import fold_counts, fold_errors
@@ -92,7 +92,7 @@ def test_an_expected_failure_is_in_no_rate(make_site, code: str, sweeps: tuple[C
 def test_other_failures_beside_them_raise_the_alarm(site) -> None:
     make_failed(site, 60, code="SKIPPED_BY_SCRIPT")
 
-    make_conversions(site, well=Panel.fewest_ended - 11, badly=11)
+    make_conversions(site, well=BulkQueue.fewest_ended - 11, badly=11)
 
     assert (health(site).error_rate, health(site).is_alarming) == (0.22, True)
     (problem,) = problems("failure-rate")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db.models import F
 
+from kilit.bulk.queues import BulkQueue
 from kilit.console.dashboard.charts import midnights
-from kilit.console.dashboard.panels import Panel
 from kilit.lock.models import Count
 from kilit.lock.models.counts import CountDelta, HourCount
 from kilit.lock.sweeps import fold_counts, fold_errors
@@ -101,7 +101,7 @@ def test_an_expected_failure_that_is_retried_takes_no_other_out_of_the_rate(site
 
 
 def test_many_retries_of_many_rows_raise_no_alarm_when_all_complete(site) -> None:
-    make_failed(site, Panel.fewest_ended)
+    make_failed(site, BulkQueue.fewest_ended)
     rows = Conversion.objects.all()
     fail_again(rows, times=2)
     rows.retry_selected()

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
-from django.urls import get_resolver
 from django_q.cluster import Cluster
 from django_q.signals import post_spawn
 
@@ -21,8 +20,6 @@ class Command(BaseCommand):
         die_with_parent()
         limit_statements(settings.DATABASE_TIMEOUT)
         post_spawn.connect(_limit_tasks)
-        # Problems are looked for by the pages' own code. Workers share it, and need not load it one after the other.
-        _ = get_resolver().url_patterns
         Cluster().start()
 
 

@@ -62,7 +62,7 @@ def test_each_queue_has_a_strip_with_its_states(admin_client) -> None:
     html = admin_client.get("/admin/").content.decode()
 
     for panel in panels:
-        assert str(panel.title) in html
+        assert str(panel.queue.title) in html
         for state in panel.table.states:
             assert f'href="{panel.list_address()}?status={state}"' in html
 
@@ -116,7 +116,7 @@ def test_stuck_is_what_the_recover_sweep_would_take(admin_client, admin_user) ->
 
 
 def test_stuck_rows_are_counted_no_further_than_anybody_reads(admin_user, monkeypatch) -> None:
-    monkeypatch.setattr("kilit.console.dashboard.panels.STUCK_COUNTED", 4)
+    monkeypatch.setattr("kilit.problems.queues.STUCK_COUNTED", 4)
     make_conversions(make_site(), waiting=6)
     Conversion.objects.claim(limit=6)
     Conversion.objects.update(claimed_at=Now() - timedelta(hours=1))

@@ -27,7 +27,7 @@ def test_every_role_sees_the_dashboard(make_person, role: str) -> None:
     text = text_of(client)
 
     for panel in panels:
-        assert str(panel.title) in text
+        assert str(panel.queue.title) in text
     assert "Scheduled tasks" in text
 
 
@@ -76,10 +76,10 @@ def test_a_queue_that_a_user_may_not_see_has_no_panel(make_person) -> None:
 
     text = text_of(client, BOARD)
 
-    assert str(PDF.title) in text
-    assert str(CONVERSIONS.title) not in text
-    assert str(CUTTING.title) not in text
-    assert str(OUTBOX.title) not in text
+    assert str(PDF.queue.title) in text
+    assert str(CONVERSIONS.queue.title) not in text
+    assert str(CUTTING.queue.title) not in text
+    assert str(OUTBOX.queue.title) not in text
     assert "Scheduled tasks" not in text
 
 

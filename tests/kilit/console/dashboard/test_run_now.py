@@ -5,7 +5,7 @@ from django.contrib.admin.models import LogEntry
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from kilit.console.dashboard.workers_page import ScheduledTask
+from kilit.problems.processes import ScheduledTask
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, SweepRun
 from tests.support.dashboard import text_of

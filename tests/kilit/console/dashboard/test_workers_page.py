@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.dashboard.workers_page import DoorbellStatus, RunnerStatus, ScheduledTask, SupervisorStatus
+from kilit.problems.processes import DoorbellStatus, RunnerStatus, ScheduledTask, SupervisorStatus
 from kilit.workers import sweeps
 from kilit.workers.doorbells import RING_AGAIN_AFTER
 from kilit.workers.models import Bell, Heartbeat, Runner, SweepRun

@@ -7,8 +7,8 @@ from django.test import Client
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import MOST_NAMED, find_problems
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.google.switching import NOT_ALLOWLISTED
 from ociqueue.models import Circuit, Credentials, Receipt, Site
+from ociqueue.models.circuit import NOT_ALLOWLISTED
 from ociqueue.states import SyncMethod
 from tests.support.uploads import SITES, account, html, received, trip
 

@@ -1,25 +1,26 @@
 """Workers that stopped and scheduled tasks that are late, as problems; the banner of every page shows the first."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext_lazy
 
-from kilit.console.dashboard.workers_page import RunnerStatus, ScheduledTask, SupervisorStatus, Workers
-from kilit.console.machine_errors import explain
 from kilit.lock.clock import database_time
+from kilit.machine_errors import explain
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import MOST_NAMED, Place, Problem, Severity, name_or_fold, problem_key, with_number
+from kilit.problems.links import workers_path
+from kilit.problems.processes import ProcessStatus, ScheduledTask, Workers
+from kilit.problems.registry import MOST_NAMED, Place, Problem, Severity, problem_key, with_number
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 PERMISSIONS = ("workers.view_heartbeat", "workers.view_sweeprun")
-Process = SupervisorStatus | RunnerStatus
 WORKERS, TASKS = "workers", "tasks"
+LATE_TASKS = ngettext_lazy(
+    "%(number)s scheduled task is late or failed", "%(number)s scheduled tasks are late or failed", "count"
+)
 
 
 def find(user: "User | AnonymousUser") -> Iterator[Problem]:
@@ -31,10 +32,9 @@ def find(user: "User | AnonymousUser") -> Iterator[Problem]:
 
 def stopped_workers(workers: Workers) -> Iterator[Problem]:
     """Return one problem if nothing runs, else one for each process that stopped and was not replaced."""
-    link = reverse("console:workers")
-    lost: list[Process] = [each for each in workers.runners if _is_lost(each, workers.runners)]
+    lost: list[ProcessStatus] = [status for status in workers.runners if _is_lost(status, workers.runners)]
     if workers.condition.is_bad:
-        seen = [each.heartbeat.alive_at for each in workers.supervisors if each.heartbeat.alive_at]
+        seen = [status.process.alive_at for status in workers.supervisors if status.process.alive_at]
         yield Problem(
             part=WORKERS,
             kind=ProblemKind.NO_WORKER,
@@ -42,21 +42,21 @@ def stopped_workers(workers: Workers) -> Iterator[Problem]:
             title=_("No worker is running"),
             cause=_("jobs wait and scheduled tasks do not run; start one with manage.py runworkers"),
             since=max(seen, default=None),
-            link=link,
+            link=workers_path(),
         )
     else:
-        lost += [each for each in workers.supervisors if _is_lost(each, workers.supervisors)]
+        lost += [status for status in workers.supervisors if _is_lost(status, workers.supervisors)]
     for dead in lost:
         yield Problem(
             part=WORKERS,
             kind=ProblemKind.LOST_WORKER,
-            name=_name(dead),
+            name=dead.process.name,
             severity=Severity.CRITICAL,
-            title=_title(dead),
+            title=dead.silence,
             cause=_("it was killed, or lost its machine or the database"),
             where=[Place(dead.host)],
-            since=_alive_at(dead),
-            link=link,
+            since=dead.process.alive_at,
+            link=workers_path(),
         )
 
 
@@ -65,33 +65,25 @@ def late_tasks(workers: Workers) -> list[Problem]:
     tasks = workers.failing_tasks
     if workers.condition.is_bad:
         tasks = [task for task in tasks if task.run.succeeded is False]
-    link = reverse("console:workers")
-    return name_or_fold(
-        tasks,
-        _task,
-        lambda: Problem(
+    if len(tasks) <= MOST_NAMED:
+        return [_late_task(task) for task in tasks]
+    names = [task.sweep.name for task in tasks]
+    return [
+        Problem(
             part=TASKS,
             kind=ProblemKind.LATE_TASK,
             severity=Severity.SERIOUS,
-            title=with_number(
-                ngettext(
-                    "%(number)s scheduled task is late or failed",
-                    "%(number)s scheduled tasks are late or failed",
-                    len(tasks),
-                ),
-                len(tasks),
-            ),
+            title=with_number(LATE_TASKS, len(tasks)),
             count=len(tasks),
-            where=[Place(task.sweep.name, link=f"{link}#sweep-{task.sweep.name}") for task in tasks[:MOST_NAMED]],
+            where=[Place(name, link=workers_path(name)) for name in names[:MOST_NAMED]],
             beyond=len(tasks) - MOST_NAMED,
-            link=link,
-            stands_for=[problem_key(TASKS, ProblemKind.LATE_TASK, task.sweep.name) for task in tasks],
-        ),
-    )
+            link=workers_path(),
+            stands_for=[problem_key(TASKS, ProblemKind.LATE_TASK, name) for name in names],
+        )
+    ]
 
 
-def _task(task: ScheduledTask) -> Problem:
-    link = f"{reverse('console:workers')}#sweep-{task.sweep.name}"
+def _late_task(task: ScheduledTask) -> Problem:
     has_failed = task.run.succeeded is False and not task.is_late
     return Problem(
         part=TASKS,
@@ -101,38 +93,18 @@ def _task(task: ScheduledTask) -> Problem:
         title=_("Scheduled task %(name)s: %(state)s") % {"name": task.sweep.name, "state": task.condition.word},
         cause=explain(task.run.result) if has_failed and task.run.result else task.condition.hint,
         since=task.run.finished_at if has_failed else task.next_at,
-        link=link,
+        link=workers_path(task.sweep.name),
     )
 
 
-def _is_lost(process: Process, others: Sequence[Process]) -> bool:
+def _is_lost(status: ProcessStatus, others: Sequence[ProcessStatus]) -> bool:
     """Return whether it stopped and no other one was started on its host: a killed one stays in the list for a day."""
-    if not process.condition.is_bad:
+    if not status.condition.is_bad:
         return False
     return not any(
-        other.host == process.host and _started_at(other) > _started_at(process) and not other.condition.is_bad
+        other.host == status.host
+        and other.process.started_at > status.process.started_at
+        and not other.condition.is_bad
+        and getattr(other.process, "queue", "") == getattr(status.process, "queue", "")
         for other in others
-        if _queue(other) == _queue(process)
     )
-
-
-def _queue(process: Process) -> str:
-    return process.runner.queue if isinstance(process, RunnerStatus) else ""
-
-
-def _started_at(process: Process) -> datetime:
-    return process.runner.started_at if isinstance(process, RunnerStatus) else process.heartbeat.started_at
-
-
-def _alive_at(process: Process) -> datetime | None:
-    return process.runner.alive_at if isinstance(process, RunnerStatus) else process.heartbeat.alive_at
-
-
-def _name(process: Process) -> str:
-    return process.runner.name if isinstance(process, RunnerStatus) else process.heartbeat.name
-
-
-def _title(process: Process) -> str:
-    if isinstance(process, RunnerStatus):
-        return _("A runner does not respond · %(queue)s") % {"queue": process.queue}
-    return _("A worker does not respond")

@@ -1,0 +1,130 @@
+"""What may be wrong with any queue: it is paused, many of its jobs fail, or some are stuck."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from kilit.bulk.queues import BulkQueue, queues
+from kilit.lock.audit import actor_in_words
+from kilit.lock.models import QueuePause
+from kilit.lock.models.counts import Count, CountDelta, HourCount
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.links import list_path, page_path, row_path
+from kilit.problems.registry import (
+    Place,
+    Problem,
+    ProblemAction,
+    ProblemSource,
+    SeesEverything,
+    Severity,
+    number,
+    register_problems,
+    with_number,
+)
+from kilit.workers.due_rows import DueRows
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+STUCK_COUNTED = 1000
+Reader = Any
+
+
+def register_queue_problems(queue: BulkQueue, *sources: ProblemSource) -> None:
+    """Register what finds a queue's problems, for those who may see the queue."""
+
+    def guard(source: ProblemSource) -> Callable[[Reader], Iterable[Problem]]:
+        return lambda user: source.find(user) if queue.may_see(user) else ()
+
+    register_problems(*(ProblemSource(guard(source), source.rows) for source in sources))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StuckJobs:
+    """Rows that should have moved on by now, as one problem."""
+
+    queue: BulkQueue
+    severity: Severity = Severity.WARNING
+    rows: Callable[[Reader], QuerySet[Any]]  # those that a reader sees, the worst first
+    title: "StrOrPromise"  # by "count"
+    cause: "StrOrPromise"
+    since: str  # a column of the worst
+    place: str = ""  # the column that names the worst
+    filters: dict[str, str]  # of the list
+
+    def source(self, rows: DueRows | None = None) -> ProblemSource:
+        return ProblemSource(self.find, rows or (lambda: [self.rows(SeesEverything())]))
+
+    def find(self, reader: Reader) -> Iterator[Problem]:
+        rows = self.rows(reader)
+        first = list(rows[:2])
+        if not first:
+            return
+        worst, count = first[0], len(first) if len(first) == 1 else rows.order_by()[:STUCK_COUNTED].count()
+        yield Problem(
+            part=self.queue.table.queue,
+            kind=ProblemKind.STUCK,
+            severity=self.severity,
+            title=with_number(self.title, count),
+            cause=str(self.cause),
+            count=count,
+            where=[Place(getattr(worst, self.place), link=row_path(worst))] if self.place else (),
+            beyond=count - 1 if self.place else 0,
+            since=getattr(worst, self.since),
+            link=list_path(self.queue.model, **self.filters),
+        )
+
+
+def find_pauses(reader: Reader) -> Iterator[Problem]:
+    for pause in QueuePause.objects.all():
+        queue = queues.get(pause.queue)
+        if queue is None or not queue.may_see(reader):
+            continue
+        resume = ProblemAction(_("Resume"), page_path(queue.model, "resume_queue"), is_done_at_once=True)
+        yield Problem(
+            part=pause.queue,
+            kind=ProblemKind.PAUSED,
+            severity=Severity.SERIOUS,
+            title=str(queue.paused_title) % {"person": actor_in_words(pause.paused_by)},
+            cause=pause.reason,
+            since=pause.paused_at,
+            link=list_path(queue.model),
+            action=resume if queue.may_pause(reader) else None,
+        )
+
+
+def find_failure_rates(reader: Reader) -> Iterator[Problem]:
+    for queue in queues.values():
+        if not queue.badly or not queue.may_see(reader):
+            continue
+        name, scopes = queue.table.queue, queue.scopes_seen_by(reader)
+        hours = Count.objects.last_day(queue=name, well=queue.well, badly=queue.badly, scopes=scopes)
+        # Without those that were expected to fail.
+        well, failed = sum(hour.well for hour in hours), sum(hour.badly - hour.expected for hour in hours)
+        ended = well + failed
+        if ended >= queue.fewest_ended and failed / ended > queue.alarming_share:
+            yield Problem(
+                part=name,
+                kind=ProblemKind.FAILURE_RATE,
+                severity=Severity.SERIOUS,
+                title=_("%(queue)s: %(percent)s%% failed in 24 hours")
+                % {"queue": queue.title, "percent": round(100 * failed / ended)},
+                cause=_("%(failed)s of %(ended)s jobs that ended") % {"failed": number(failed), "ended": number(ended)},
+                link=list_path(queue.model, status=next(iter(queue.badly))),
+            )
+
+
+def _failures_of_a_day() -> list[QuerySet[Any]]:
+    """Return rows of which there are some if a job failed within the last 24 hours."""
+    states = {state for queue in queues.values() for state in queue.badly}
+    hours = HourCount.objects.filter(hour__gt=Now() - timedelta(days=1), state__in=states)
+    return [hours.order_by("hour"), CountDelta.objects.filter(state__in=states)]
+
+
+PAUSES = ProblemSource(find_pauses, lambda: [QueuePause.objects.all()])
+FAILURE_RATES = ProblemSource(find_failure_rates, _failures_of_a_day)

@@ -1,0 +1,70 @@
+"""Problems that are rows: each of a few gets a line of its own, and many share one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import QuerySet
+
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import (
+    MOST_NAMED,
+    Problem,
+    ProblemAction,
+    ProblemSource,
+    SeesEverything,
+    Severity,
+    problem_key,
+    with_number,
+)
+from kilit.workers.due_rows import DueRows
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+Reader = Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowProblems:
+    part: str
+    kind: ProblemKind
+    severity: Severity = Severity.SERIOUS
+    rows: Callable[[Reader], QuerySet[Any]]  # those that a reader sees, in the order of the lines
+    describe: Callable[[Any], dict[str, Any]]  # the columns of a row's problem
+    actions: Callable[[Reader, list[Any]], Mapping[Any, ProblemAction]] = lambda _reader, _rows: {}  # by primary key
+    many: "StrOrPromise"  # the title of one line for all, by "count"
+    cause: "StrOrPromise"
+    link: Callable[[], str]
+    counted: int | None = None  # rows at most
+
+    def source(self, rows: DueRows | None = None) -> ProblemSource:
+        """Return it to be registered; there may be a cheaper question than whether anyone has such rows."""
+        return ProblemSource(self.find, rows or (lambda: [self.rows(SeesEverything()).order_by()]))
+
+    def find(self, reader: Reader) -> list[Problem]:
+        rows = self.rows(reader)
+        first = list(rows[: MOST_NAMED + 1])
+        actions = self.actions(reader, first) if first else {}
+        lines = [self._line(row, actions.get(row.pk)) for row in first]
+        return lines if len(lines) <= MOST_NAMED else [self._fold(rows, lines)]
+
+    def _line(self, row: Any, action: ProblemAction | None) -> Problem:
+        columns = {"name": str(row.pk), "severity": self.severity, "action": action, **self.describe(row)}
+        return Problem(part=self.part, kind=self.kind, **columns)
+
+    def _fold(self, rows: QuerySet[Any], lines: list[Problem]) -> Problem:
+        names = [str(pk) for pk in rows.order_by().values_list("pk", flat=True)[: self.counted]]
+        count = len(names)
+        return Problem(
+            part=self.part,
+            kind=self.kind,
+            severity=self.severity,
+            title=with_number(self.many, count),
+            cause=str(self.cause),
+            count=count,
+            where=[place for line in lines[:MOST_NAMED] for place in line.where],
+            beyond=count - MOST_NAMED,
+            link=self.link(),
+            stands_for=[problem_key(self.part, self.kind, name) for name in names],
+        )

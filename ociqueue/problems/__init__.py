@@ -1,0 +1,1 @@
+"""What may be wrong with conversions, adjustments and their sites."""

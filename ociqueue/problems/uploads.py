@@ -1,0 +1,98 @@
+"""Failed and stuck rows of a queue that is uploaded."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+from django.utils.translation import gettext_lazy, ngettext_lazy
+
+from kilit.access.roles import is_owner
+from kilit.bulk.queues import BulkQueue
+from kilit.lock.models import ErrorGroup
+from kilit.lock.models.error_groups import Cause, failures_of
+from kilit.problems.failures import FailureLines
+from kilit.problems.queues import StuckJobs
+from kilit.problems.registry import MOST_NAMED, Problem, ProblemSource
+from ociqueue.models import Site
+from ociqueue.operating.failure_groups import expected_adjustment_groups, expected_groups, groups_of_wrong_data
+from ociqueue.operating.operations import ADJUSTMENT_QUEUE, QUEUE
+from ociqueue.states import ConversionStatus
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+BY_HAND = "MANUAL_FAIL"  # an operator decided it
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadProblems:
+    queue: BulkQueue
+    failed: "StrOrPromise"  # the titles, by "count"
+    stuck: "StrOrPromise"
+    expected: Callable[[Mapping[str, str]], Collection[str]]
+
+    @property
+    def sources(self) -> tuple[ProblemSource, ...]:
+        stuck = StuckJobs(
+            queue=self.queue,
+            rows=self._stuck_rows,
+            title=self.stuck,
+            cause=gettext_lazy("claimed over 15 minutes ago and not reported; a scheduled task takes them back"),
+            since="claimed_at",
+            filters={"status": ConversionStatus.PROCESSING},
+        )
+        return ProblemSource(self.failures, lambda: failures_of(self.queue.table.queue)), stuck.source()
+
+    def failures(self, reader: Any) -> list[Problem]:
+        causes = self._causes(Site.objects.scopes_shown_to(reader))
+        names = self._names(causes)
+        # An owner's causes are those of all sites. Only where some are archived, they are read again.
+        if is_owner(reader) and not all(names.values()):
+            causes = self._causes([str(pk) for pk in Site.objects.active().values_list("pk", flat=True)])
+            names = self._names(causes)
+        if not causes:
+            return []
+        return FailureLines(
+            queue=self.queue,
+            title=self.failed,
+            may_act=self.queue.may_act(reader),
+            is_wrong_data=lambda cause: bool(groups_of_wrong_data([cause.name], model=self.queue.model)),
+            scope_names={scope: name for scope, name in names.items() if name},
+        ).problems(causes)
+
+    def _causes(self, scopes: list[str] | None) -> list[Cause]:
+        causes = ErrorGroup.objects.causes(
+            queue=self.queue.table.queue,
+            states=[ConversionStatus.FAILED],
+            scopes=scopes,
+            without=[BY_HAND],
+            named=MOST_NAMED,
+        )
+        expected = self.expected({cause.name: cause.code for cause in causes}) if causes else ()
+        return [cause for cause in causes if cause.name not in expected]
+
+    def _names(self, causes: list[Cause]) -> dict[str, str]:
+        """Return the names of the sites of these causes, and of archived sites an empty one."""
+        if not (scopes := {scope for cause in causes for scope, _total in cause.scopes}):
+            return {}
+        sites = Site.objects.filter(Q(pk__in=scopes) | Q(archived_at__isnull=False))
+        return {str(pk): "" if gone else name for pk, name, gone in sites.values_list("pk", "name", "archived_at")}
+
+    def _stuck_rows(self, reader: Any) -> Any:
+        rows = self.queue.model.objects.stuck().order_by("claimed_at")
+        return rows if is_owner(reader) else rows.visible_to(reader)
+
+
+CONVERSIONS = UploadProblems(
+    queue=QUEUE,
+    failed=ngettext_lazy("%(number)s conversion failed", "%(number)s conversions failed", "count"),
+    stuck=ngettext_lazy("%(number)s conversion is stuck", "%(number)s conversions are stuck", "count"),
+    expected=expected_groups,
+)
+ADJUSTMENTS = UploadProblems(
+    queue=ADJUSTMENT_QUEUE,
+    failed=ngettext_lazy("%(number)s adjustment failed", "%(number)s adjustments failed", "count"),
+    stuck=ngettext_lazy("%(number)s adjustment is stuck", "%(number)s adjustments are stuck", "count"),
+    expected=expected_adjustment_groups,
+)

@@ -1,0 +1,305 @@
+"""What may be wrong with cutting jobs: failures, jobs that wait too long or for a person, invalid rules."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext_lazy
+
+from kilit.lock.clock import database_time
+from kilit.lock.models import Count, ErrorGroup
+from kilit.lock.models.error_groups import Cause, failures_of
+from kilit.masking import mask_phone
+from kilit.problems.failures import FailureLines
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.links import list_path, page_path, row_path
+from kilit.problems.queues import StuckJobs
+from kilit.problems.registry import (
+    MOST_NAMED,
+    Place,
+    Problem,
+    ProblemAction,
+    ProblemSource,
+    Severity,
+    number,
+    with_number,
+)
+from orchestrator.errors import Code, WarningCode
+from orchestrator.filters import FILTERS
+from orchestrator.metrics import (
+    ALARMING_SHARE,
+    OPTIPLANNING,
+    SAW,
+    WAITS,
+    held_share,
+    jobs_with_others,
+    wait_limits,
+    waiting_since,
+)
+from orchestrator.models import Job, RulesVersion
+from orchestrator.models.queryset import JobQuerySet
+from orchestrator.planning.rules import rules_error
+from orchestrator.states import FAILING, JOBS, JobState
+from orchestrator.workflow.operations import QUEUE
+
+# A runner looks every few seconds, and its quick thread is never blocked by OptiPlanning.
+UNATTENDED_AFTER = timedelta(minutes=5)
+SLOT_TAKEN_TOO_LONG = timedelta(minutes=10)
+WARNED_COUNTED = 1000
+HELD_COUNTED = 1000
+MOST_HELD = 5
+ACTIONS = {Code.CRM_NO_MATCH: gettext_lazy("Add customer")}
+OVERDUE = {
+    OPTIPLANNING: (ProblemKind.OPTIPLANNING_OVERDUE, gettext_lazy("OptiPlanning has worked on a job for too long")),
+    SAW: (ProblemKind.SAW_OVERDUE, gettext_lazy("The saw does not answer")),
+}
+FAILED = ngettext_lazy("%(number)s cutting job failed", "%(number)s cutting jobs failed", "count")
+ASK_AT_THE_SAW = ngettext_lazy(
+    "%(number)s cutting job: ask at the saw whether it was cut",
+    "%(number)s cutting jobs: ask at the saw whether they were cut",
+    "count",
+)
+NEEDS_APPROVAL = ngettext_lazy(
+    "%(number)s cutting job needs approval", "%(number)s cutting jobs need approval", "count"
+)
+WAITS_FOR_OPTIPLANNING = ngettext_lazy(
+    "%(number)s cutting job waits for OptiPlanning", "%(number)s cutting jobs wait for OptiPlanning", "count"
+)
+ON_HOLD = ngettext_lazy("%(number)s cutting job is on HOLD", "%(number)s cutting jobs are on HOLD", "count")
+TOO_LARGE = ngettext_lazy(
+    "%(number)s cutting job has parts larger than the plate",
+    "%(number)s cutting jobs have parts larger than the plate",
+    "count",
+)
+list_of_jobs = partial(list_path, Job)
+of_cutting = partial(Problem, part=JOBS.queue)
+
+
+def of_causes(reader: Any) -> Iterator[Problem]:
+    """Return a line for each error of jobs that failed or are on HOLD."""
+    may_act = QUEUE.may_act(reader)
+    causes = ErrorGroup.objects.causes(queue=JOBS.queue, states=FAILING, without=[Code.CANCELLED])
+    held = [cause for cause in causes if cause.state == JobState.HOLD]
+    failed = [cause for cause in causes if cause.state == JobState.FAILED]
+    unknown = [cause for cause in failed if cause.code == Code.HANDOVER_UNKNOWN]
+    if unknown:
+        yield _unknown_handovers(unknown, may_act=may_act)
+    lines = FailureLines(queue=QUEUE, title=FAILED, may_act=may_act, explain=lambda cause: _label(cause.code))
+    yield from lines.problems([cause for cause in failed if cause.code != Code.HANDOVER_UNKNOWN])
+    yield from _held(held, may_act=may_act)
+    yield from _many_on_hold(held)
+
+
+def _places(jobs: list[Job]) -> list[Place]:
+    return [Place(job.order_id, link=row_path(job)) for job in jobs]
+
+
+def _unknown_handovers(causes: list[Cause], *, may_act: bool) -> Problem:
+    """Return one line for the jobs that the saw may have cut; each of their messages names another file."""
+    count = sum(cause.total for cause in causes)
+    oldest = list(Job.objects.of_unknown_handover().order_by("error_code", "id").only("order_id")[:MOST_NAMED])
+    everything = list_of_jobs(code=Code.HANDOVER_UNKNOWN)
+    answered_at = row_path(oldest[0]) if len(oldest) == 1 else everything
+    return of_cutting(
+        kind=ProblemKind.HANDOVER_UNKNOWN,
+        severity=Severity.SERIOUS,
+        title=with_number(ASK_AT_THE_SAW, count),
+        cause=_("the saw has not answered"),
+        count=count,
+        where=_places(oldest),
+        beyond=max(0, count - len(oldest)),
+        since=min(cause.first_at for cause in causes),
+        link=everything,
+        action=ProblemAction(_("Open"), answered_at) if may_act else None,
+    )
+
+
+@dataclass
+class HeldJobs:
+    """The oldest jobs on HOLD for one reason: orders by name, and unknown customers with the number of their jobs."""
+
+    since: datetime | None = None
+    count: int = 0
+    places: dict[str, Place] = field(default_factory=dict)  # each leads to its oldest job
+
+    @classmethod
+    def by_code(cls) -> "dict[str, HeldJobs]":
+        columns = ("pk", "error_code", "updated_at", "order_id", "customer_phone", "customer_snapshot_name")
+        rows = Job.objects.filter(status=JobState.HOLD).order_by("id").values_list(*columns)
+        codes: dict[str, HeldJobs] = {}
+        for pk, code, since, order, phone, name in rows[:HELD_COUNTED]:
+            held = codes.setdefault(code, cls(since))
+            held.since, held.count = min(since, held.since or since), held.count + 1
+            is_personal = code == Code.CRM_NO_MATCH
+            key, label = (phone, name or mask_phone(phone)) if is_personal else (order, order)
+            before = held.places.get(key)
+            held.places[key] = (
+                replace(before, count=(before.count or 1) + 1)
+                if before
+                else Place(label, link=page_path(Job, "change", pk), is_personal=is_personal)
+            )
+        return codes
+
+
+def _held(causes: list[Cause], *, may_act: bool) -> Iterator[Problem]:
+    """Return a line for each reason that jobs are on HOLD for."""
+    counts = Counter[str]()
+    for cause in causes:
+        counts[cause.code] += cause.total
+    by_code = HeldJobs.by_code() if counts else {}
+    for code, count in counts.items():
+        held = by_code.get(code) or HeldJobs()
+        places = list(held.places.values())
+        everything = list_of_jobs(status=JobState.HOLD, code=code)
+        action = ProblemAction(_("Review and approve"), everything)
+        if len(places) == 1 and held.count == count:  # one click leads to where it is solved
+            action = ProblemAction(str(ACTIONS.get(Code(code), _("Open"))), places[0].link)
+        title = WAITS_FOR_OPTIPLANNING if code == Code.OPERATOR_TRIGGER_REQUIRED else NEEDS_APPROVAL
+        yield of_cutting(
+            kind=ProblemKind.HOLD,
+            name=code,
+            severity=Severity.WARNING,
+            title=with_number(title, count),
+            cause=_label(code),
+            count=count,
+            where=places[:MOST_NAMED],
+            beyond=max(0, len(places) - MOST_NAMED),
+            since=held.since,
+            link=everything,
+            action=action if may_act else None,
+        )
+
+
+def _many_on_hold(causes: list[Cause]) -> Iterator[Problem]:
+    line = partial(of_cutting, severity=Severity.SERIOUS, link=list_of_jobs(status=JobState.HOLD))
+    is_share_watched = any(cause.code != Code.OPERATOR_TRIGGER_REQUIRED for cause in causes)
+    if is_share_watched and (today := held_share()).share > ALARMING_SHARE:
+        percent = {"percent": round(100 * today.share)}
+        yield line(
+            kind=ProblemKind.HELD_SHARE,
+            title=_("%(percent)s%% of the orders of the last 24 hours are on HOLD") % percent,
+            cause=_("%(held)s of %(orders)s orders") % {"held": number(today.held), "orders": number(today.orders)},
+            count=today.held,
+        )
+    if (held := sum(cause.total for cause in causes)) > MOST_HELD:
+        cause = _("often they have one cause")
+        yield line(kind=ProblemKind.MANY_ON_HOLD, title=with_number(ON_HOLD, held), cause=cause, count=held)
+
+
+def overdue(_reader: Any) -> Iterator[Problem]:
+    """A runner fails a job that is over its limit, so one that stays there has no runner."""
+    waiting = {party: since for party, since in waiting_since().items() if since}
+    limits, now = (wait_limits(), database_time()) if waiting else ({}, None)
+    for party, since in waiting.items():
+        if now is None or party not in limits or now - since <= limits[party]:
+            continue
+        kind, title = OVERDUE[party]
+        minutes = {"minutes": f"{limits[party].total_seconds() / 60:g}"}
+        yield of_cutting(
+            kind=kind,
+            severity=Severity.SERIOUS,
+            title=str(title),
+            cause=_("longer than the %(minutes)s minutes of the rules") % minutes,
+            since=since,
+            link=list_of_jobs(status=WAITS[party][0]),
+        )
+
+
+def too_large(_reader: Any) -> Iterator[Problem]:
+    """Return a line for the jobs that can still be cancelled and have parts larger than their plate."""
+    code, jobs = WarningCode.PART_EXCEEDS_PLATE, jobs_with_large_parts()
+    oldest = list(jobs.only("order_id", "created_at", "warning_details")[:MOST_NAMED])
+    if not oldest:
+        return
+    count = jobs.order_by()[:WARNED_COUNTED].count()
+    yield of_cutting(
+        kind=ProblemKind.PARTS_TOO_LARGE,
+        name=code,
+        severity=Severity.WARNING,
+        title=with_number(TOO_LARGE, count),
+        is_cause_personal=True,  # parts have names that people typed
+        cause=f"{code}: {', '.join((oldest[0].warning_details or {}).get('parts', [])[:MOST_NAMED])}",
+        count=count,
+        where=_places(oldest),
+        beyond=count - len(oldest),
+        since=oldest[0].created_at,
+        link=list_of_jobs(warning=code) if count > 1 else row_path(oldest[0]),
+    )
+
+
+def waiting_for_optiplanning(_reader: Any) -> Iterator[Problem]:
+    """Jobs take turns; say which one has OptiPlanning when the others wait for long."""
+    waiting = jobs_before_optiplanning().only("updated_at").first()
+    if waiting is None or waiting.updated_at > timezone.now() - SLOT_TAKEN_TOO_LONG:
+        return
+    count = Count.objects.by_state(queue=JOBS.queue)[JobState.OPTI_IMPORTED]
+    running = list(Job.objects.filter(status=JobState.OPTI_RUNNING).order_by("id").only("order_id")[:1])
+    yield of_cutting(
+        kind=ProblemKind.WAITING_FOR_OPTIPLANNING,
+        severity=Severity.WARNING,
+        title=with_number(WAITS_FOR_OPTIPLANNING, count),
+        cause=_("one job at a time; now it works on") if running else _("it works on no job"),
+        where=_places(running),
+        count=count,
+        since=waiting.updated_at,
+        link=list_of_jobs(status=JobState.OPTI_IMPORTED),
+    )
+
+
+def invalid_rules(_reader: Any) -> Iterator[Problem]:
+    if error := rules_error():
+        title, link = _("The cutting rules are invalid"), list_path(RulesVersion)
+        yield of_cutting(
+            kind=ProblemKind.INVALID_RULES, severity=Severity.CRITICAL, title=title, cause=error, link=link
+        )
+
+
+def jobs_with_large_parts() -> JobQuerySet:
+    condition = FILTERS["warning"].condition(WarningCode.PART_EXCEEDS_PLATE)
+    return Job.objects.filter(condition).order_by("warning_code", "id")
+
+
+def jobs_before_optiplanning() -> JobQuerySet:
+    return Job.objects.filter(status=JobState.OPTI_IMPORTED).order_by("id")
+
+
+def unattended_jobs() -> JobQuerySet:
+    return Job.objects.claimable().filter(next_run_at__lt=Now() - UNATTENDED_AFTER)
+
+
+def stuck_jobs(_reader: Any) -> JobQuerySet:
+    # Each half uses its own index.
+    both = unattended_jobs().values("pk").union(Job.objects.lapsed().values("pk"), all=True)
+    rows: JobQuerySet = Job.objects.defer("payload").filter(pk__in=both).order_by("next_run_at")
+    return rows
+
+
+def _label(code: str) -> str:
+    return _(Code(code).label) if code in Code.values else code
+
+
+STUCK = StuckJobs(
+    queue=QUEUE,
+    severity=Severity.SERIOUS,
+    rows=stuck_jobs,
+    title=ngettext_lazy("%(number)s cutting job is stuck", "%(number)s cutting jobs are stuck", "count"),
+    cause=gettext_lazy("due for more than 5 minutes without a runner, or held by a dead runner"),
+    since="next_run_at",
+    place="order_id",
+    filters={},
+)
+
+SOURCES = (
+    ProblemSource(invalid_rules),
+    ProblemSource(of_causes, lambda: failures_of(JOBS.queue)),
+    ProblemSource(overdue, lambda: [jobs_with_others()]),
+    ProblemSource(too_large, lambda: [jobs_with_large_parts()]),
+    ProblemSource(waiting_for_optiplanning, lambda: [jobs_before_optiplanning()]),
+    STUCK.source(lambda: [unattended_jobs(), Job.objects.lapsed()]),
+)

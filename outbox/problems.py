@@ -1,0 +1,132 @@
+"""What may be wrong with endpoints and their messages."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext_lazy
+
+from kilit.access.scopes import scope_names
+from kilit.lock.models import ErrorGroup
+from kilit.lock.models.error_groups import Cause, failures_of
+from kilit.machine_errors import explain
+from kilit.problems.failures import FailureLines
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.links import list_path, page_path, row_path
+from kilit.problems.queues import StuckJobs
+from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, ProblemSource, Severity
+from kilit.problems.rows import RowProblems
+from kilit.spans import moment
+from outbox.error_meanings import explain_code
+from outbox.models import Endpoint, OutboxMessage
+from outbox.models.endpoint import EndpointQuerySet, OffReason
+from outbox.models.message import OutboxMessageQuerySet
+from outbox.operations import QUEUE
+from outbox.states import MESSAGES, SWITCH_OFF_AFTER, MessageStatus
+
+BY_HAND = "MARKED_FAILED"  # an operator decided it
+# A receiver that restarts is no problem yet.
+FAILING_AFTER = timedelta(minutes=15)
+STUCK_AFTER = timedelta(minutes=5)  # the scheduled task runs each minute
+FAILED = ngettext_lazy("%(number)s message failed", "%(number)s messages failed", "count")
+
+
+def failures(reader: Any) -> list[Problem]:
+    causes = ErrorGroup.objects.causes(
+        queue=MESSAGES.queue,
+        states=[MessageStatus.FAILED],
+        scopes=QUEUE.scopes_seen_by(reader),
+        without=[BY_HAND],
+        named=MOST_NAMED,
+    )
+    if not causes:
+        return []
+    return FailureLines(
+        queue=QUEUE,
+        title=FAILED,
+        may_act=QUEUE.may_act(reader),
+        explain=_explain_cause,
+        scope_names=scope_names(),
+    ).problems(causes)
+
+
+def _explain_cause(cause: Cause) -> str:
+    return f"{cause.code} {explain_code(cause.code) or explain(cause.shape)}".strip()
+
+
+def _endpoints(reader: Any) -> EndpointQuerySet:
+    return Endpoint.objects.all().of_scopes(QUEUE.scopes_seen_by(reader))
+
+
+def _of_endpoint(endpoint: Endpoint, **columns: Any) -> dict[str, Any]:
+    place = Place(str(endpoint), link=row_path(endpoint), scope=endpoint.scope)
+    return {"where": [place], "link": place.link, **columns}
+
+
+def _switch_on(reader: Any, endpoints: list[Endpoint]) -> dict[Any, ProblemAction]:
+    ids = [endpoint.pk for endpoint in endpoints]
+    managed = Endpoint.objects.managed_by(reader).filter(pk__in=ids) if reader.is_staff else ()
+    return {
+        endpoint.pk: ProblemAction(_("Switch on"), page_path(Endpoint, "switch_on", endpoint.pk))
+        for endpoint in managed
+    }
+
+
+def _off(endpoint: Endpoint) -> dict[str, Any]:
+    title, cause = _("%(endpoint)s is switched off"), OffReason(endpoint.off_reason).label
+    return _of_endpoint(endpoint, title=title % {"endpoint": endpoint}, cause=cause, since=endpoint.off_at)
+
+
+def _failing(endpoint: Endpoint) -> dict[str, Any]:
+    off_at = (endpoint.failing_since or timezone.now()) + SWITCH_OFF_AFTER
+    return _of_endpoint(
+        endpoint,
+        title=_("%(endpoint)s fails") % {"endpoint": endpoint},
+        cause=_("it is switched off at %(time)s unless it recovers") % {"time": moment(off_at)},
+        since=endpoint.failing_since,
+    )
+
+
+def stuck_messages(reader: Any) -> OutboxMessageQuerySet:
+    messages = OutboxMessage.objects.all().of_scopes(QUEUE.scopes_seen_by(reader))
+    lapsed = messages.filter(status=MessageStatus.SENDING, lease_until__lt=Now() - STUCK_AFTER)
+    return lapsed.order_by("lease_until")
+
+
+OFF = RowProblems(
+    part=MESSAGES.queue,
+    kind=ProblemKind.ENDPOINT_OFF,
+    severity=Severity.WARNING,
+    rows=lambda reader: (
+        _endpoints(reader).filter(is_on=False).exclude(off_reason=OffReason.OPERATOR).order_by("off_at")
+    ),
+    describe=_off,
+    actions=_switch_on,
+    many=ngettext_lazy("%(number)s endpoint is switched off", "%(number)s endpoints are switched off", "count"),
+    cause=gettext_lazy("their receivers failed for three days, or want no more messages"),
+    link=lambda: list_path(Endpoint),
+)
+FAILING = RowProblems(
+    part=MESSAGES.queue,
+    kind=ProblemKind.ENDPOINT_FAILING,
+    severity=Severity.WARNING,
+    rows=lambda reader: (
+        _endpoints(reader).on().filter(failing_since__lt=Now() - FAILING_AFTER).order_by("failing_since")
+    ),
+    describe=_failing,
+    many=ngettext_lazy("%(number)s endpoint fails", "%(number)s endpoints fail", "count"),
+    cause=gettext_lazy("each is switched off after three days unless it recovers"),
+    link=lambda: list_path(Endpoint),
+)
+STUCK = StuckJobs(
+    queue=QUEUE,
+    rows=stuck_messages,
+    title=ngettext_lazy("%(number)s message is stuck", "%(number)s messages are stuck", "count"),
+    cause=gettext_lazy("their worker's lease lapsed; the scheduled task outbox_recover takes them back"),
+    since="lease_until",
+    filters={"status": MessageStatus.SENDING},
+)
+
+SOURCES = (ProblemSource(failures, lambda: failures_of(MESSAGES.queue)), OFF.source(), FAILING.source(), STUCK.source())
