@@ -1,6 +1,6 @@
 """What all queues share: the lock at the bottom, the console at the top."""
 
-__version__ = "0.1.0"  # the only place; pyproject.toml reads it
+__version__ = "0.2.0"  # the only place; pyproject.toml reads it
 
 
 def product_version(build: str) -> str:

@@ -1,8 +1,8 @@
 """Which version made the tables of a database or a backup, and whether this one can use them.
 
 `migrate` writes its version into the comment of django_migrations. Dumps keep it, and every version can read it,
-whatever its migrations are called. Before the first release migrations were renamed and merged: tables that were made
-by migrations which no longer exist cannot be upgraded.
+whatever its migrations are called. Before 0.2.0, the first release, migrations were renamed and merged. Tables of an
+earlier version cannot be upgraded, also those whose migrations have the names of today's.
 """
 
 from contextlib import suppress
@@ -16,6 +16,7 @@ from psycopg import sql
 from kilit import __version__
 
 PREFIX = "Kilit "
+FIRST_RELEASE = (0, 2, 0)
 
 
 class UnusableTables(Exception):
@@ -41,10 +42,14 @@ class SchemaOrigin:
     def is_newer(self) -> bool:
         return get_version_tuple(self.version) > get_version_tuple(__version__)
 
+    @property
+    def is_unreleased(self) -> bool:
+        return bool(self.migrations and self.version) and get_version_tuple(self.version) < FIRST_RELEASE
+
     def verify(self, subject: str = "database") -> None:
         """Raise unless the tables are those of this version, or `migrate` can make them so."""
         culprit = find_foreign_migration(self.migrations)
-        if culprit is None:
+        if culprit is None and not self.is_unreleased:
             return
         if self.is_newer:
             raise NewerVersion(
@@ -52,8 +57,9 @@ class SchemaOrigin:
                 f"install Kilit {self.version}."
             )
         maker = f"Kilit {self.version}" if self.version else "a Kilit that recorded no version"
+        trace = f", with the migration {'.'.join(culprit)}" if culprit else ""
         raise UnreleasedVersion(
-            f"This {subject} was made by {maker} (unreleased, with the migration {'.'.join(culprit)}), and this is "
+            f"This {subject} was made by {maker} (unreleased{trace}), and this is "
             f"Kilit {__version__}, which cannot upgrade it: start with an empty database (another DATABASE_URL or "
             "KILIT_VAR), or export and import what you need, as docs/deployment.md says under "
             '"From an unreleased version".'

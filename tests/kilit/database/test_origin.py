@@ -22,13 +22,13 @@ WAY = (
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("version", ["", "0.0.9", __version__])
+@pytest.mark.parametrize("version", ["", __version__])
 @pytest.mark.parametrize(
     "migrations",
     [
         pytest.param(frozenset(), id="empty"),
         pytest.param(OWN, id="complete"),
-        pytest.param(OWN - {max(key for key in OWN if key[0] == "ociqueue")}, id="of the version before"),
+        pytest.param(OWN - {max(key for key in OWN if key[0] == "outbox")}, id="of the version before"),
         pytest.param(OWN | {("removed", "0001_initial")}, id="with an app that was removed"),
     ],
 )
@@ -38,7 +38,7 @@ def test_tables_that_migrate_can_complete_are_used(version: str, migrations: fro
 
 @pytest.mark.parametrize(
     ("version", "maker"),
-    [("", "a Kilit that recorded no version"), ("0.0.9", "Kilit 0.0.9"), (__version__, f"Kilit {__version__}")],
+    [("", "a Kilit that recorded no version"), ("0.1.0", "Kilit 0.1.0"), (__version__, f"Kilit {__version__}")],
 )
 def test_migrations_that_no_longer_exist_are_of_an_unreleased_version(version: str, maker: str) -> None:
     with pytest.raises(UnreleasedVersion) as refusal:
@@ -49,10 +49,17 @@ def test_migrations_that_no_longer_exist_are_of_an_unreleased_version(version: s
     )
 
 
-def test_a_migration_without_its_parents_is_of_an_unreleased_version() -> None:
-    parent = ("ociqueue", "0001_initial")
+def test_tables_of_0_1_0_are_refused_although_their_migrations_have_the_names_of_todays() -> None:
+    with pytest.raises(UnreleasedVersion) as refusal:
+        SchemaOrigin("0.1.0", OWN).verify()
 
-    with pytest.raises(UnreleasedVersion, match=r"with the migration ociqueue\.0002_"):
+    assert str(refusal.value) == f"This database was made by Kilit 0.1.0 (unreleased), {WAY}"
+
+
+def test_a_migration_without_its_parents_is_of_an_unreleased_version() -> None:
+    parent = ("lock", "0001_initial")
+
+    with pytest.raises(UnreleasedVersion, match=r"with the migration \w+\.0001_initial"):
         SchemaOrigin(__version__, OWN - {parent}).verify()
 
 
@@ -94,7 +101,7 @@ def test_a_version_that_cannot_be_recorded_is_said_in_one_sentence(monkeypatch) 
         call_command("migrate", verbosity=0)
 
 
-@pytest.mark.parametrize("comment", [None, "Kilit 0.0.9", "of a database administrator"])
+@pytest.mark.parametrize("comment", [None, "Kilit 0.1.0", "of a database administrator"])
 def test_migrate_refuses_tables_of_an_unreleased_version(comment: str | None) -> None:
     note(comment)
     apply(*OLD)
@@ -102,7 +109,7 @@ def test_migrate_refuses_tables_of_an_unreleased_version(comment: str | None) ->
     with pytest.raises(UnreleasedVersion, match="cannot upgrade it: start with an empty database"):
         call_command("migrate", verbosity=0)
 
-    assert read_origin(connection).version == ("0.0.9" if comment == "Kilit 0.0.9" else "")
+    assert read_origin(connection).version == ("0.1.0" if comment == "Kilit 0.1.0" else "")
 
 
 def test_migrate_has_nothing_to_do_for_tables_of_a_newer_version(capsys) -> None:

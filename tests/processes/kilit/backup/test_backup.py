@@ -139,7 +139,7 @@ MESSAGES = {
     "kind": "rows: This field is required",
     "escape": "it lists files that do not belong in a backup",
     "newer": "This backup is from a newer version, Kilit 9999.0, and this is Kilit ",
-    "unreleased": "This backup was made by Kilit 0.0.9 (unreleased, with the migration pdfjobs.0002_error_groups), and",
+    "unreleased": "This backup was made by Kilit 0.1.0 (unreleased, with the migration pdfjobs.0002_error_groups), and",
     "unfinished": "is not a backup: No such file or directory (manifest.json)",
 }
 
@@ -171,7 +171,7 @@ def spoil(backup: Path, harm: str) -> None:
             (backup / NAME).write_text(json.dumps({**facts, "version": "9999.0"}))
         case "unreleased":
             facts["migrations"].append("pdfjobs.0002_error_groups")
-            (backup / NAME).write_text(json.dumps({**facts, "version": "0.0.9"}))
+            (backup / NAME).write_text(json.dumps({**facts, "version": "0.1.0"}))
         case "unfinished":
             (backup / NAME).unlink()
         case "escape":
