@@ -7,9 +7,11 @@ import pytest
 
 from kilit import __version__
 from tests.support.commands import ROOT
+from tests.support.packages import PRODUCT
 from tests.support.repository_map import DIAGRAM, MAP, ROW, Room, contracts, diagram, rooms
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+QUEUES = ("ociqueue", "pdfjobs", "orchestrator", "outbox")
 LINES_OFF = 200  # files change every day; the map shows the proportions
 
 
@@ -70,3 +72,17 @@ def test_the_diagram_of_imports_is_that_of_the_contracts() -> None:
 
     assert drawn is not None
     assert drawn[0] == diagram(), "run python -m tests.support.repository_map"
+
+
+def test_the_guide_to_a_new_queue_names_every_file_that_lists_all_queues() -> None:
+    step = (ROOT / "CONTRIBUTING.md").read_text().partition("**7. ")[2].partition("**8. ")[0]
+    product = (path for package in PRODUCT for path in (ROOT / package).rglob("*.py"))
+    others = (ROOT / name for name in ("pyproject.toml", "Makefile", "Procfile", ".dockerignore", "deploy/Dockerfile"))
+    listing = [
+        str(path.relative_to(ROOT))
+        for path in [*product, *others]
+        if all(re.search(rf"\b{queue}\b", path.read_text()) for queue in QUEUES)
+    ]
+
+    assert listing
+    assert [name for name in sorted(listing) if f"`{name}`" not in step] == []
