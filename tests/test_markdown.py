@@ -12,6 +12,7 @@ from tests.support.repository_map import DIAGRAM, MAP, ROW, Room, contracts, dia
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 QUEUES = ("ociqueue", "pdfjobs", "orchestrator", "outbox")
+KINDS = ("Guide", "Reference", "Explanation")
 LINES_OFF = 200  # files change every day; the map shows the proportions
 
 
@@ -33,6 +34,18 @@ def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
             broken.append(link)
 
     assert broken == []
+
+
+def test_each_page_says_its_kind_and_is_listed_under_it() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    sections = dict(
+        zip(KINDS, re.split(r"^## (?:Guides|Reference|Explanation)$", index, flags=re.MULTILINE)[1:], strict=True)
+    )
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name != "README.md"]
+    kinds = {page.name: page.read_text().splitlines()[2].strip("*") for page in pages}
+
+    assert [name for name, kind in kinds.items() if f"]({name})" not in sections.get(kind, "")] == []
+    assert all(f"\n\n*{KINDS[-1]}*\n" in page.read_text() for page in (ROOT / "docs" / "decisions").glob("*.md"))
 
 
 def test_the_changelog_has_a_dated_section_for_the_version() -> None:

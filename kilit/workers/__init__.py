@@ -5,9 +5,9 @@ The path of a doorbell, from an API call to a worker's verb. The row is the job;
     web process                          PostgreSQL                      a worker of the cluster
     ───────────                          ──────────                      ───────────────────────
     view → verb stores the row ────────► row, QUEUED
-           doorbells.ring("pdfjobs")
+           doorbells.ring("pdf")
     on commit: doorbells.ring_now ─────► workers_bell: rung_at = now()
-      (only the first ring enqueues)     django_q_ormq: "pdfjobs" ─────► doorbells.handle("pdfjobs")
+      (only the first ring enqueues)     django_q_ormq: "pdf" ─────────► doorbells.handle("pdf")
                                          NOTIFY wakes the cluster          1. clears rung_at
                                                                            2. calls the queue's own verb,
                                          row, RUNNING ◄─────────────────      which claims rows until none is due
