@@ -14,7 +14,7 @@ def cluster(*, workers: int, timeout: int) -> dict[str, Any]:
         "queue_limit": workers,
         "bulk": 1,
         "retry": (ceil((workers + 1) / workers) + 1) * (timeout + 3) + 30,
-        "broker_class": "kilit.workers.patient_broker.PatientBroker",
+        "broker_class": "kilit.workers.broker.PatientBroker",
         "poll": 0.1,  # seconds between polls when no notification arrives
         "ack_failures": True,
         "max_attempts": 1,

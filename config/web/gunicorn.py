@@ -12,8 +12,8 @@ from django.core.checks import run_checks
 from config.settings.logs import RedactingFilter
 from config.settings.startup_errors import one_line_errors
 from kilit.database.limits import limit_requests
-from kilit.workers.announcements import announce_changes
 from kilit.workers.management.checked_settings import SETTINGS
+from kilit.workers.notifications import announce_changes
 from kilit.workers.processes import die_with_parent
 
 OPEN_FILES = 8192

@@ -16,7 +16,7 @@ from kilit.api.request_id import request_id
 from kilit.lock.audit import acting_as
 from kilit.lock.outages import has_stored, one_request
 from kilit.trace import HEADER, request_trace
-from kilit.workers.announcements import announce
+from kilit.workers.notifications import announce
 
 logger = logging.getLogger("kilit.request")
 

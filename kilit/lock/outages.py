@@ -120,3 +120,15 @@ def keep_trying(
         time.sleep(TRY_AGAIN_AFTER)
         with suppress(*DATABASE_DOWN):
             between()
+
+
+@contextmanager
+def interrupted_by_outages(task: str) -> Iterator[None]:
+    """End a task at an outage without an error: leases run out, and supervisors find what is due again."""
+    try:
+        yield
+    except DATABASE_DOWN as error:
+        if not is_outage(error) or connection.in_atomic_block:
+            raise
+        logger.warning("%s was interrupted by an outage of the database: %s", task, " ".join(str(error).split()))
+        connection.close()

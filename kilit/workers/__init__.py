@@ -15,7 +15,7 @@ The path of a doorbell, from an API call to a worker's verb. The row is the job;
 Three things may go wrong, and none of them loses a job:
 
 - The task or its worker is lost. The supervisor asks all queues for `due` rows, when a change is announced and every
-  few seconds (`poller`), and rings again (`doorbells.ring_due`).
+  few seconds (`notifications.Poller`), and rings again (`doorbells.ring_due`).
 - A row is committed while a worker answers. The bell was cleared before the worker looked, so that row rings again.
 - The cluster hangs. A task that does nothing (`heartbeat.beat`) must pass through it every few seconds; when none
   arrives, the supervisor restarts the whole process group (`supervisor`).

@@ -10,19 +10,22 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from django.db import connections
+from django.db import Error, connections
 from django.db.models.functions import Now
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.models import OrmQ
 
-from kilit.workers.listener import Listener
+from kilit.database.outage import database_outage
+from kilit.lock.outages import ReadOnlyDatabase
+from kilit.workers.notifications import Listener
 
 CHANNEL = "kilit_tasks"
 # A task whose worker died becomes due without a notification. Less than a cluster may be silent (STALE_AFTER): if ever
 # no notification arrived, heartbeats would still pass.
 LOOK_EVERY = 20.0  # seconds
 NOTICE_STOP = 1.0  # seconds after which the pusher checks whether it has to stop
+OUTAGE_PAUSE = 1.0  # seconds
 
 # A task for each of these rows; one, mostly.
 STORE = """
@@ -69,8 +72,8 @@ class Broker(ORM):
         key = self.list_key or Conf.CLUSTER_NAME
         with connections[Conf.ORM].cursor() as cursor:
             cursor.execute(statement, [*params, key, task, CHANNEL, key])
-            found = cursor.fetchone()
-        return found[0] if found else None
+            row = cursor.fetchone()
+        return row[0] if row else None
 
     def timeout(self, task: Any) -> Any:
         """Return until when a task is locked; it is taken again if its worker has not reported by then."""
@@ -102,4 +105,32 @@ class Broker(ORM):
 
     def delete(self, task_id: Any) -> None:
         """Delete a task in one statement, without a transaction around it."""
-        self.get_connection().filter(pk=task_id)._raw_delete(Conf.ORM)
+        self.get_connection().filter(pk=task_id)._raw_delete(Conf.ORM)  # noqa: SLF001 - as Django's own bulk deletes
+
+
+class PatientBroker(Broker):
+    """The cluster's own: during an outage its processes wait, where django-q2's would end and log."""
+
+    def dequeue(self) -> Any:
+        try:
+            tasks = super().dequeue()
+        except Error as error:
+            self._note(error)
+            time.sleep(OUTAGE_PAUSE)
+            return None  # the pusher then checks whether it has to stop
+        database_outage.end()
+        return tasks
+
+    def acknowledge(self, task_id: Any) -> Any:
+        """Remove a task; one that could not be removed runs again, which a doorbell allows."""
+        for _ in range(2):  # the connection may have broken since the last task
+            try:
+                return super().acknowledge(task_id)
+            except Error as error:
+                self._note(error)
+        return None
+
+    def _note(self, error: Error) -> None:
+        if not isinstance(error, ReadOnlyDatabase):  # which is logged by the backend
+            database_outage.begin(error)
+        connections[Conf.ORM].close()

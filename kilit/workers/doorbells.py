@@ -8,11 +8,11 @@ from typing import Any
 from django.db import connection, transaction
 from django_q.tasks import async_task
 
-from kilit.workers.announcements import announce
+from kilit.lock.outages import interrupted_by_outages
 from kilit.workers.broker import STORE, Broker
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
-from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import ALIVE_FOR, Bell
+from kilit.workers.notifications import announce
 
 # A ring that no worker has handled by then was lost with its worker.
 RING_AGAIN_AFTER = timedelta(seconds=10)

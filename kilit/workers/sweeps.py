@@ -16,9 +16,8 @@ from django.db.models.functions import Now
 from django.utils.functional import Promise
 
 from kilit.lock.audit import acting_as
-from kilit.lock.outages import DATABASE_DOWN
+from kilit.lock.outages import DATABASE_DOWN, interrupted_by_outages
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists
-from kilit.workers.interruptions import interrupted_by_outages
 from kilit.workers.models import SweepRun
 
 logger = logging.getLogger(__name__)

@@ -12,9 +12,8 @@ from kilit.database.origin import UnusableTables, refuse_unreleased
 from kilit.database.outage import database_outage
 from kilit.lock.audit import acting_as
 from kilit.lock.outages import ReadOnlyDatabase
-from kilit.workers.announcements import announce, announce_changes
 from kilit.workers.due_rows import PreparedQuery, any_exists, exists_query
-from kilit.workers.poller import LATER, Poller
+from kilit.workers.notifications import LATER, Poller, announce, announce_changes
 from kilit.workers.presence import present
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet

@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager
 import pytest
 from django_q.models import OrmQ
 
-from kilit.workers import patient_broker
+from kilit.workers.broker import PatientBroker
 from kilit.workers.models import Heartbeat
-from kilit.workers.patient_broker import PatientBroker
 from kilit.workers.supervisor import Supervisor
 from orchestrator.workflow.watching import Watcher
 from tests.support.cutting_jobs import make_job
@@ -37,7 +36,7 @@ class Turns(threading.Event):
 def test_workers_and_runners_log_it_once_and_wait(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(patient_broker, "PAUSE", 0)
+    monkeypatch.setattr("kilit.workers.broker.OUTAGE_PAUSE", 0)
     OrmQ.objects.create(key="here", payload="ring", lock="2026-01-01T00:00:00Z")
     make_job()
     supervisor, broker = Supervisor(), PatientBroker(list_key="here")

@@ -13,8 +13,7 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 
 from kilit.workers import broker as broker_module
-from kilit.workers.broker import Broker
-from kilit.workers.patient_broker import PatientBroker
+from kilit.workers.broker import Broker, PatientBroker
 from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)

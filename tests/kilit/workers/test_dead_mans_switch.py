@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from django.db.models.functions import Now
 
-from kilit.workers.dead_mans_switch import BEAT_WITHIN, TASK_ENDS_WITHIN, DeadMansSwitch
 from kilit.workers.models import Heartbeat, SweepRun
+from kilit.workers.supervisor import BEAT_WITHIN, TASK_ENDS_WITHIN, DeadMansSwitch
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db

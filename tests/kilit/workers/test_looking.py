@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from kilit.workers import announcements
-from kilit.workers.announcements import announce, announce_changes
-from kilit.workers.listener import Listener
-from kilit.workers.poller import SOON, Poller
+from kilit.workers import notifications
+from kilit.workers.notifications import SOON, Listener, Poller, announce, announce_changes
 from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,8 +22,8 @@ def never() -> bool:
 
 @pytest.fixture(autouse=True)
 def _announces(monkeypatch) -> Iterator[None]:
-    monkeypatch.setattr(announcements._Announcer, "announces", True)
-    monkeypatch.setattr(announcements._Announcer, "next_at", 0.0)
+    monkeypatch.setattr(notifications._Announcer, "announces", True)
+    monkeypatch.setattr(notifications._Announcer, "next_at", 0.0)
     yield
     connection.close()  # it may listen
 
@@ -33,7 +31,7 @@ def _announces(monkeypatch) -> Iterator[None]:
 @pytest.fixture
 def meanwhile(monkeypatch) -> Callable[..., None]:
     """Let a poller wait in a thread of its own until something wakes it."""
-    monkeypatch.setattr("kilit.workers.poller.LATER", LONG)
+    monkeypatch.setattr("kilit.workers.notifications.LATER", LONG)
 
     def run(wake: Callable[[Poller], object], *, stopping: Callable[[], bool] = never) -> None:
         poller, waits = Poller(), threading.Event()
@@ -76,7 +74,7 @@ def test_a_process_that_has_to_stop_does_not_wait_on(meanwhile) -> None:
 
 
 def heard(action: Callable[[], object]) -> set[str]:
-    listener = Listener(announcements.CHANNEL)
+    listener = Listener(notifications.CHANNEL)
     listener.listen()
     action()
     return listener.wait(0)
@@ -85,13 +83,13 @@ def heard(action: Callable[[], object]) -> set[str]:
 def test_a_process_announces_at_most_once_a_second(django_assert_num_queries, monkeypatch) -> None:
     assert heard(announce) == {""}
 
-    monkeypatch.setattr(announcements._Announcer, "next_at", float("inf"))
+    monkeypatch.setattr(notifications._Announcer, "next_at", float("inf"))
     with django_assert_num_queries(0):
         announce()
 
 
 def test_only_services_announce(monkeypatch) -> None:
-    monkeypatch.setattr(announcements._Announcer, "announces", False)
+    monkeypatch.setattr(notifications._Announcer, "announces", False)
     assert heard(announce) == set()
 
     announce_changes()
@@ -126,7 +124,7 @@ def test_behind_a_pooler_it_looks_every_second(monkeypatch) -> None:
 
 
 def test_on_a_new_connection_it_looks_at_once(monkeypatch) -> None:
-    monkeypatch.setattr("kilit.workers.poller.LATER", LONG)
+    monkeypatch.setattr("kilit.workers.notifications.LATER", LONG)
     poller = Poller()
     poller.wait(stopping=never)
     connection.close()
@@ -137,7 +135,7 @@ def test_on_a_new_connection_it_looks_at_once(monkeypatch) -> None:
 
 
 def test_a_connection_that_is_lost_meanwhile_is_an_error_of_the_database() -> None:
-    listener = Listener(announcements.CHANNEL)
+    listener = Listener(notifications.CHANNEL)
     listener.listen()
     end_session(connection.connection.info.backend_pid)
 

@@ -11,10 +11,9 @@ from django.db import OperationalError, connection
 from django_q.models import OrmQ
 
 from kilit.database.outage import database_outage
-from kilit.workers import doorbells, patient_broker, sweeps
-from kilit.workers.broker import Broker
+from kilit.workers import doorbells, sweeps
+from kilit.workers.broker import Broker, PatientBroker
 from kilit.workers.models import Heartbeat, Runner, SweepRun
-from kilit.workers.patient_broker import PatientBroker
 from kilit.workers.presence import present
 from kilit.workers.supervisor import Supervisor
 
@@ -25,7 +24,7 @@ AWAY = OperationalError("the server closed the connection\nunexpectedly")
 
 @pytest.fixture(autouse=True)
 def no_outage(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(patient_broker, "PAUSE", 0)
+    monkeypatch.setattr("kilit.workers.broker.OUTAGE_PAUSE", 0)
     yield
     database_outage.end()
 

@@ -12,7 +12,7 @@ from django_q.models import OrmQ
 
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, SweepRun
-from kilit.workers.poller import LATER
+from kilit.workers.notifications import LATER
 from kilit.workers.supervisor import CHECK_EVERY, IDLE_BEAT_EVERY, STALE_AFTER, Supervisor
 from tests.support.waiting import PATIENCE
 
@@ -76,7 +76,7 @@ def test_a_cluster_that_hangs_is_replaced_within_a_minute() -> None:
 def test_a_look_takes_each_sweep_whose_time_has_come_once(supervisor, is_busy) -> None:
     sweeps.reconcile()
 
-    taken = [sweeps.taken_in(supervisor._question.ask(is_busy=is_busy)) for _ in range(2)]
+    taken = [sweeps.taken_in(supervisor._due_query.run(is_busy=is_busy)) for _ in range(2)]
 
     assert taken == [[name for name, sweep in sweeps.sweeps.items() if not sweep.due], []]
     assert not SweepRun.objects.filter(taken_at=None).exists()

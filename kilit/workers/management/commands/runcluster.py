@@ -8,7 +8,7 @@ from django_q.cluster import Cluster
 from django_q.signals import post_spawn
 
 from kilit.database.limits import limit_statements
-from kilit.workers.announcements import announce_changes
+from kilit.workers.notifications import announce_changes
 from kilit.workers.processes import die_with_parent
 
 
