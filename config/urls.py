@@ -13,14 +13,14 @@ from config.web.views import metrics
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console.account.login_pages import urls as login
-from kilit.console.account.passkey_pages import urls as second_factor
 from kilit.console.account.password_pages import urls as password_reset
 from kilit.console.account.preferences import preferences
-from kilit.console.command_search import command_search
+from kilit.console.account.second_factor_pages import urls as second_factor
 from kilit.console.dashboard import live
 from kilit.console.dashboard import page as dashboard
 from kilit.console.dashboard.workers_page import run_task, workers_page
 from kilit.console.lists.saved_views import saved_views
+from kilit.console.navigation import command_search
 
 admin.autodiscover()
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 
-from config.local.service_logs import ServiceLogs
+from config.local.screen import ServiceLogs
 from kilit.workers.processes import PARENT, kill_family, start_group
 
 GRACE = 15.0  # seconds for services to stop before they are killed

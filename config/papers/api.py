@@ -9,8 +9,7 @@ from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from config.papers.messages import PaperRefused, PaperRequest
-from config.papers.printing import KINDS, paper_request
+from config.papers.content import KINDS, PaperRefused, PaperRequest, paper_request
 from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint

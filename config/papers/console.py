@@ -17,10 +17,17 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
-from config.papers.messages import PaperKind, PaperRefused, PaperRequest, RangeTooLarge
-from config.papers.offers import offer_basis
-from config.papers.printing import KINDS, paper_request
-from config.papers.variables import MOST_PARTS, piece_count
+from config.papers.content import (
+    KINDS,
+    MOST_PARTS,
+    PaperKind,
+    PaperRefused,
+    PaperRequest,
+    RangeTooLarge,
+    offer_basis,
+    paper_request,
+    piece_count,
+)
 from kilit.api.input_model import InvalidInput
 from kilit.console.formatting import page
 from kilit.console.jobs.job_page import JobOffer

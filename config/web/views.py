@@ -14,7 +14,7 @@ from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
 from kilit.api.errors import NO_DATABASE, RETRY_LATER, error_body, error_response
 from kilit.api.probes import probe
-from kilit.web.scrapes import MetricsBusyError, ScrapeCache
+from kilit.web.metrics import MetricsBusyError, ScrapeCache
 from kilit.workers.metrics import registry
 
 NO_METRICS = "In production, set KILIT_METRICS_TOKEN or KILIT_METRICS_ALLOW; until then nobody can read the metrics."

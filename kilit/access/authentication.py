@@ -1,5 +1,6 @@
-"""Authentication by API key, in `x-api-key` or `Authorization: Bearer`, and by session."""
+"""Authentication by API key, in `x-api-key` or `Authorization: Bearer`, and by session; and a key's scopes."""
 
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -8,9 +9,11 @@ import rest_framework.authentication
 from django.db.models import CharField, Q
 from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
+from kilit.access.key_scopes import needed_scope
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import digest
 from kilit.lock.audit import name_actor
@@ -69,3 +72,24 @@ def given_key(request: Request) -> str:
 def key_of_headers(key: str, authorization: str) -> str:
     scheme, _, bearer = authorization.strip().partition(" ")
     return key.strip() or (bearer.strip() if scheme.lower() == "bearer" else "")
+
+
+class MissingScope(PermissionDenied):
+    code = "MISSING_SCOPE"
+
+    def __init__(self, needed: str, held: Collection[str]) -> None:
+        super().__init__(f"This key does not have the scope {needed}. It has {', '.join(held)}.")
+        self.details = {"needed_scope": needed, "key_scopes": list(held)}
+
+
+class KeyScopePermission(BasePermission):
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if not request.auth:
+            return True  # a session, not a key
+        if not hasattr(view, (request.method or "").lower()):
+            return True  # answered with 405, whatever the key may do
+        key: Any = getattr(request.auth, "key", request.auth)  # a session token has the scopes of its key
+        needed = needed_scope(request.method or "", view, key.scopes)
+        if needed not in key.scopes:
+            raise MissingScope(needed, key.scopes)
+        return True

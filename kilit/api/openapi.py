@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any, NotRequired, TypeVar, cast
+from functools import cache, wraps
+from typing import Any, Literal, NotRequired, TypeVar, cast
 
 from drf_spectacular.utils import OpenApiParameter
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from kilit.api.input_model import FieldError, InputModel
-from kilit.api.json_schema import REFERENCE, Schema, without_titles
 
+Schema = dict[str, Any]
+REFERENCE = "#/components/schemas/{model}"
+# Stores a component by its name, unless it is known.
+Store = Callable[[str, Schema], object]
 Codes = Mapping[str, str]  # each error code of a status, and when it is returned
 Errors = Mapping[int, Codes]
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -22,6 +26,35 @@ UNKNOWN = {
 }
 RETRY_AFTER = "Seconds to wait before retrying."
 READ, OPERATE = "read", "operate"  # scopes of keys, as in kilit.access.key_scopes
+
+
+def schema_of(hint: Any, store: Store, *, mode: Literal["validation", "serialization"] = "serialization") -> Schema:
+    """Return the schema of a type; models, TypedDicts and enums in it become components."""
+    listed = listed_schema(hint, mode)
+    for name, component in listed.get("$defs", {}).items():
+        store(name, without_titles(component))
+    schema: Schema = without_titles(listed["items"])
+    return schema
+
+
+@cache
+def listed_schema(hint: Any, mode: Literal["validation", "serialization"]) -> Schema:
+    """Return the schema of a list of a type; each error of each operation asks for the same one.
+
+    Of a list, because pydantic makes no component of the outermost type.
+    """
+    return TypeAdapter(list[hint]).json_schema(ref_template=REFERENCE, mode=mode)
+
+
+def without_titles(schema: Any) -> Any:
+    """Leave out the titles that pydantic makes of names; a default is data, which may have a `title` of its own."""
+    if isinstance(schema, dict):
+        return {
+            name: value if name == "default" else without_titles(value)
+            for name, value in schema.items()
+            if name != "title" or not isinstance(value, str)
+        }
+    return [without_titles(value) for value in schema] if isinstance(schema, list) else schema
 
 
 # The names of these two classes are names of components in docs/openapi.yaml, so they stay.

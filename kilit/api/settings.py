@@ -9,7 +9,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
-        "kilit.access.permissions.KeyScopePermission",
+        "kilit.access.authentication.KeyScopePermission",
     ],
     "DEFAULT_THROTTLE_CLASSES": ["kilit.access.throttle.KeyThrottle"],
     "DEFAULT_PARSER_CLASSES": ["kilit.api.parsers.JSONParser"],
@@ -39,7 +39,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         {"name": "Clocks", "description": "Scheduled tasks, for callers with their own scheduler."},
         {"name": "Probes", "description": "Health checks and metrics."},
     ],
-    "POSTPROCESSING_HOOKS": ["kilit.api.webhook_schema.add_webhooks", "kilit.api.schema.add_probes"],
+    "POSTPROCESSING_HOOKS": ["kilit.api.schema.add_webhooks", "kilit.api.schema.add_probes"],
     "SCHEMA_PATH_PREFIX": "/",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],

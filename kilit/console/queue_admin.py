@@ -1,6 +1,8 @@
 """The admin of a queue's rows: what is done to many, or cannot be taken back, is confirmed first."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -9,10 +11,12 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.urls import path
 from django.utils.functional import lazy
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
@@ -20,15 +24,64 @@ from kilit.console.formatting import button, page
 from kilit.console.formatting import number as grouped
 from kilit.console.jobs.job_page import LIST_FILTERS, JobPageAdmin
 from kilit.console.lists import undo
-from kilit.console.lists.actions import Action, ReasonForm
-from kilit.console.lists.failed_export import FailedExportMixin
+from kilit.console.lists.actions import Action, ReasonForm, join_states, recent_reasons
 from kilit.console.lists.list_controls import QueueControls
 from kilit.console.lists.listing import CappedChangeList
-from kilit.console.lists.reasons import recent_reasons
+from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.audit import for_reason
 
+NO_MASKS: Mapping[str, Callable[[str], str]] = {}
 MOST_NAMED = 5  # rows on the confirmation page
 COLUMNS_NAMED = 3  # of the list: the first ones identify a row
+
+
+class FailedExportMixin:
+    # Each column of the file, with the attribute or function of a row that fills it.
+    export_fields: Mapping[str, str | Callable[[Any], Any]] = {}
+    export_states: Sequence[str] = ("FAILED",)
+    # Columns with personal data, and how they are masked for viewers; operators need them to correct rows.
+    export_masks: Mapping[str, Callable[[str], str]] = NO_MASKS
+
+    # Ends of the addresses of buttons above the list that act on what its filters match.
+    pages_with_filters: Sequence[str] = ("/dead-letters/",)
+
+    @button(
+        description=gettext_lazy("Export failed (CSV)"), icon="download", permissions=["view"], url_path="dead-letters"
+    )
+    def dead_letters(self, request: HttpRequest) -> HttpResponseBase:
+        """Stream the failed rows; a server-side cursor keeps memory the same for any number."""
+        back = HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")  # type: ignore[attr-defined]
+        listed = self.get_changelist_instance(request)  # type: ignore[attr-defined]
+        if listed.rejected_filters():  # the list shows the message
+            return back
+        state = request.GET.get("status", "").strip()
+        if state and state not in self.export_states:
+            values = {"states": join_states(self.export_states), "state": state}
+            messages.warning(request, _("The export has %(states)s rows; the list shows %(state)s rows.") % values)
+            return back
+        masks = NO_MASKS if self.has_operate_permission(request) else self.export_masks  # type: ignore[attr-defined]
+        return csv_response("dead-letters", self.export_lines(listed.get_queryset(request), masks=masks))
+
+    def export_lines(self, rows: Any, *, masks: Mapping[str, Callable[[str], str]] = NO_MASKS) -> Iterator[str]:
+        failed = rows.filter(status__in=self.export_states).order_by("pk")
+        readers: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = [
+            (field if callable(field) else attrgetter(field), masks.get(name, _as_it_is))
+            for name, field in self.export_fields.items()
+        ]
+        rows = ([mask(read(row)) for read, mask in readers] for row in failed.iterator(chunk_size=CHUNK))
+        return csv_lines(tuple(self.export_fields), rows)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Keep the list's filters in the links to files."""
+        response: Any = super().changelist_view(request, extra_context)  # type: ignore[misc]
+        for offered in getattr(response, "context_data", {}).get("actions_list", []):
+            if offered["path"].endswith(tuple(self.pages_with_filters)) and request.GET:
+                offered["path"] += f"?{request.GET.urlencode()}"
+        return response  # type: ignore[no-any-return]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 class QueueAdmin(FailedExportMixin, JobPageAdmin):

@@ -12,8 +12,7 @@ from django.core.management import CommandError, call_command
 
 from config.local.stack import Stack
 from config.management.commands.up import Command
-from config.papers.messages import PaperRequest
-from config.papers.printing import paper_request
+from config.papers.content import PaperRequest, paper_request
 from kilit.access.models import ApiKey
 from kilit.access.roles import Role, role_of
 from ociqueue.demo import DEMO_ACCOUNT

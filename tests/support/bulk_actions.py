@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from kilit.bulk.models import BulkAction
-from kilit.bulk.running import work_due
+from kilit.bulk.run import work_due
 from ociqueue.models import Conversion
 
 LIST = "/admin/ociqueue/conversion/"

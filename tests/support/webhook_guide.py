@@ -7,7 +7,7 @@ import json
 
 from django.utils.translation import override
 
-from kilit.api.webhook_schema import example_body
+from kilit.api.schema import example_body
 from kilit.api.webhooks import TEST, TEST_EXAMPLE, webhook_kinds
 from tests.support.commands import ROOT
 

@@ -15,14 +15,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import connection, connections
+from django.db.migrations.executor import MigrationExecutor
 
 import outbox.demo
 from config.demo import load_demo
-from config.local.screen import Screen, Step
-from config.local.service_logs import ServiceLogs
+from config.local.screen import Screen, ServiceLogs, Step
 from config.local.stack import Stack
-from config.management.migrating import MigrateWithProgress
+from config.management.commands import migrate
 from kilit.workers.management.checked_settings import SETTINGS
 from orchestrator.demo import plays_here, simulators_command
 from pdfjobs.browser import find_browser
@@ -158,3 +158,20 @@ def why_not_listening(error: OSError, host: str, port: int) -> str:
     if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
         return f"{host} is not an address of this machine; use one that it has: HOST=127.0.0.1 make up"
     return f"Port {port} is in use; choose another one: PORT={port + 1} make up"
+
+
+class MigrateWithProgress(migrate.Command):
+    def __init__(self, step: Step, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._step, self._done, self._total = step, 0, 0
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        executor = MigrationExecutor(connections[options["database"]])
+        self._total = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+        super().handle(*args, **options)
+
+    def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:  # noqa: FBT001, FBT002
+        super().migration_progress_callback(action, migration, fake)
+        if action == "apply_success":
+            self._done += 1
+            self._step.progress = f"{self._done} of {self._total} migrations"

@@ -3,9 +3,10 @@
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.decorators import method_decorator
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from unfold.widgets import BASE_INPUT_CLASSES
 
@@ -31,3 +32,10 @@ class FormPage:
         for field in form.fields.values():
             field.widget.attrs["class"] = INPUT
         return form
+
+
+def back_to_page(request: HttpRequest, default: str) -> HttpResponseRedirect:
+    """Return to the page that the form names as `next`, if it is one of ours."""
+    page = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(page, allowed_hosts=None)
+    return HttpResponseRedirect(page if is_ours else default)

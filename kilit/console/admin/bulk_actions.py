@@ -19,17 +19,15 @@ from kilit.bulk.filters import FilterSet, state_filter
 from kilit.bulk.models import MOST_WITHOUT_COUNT, BulkAction, BulkActionQuerySet, BulkItem
 from kilit.bulk.operations import Skip
 from kilit.bulk.permissions import may_cancel, may_start, visible_to
-from kilit.bulk.planning import BELL, skips_from_json
 from kilit.bulk.queues import queues
+from kilit.bulk.run import BELL, skips_from_json
 from kilit.bulk.states import BULK_ACTIONS, BulkState
 from kilit.console.formatting import badge, column, page, since, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.jobs.activity import BULK_STORY, console_action
-from kilit.console.lists.actions import Action, ReasonForm, format_skip, skipped_text
-from kilit.console.lists.bulk_requests import count_field, encode, preview_text, typed_count
+from kilit.console.lists.actions import Action, ReasonForm, format_skip, recent_reasons, skipped_text
+from kilit.console.lists.bulk_requests import count_field, count_now, encode, preview_text, typed_count
 from kilit.console.lists.listing import LongListAdmin
-from kilit.console.lists.outcomes import count_now
-from kilit.console.lists.reasons import recent_reasons
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event

@@ -19,6 +19,18 @@ from kilit.masking import mask_personal_data
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
     from django_stubs_ext import StrOrPromise
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+from kilit.lock.models import Activity
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+
+LOOKED_AT = 200  # of the user's newest activity, by an index
+MOST_OFFERED = 8
 
 
 class ReasonForm(forms.Form):
@@ -189,3 +201,11 @@ def format_skip(skip: Skip) -> str:
 def join_states(states: Sequence[str]) -> str:
     *most, last = states
     return gettext("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last
+
+
+def recent_reasons(user: "User | AnonymousUser", verb: str) -> list[str]:
+    """Return the user's own reasons without repeats: those for this verb first, each kind newest first."""
+    newest = Activity.objects.filter(~Q(person=""), person=user.get_username()).order_by("-created_at", "-id")
+    given = [entry for entry in newest.values_list("verb", "message")[:LOOKED_AT] if entry[1]]
+    in_order = sorted(given, key=lambda entry: entry[0] != verb)
+    return list(dict.fromkeys(message for _verb, message in in_order if "\n" not in message))[:MOST_OFFERED]

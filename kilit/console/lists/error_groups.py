@@ -10,8 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.console.formatting import button, code_badge, page
 from kilit.console.formatting import number as grouped
-from kilit.console.lists.bulk_requests import encode
-from kilit.console.lists.outcomes import FollowUpAdmin
+from kilit.console.lists.bulk_requests import FollowUpAdmin, encode
 from kilit.lock.failures import Failures
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import TREND_HOURS, Group

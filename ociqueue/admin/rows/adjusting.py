@@ -18,8 +18,7 @@ from kilit.access.encryption import DecryptionError
 from kilit.api.input_model import FieldError, format_error
 from kilit.console.formatting import page
 from kilit.console.jobs.job_page import JobOffer
-from kilit.console.lists.actions import ReasonForm
-from kilit.console.lists.reasons import recent_reasons
+from kilit.console.lists.actions import ReasonForm, recent_reasons
 from kilit.lock.audit import for_reason
 from ociqueue.admin.base.columns import amount
 from ociqueue.intake.adjustments import adjust

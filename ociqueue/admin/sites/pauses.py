@@ -7,7 +7,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from kilit.console.account.redirects import back_to_page
+from kilit.console.account.form_pages import back_to_page
 from ociqueue.admin.base.permissions import may_run, site_of
 from ociqueue.admin.base.site_header import site_address
 from ociqueue.models import Site

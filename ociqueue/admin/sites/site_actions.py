@@ -17,7 +17,7 @@ from django_stubs_ext import StrOrPromise
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import number, page
-from kilit.console.lists.reasons import recent_reasons
+from kilit.console.lists.actions import recent_reasons
 from kilit.postgres.collation import NameOrder
 from ociqueue.models import Site
 from ociqueue.sites import site_operations

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from config.local.screen import Screen
-from config.local.service_logs import ServiceLogs
+from config.local.screen import Screen, ServiceLogs
 
 
 class Terminal(StringIO):
@@ -103,7 +102,7 @@ def test_warnings_are_shown_and_everything_is_stored(logs: ServiceLogs) -> None:
 
 def test_a_message_that_repeats_is_shown_once_a_minute(logs: ServiceLogs, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("config.local.service_logs.time.monotonic", lambda: now)
+    monkeypatch.setattr("config.local.screen.time.monotonic", lambda: now)
 
     for _ in range(3):
         logs.take("web", "no database", is_shown=True)

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from config.papers.messages import PaperRefused, PaperRequest
-from config.papers.printing import paper_request
-from config.papers.variables import pieces
+from config.papers.content import PaperRefused, PaperRequest, paper_request, pieces
 from orchestrator.models import Job
 from orchestrator.schemas.orders import Part
 from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from config.runner import page, status
+from config.runner import status
 from kilit import __version__
 from kilit.database.origin import SchemaOrigin
 from orchestrator.workflow.current_jobs import current_jobs, working_on
@@ -38,7 +38,7 @@ class Browser:
 @pytest.fixture
 def browser(floor: Any) -> Iterator[Browser]:
     port = free_port()
-    with page.status_page(port, log=Path("/kilit/runner.log")):
+    with status.status_page(port, log=Path("/kilit/runner.log")):
         yield Browser(port)
 
 
@@ -93,7 +93,7 @@ def test_another_name_for_this_machine_is_refused(browser, host: str) -> None:
 
 
 def test_the_page_is_served_on_loopback_only() -> None:
-    with page.StatusServer(0, log=Path("log")) as server:
+    with status.StatusServer(0, log=Path("log")) as server:
         assert server.server_address[0] == "127.0.0.1"
 
 
@@ -104,7 +104,7 @@ def test_there_is_nothing_but_the_page(browser) -> None:
 
 
 def test_a_port_that_is_taken_costs_only_the_page(browser, caplog) -> None:
-    with page.status_page(browser.port, log=Path("log")):
+    with status.status_page(browser.port, log=Path("log")):
         assert f"no status page: port {browser.port} of this PC cannot be used" in caplog.text
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from config.web import views
-from kilit.web.scrapes import MetricsBusyError, ScrapeCache
+from kilit.web.metrics import MetricsBusyError, ScrapeCache
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
-from kilit.api.compression import GzipBody
 from kilit.api.errors import ApiError
+from kilit.api.parsers import GzipBody
 from ociqueue.models import Conversion
 from orchestrator.models import Job
 from orchestrator.sheets.template import template_csv

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from kilit.bulk import planning
+from kilit.bulk import run
 from kilit.bulk.models import BulkAction, BulkItem
 from kilit.lock.models import ErrorGroup
 from ociqueue.models import Conversion, SiteMembership
@@ -173,7 +173,7 @@ def test_a_reason_is_asked_for(make_person, site, make_failed) -> None:
 
 def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site, make_failed, monkeypatch) -> None:
     make_failed(site, 120)
-    monkeypatch.setattr(planning, "MOST_LOOKED_AT", 50)
+    monkeypatch.setattr(run, "MOST_LOOKED_AT", 50)
     monkeypatch.setattr("kilit.console.lists.bulk_requests.MOST_LOOKED_AT", 50)
     operator = make_person(sites={site: "operator"})
 
@@ -201,7 +201,7 @@ def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site,
 
 def test_only_whoever_asked_may_start_it(make_person, site, make_failed, monkeypatch) -> None:
     make_failed(site, 3)
-    monkeypatch.setattr(planning, "MOST_LOOKED_AT", 1)
+    monkeypatch.setattr(run, "MOST_LOOKED_AT", 1)
     operator, colleague = (make_person(name, sites={site: "operator"}) for name in ("ayse", "can"))
     action = worked(asked(operator))
 
@@ -213,8 +213,8 @@ def test_only_whoever_asked_may_start_it(make_person, site, make_failed, monkeyp
 
 def test_more_rows_than_an_action_takes_are_refused(make_person, site, make_failed, monkeypatch) -> None:
     make_failed(site, 3)
-    monkeypatch.setattr(planning, "MOST_LOOKED_AT", 1)
-    monkeypatch.setattr(planning, "MOST_ROWS", 2)
+    monkeypatch.setattr(run, "MOST_LOOKED_AT", 1)
+    monkeypatch.setattr(run, "MOST_ROWS", 2)
 
     action = worked(asked(make_person(sites={site: "operator"})))
 

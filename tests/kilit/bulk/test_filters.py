@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kilit.bulk import planning
+from kilit.bulk import run
 from kilit.lock.identity import first_at
 from ociqueue.models import Conversion
 from tests.support.bulk_actions import LIST, ask, asked, said, worked
@@ -61,7 +61,7 @@ def test_no_day_is_too_late_or_too_early_to_ask_for(name, day, make_person, site
 
 @pytest.mark.parametrize("most", [10_000, 0], ids=["written down at once", "written down by a worker"])
 def test_days_are_the_operators_wherever_rows_are_written_down(most, make_person, site, monkeypatch) -> None:
-    monkeypatch.setattr(planning, "MOST_LOOKED_AT", most)
+    monkeypatch.setattr(run, "MOST_LOOKED_AT", most)
     second_of_march_in_istanbul = fail(site, datetime(2026, 3, 1, 22, tzinfo=UTC))
     fail(site, datetime(2026, 3, 1, 20, tzinfo=UTC))
     operator = make_person(sites={site: "operator"})

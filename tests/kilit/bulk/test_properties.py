@@ -9,9 +9,9 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kilit.bulk import running
+from kilit.bulk import run
 from kilit.bulk.models import BulkAction, BulkItem
-from kilit.bulk.running import run_batch
+from kilit.bulk.run import run_batch
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from ociqueue.operating.operations import RETRY
@@ -33,7 +33,7 @@ def test_sums_items_and_events_always_agree(make_site, make_failed, steps: list[
     client = Client()
     client.force_login(operator)
     action = asked(client, query=f"site={site.pk}")
-    usual, record_results = RETRY.batch, running.record_results
+    usual, record_results = RETRY.batch, run.record_results
     object.__setattr__(RETRY, "batch", 2)
     try:
         holder = BulkAction.objects.claim()
@@ -42,10 +42,10 @@ def test_sums_items_and_events_always_agree(make_site, make_failed, steps: list[
                 case "batch":
                     run_batch(holder)
                 case "crash":
-                    running.record_results = _broken
+                    run.record_results = _broken
                     with pytest.raises(ZeroDivisionError) if _would_act(holder) else nullcontext():
                         run_batch(holder)
-                    running.record_results = record_results
+                    run.record_results = record_results
                 case "lapse":
                     # What has ended has no lease that could; the database would refuse one.
                     held = BulkAction.objects.filter(pk=action.pk, lease_until__isnull=False)
@@ -58,11 +58,11 @@ def test_sums_items_and_events_always_agree(make_site, make_failed, steps: list[
                 case "cancel":
                     BulkAction.objects.filter(pk=action.pk).cancel()
                 case "work":
-                    running.work_due()
+                    run.work_due()
             _agrees(action)
     finally:
         object.__setattr__(RETRY, "batch", usual)
-        running.record_results = record_results
+        run.record_results = record_results
         BulkAction.objects.filter(pk=action.pk).cancel()
 
 

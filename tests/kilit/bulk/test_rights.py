@@ -5,10 +5,9 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from kilit.access.models import DeniedRequest
-from kilit.bulk import planning
+from kilit.bulk import run
 from kilit.bulk.models import BulkAction
-from kilit.bulk.planning import plan
-from kilit.bulk.running import run_batch
+from kilit.bulk.run import plan, run_batch
 from ociqueue.models import SiteMembership
 from tests.support.bulk_actions import PAGES, asked, states, user_of, worked
 from tests.support.bulk_results import agrees
@@ -59,7 +58,7 @@ def test_a_filter_by_a_site_that_was_taken_away_matches_nothing(
     make_person, make_site, make_failed, monkeypatch
 ) -> None:
     """A filter that the worker no longer knows must not let the action loose on all other rows."""
-    monkeypatch.setattr(planning, "MOST_LOOKED_AT", 0)
+    monkeypatch.setattr(run, "MOST_LOOKED_AT", 0)
     mine, lost = make_site(), make_site()
     make_failed(mine, 2)
     make_failed(lost, 3)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from kilit.bulk import planning, running
+from kilit.bulk import run
 from kilit.bulk.models import BulkAction, BulkItem
 from kilit.bulk.operations import OperationUnavailable
-from kilit.bulk.running import run_batch, work_due
+from kilit.bulk.run import run_batch, work_due
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from ociqueue.operating.operations import ConversionOperation
@@ -49,7 +49,7 @@ def test_rows_that_come_later_are_not_touched(make_person, site, make_failed) ->
 def test_rows_that_come_before_a_worker_counts_are_not_touched(make_person, site, make_failed, monkeypatch) -> None:
     """Filters count from the moment of asking, also when a worker comes to it much later."""
     make_failed(site, 2)
-    monkeypatch.setattr(planning, "MOST_LOOKED_AT", 1)
+    monkeypatch.setattr(run, "MOST_LOOKED_AT", 1)
     action = asked(make_person(sites={site: "operator"}), query="since=1&status=FAILED")
     # What was made an hour before the worker came, and after it was asked for.
     make_failed(site, 3)
@@ -115,7 +115,7 @@ def test_a_batch_that_breaks_off_leaves_nothing_and_is_tried_again(
     make_failed(site, 4)
     operator = make_person(sites={site: "operator"})
     action = asked(operator)
-    record_results, calls = running.record_results, []
+    record_results, calls = run.record_results, []
 
     def record_once(*args: Any) -> None:
         calls.append(args)
@@ -123,7 +123,7 @@ def test_a_batch_that_breaks_off_leaves_nothing_and_is_tried_again(
             raise RuntimeError("the power went")
         record_results(*args)
 
-    monkeypatch.setattr(running, "record_results", record_once)
+    monkeypatch.setattr(run, "record_results", record_once)
     work_due()
     action.refresh_from_db()
     first = (action.status, action.done_count, action.error)
@@ -158,12 +158,12 @@ def test_unconfirmed_plans_are_cancelled_and_old_results_deleted(make_person, si
     stale = BulkAction.objects.create(
         queue="conversion", action="retry", reason="x", filters={"status": "FAILED"}, asked_by=done.asked_by
     ).move("prepare", total=0, eligible=0)
-    assert running.tidy() == "Cancelled 0, deleted 0 results."
+    assert run.tidy() == "Cancelled 0, deleted 0 results."
 
     BulkAction.objects.update(updated_at="2020-01-01T00:00Z")
     BulkAction.objects.filter(pk=done.pk).update(finished_at="2020-01-01T00:00Z")
 
-    assert running.tidy() == "Cancelled 1, deleted 1 results."
+    assert run.tidy() == "Cancelled 1, deleted 1 results."
     stale.refresh_from_db()
     assert stale.status == "CANCELLED"
 

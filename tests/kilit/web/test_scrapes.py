@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from kilit.web import scrapes
-from kilit.web.scrapes import MetricsBusyError, ScrapeCache
+from kilit.web import metrics
+from kilit.web.metrics import MetricsBusyError, ScrapeCache
 from tests.support.waiting import PATIENCE
 
 
@@ -64,11 +64,11 @@ def test_while_one_thread_computes_others_get_the_last_text() -> None:
     assert text.computed == 2
 
 
-@pytest.mark.parametrize("age", [None, scrapes.STALE_AFTER + 1])
+@pytest.mark.parametrize("age", [None, metrics.STALE_AFTER + 1])
 def test_without_a_recent_text_others_wait_a_moment_and_are_refused(monkeypatch, age: float | None) -> None:
     clock, text = Clock(), SlowText()
     cache = ScrapeCache(text, clock=clock)
-    monkeypatch.setattr(scrapes, "PATIENCE", 0.01)
+    monkeypatch.setattr(metrics, "PATIENCE", 0.01)
     if age:
         text.go_on.set()
         cache.read(max_age=5)

@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from kilit.console.lists import failed_export
+from kilit.console import queue_admin
 from kilit.csv.writer import escape_formula
 from ociqueue.files.failed import FIELDS
 from ociqueue.models import Conversion
@@ -158,7 +158,7 @@ def test_no_row_costs_a_question_of_its_own(make_person, site) -> None:
 
 @pytest.mark.slow  # every allocation of hundreds of rows is traced
 def test_memory_stays_the_same_for_any_number_of_rows(site, monkeypatch) -> None:
-    monkeypatch.setattr(failed_export, "CHUNK", 100)  # so that hundreds are many
+    monkeypatch.setattr(queue_admin, "CHUNK", 100)  # so that hundreds are many
     rows = Conversion.objects.for_site(site).select_related("site")
 
     def most_memory(number: int) -> int:

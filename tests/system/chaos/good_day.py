@@ -8,9 +8,9 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
-from kilit.bulk import planning
+from kilit.bulk import run
 from kilit.bulk.models import BulkAction
-from kilit.bulk.running import work_due
+from kilit.bulk.run import work_due
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7
 from kilit.lock.leases import no_lease
@@ -102,7 +102,7 @@ def act_in_bulk() -> None:
     admin = User.objects.create_superuser("root")
     for action, state in (("retry", "FAILED"), ("mark_failed", "QUEUED")):
         asked = {"queue": "conversion", "action": action, "user": admin, "filters": {"status": state}}
-        planned = planning.plan_now(**asked, filters_text=state, reason="mended", options={})
+        planned = run.plan_now(**asked, filters_text=state, reason="mended", options={})
         BulkAction.objects.filter(pk=planned.pk).start(count=1)
         work_due()
 

@@ -20,8 +20,8 @@ import json
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 
-from config.papers.messages import PaperRefused
-from kilit.bulk import planning
+from config.papers.content import PaperRefused
+from kilit.bulk import run as bulk_run
 from kilit.bulk.models import BulkAction
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
@@ -94,7 +94,7 @@ def act_in_bulk(rng: random.Random, _: Any) -> None:
     queue, action, state = rng.choice(BULK)
     user = User.objects.get(username="demo-admin")
     asked = {"queue": queue, "action": action, "user": user, "filters": {"status": state}, "filters_text": state}
-    make = rng.choice([planning.plan, planning.plan_now])
+    make = rng.choice([bulk_run.plan, bulk_run.plan_now])
     planned = make(**asked, reason="chaos", options={})
     time.sleep(rng.uniform(0, 1))
     if rng.random() < 0.2:
@@ -102,7 +102,7 @@ def act_in_bulk(rng: random.Random, _: Any) -> None:
     # Whatever was found by now, also by plans of earlier turns.
     for ready in BulkAction.objects.filter(status="READY", eligible__gt=0):
         BulkAction.objects.filter(pk=ready.pk).start(count=ready.eligible)
-    planning.doorbells.ring(planning.BELL)
+    bulk_run.doorbells.ring(bulk_run.BELL)
 
 
 def sweep(rng: random.Random, _: Any) -> None:

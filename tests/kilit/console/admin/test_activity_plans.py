@@ -6,7 +6,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.lists.reasons import recent_reasons
+from kilit.console.lists.actions import recent_reasons
 from ociqueue.models import Site
 from tests.support.dashboard import make_site
 from tests.support.plans import blocks, crowding, explained, statements, walked

@@ -10,8 +10,7 @@ from pathlib import Path
 import psutil
 
 from config.local import stack
-from config.local.screen import Screen
-from config.local.service_logs import ServiceLogs
+from config.local.screen import Screen, ServiceLogs
 from config.management.commands import up
 from kilit.workers.processes import kill_group
 from tests.support.commands import ROOT

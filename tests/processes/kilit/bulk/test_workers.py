@@ -3,7 +3,7 @@
 import pytest
 
 from kilit.bulk.models import BulkAction
-from kilit.bulk.planning import plan
+from kilit.bulk.run import plan
 from ociqueue.models import Conversion
 from tests.support.bulk_actions import user_of
 from tests.support.commands import run_python
@@ -20,7 +20,7 @@ import django
 django.setup()
 
 from kilit.bulk.models import BulkAction
-from kilit.bulk.running import work_due
+from kilit.bulk.run import work_due
 
 work_due()
 BulkAction.objects.start(count=None)

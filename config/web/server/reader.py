@@ -4,21 +4,29 @@ import asyncio
 import random
 import re
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from gunicorn.http.body import ChunkedReader
-from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
+from gunicorn.http.errors import (
+    ChunkMissingTerminator,
+    InvalidChunkSize,
+    LimitRequestHeaders,
+    NoMoreData,
+    ParseException,
+)
 from gunicorn.http.message import Request
 from gunicorn.http.unreader import IterUnreader
 
 from config.web.server.admission import BodyAdmission
 from config.web.server.bodies import BodyBudget, RequestBody
-from config.web.server.chunks import ChunkDecoder
 from config.web.server.limits import WebLimits
 from config.web.server.refusals import body_too_slow, malformed
 
+# Of what arrives, at least a third must be content. Chunks of a byte each would occupy the event loop.
+MOST_OVERHEAD = 16 * 1024
+LEAST_CONTENT = 3
 END_OF_HEADER = b"\r\n\r\n"
 BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 READ_BYTES = 64 * 1024
@@ -29,7 +37,67 @@ SMALL_READS_AT_ONCE = 2
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 4.0  # seconds
 
 
-class ClientGone(ConnectionError):
+class ChunkDecoder:
+    def __init__(self, reader: Any) -> None:
+        """Decode what gunicorn's ChunkedReader would read."""
+        self._reader = reader
+        self._left = 0  # bytes of the current chunk
+        self._after_chunk = False
+        self._raw = self._content = 0
+        self.is_complete = False
+
+    def decode(self, buffer: bytearray) -> Iterator[bytes]:
+        """Take from the buffer all that can be decoded, and yield the content. Raises what gunicorn's parser does."""
+        before = len(buffer)
+        while buffer and not self.is_complete:
+            if self._left:
+                piece = bytes(buffer[: self._left])
+                del buffer[: self._left]
+                self._left -= len(piece)
+                self._after_chunk = not self._left
+                self._content += len(piece)
+                yield piece
+            elif not self._next_chunk(buffer):
+                break
+        self._raw += before - len(buffer)
+        if self._raw > LEAST_CONTENT * self._content + MOST_OVERHEAD:
+            raise InvalidChunkSize(b"too many small chunks")
+
+    def _next_chunk(self, buffer: bytearray) -> bool:
+        """Read the line before a chunk, or all that follows the last one; False if it has not arrived completely."""
+        if self._after_chunk:
+            if not b"\r\n".startswith(bytes(buffer[:2])):
+                raise ChunkMissingTerminator(bytes(buffer[:2]))
+            if len(buffer) < 2:  # noqa: PLR2004 - CR and LF
+                return False
+            del buffer[:2]
+            self._after_chunk = False
+        end = buffer.find(b"\r\n")
+        if end < 0:
+            if len(buffer) > self._reader.limit_chunk_size_line:
+                raise InvalidChunkSize(b"line without an end")
+            return False
+        end += 2
+        size = bytes(buffer[: end - 2]).partition(b";")[0].rstrip(b" \t")
+        if size and not size.strip(b"0"):
+            end = self._end_of_trailers(buffer, end)
+            if end < 0:
+                return False
+        self._left, _ = self._reader.parse_chunk_size(IterUnreader([]), bytes(buffer[:end]))
+        del buffer[:end]
+        self.is_complete = not self._left
+        return True
+
+    def _end_of_trailers(self, buffer: bytearray, start: int) -> int:
+        if buffer[start : start + 2] == b"\r\n":
+            return start + 2
+        end = buffer.find(b"\r\n\r\n", start)
+        if end < 0 and len(buffer) - start > self._reader.limit_chunk_size_line:
+            raise LimitRequestHeaders("trailers")
+        return end + 4 if end >= 0 else end
+
+
+class ClientGone(ConnectionError):  # noqa: N818 - what happened
     pass
 
 

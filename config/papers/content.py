@@ -1,0 +1,229 @@
+"""The papers of a job: its cutting sheet, labels and offer, as the variables of their PDF templates."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Annotated, Any, Literal, get_args
+
+from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
+from pydantic import Field
+
+from kilit.api.input_model import Expected, InputModel, InvalidInput
+from kilit.lock.clock import database_time
+from orchestrator.errors import JobError
+from orchestrator.figures.job_figures import figures_of
+from orchestrator.models import Customer, Job
+from orchestrator.orders.order import order_from
+from orchestrator.planning.plan import banded_sides, millimetres
+from orchestrator.planning.rules import current_rules
+from orchestrator.schemas.figures import AmountLine, Amounts
+from orchestrator.schemas.orders import CENTS, Order, Part, plain
+from orchestrator.schemas.rules import Company, Rules
+from pdfjobs.documents.kinds.labels import MOST_LABELS
+from pdfjobs.job_request import JobRequest, parse_job_request
+
+PaperKind = Literal["cutting_sheet", "labels", "offer"]
+LabelSize = Literal["70x37", "105x57", "100x50"]
+Number = Annotated[int, Field(ge=1, le=10**8), Expected("a whole number from 1 to 100,000,000")]
+MOST_PARTS = 1000  # of a cutting sheet: with the longest texts still not too large to render
+BACKING = {"tr": "arkalık", "en": "backing"}
+# In Turkish and English, as documents are.
+WORDS = {
+    "boards": {"tr": "Plaka {name}", "en": "Board {name}"},
+    "edge": {"tr": "Kenar bandı {name}", "en": "Edge band {name}"},
+    "cuts": {"tr": "Kesim", "en": "Cuts"},
+    "machine": {"tr": "Makine süresi", "en": "Machine time"},
+    "pcs": {"tr": "adet", "en": "pcs"},
+    "min": {"tr": "dk", "en": "min"},
+    "subject": {"tr": "Ebatlama ve kenar bantlama, sipariş {name}", "en": "Cutting and edge banding, order {name}"},
+    "estimate": {
+        "tr": "Plaka miktarı, parçaların alanına %{name} fire eklenerek tahmin edilmiştir.",
+        "en": "The boards are an estimate: the area of the parts and {name}% for offcuts.",
+    },
+}
+KINDS: tuple[PaperKind, ...] = get_args(PaperKind)
+
+
+class PaperRequest(InputModel):
+    locale: Literal["tr", "en"] = Field("tr", description="The language of the document.")
+    format: LabelSize = Field("70x37", description="Of labels: the size of one in millimetres.")
+    first: Number = Field(1, description="Of labels: the first label. Of a cutting sheet: the first part.")
+    last: Number | None = Field(None, description="The last one. Default: the last one of the job.")
+
+    examples = {"labels on a roll": {"format": "100x50"}}
+
+
+class PaperRefused(Exception):  # noqa: N818 - it is the answer to a request
+    """Why a job cannot be printed as requested. The sentence is marked for translation, for people in the console."""
+
+    def __init__(self, sentence: str, **values: Any) -> None:
+        super().__init__(sentence % values)
+        self.sentence, self.values = sentence, values
+
+    @property
+    def translated(self) -> str:
+        return gettext(self.sentence) % self.values
+
+
+class RangeTooLarge(PaperRefused):
+    """More was asked for than one document takes: a smaller range can be printed."""
+
+
+def cutting_sheet(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[str, Any]:
+    plate = order.plate_size or rules.default_plate_size
+    if plate is None:
+        raise PaperRefused(gettext_noop("The order has no plate size, and the rules have no defaultPlateSize."))
+    wanted = requested_range(asked, len(order.parts), most=MOST_PARTS)
+    short, long = sorted((plate.width_mm, plate.height_mm))
+    materials: dict[str, dict[str, Any]] = {}
+    for part in order.parts[wanted.start - 1 : wanted.stop - 1]:
+        name = material_name(part, asked.locale)
+        board = {"name": name, "board_length": plain(long), "board_width": plain(short), "parts": []}
+        piece = {"name": part.id, "quantity": part.quantity, "note": part.desc1 or ""}
+        materials.setdefault(name, board)["parts"].append(piece | panel(part, rules))
+    return {
+        "locale": asked.locale,
+        "order_number": job.order_id,
+        "customer": customer_name(job) or job.customer_phone,
+        "materials": list(materials.values()),
+        **waste_rate(rules),
+    }
+
+
+def waste_rate(rules: Rules) -> dict[str, str]:
+    """Return what an offer adds for offcuts, so that both estimates have the same boards."""
+    if rules.prices is None or rules.prices.waste_percent is None:
+        return {}
+    return {"waste_rate": plain(rules.prices.waste_percent.quantize(CENTS, ROUND_HALF_UP))}
+
+
+def labels(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[str, Any]:
+    wanted = requested_range(asked, piece_count(order), most=MOST_LABELS)
+    return {
+        "locale": asked.locale,
+        "format": asked.format,
+        "job": str(job.pk),
+        "order_number": job.order_id,
+        "customer": customer_name(job),
+        "labels": [
+            {
+                "part": part.id,
+                "piece": piece,
+                "pieces": part.quantity,
+                "number": number,
+                "material": part.material_code,
+                "color": part.color,
+                "thickness": plain(part.thickness_mm),
+                "note": part.desc1 or "",
+                **panel(part, rules),
+            }
+            for part, piece, number in pieces(order.parts, wanted)
+        ],
+    }
+
+
+def customer_name(job: Job) -> str:
+    """Return the customer's name; a job that was not prepared yet has only the phone."""
+    known = Customer.objects.filter(phone=job.customer_phone).values_list("name", flat=True)
+    return job.customer_name or known.first() or ""
+
+
+def piece_count(order: Order) -> int:
+    return sum(part.quantity for part in order.parts)
+
+
+def pieces(parts: list[Part], wanted: range) -> Iterator[tuple[Part, int, int]]:
+    """Yield each wanted piece of an order: its part, which of the part's pieces it is, and its number in the order."""
+    before = 0
+    for part in parts:
+        for number in range(max(wanted.start, before + 1), min(wanted.stop, before + part.quantity + 1)):
+            yield part, number - before, number
+        before += part.quantity
+
+
+def panel(part: Part, rules: Rules) -> dict[str, Any]:
+    return {
+        "length": plain(millimetres(part.length_cm, rules)),
+        "width": plain(millimetres(part.width_cm, rules)),
+        "grain": part.grain,
+        "drill_code": part.drill_code or "",
+        **banded_sides(part, rules),
+    }
+
+
+def material_name(part: Part, locale: str) -> str:
+    backing = f", {BACKING[locale]}" if part.part_type == "ARKALIK" else ""
+    return f"{part.material_code[:50]}, {part.color[:60]}, {plain(part.thickness_mm)} mm{backing}"
+
+
+def requested_range(asked: PaperRequest, total: int, *, most: int) -> range:
+    """Return the numbers to print, of those from 1 to `total`."""
+    last = total if asked.last is None else asked.last
+    if not asked.first <= last <= total:
+        sentence = gettext_noop("There are numbers from 1 to %(total)s, not %(first)s to %(last)s.")
+        raise PaperRefused(sentence, total=total, first=asked.first, last=last)
+    if last - asked.first >= most:
+        sentence = gettext_noop(
+            "A document takes %(most)s, not %(count)s. Print numbers %(first)s to %(end)s first, then the rest."
+        )
+        end = asked.first + most - 1
+        raise RangeTooLarge(sentence, most=most, count=last - asked.first + 1, first=asked.first, end=end)
+    return range(asked.first, last + 1)
+
+
+def offer(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[str, Any]:
+    company, amounts = offer_basis(job, rules)
+    today = timezone.localtime(database_time()).date()
+    return {
+        "locale": asked.locale,
+        "currency": amounts.currency,
+        "number": f"{job.order_id} R{job.revision}" if job.revision else job.order_id,
+        "issued_on": today.isoformat(),
+        "valid_until": (today + timedelta(days=company.offer_valid_days)).isoformat(),
+        "subject": word("subject", asked, job.order_id),
+        "introduction": word("estimate", asked, plain(amounts.waste_percent)) if amounts.waste_percent else "",
+        "seller": company.model_dump(exclude={"offer_valid_days"}, exclude_none=True),
+        "buyer": {"name": customer_name(job) or job.customer_phone, "phone": job.customer_phone},
+        "lines": [line_of(line, amounts, asked) for line in amounts.lines if line.quantity],
+    }
+
+
+def offer_basis(job: Job, rules: Rules) -> tuple[Company, Amounts]:
+    """Return the seller and the amounts, or raise PaperRefused with what is missing."""
+    figures = figures_of(job)
+    if figures is None or figures.amounts is None:
+        raise PaperRefused(gettext_noop("The rules have no prices."))
+    if missing := figures.amounts.missing:
+        raise PaperRefused(gettext_noop("A price or figure is missing: %(message)s"), message=missing[0].message)
+    if rules.company is None:
+        raise PaperRefused(gettext_noop("The rules have no company: add its name and address."))
+    return rules.company, figures.amounts
+
+
+def line_of(line: AmountLine, amounts: Amounts, asked: PaperRequest) -> dict[str, Any]:
+    return {
+        "description": word(line.kind, asked, line.name),
+        "quantity": plain(line.quantity),
+        "unit": word(line.unit, asked) if line.unit in WORDS else line.unit,
+        "unit_price": plain(line.unit_price or Decimal(0)),
+        "tax_rate": plain(amounts.vat_percent),
+    }
+
+
+def word(name: str, asked: PaperRequest, inner: str = "") -> str:
+    return WORDS[name][asked.locale].format(name=inner)
+
+
+VARIABLES = {"cutting_sheet": cutting_sheet, "labels": labels, "offer": offer}
+
+
+def paper_request(job: Job, kind: PaperKind, asked: PaperRequest) -> JobRequest:
+    """Return the request for a PDF, or raise PaperRefused or UnknownTemplateError."""
+    try:
+        variables = VARIABLES[kind](job, order_from(job.payload), current_rules(), asked)
+        return parse_job_request({"template_name": kind, "variables": variables})
+    except JobError as error:
+        raise PaperRefused("%(message)s", message=error.message) from None
+    except InvalidInput as error:  # an order may have more kinds of boards than a document, or smaller plates
+        raise PaperRefused(gettext_noop("This cannot be printed: %(message)s"), message=error.lines[0]) from None

@@ -1,0 +1,262 @@
+"""A bulk action: counted, planned, and run by workers batch by batch.
+
+One statement records which rows it will act on, all of one moment: rows created later are not touched, and rows that
+something else moves meanwhile are reported as skipped. Each batch is one transaction with its results and its progress,
+so a worker that is killed leaves a whole number of batches, and the next worker continues after the last of them.
+"""
+
+import logging
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import EmptyResultSet
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models import Count, F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from kilit.access.roles import actor_of
+from kilit.bulk.models import LEASE, BulkAction, BulkItem
+from kilit.bulk.operations import Operation, OperationResult, OperationUnavailable, Skip
+from kilit.bulk.queues import BulkQueue, queues
+from kilit.bulk.states import BulkState
+from kilit.lock.audit import acting_as, without_activity
+from kilit.lock.leases import MOST_LAPSES, ClaimLost, new_lease
+from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.trace import job_trace
+from kilit.workers import doorbells
+
+logger = logging.getLogger(__name__)
+
+BELL = "bulk_actions"
+ACTOR = "worker:bulk_actions"
+TRY_AGAIN_AFTER = timedelta(seconds=15)
+MOST_LOOKED_AT = 10_000
+MOST_ROWS = 1_000_000
+
+RECORD_ROWS = """
+    INSERT INTO bulk_bulkitem (action_id, object_id, found_as)
+    SELECT %s, picked.id, picked.status FROM ({picked}) AS picked
+"""
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What an operation would do, counted no further than a page can wait for."""
+
+    eligible: Counter[str]  # by state
+    skipped: Counter[Skip]  # in a state that it applies to, with a reason against it
+    others: Counter[str]  # in other states
+
+    @classmethod
+    def of(cls, rows: Any, operation: Operation, found: Mapping[Skip, int]) -> "DryRun":
+        """Sort what was found, and count other rows that match, never beyond the cap."""
+        eligible = Counter({skip.state: number for skip, number in found.items() if not skip.reason})
+        skipped = Counter({skip: number for skip, number in found.items() if skip.reason})
+        others = rows.exclude(status__in=operation.sources).order_by().values_list("status", flat=True)
+        return cls(eligible, skipped, Counter(others[: MOST_LOOKED_AT + 1]))
+
+    @property
+    def is_capped(self) -> bool:
+        return self.eligible.total() + self.skipped.total() > MOST_LOOKED_AT
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "eligible": dict(self.eligible),
+            "skipped": skips_as_json(self.skipped),
+            "others": dict(self.others),
+            "others_capped": self.others.total() > MOST_LOOKED_AT,
+        }
+
+
+def skips_as_json(skips: Mapping[Skip, int]) -> list[tuple[str, str, int]]:
+    return [(*skip, number) for skip, number in sorted(skips.items())]
+
+
+def skips_from_json(stored: Iterable[tuple[str, str, int]]) -> Counter[Skip]:
+    return Counter({Skip(state, reason): number for state, reason, number in stored})
+
+
+def count_matching(
+    queue: BulkQueue, operation: Operation, user: User | AnonymousUser, filters: Mapping[str, str]
+) -> DryRun:
+    """Count what matches at this moment, up to a cap."""
+    rows = operation.within_reach(queue.matching(user, filters), user)
+    found = operation.with_skip_reason(rows.filter(status__in=operation.sources)).order_by()
+    skips = Counter(map(Skip._make, found.values_list("status", "skip_reason")[: MOST_LOOKED_AT + 1]))
+    return DryRun.of(rows, operation, skips)
+
+
+def plan(*, user: User, filters_text: str, **columns: Any) -> BulkAction:
+    """Save what an operator asks for (queue, action, filters, reason and options); a worker records the rows."""
+    zone = timezone.get_current_timezone_name()
+    planned = BulkAction.objects.create(asked_by=user, filters_text=filters_text[:1000], zone=zone, **columns)
+    doorbells.ring(BELL)
+    return planned
+
+
+def plan_now(**asked: Any) -> BulkAction:
+    """Save what an operator asks for, and record its rows at once: for few."""
+    with transaction.atomic():
+        planned = plan(**asked)
+        BulkAction.objects.filter(pk=planned.pk).update(**new_lease(LEASE))
+        planned.refresh_from_db()
+        record_rows(planned)
+    return planned
+
+
+def record_rows(action: BulkAction) -> None:
+    """Record which rows match and what would happen to them; all or nothing."""
+    queue, user = queues[action.queue], action.asked_by
+    operation = queue.operation(action.action)
+    # Days in filters are the operator's, and workers have no time zone of their own.
+    with transaction.atomic(), timezone.override(action.zone):
+        action.renew()
+        matching = queue.matching(user, action.filters, as_of=action.as_of).filter(created_at__lte=action.as_of)
+        rows = operation.within_reach(matching, user)
+        total = _insert_items(action, rows.filter(status__in=operation.sources))
+        if total > MOST_ROWS:
+            BulkItem.objects.filter(action=action).delete()
+            action.fail(f"More than {MOST_ROWS:,} rows match. Narrow the filter.")
+            return
+        recorded = queue.model.objects.filter(pk__in=action.items.values("object_id")).order_by()
+        counts = operation.with_skip_reason(recorded).values_list("status", "skip_reason").annotate(Count("pk"))
+        dry_run = DryRun.of(rows, operation, skips_from_json(counts))
+        scopes = recorded.values_list(operation.scope, flat=True).distinct() if operation.scope else []
+        action.prepare(
+            total=total, eligible=dry_run.eligible.total(), dry_run=dry_run.as_json(), scopes=sorted(map(str, scopes))
+        )
+
+
+def _insert_items(action: BulkAction, rows: Any) -> int:
+    try:
+        sql, params = rows.order_by().values("id", "status")[: MOST_ROWS + 1].query.sql_with_params()
+    except EmptyResultSet:  # the filter names what the user no longer sees: there is nothing to ask the database for
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(RECORD_ROWS.format(picked=sql), [action.pk, *params])
+        return int(cursor.rowcount)
+
+
+def work_due(*, seconds: float | None = None) -> int:
+    """Work on due actions, for at most about so many seconds; return how many were claimed."""
+    end, claimed = math.inf if seconds is None else time.monotonic() + seconds, 0
+    with acting_as(ACTOR):
+        while time.monotonic() < end and (action := BulkAction.objects.claim()):
+            claimed += 1
+            with job_trace(Event.objects.trace_of(action)):
+                work(action, end=end)
+    return claimed
+
+
+def is_due() -> bool:
+    return BulkAction.objects.due().exists()
+
+
+def handle_bell() -> None:
+    """Work within the time that a task may take; if something is left, ring again."""
+    if work_due(seconds=settings.TASK_TIMEOUT / 2) and is_due():
+        doorbells.ring(BELL)
+
+
+def work(action: BulkAction, *, end: float = math.inf) -> None:
+    """Continue a claimed action until it ends, the time is up, or another worker has it."""
+    if action.lapse_count >= MOST_LAPSES:
+        action.fail(action.error or f"{MOST_LAPSES} workers died or lost the database while they ran it.")
+        return
+    try:
+        if action.status == BulkState.PLANNED:
+            record_rows(action)
+        while action.status == BulkState.RUNNING and run_batch(action) and time.monotonic() < end:
+            pass
+    except ClaimLost:
+        return  # cancelled, or another worker has it
+    except (OperationalError, InterfaceError):
+        raise  # the database is away, for all workers: the lease lapses and another worker continues
+    except OperationUnavailable as why:
+        _try_later(action, str(why))
+    except Exception as error:
+        logger.exception("%s was interrupted", action)
+        _try_later(action, f"{type(error).__name__}; see the log.")
+    else:
+        action.release()
+
+
+def _try_later(action: BulkAction, error: str) -> None:
+    # The lease is kept as a pause: the next worker finds it lapsed, and counts that.
+    with suppress(ClaimLost):
+        action.renew(length=TRY_AGAIN_AFTER, error=error[:1000])
+
+
+def run_batch(action: BulkAction) -> bool:
+    """Run the next batch, all or nothing; return whether there may be more."""
+    queue = queues[action.queue]
+    operation = queue.operation(action.action)
+    with transaction.atomic():
+        try:
+            action.renew()
+        except ClaimLost:
+            return False  # cancelled, or another worker has it
+        action.refresh_from_db()
+        # Read again for every batch: a user who lost the permission does not act through an earlier action.
+        user = User.objects.get(pk=action.asked_by_id)
+        if not queue.may_act(user):
+            action.fail(f"{user} may no longer act on these rows.")
+            return False
+        ids = BulkItem.objects.next_of(action, limit=operation.batch)
+        if not ids:
+            action.finish()
+            record_scopes(action, user)
+            return False
+        # The activity shows the bulk action.
+        with without_activity(), acting_as(actor_of(user), reason=f"{action.reason} ({action})"):
+            result = operation.apply(user, ids, action.options)
+        record_results(action, operation, ids, result)
+    action.refresh_from_db()
+    return True
+
+
+def record_scopes(action: BulkAction, user: User) -> None:
+    """Show the action in the activity of each site whose rows it changed, too."""
+    about = {"queue": action.lifecycle.queue, "object_id": action.pk, "message": action.reason, "is_part": True}
+    person = {"actor": actor_of(user), "person": user.get_username()}
+    Activity.objects.bulk_create(
+        Activity(kind=ActivityKind.ACTION, verb="finish", scope=scope, **about, **person)
+        for scope in action.scopes or ()
+    )
+
+
+def record_results(action: BulkAction, operation: Operation, ids: Sequence[UUID], result: OperationResult) -> None:
+    items = BulkItem.objects.filter(action=action)
+    items.filter(object_id__in=result.moved).settle(BulkItem.Result.CHANGED)
+    by_skip: dict[Skip, list[UUID]] = defaultdict(list)
+    for pk in ids:
+        if pk not in result.moved:
+            by_skip[result.skipped.get(pk, Skip("", operation.out_of_reach))].append(pk)
+    for skip, skipped in by_skip.items():
+        items.filter(object_id__in=skipped).settle(BulkItem.Result.SKIPPED, skip)
+    skips = skips_from_json(action.skipped) + Counter({skip: len(skipped) for skip, skipped in by_skip.items()})
+    BulkAction.objects.held_by(action).update(
+        last_object_id=ids[-1],
+        done_count=F("done_count") + len(ids),
+        moved_count=F("moved_count") + len(result.moved),
+        skipped=skips_as_json(skips),
+        updated_at=Now(),
+        lapse_count=0,
+        error="",
+    )
+
+
+def tidy() -> str:
+    cancelled = BulkAction.objects.never_confirmed().cancel()
+    deleted, _kinds = BulkItem.objects.outdated().delete()
+    return f"Cancelled {cancelled}, deleted {deleted} results."
