@@ -4,28 +4,53 @@ docs/configuration.md lists the variables. Settings never write files: manage.py
 """
 
 from datetime import timedelta
+from math import ceil
 from typing import Any
 
 import django_stubs_ext
+from django.templatetags.static import static
+from django.utils.translation import gettext_lazy
 
-from config.settings.cluster import cluster
-from config.settings.console import UNFOLD
 from config.settings.databases import database_timeout, databases
-from config.settings.environment import BASE_DIR, Environment
-from config.settings.floor import *
+from config.settings.environment import BASE_DIR, Environment, host_and_port
+from config.settings.floor import *  # noqa: F403
 from config.settings.floor import KILIT_VAR, PRODUCTION
 from config.settings.logins import *
 from config.settings.logs import log_format, log_level, logging_to_stderr
 from config.settings.secret_key import read_secret_key
 from config.settings.sentry import start_sentry
-from config.settings.web import *
-from config.settings.web import BIND, PORT
-from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS
+from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
 django_stubs_ext.monkeypatch()
 
 env = Environment(BASE_DIR)
+
+# Web server, metrics and version -------------------------------------------------------------------------------------
+
+HOST = env.host("HOST", default="127.0.0.1")
+PORT = env.number("PORT", default=8000, least=1, most=65535)
+BIND = host_and_port(HOST, PORT)
+# Where people on this machine find it.
+LOCAL_URL = f"http://localhost:{PORT}" if HOST in ("127.0.0.1", "0.0.0.0", "::") else f"http://{BIND}"  # noqa: S104
+WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
+# What it gives to clients that are slow, or that open many connections; see config/web/server/limits.py.
+HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)
+BODY_SECONDS = env.number("KILIT_BODY_SECONDS", default=30, least=1, most=3600)
+CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=500, least=0, most=100_000)
+# What it receives before Django has seen a request.
+UNKNOWN_BODY_KB = env.number("KILIT_UNKNOWN_BODY_KB", default=64, least=16, most=262_144)
+ALL_BODIES_MB = env.number("KILIT_ALL_BODIES_MB", default=1024, least=256, most=1_048_576)
+ADDRESS_BODIES_MB = env.number("KILIT_ADDRESS_BODIES_MB", default=512, least=0, most=1_048_576)
+
+# Who may read /metrics: those who send the token, and clients from these networks. In production it needs one of them.
+METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")
+METRICS_ALLOW = env.networks("KILIT_METRICS_ALLOW")
+METRICS_SECONDS = env.number("KILIT_METRICS_SECONDS", default=5, least=0, most=60)  # how old its numbers may be
+
+# The commit that this installation was made from: the file BUILD, which is no part of the repository, says it.
+BUILD_FILE = BASE_DIR / "BUILD"
+BUILD = env.text("KILIT_BUILD", next(iter(BUILD_FILE.read_text().split()), "") if BUILD_FILE.is_file() else "")[:64]
 
 # Kilit ---------------------------------------------------------------------------------------------------------------
 
@@ -158,7 +183,7 @@ if SENTRY_DSN := env.text("SENTRY_DSN", ""):
 # Models --------------------------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
-    "config.console.unfold_app.UnfoldConfig",  # before the admin, to override its templates
+    "config.theme.UnfoldConfig",  # before the admin, to override its templates
     "django.contrib.admin.apps.SimpleAdminConfig",  # config.urls loads the admins: workers need none
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -170,7 +195,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "pgtrigger",
     "django_q",
-    "config.console.axes_app.LoginsConfig",  # django-axes
+    "config.theme.LoginsConfig",  # django-axes
     # Also while they are off: a user could not be deleted if rows of tables without models referred to it.
     *(f"allauth{app}" for app in ("", ".account", ".mfa", ".socialaccount")),
     *(f"kilit.{app}" for app in ("lock", "workers", "web", "access", "bulk", "problems", "console", "backup")),
@@ -254,4 +279,51 @@ WORKERS = env.number("KILIT_WORKERS", default=2, least=1, most=64)
 TASK_TIMEOUT = env.number("KILIT_TASK_TIMEOUT", default=120, least=5, most=3600)  # seconds
 # Seconds for one upload to Google Ads; its task also claims rows before and records results after.
 GOOGLE_ADS_TIMEOUT = env.number("KILIT_GOOGLE_ADS_TIMEOUT", default=min(60, TASK_TIMEOUT // 2), least=1, most=300)
-Q_CLUSTER = cluster(workers=WORKERS, timeout=TASK_TIMEOUT)
+# docs/decisions/0003-doorbells.md explains each value.
+Q_CLUSTER = {
+    "name": "kilit",
+    "orm": "default",
+    "workers": WORKERS,
+    "timeout": TASK_TIMEOUT,
+    # The visibility timeout starts when a task is prefetched, so few are, and `retry` covers the wait.
+    "queue_limit": WORKERS,
+    "bulk": 1,
+    "retry": (ceil((WORKERS + 1) / WORKERS) + 1) * (TASK_TIMEOUT + 3) + 30,
+    "broker_class": "kilit.workers.broker.PatientBroker",
+    "poll": 0.1,  # seconds between polls when no notification arrives
+    "ack_failures": True,
+    "max_attempts": 1,
+    "save_limit": -1,
+    "catch_up": False,
+    "scheduler": False,  # supervisors run scheduled tasks; one bad row would stop all of django-q2's schedules
+    "ALT_CLUSTERS": {},  # each supervisor's cluster has its own name
+    "guard_cycle": 0.5,
+    "recycle": 500,
+}
+
+# django-unfold -------------------------------------------------------------------------------------------------------
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Kilit",
+    "SITE_HEADER": "Kilit",
+    "SITE_SUBHEADER": gettext_lazy("Guarded job queues"),
+    "SITE_SYMBOL": "lock",
+    "SITE_URL": None,  # there is no public site
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("console/lock.svg")}],
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+    "STYLES": [lambda _: static("console/console.css"), lambda _: static("console/lists.css")],
+    "SCRIPTS": [
+        lambda _: static("console/strict.js"),
+        lambda _: static("console/zone.js"),
+        lambda _: static("console/copy.js"),
+        lambda _: static("console/menus.js"),
+        lambda _: static("console/choose.js"),
+        lambda _: static("console/autocomplete.js"),
+        lambda _: static("console/live.js"),
+    ],
+    "DASHBOARD_CALLBACK": "kilit.console.dashboard.page.on_index",
+    "SHOW_LANGUAGES": True,
+    "ACCOUNT": {"navigation": "kilit.console.navigation.account"},
+    "SIDEBAR": {"navigation": "kilit.console.navigation.sidebar", "show_search": True, "command_search": True},
+}

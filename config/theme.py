@@ -1,0 +1,86 @@
+"""django-unfold with the console's own admin site, and django-axes with a readable name."""
+
+from typing import Any
+
+from axes.apps import AppConfig
+from django.contrib import admin
+from django.contrib.admin import sites
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy, gettext_noop
+from unfold.apps import BasicAppConfig
+from unfold.sites import UnfoldAdminSite
+
+
+class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]
+    """unfold's admin site, which would otherwise list the apps and check all permissions three times for a page."""
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Return the apps and models that the user may see; for all apps, once for each request."""
+        if app_label is not None:
+            return list(super().get_app_list(request, app_label))
+        if not hasattr(request, "console_apps"):
+            request.console_apps = super().get_app_list(request)  # type: ignore[attr-defined]
+        return list(request.console_apps)  # type: ignore[attr-defined]
+
+
+class UnfoldConfig(BasicAppConfig):  # type: ignore[misc]
+    def ready(self) -> None:
+        admin.site = sites.site = ConsoleSite()
+
+
+class LoginsConfig(AppConfig):  # type: ignore[misc]
+    verbose_name = gettext_lazy("Logins")
+
+
+# Its own strings. It has no Turkish translation, so makemessages collects them from here.
+STRINGS = (
+    gettext_noop("Add row"),
+    gettext_noop("After you've created a user, you’ll be able to edit more user options."),
+    gettext_noop("All applications"),
+    gettext_noop("Apply Filters"),
+    gettext_noop("Cancel"),
+    gettext_noop("Choose file to upload"),
+    gettext_noop("Click to cancel"),
+    gettext_noop("Click to download"),
+    gettext_noop("Date"),
+    gettext_noop("Date from"),
+    gettext_noop("Date to"),
+    gettext_noop("Expand row"),
+    gettext_noop("False"),
+    gettext_noop("Forgotten your password or username?"),
+    gettext_noop("General"),
+    gettext_noop("Go back"),
+    gettext_noop("Image preview"),
+    gettext_noop("Loading more results..."),
+    gettext_noop("More actions"),
+    gettext_noop("Next"),
+    gettext_noop("No data"),
+    gettext_noop("No recent searches"),
+    gettext_noop("No results found"),
+    gettext_noop("No results matching your query"),
+    gettext_noop("Previous"),
+    gettext_noop("Recent searches"),
+    gettext_noop(
+        "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the "
+        'password using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.'
+    ),
+    gettext_noop("Record picture"),
+    gettext_noop("Reset filters"),
+    gettext_noop("Return to site"),
+    gettext_noop("Run"),
+    gettext_noop("Search apps and models..."),
+    gettext_noop("Select action"),
+    gettext_noop("Select action to run"),
+    gettext_noop("Select all %(total_count)s %(module_name)s"),
+    gettext_noop("Select all rows"),
+    gettext_noop("Select record"),
+    gettext_noop("Select value"),
+    gettext_noop("Submit"),
+    gettext_noop("This item will be deleted."),
+    gettext_noop("This page yielded into no results. Create a new item or reset your filters."),
+    gettext_noop("Toggle password visibility"),
+    gettext_noop("True"),
+    gettext_noop("Type to search"),
+    gettext_noop("Value"),
+    gettext_noop("You have been successfully logged out from the administration"),
+)
