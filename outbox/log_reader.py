@@ -22,7 +22,7 @@ from pydantic_core import to_json
 
 from kilit.api.webhooks import Callback, Described, WebhookKind, webhook_kinds
 from kilit.lock.audit import acting_as
-from kilit.lock.bulk_sql import bulk_insert
+from kilit.lock.fast_sql import bulk_insert
 from kilit.lock.identity import uuid7s
 from kilit.lock.models import Event
 from kilit.workers import doorbells

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import IntegerField
 
 from kilit.lock.audit import for_reason
-from kilit.lock.compiled import parameter
+from kilit.lock.fast_sql import parameter
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells

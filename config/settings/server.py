@@ -280,7 +280,7 @@ TASK_TIMEOUT = env.number("KILIT_TASK_TIMEOUT", default=120, least=5, most=3600)
 # Seconds for one upload to Google Ads; its task also claims rows before and records results after.
 GOOGLE_ADS_TIMEOUT = env.number("KILIT_GOOGLE_ADS_TIMEOUT", default=min(60, TASK_TIMEOUT // 2), least=1, most=300)
 # docs/decisions/0003-doorbells.md explains each value.
-Q_CLUSTER = {
+Q_CLUSTER: dict[str, Any] = {
     "name": "kilit",
     "orm": "default",
     "workers": WORKERS,

@@ -17,7 +17,7 @@ from kilit.access.key_scopes import needed_scope
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import digest
 from kilit.lock.audit import name_actor
-from kilit.lock.compiled import CompiledQuery, parameter
+from kilit.lock.fast_sql import CompiledQuery, parameter
 from kilit.lock.outages import NOT_WRITABLE, bookkeeping
 
 UPDATE_USED_AT_EVERY = timedelta(minutes=1)

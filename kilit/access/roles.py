@@ -12,7 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, P
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.compiled import parameter
+from kilit.lock.fast_sql import parameter
 from kilit.workers.due_rows import BoundSql, any_exists
 
 

@@ -20,8 +20,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import set_audit_context
-from kilit.lock.bulk_sql import NO_LOADERS, Loaders, PickAndUpdate, fast_instances, uuid_array
-from kilit.lock.compiled import Parameter
+from kilit.lock.fast_sql import NO_LOADERS, Loaders, Parameter, PickAndUpdate, fast_instances, uuid_array
 from kilit.lock.identity import uuid7
 from kilit.lock.table import Lifecycle, Move
 
@@ -103,7 +102,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         loaders: Loaders = NO_LOADERS,
         **changes: Any,
     ) -> "CompiledMove":
-        """Return `take_values` as a move that can be run again and again, with other values (kilit.lock.compiled)."""
+        """Return `take_values` as a move that can be run again and again, with other values (kilit.lock.fast_sql)."""
         free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
         fields = [self.model._meta.get_field(name) for name in columns]
         by = [self.model._meta.get_field(name) for name in order if isinstance(name, str)]
@@ -139,7 +138,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
 
 
 class CompiledMove:
-    """A move of picked rows by one statement, compiled once; its rows may have parameters (kilit.lock.compiled)."""
+    """A move of picked rows by one statement, compiled once; its rows may have parameters (kilit.lock.fast_sql)."""
 
     def __init__(self, rows: LifecycleQuerySet[Any], verb: str, changes: dict[str, Any], **options: Any) -> None:
         self._rows, self._verb, self._changes, self._options = rows, verb, changes, options

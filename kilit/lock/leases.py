@@ -20,7 +20,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.bulk_sql import PickAndUpdate, fast_instance
+from kilit.lock.fast_sql import PickAndUpdate, fast_instance
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
 
 Row = TypeVar("Row", bound="LeasedModel")

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from psycopg import Cursor
 
-from kilit.lock.compiled import fill_in
+from kilit.lock.fast_sql import fill_in
 
 # What a queue or a scheduled task would work on now, if any of these has a row. It is compiled once for each process,
 # so every time in it is the database's: `Now()`, and no value of Python's clock.
@@ -17,7 +17,7 @@ DueRows = Callable[[], "Sequence[QuerySet[Any]]"]
 
 
 class BoundSql(NamedTuple):
-    """A statement or a condition; each run fills in its parameters (kilit.lock.compiled)."""
+    """A statement or a condition; each run fills in its parameters (kilit.lock.fast_sql)."""
 
     sql: str
     params: tuple[Any, ...]

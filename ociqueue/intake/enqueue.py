@@ -9,8 +9,8 @@ from django.db import transaction
 from pydantic import ValidationError
 
 from kilit.api.input_model import FieldError, UnknownFields, field_errors
-from kilit.lock.bulk_sql import bulk_insert
 from kilit.lock.clock import database_time
+from kilit.lock.fast_sql import bulk_insert
 from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
 from ociqueue.intake.corrected_rows import Columns, is_withheld, make_order_id

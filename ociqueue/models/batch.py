@@ -12,9 +12,8 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 from psycopg.types.json import Jsonb
 
-from kilit.lock.bulk_sql import CompiledUpdate
-from kilit.lock.compiled import parameter
 from kilit.lock.constraints import checks
+from kilit.lock.fast_sql import CompiledUpdate, parameter
 from kilit.lock.identity import uuid7
 from ociqueue.models.site import Site
 from ociqueue.states import CONVERSIONS, SyncMethod

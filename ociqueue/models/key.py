@@ -16,8 +16,8 @@ from django.db import models
 from django.db.models import F, Index, Q, UniqueConstraint, Value, Window
 from django.db.models.functions import Lower, RowNumber
 
-from kilit.lock.bulk_sql import KeyTable
 from kilit.lock.column_guards import REFUSE, quote
+from kilit.lock.fast_sql import KeyTable
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import after_statement, never
 from ociqueue.models.site import Site

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 from django.db.models.expressions import RawSQL
 
-from kilit.lock.compiled import Parameter
+from kilit.lock.fast_sql import Parameter
 from ociqueue.models import unsendable
 from ociqueue.models.sending import (
     BATCH,

@@ -1,6 +1,6 @@
 """What each request of a site's script runs, compiled once: find the site, claim rows, acknowledge rows.
 
-The rules are those of the querysets; kilit.lock.compiled says why they are compiled, and what their parameters are.
+The rules are those of the querysets; kilit.lock.fast_sql says why they are compiled, and what their parameters are.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,7 @@ from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
 
 from kilit.access.roles import is_owner
-from kilit.lock.bulk_sql import IndexHint, uuid_array
-from kilit.lock.compiled import CompiledQuery, Parameter, parameter
+from kilit.lock.fast_sql import CompiledQuery, IndexHint, Parameter, parameter, uuid_array
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from ociqueue.models.conversion import Conversion
 from ociqueue.models.limits import max_attempts_of

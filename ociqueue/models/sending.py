@@ -12,7 +12,7 @@ from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Va
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Now, Random
 
-from kilit.lock.bulk_sql import IndexHint
+from kilit.lock.fast_sql import IndexHint
 from kilit.lock.guard import LifecycleQuerySet
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch

@@ -1,6 +1,6 @@
 """What each upload runs, compiled once: claim a site's conversions, settle rows that were all answered alike, and more.
 
-The rules are those of the querysets; kilit.lock.compiled says why they are compiled, and what their parameters are.
+The rules are those of the querysets; kilit.lock.fast_sql says why they are compiled, and what their parameters are.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -12,8 +12,15 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import CharField, Exists, UUIDField
 from django.db.models.functions import Now
 
-from kilit.lock.bulk_sql import CompiledUpdate, IndexHint, fast_instances, uuid_array
-from kilit.lock.compiled import CompiledValues, Parameter, parameter
+from kilit.lock.fast_sql import (
+    CompiledUpdate,
+    CompiledValues,
+    IndexHint,
+    Parameter,
+    fast_instances,
+    parameter,
+    uuid_array,
+)
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from ociqueue.models.adjustment import Adjustment
 from ociqueue.models.batch import UploadBatch

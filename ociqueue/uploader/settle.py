@@ -13,7 +13,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 
 from kilit.lock.audit import for_reason
-from kilit.lock.bulk_sql import uuid_array
+from kilit.lock.fast_sql import uuid_array
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Receipt, UploadBatch, upload_statements
 from ociqueue.models.per_row import PerRowValues

@@ -18,7 +18,7 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
-from kilit.lock.compiled import CompiledQuery
+from kilit.lock.fast_sql import CompiledQuery
 from kilit.lock.identity import uuid7
 from kilit.lock.outages import keep_trying
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch

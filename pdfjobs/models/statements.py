@@ -3,7 +3,7 @@
 The rules are those of every move: querysets, the states that `states.py` lists, and triggers. But Django compiles them
 once in a process, and what belongs to them is part of them: the audit context, the job's trace, whether others wait,
 and the count of its render time. Compiling, and a statement for each, took most of a worker's time besides rendering.
-Checked with Django 5.2, as `kilit.lock.bulk_sql` is.
+Checked with Django 5.2, as `kilit.lock.fast_sql` is.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,8 +21,7 @@ from django.db.models.functions import Now
 from django.db.models.sql import UpdateQuery
 
 from kilit.lock.audit import SET_CONTEXT, context_values
-from kilit.lock.bulk_sql import fast_instance
-from kilit.lock.compiled import Parameter, fill_in, parameter
+from kilit.lock.fast_sql import Parameter, fast_instance, fill_in, parameter
 from kilit.lock.leases import new_lease, no_lease
 from kilit.lock.models import Event
 from pdfjobs.models.turns import next_in_turn, read_limits

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import UUIDField
 from django.db.models.expressions import RawSQL
 
-from kilit.lock.compiled import Parameter
+from kilit.lock.fast_sql import Parameter
 from kilit.lock.priorities import TurnTime
 from kilit.workers.models import ALIVE_FOR
 

@@ -7,7 +7,7 @@ from django.db.models import CharField, F, IntegerField, Value
 from django.db.models.functions import Concat
 
 from kilit.access.models import ApiKey
-from kilit.lock.compiled import CompiledQuery, parameter
+from kilit.lock.fast_sql import CompiledQuery, parameter
 from kilit.lock.guard import CompiledMove
 from kilit.lock.models import Event
 from tests.apps.parcels.models import Parcel

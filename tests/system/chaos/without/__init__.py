@@ -19,9 +19,9 @@ class WithoutClaim(AppConfig):
     label = "chaos_without"
 
     def ready(self) -> None:
-        from kilit.lock import bulk_sql, guard
+        from kilit.lock import fast_sql, guard  # noqa: PLC0415 - the models are loaded
 
-        class LatePickAndUpdate(bulk_sql.PickAndUpdate):
+        class LatePickAndUpdate(fast_sql.PickAndUpdate):
             def __init__(self, *args: Any, **options: Any) -> None:
                 super().__init__(*args, **options)
                 if LOCK in self._statement:

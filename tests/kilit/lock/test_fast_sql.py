@@ -4,8 +4,8 @@ import django
 import psycopg
 import pytest
 
-from kilit.lock import bulk_sql, compiled
-from tests.apps.parcels.models import Parcel
+from kilit.lock import fast_sql
+from tests.parcels.models import Parcel
 
 CHECKED = {"Django": (5, 2), "psycopg": (3, 3)}
 
@@ -15,11 +15,11 @@ def test_the_versions_are_those_the_fast_paths_were_checked_with() -> None:
         "Django": django.VERSION[:2],
         "psycopg": tuple(int(part) for part in psycopg.__version__.split(".")[:2]),
     }
-    assert installed == CHECKED, "read again what the docstrings of bulk_sql and compiled list, then change CHECKED"
+    assert installed == CHECKED, "read again what the docstring of fast_sql lists, then change CHECKED"
 
     for name, (major, minor) in CHECKED.items():
-        assert f"{name} {major}.{minor}" in (bulk_sql.__doc__ or "")
-    assert "Django {}.{}".format(*CHECKED["Django"]) in (compiled.__doc__ or "")
+        assert f"{name} {major}.{minor}" in (fast_sql.__doc__ or "")
+    assert "Django {}.{}".format(*CHECKED["Django"]) in (fast_sql.__doc__ or "")
 
 
 @pytest.mark.django_db
@@ -27,7 +27,7 @@ def test_the_versions_are_those_the_fast_paths_were_checked_with() -> None:
 def test_a_claim_follows_its_index_unless_it_would_pass_many_rows(sql, passed: int, sorting: str) -> None:
     Parcel.objects.bulk_create(Parcel() for _ in range(passed))
 
-    with bulk_sql.IndexHint(Parcel.objects.order_by("created_at"), most=2).transaction():
+    with fast_sql.IndexHint(Parcel.objects.order_by("created_at"), most=2).transaction():
         assert sql("SHOW enable_sort") == [(sorting,)]
 
     assert sql("SHOW enable_sort") == [("on",)]
@@ -35,5 +35,5 @@ def test_a_claim_follows_its_index_unless_it_would_pass_many_rows(sql, passed: i
 
 @pytest.mark.django_db
 def test_a_claim_of_no_rows_follows_its_index(sql) -> None:
-    with bulk_sql.IndexHint(Parcel.objects.none()).transaction():
+    with fast_sql.IndexHint(Parcel.objects.none()).transaction():
         assert sql("SHOW enable_sort") == [("off",)]

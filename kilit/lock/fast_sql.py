@@ -1,8 +1,19 @@
-"""SQL for thousands of rows at once, where Django's ORM has no statement for it or takes too long.
+"""The few fast paths: statements that are compiled once, and SQL for thousands of rows at once.
 
-Checked with Django 5.2 and psycopg 3.3; `tests/kilit/lock/test_bulk_sql.py` fails when either moves on. These parts of
-them are not documented, so read them again then:
+Django takes 1 to 4 ms of Python to build a query and compile it, longer than PostgreSQL takes to find a key or a site.
+So the rules stay in querysets, compiled once in a process, and only what differs from one run to the next is a
+`parameter`:
 
+    HELD = CompiledQuery(lambda: ApiKey.objects.valid().filter(digest=parameter("digest", CharField())))
+    HELD.first(digest="…")
+
+Nothing of a row is kept between two runs, and PostgreSQL prepares nothing: each run sends the whole statement, so a
+pooler may give it to any connection.
+
+Checked with Django 5.2 and psycopg 3.3; `tests/lock/test_fast_sql.py` fails when either moves on. These parts of them
+are not documented, so read them again then:
+
+- `ModelIterable` and `get_related_populators`, by which a queryset makes its instances;
 - `QuerySet.query.get_compiler().as_sql()` and `UpdateQuery.add_update_values()`, which `PickAndUpdate` joins into one
   statement;
 - `ModelState` and `Model.__new__`, by which `fast_instance` makes a row without `Model.__init__`;
@@ -10,11 +21,12 @@ them are not documented, so read them again then:
 - Django's own loader for `timestamptz`, which `_read_times_fast` replaces by psycopg's.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
@@ -22,6 +34,7 @@ from django.db import connections, models, transaction
 from django.db.models import NOT_PROVIDED, Lookup, UUIDField
 from django.db.models.base import ModelState
 from django.db.models.expressions import RawSQL
+from django.db.models.query import get_related_populators
 from django.db.models.sql import UpdateQuery
 from psycopg import Cursor, adapters
 from psycopg.abc import Loader
@@ -29,14 +42,96 @@ from psycopg.pq import Format
 from pydantic_core import to_json
 
 from kilit.lock.audit import set_audit_context
-from kilit.lock.compiled import Parameter, fill_in
 from kilit.lock.outages import note_write
 
+Row = TypeVar("Row", bound=models.Model)
 Instance = TypeVar("Instance", bound=models.Model)
 Values = tuple[Any, ...]
 Loaders = Mapping[str, type[Loader]]
 NO_LOADERS: Loaders = MappingProxyType({})
 ALL_OR_IDS = 'count(*), CASE WHEN count(*) < %s THEN array_agg("id") END'
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Stands for a value in a compiled statement."""
+
+    name: str
+
+
+def parameter(name: str, field: "models.Field[Any, Any]") -> RawSQL:
+    """Return an expression for a value that each run gives under this name."""
+    return RawSQL("%s", (Parameter(name),), field)
+
+
+def fill_in(params: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
+    return [values[param.name] if isinstance(param, Parameter) else param for param in params]
+
+
+class Statement:
+    """A compiled statement; nothing of it belongs to a connection."""
+
+    def __init__(self, using: str, sql: str, params: Sequence[Any]) -> None:
+        self._using, self._sql, self._params = using, sql, tuple(params)
+
+    def run(self, **values: Any) -> list[Values]:
+        with connections[self._using].cursor() as cursor:
+            cursor.execute(self._sql, fill_in(self._params, values))
+            return cast("list[Values]", cursor.fetchall())
+
+
+class CompiledValues(Statement):
+    """A query for values, by `values_list`."""
+
+    def __init__(self, rows: "models.QuerySet[Any, Any]") -> None:
+        super().__init__(rows.db, *rows.query.get_compiler(using=rows.db).as_sql())
+
+
+class CompiledQuery(Generic[Row]):
+    """A query for instances, with what it selects along."""
+
+    def __init__(self, build: "Callable[[], models.QuerySet[Row]]") -> None:
+        self._build = build  # called when it is first needed: models are not loaded before
+
+    def first(self, **values: Any) -> Row | None:
+        return next(iter(self._first.instances(**values)), None)
+
+    def all(self, **values: Any) -> list[Row]:
+        return self._all.instances(**values)
+
+    @cached_property
+    def _first(self) -> "_CompiledInstances":
+        return _CompiledInstances(self._build()[:1])
+
+    @cached_property
+    def _all(self) -> "_CompiledInstances":
+        return _CompiledInstances(self._build())
+
+
+class _CompiledInstances(Statement):
+    def __init__(self, rows: "models.QuerySet[Any]") -> None:
+        compiler: Any = rows.query.get_compiler(using=rows.db)
+        super().__init__(rows.db, *compiler.as_sql())
+        info, select = compiler.klass_info, compiler.select
+        if compiler.get_converters([column[0] for column in select]):
+            raise TypeError("compiled queries do not convert what the database returns")
+        self._model = info["model"]
+        first, last = info["select_fields"][0], info["select_fields"][-1]
+        self._own = slice(first, last + 1)
+        self._names = [column[0].target.attname for column in select[self._own]]
+        self._related = get_related_populators(info, select, rows.db)  # type: ignore[call-arg] # stubs of a later Django
+        self._annotations = compiler.annotation_col_map
+
+    def instances(self, **values: Any) -> list[Any]:
+        return [self._instance(row) for row in self.run(**values)]
+
+    def _instance(self, row: Values) -> Any:
+        instance = self._model.from_db(self._using, self._names, row[self._own])
+        for related in self._related:
+            related.populate(row, instance)
+        for name, place in self._annotations.items():
+            setattr(instance, name, row[place])
+        return instance
 
 
 @UUIDField.register_lookup
@@ -97,7 +192,6 @@ class PickAndUpdate:
         )
 
     def run(self, **values: Any) -> list[Values]:
-        """Run it with the values of its parameters (kilit.lock.compiled)."""
         if not self._statement:
             return []
         with connections[self._using].cursor() as cursor:
@@ -123,20 +217,14 @@ def compile_update(rows: models.QuerySet[Any, Any], changes: dict[str, Any], *, 
     return statement, params
 
 
-class CompiledUpdate:
-    """`rows.update(**changes)`, compiled once, that returns something of each row (kilit.lock.compiled)."""
+class CompiledUpdate(Statement):
+    """`rows.update(**changes)`, which returns something of each row."""
 
     def __init__(
         self, rows: models.QuerySet[Any, Any], changes: dict[str, Any], returning: str, *params: Parameter
     ) -> None:
-        self._using = rows.db
-        update, update_params = compile_update(rows, changes, using=self._using)
-        self._statement, self._params = f"{update} RETURNING {returning}", (*update_params, *params)
-
-    def run(self, **values: Any) -> list[Values]:
-        with connections[self._using].cursor() as cursor:
-            cursor.execute(self._statement, fill_in(self._params, values))
-            return cast("list[Values]", cursor.fetchall())
+        update, update_params = compile_update(rows, changes, using=rows.db)
+        super().__init__(rows.db, f"{update} RETURNING {returning}", (*update_params, *params))
 
 
 class IndexHint:
@@ -161,7 +249,6 @@ class IndexHint:
 
     @contextmanager
     def transaction(self, **values: Any) -> Iterator[None]:
-        """Open one with the values of the rows' parameters (kilit.lock.compiled)."""
         connection = connections[self._using]
         is_part = connection.in_atomic_block
         with transaction.atomic(using=self._using, savepoint=False), connection.cursor() as cursor:
