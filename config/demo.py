@@ -52,7 +52,6 @@ def demo_service(kept: dict[str, str]) -> tuple[User, dict[str, str]]:
 
 
 def demo_agency(kept: dict[str, str]) -> dict[str, str]:
-    """Issue a key that manages the sites of the demo's admin."""
     user = User.objects.get(username=f"demo-{Role.ADMIN}")
     text = kept.get("agency")
     if not (text and ApiKey.objects.valid().filter(user=user).holding(text)):

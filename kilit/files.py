@@ -17,7 +17,6 @@ NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EML
 
 
 def write_atomically(target: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """Write a file, replacing the one of the same name."""
     temp = write_temp(target.parent, target.name, [content], mode=mode)
     try:
         temp.replace(target)

@@ -70,7 +70,6 @@ def explain(text: str) -> str:
 
 
 def in_words(text: str) -> SafeString:
-    """Return what happened, and the raw text folded below it."""
     sentence = explain(text)
     if sentence == text:
         return escape(text)

@@ -30,7 +30,6 @@ def mask_identifiers(text: str) -> str:
 
 
 def may_be_personal(text: str) -> bool:
-    """Return whether a text may contain an e-mail address or a phone number."""
     return "@" in text or sum(map(str.isdigit, text)) >= LEAST_DIGITS
 
 

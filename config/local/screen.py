@@ -119,7 +119,6 @@ class ServiceLogs:
                 self._readers.append(reader)
 
     def take_over(self) -> None:
-        """Do the same with what this process logs."""
         for logger in (logging.getLogger(), logging.getLogger("django-q")):
             for handler in logger.handlers:
                 if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:

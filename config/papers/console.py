@@ -82,7 +82,6 @@ def may_print(user: User | AnonymousUser) -> bool:
 
 
 def papers_of_job(request: HttpRequest, job: Job) -> list[JobOffer]:
-    """Return what the menu offers."""
     if not may_print(request.user):
         return []
     found = []

@@ -158,7 +158,6 @@ def material_name(part: Part, locale: str) -> str:
 
 
 def requested_range(asked: PaperRequest, total: int, *, most: int) -> range:
-    """Return the numbers to print, of those from 1 to `total`."""
     last = total if asked.last is None else asked.last
     if not asked.first <= last <= total:
         sentence = gettext_noop("There are numbers from 1 to %(total)s, not %(first)s to %(last)s.")

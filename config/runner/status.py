@@ -112,7 +112,6 @@ def no_answer(name: str, limit: float) -> PreflightCheck:
 
 
 def check_database() -> Iterator[PreflightCheck]:
-    """Connect, and compare the database's migrations with those of this version."""
     server = connection.settings_dict
     place = {"name": server["NAME"], "host": server["HOST"] or "localhost"}
     try:

@@ -69,7 +69,6 @@ def page_policy() -> str:
 
 
 def own_styles() -> list[str]:
-    """Return the text of every <style> block of our pages, as rendered."""
     site: Any = admin.site  # unfold's
     colours, radius = site._get_colors("COLORS", None), site._get_config("BORDER_RADIUS", None)
     context = Context({"colors": colours, "border_radius": radius})

@@ -54,7 +54,6 @@ def locked_out(request: HttpRequest, response: HttpResponse | None, credentials:
 
 
 def seconds_left(username: str, address: str) -> int:
-    """Return how long a username is locked at an address; 0 if it is not."""
     failed = AccessAttempt.objects.filter(username=username, ip_address=address)
     failed = failed.filter(attempt_time__gte=database_time() - settings.AXES_COOLOFF_TIME)
     found = failed.aggregate(failures=Sum("failures_since_start"), last=Max("attempt_time"))

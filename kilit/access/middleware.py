@@ -81,7 +81,6 @@ class DeniedRequestMiddleware(Middleware):
 
 
 def denial_of(request: HttpRequest, response: HttpResponse) -> tuple[DenialCode, str] | None:
-    """Return why the request was denied, if it was and is worth recording."""
     if marked := getattr(request, "denial", None):
         return marked  # type: ignore[no-any-return]
     if getattr(request, "axes_locked_out", False):

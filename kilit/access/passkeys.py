@@ -24,7 +24,6 @@ def has_passkeys(user: User) -> bool:
 
 
 def challenge(user: User) -> dict[str, Any]:
-    """Return what the browser needs to sign with one of the user's passkeys."""
     options: dict[str, Any] = auth.begin_authentication(user)
     return options
 
@@ -43,7 +42,6 @@ def check_passkey(request: HttpRequest, user: User, credential: Any) -> Authenti
 
 
 def new_challenge(user: User) -> dict[str, Any]:
-    """Return what the browser needs to make a passkey."""
     options: dict[str, Any] = auth.begin_registration(user, passwordless=False)
     return options
 

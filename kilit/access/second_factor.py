@@ -236,7 +236,6 @@ def remove_all(by: User, users: Iterable[User]) -> int:
 
 
 def _lock(user: User) -> None:
-    """Let only one request at a time change what a user has."""
     User.objects.select_for_update().get(pk=user.pk)
 
 

@@ -14,7 +14,6 @@ BATCH = 2_000  # rows of one statement
 
 
 def scrub(pattern: re.Pattern[str]) -> None:
-    """Remove matches from all sessions, also from those that have expired."""
     for session in Session.objects.iterator():
         data = json.dumps(session.get_decoded(), ensure_ascii=False)
         if pattern.search(data):

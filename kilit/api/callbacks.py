@@ -13,5 +13,4 @@ def register_callback_hosts(hosts_of: HostsOf) -> None:
 
 
 def callback_hosts(user: Any) -> AbstractSet[str]:
-    """Return the host names of the endpoints that a user may have called back."""
     return _answers[0](user) if _answers else frozenset()

@@ -58,7 +58,6 @@ def error_body(code: str, message: str, **details: Any) -> dict[str, Any]:
 
 
 def outage_body(error: Exception) -> dict[str, Any]:
-    """Return the body of a 503 for an error of the database."""
     if not is_outcome_known(error):
         return error_body("OUTCOME_UNKNOWN", OUTCOME_UNKNOWN)
     messages: dict[type[Exception], str] = {ReadOnlyDatabase: READ_ONLY, CommitsWaitError: COMMITS_WAIT}

@@ -159,7 +159,6 @@ def text(longest: int, *, least: int = 0) -> StringConstraints:
 
 
 def invalid(text: str) -> PydanticCustomError:
-    """Return the error of a validator, with the text that the caller gets."""
     return PydanticCustomError("invalid", "{text}", {"text": text})
 
 
@@ -188,7 +187,6 @@ def field_errors(
 def located_errors(
     error: ValidationError, model: type[InputModel], *, unknown: UnknownFields | None = None
 ) -> Iterator[tuple[Path, FieldError]]:
-    """Return errors with their paths as pydantic has them."""
     return islice(_located_errors(error, model, unknown or UnknownFields()), model.most_errors)
 
 

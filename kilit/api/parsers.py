@@ -50,7 +50,6 @@ class GzipBody:
         return bytes(found)
 
     def _expand(self, size: int) -> bytes:
-        """Return at most so many bytes, and none at the end."""
         while not self._decompressor.eof:
             data = self._decompressor.unconsumed_tail or self._stream.read(PIECE)
             try:

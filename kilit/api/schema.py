@@ -94,7 +94,6 @@ class ApiSchema(AutoSchema):
         return self._docstring()[1]
 
     def _docstring(self) -> list[str]:
-        """Return the summary and the description, which may be empty."""
         text: Any = getattr(self.view, self.method.lower()).__doc__ or type(self.view).__doc__
         return [" ".join(part.split()) for part in [*cleandoc(text).split("\n\n", 1), ""][:2]]
 
@@ -130,7 +129,6 @@ class ApiSchema(AutoSchema):
         return schema_of(serializer, self.store, mode="validation") if serializer else None, True
 
     def shared_errors(self, operation: Schema) -> dict[int, Codes]:
-        """Return the errors that come from middleware, authentication and parsing."""
         authenticators = self.view.get_authenticators()
         malformed = "The address contains a NUL character" + (
             ", or the body is not JSON." if "requestBody" in operation else "."

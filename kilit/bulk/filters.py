@@ -154,7 +154,6 @@ class ErrorGroupFilter(Filter):
         return super().condition(value) & self.failures.condition
 
     def describe(self, value: str, user: Any) -> str:
-        """Return the group's code and message; its name is a hash."""
         queue, scopes = self.failures.table.queue, self.scopes_seen_by(user)
         found = ErrorGroup.objects.largest(queue=queue, scopes=scopes, group=value, limit=1)
         return f"{found[0].code} {found[0].shape}" if found else value
@@ -244,7 +243,6 @@ class FilterSet:
         ][:1]
 
     def describe(self, values: Mapping[str, str], user: Any) -> str:
-        """Return the values as people read them: a site by its name, not by its id."""
         parts = [
             (gettext("search"), value) if name == SEARCH else (self[name].title, self[name].describe(value, user))
             for name, value in values.items()

@@ -137,7 +137,6 @@ class BulkAction(LongJobModel):
 
 class BulkItemQuerySet(models.QuerySet["BulkItem"]):
     def next_of(self, action: BulkAction, *, limit: int) -> list[UUID]:
-        """Return the ids after the last that was done, in their order."""
         after = {"object_id__gt": action.last_object_id} if action.last_object_id else {}
         rows = self.filter(action=action, **after).order_by("object_id")
         return list(rows.values_list("object_id", flat=True)[:limit])

@@ -55,7 +55,6 @@ class Operation(ABC):
         return tuple(state for state in move.sources if state != move.target)
 
     def within_reach(self, rows: Any, user: User | AnonymousUser) -> Any:
-        """Keep the rows that a user may act on."""
         return rows
 
     def helps(self, code: str) -> bool:

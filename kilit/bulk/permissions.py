@@ -10,7 +10,6 @@ from kilit.bulk.queues import queues
 
 
 def visible_to(user: Any) -> Q:
-    """Match the user's own actions, and those over rows that the user sees."""
     if is_owner(user):
         return Q()
     seen = Q(asked_by=user.pk)
@@ -33,7 +32,6 @@ def may_cancel(user: Any, action: BulkAction) -> bool:
 
 
 def _may_act_on_all(user: Any, action: BulkAction) -> bool:
-    """Check one row of each scope of the action."""
     queue = queues[action.queue]
     operation = queue.operation(action.action)
     if not operation.scope:

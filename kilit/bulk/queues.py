@@ -40,7 +40,6 @@ class BulkQueue:
         return user.is_staff and user.has_perm(f"{opts.app_label}.operate_{opts.model_name}")
 
     def may_pause(self, user: User | AnonymousUser) -> bool:
-        """Return whether a user may stop and resume the whole queue."""
         return self.may_act(user)
 
     def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
@@ -51,7 +50,6 @@ class BulkQueue:
         return self.model.objects.all()
 
     def matching(self, user: User | AnonymousUser, filters: Mapping[str, str], *, as_of: datetime | None = None) -> Any:
-        """Return the rows that a list with these filters shows a user, as of a moment."""
         return self.filters.apply(self.visible_to(user), filters, as_of=as_of)
 
     def operation(self, name: str) -> Operation:

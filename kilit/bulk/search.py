@@ -20,7 +20,6 @@ Condition = Callable[[str], Q | None]  # None: the text cannot be the beginning 
 
 
 def by(expression: Any) -> Condition:
-    """Match the beginning of a column or an expression."""
     return lambda text: begins_with(expression, text)
 
 
@@ -41,7 +40,6 @@ class PrefixSearch:
     scope: tuple[str, ...] = ()
 
     def __call__(self, rows: Any, text: str) -> Any:
-        """Return every row that matches, for bulk actions."""
         with suppress(ValueError):
             return rows.filter(pk=UUID(text))
         matches = Q(pk__in=[])
@@ -50,7 +48,6 @@ class PrefixSearch:
         return rows.filter(matches)
 
     def first(self, rows: Any, text: str, *, most: int = MOST_PER_COLUMN) -> Found:
-        """Return the first rows by each column, for a list."""
         with suppress(ValueError):
             return Found([UUID(text)])
         rows = self._of_named_tenants(rows)

@@ -29,7 +29,6 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def badge(text: str, colour: str = "", *, title: str = "", href: str = "") -> SafeString:
-    """Return a word on a colour; colour is never the only sign."""
     tooltip = format_html(' title="{}"', title) if title else ""
     look = f"kilit-badge kilit-badge-{colour or 'plain'}"
     if href:
@@ -77,7 +76,6 @@ def link(href: str, text: str) -> SafeString:
 
 
 def joined(*parts: object) -> SafeString:
-    """Return those parts that are not empty, with dots between them."""
     return format_html_join(" · ", "{}", ((part,) for part in parts if part))
 
 
@@ -86,7 +84,6 @@ def verbatim(text: str) -> SafeString:
 
 
 def exactly(time: datetime) -> str:
-    """Return a time in the reader's zone and language."""
     return date_format(localtime(time), "DATETIME_FORMAT")
 
 

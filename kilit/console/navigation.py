@@ -68,7 +68,6 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def account(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the links of the user's menu."""
     links = [(_("Time zone"), "preferences"), (_("Change password"), "admin:password_change")]
     if is_on():
         links.append((_("Two-factor authentication"), "second_factor"))

@@ -85,8 +85,6 @@ def _as_it_is(value: Any) -> Any:
 
 
 class QueueAdmin(FailedExportMixin, JobPageAdmin):
-    """Rows of a queue, changed by operator actions alone."""
-
     buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
     most_acted_on = 500
     scope_filter = ""  # the filter by what counts are kept for, such as sites
@@ -148,7 +146,6 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
     # Confirming
 
     def read_id(self, text: str) -> UUID | None:
-        """Return the id that a text names, or None."""
         with suppress(ValueError):
             return UUID(text)
         return None
@@ -252,7 +249,6 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
         messages.add_message(request, report.level, report.sentence, extra_tags=tags)
 
     def undo(self, request: HttpRequest, verb: str) -> HttpResponse:
-        """Take back what was done at once to one row."""
         action = {action.verb: action for action in self.operator_actions if action.undo}.get(verb)
         pk = self.read_id(request.POST.get("ids", ""))
         if action is None or pk is None:

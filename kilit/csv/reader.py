@@ -92,7 +92,6 @@ class FileTally(ABC):
     rejected_lines: int = 0
 
     def add(self, other: Self, *, most: int = 0) -> None:
-        """Add another batch, keeping at most so many rejected lines."""
         for name in ("lines", "created", "duplicates", "rejected_lines"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.rejected += other.rejected[: max(0, most - len(self.rejected))]
@@ -108,7 +107,6 @@ class FileTally(ABC):
 
     @property
     def reported(self) -> list[RejectedLine]:
-        """The lines to show, in the order of the file."""
         return self.rejected
 
     @abstractmethod
@@ -116,7 +114,6 @@ class FileTally(ABC):
         """Return what became of the lines, in sentences."""
 
     def formatted(self, **more: int) -> dict[str, str]:
-        """Return the counts for a sentence."""
         counts = {
             "stored": self.created,
             "lines": self.lines,

@@ -35,16 +35,12 @@ class CsvError(ValueError):
 
 
 class Record(NamedTuple):
-    """One line of a table; its cells may contain line breaks."""
-
     number: int  # of its first line in the file
     text: str
     next: "FilePlace"  # where the record after it begins
 
 
 class FilePlace(NamedTuple):
-    """Where a record begins."""
-
     offset: int  # in bytes
     number: int  # of its line
 
@@ -107,7 +103,6 @@ def _read_records(lines: Iterator[PhysicalLine], delimiter: str, place: FilePlac
 
 
 def _is_open(text: str, delimiter: str) -> bool:
-    """Return whether a quoted cell has not ended."""
     return text.count('"') % 2 == 1 and _fault_of(text, delimiter) == "unexpected end of data"
 
 
@@ -126,7 +121,6 @@ def _up_to_quote(ahead: deque[PhysicalLine], lines: Iterator[PhysicalLine], most
 
 
 def _fault_of(text: str, delimiter: str) -> str:
-    """Return what is wrong with the quotes of a record, or ""."""
     try:
         split_cells(text, delimiter)
     except csv.Error as error:
@@ -161,7 +155,6 @@ def find_encoding(stream: IO[bytes]) -> str:
 
 
 def _byte_order_mark(stream: IO[bytes]) -> tuple[str, int]:
-    """Return the encoding that the first bytes name, and how many they are."""
     stream.seek(0)
     start = stream.read(max(map(len, BYTE_ORDER_MARKS)))
     stream.seek(0)

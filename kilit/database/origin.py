@@ -33,8 +33,6 @@ class UnreleasedVersion(UnusableTables):
 
 @dataclass(frozen=True)
 class SchemaOrigin:
-    """What made a database or a backup."""
-
     version: str  # empty if it was made before versions were recorded
     migrations: frozenset[tuple[str, str]]  # the applied ones, as (app, name)
 

@@ -45,7 +45,6 @@ def only_erased(*texts: str, subject: str, hint: str) -> list[pgtrigger.Trigger]
 
 
 def fixed_texts(*columns: str, subject: str) -> pgtrigger.Trigger:
-    """Return a trigger that refuses to change these columns, except while erasing."""
     old, new = (", ".join(f"{row}.{name}" for name in columns) for row in ("OLD", "NEW"))
     return pgtrigger.Trigger(
         name="fixed_texts",

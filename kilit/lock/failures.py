@@ -153,7 +153,6 @@ class Failures:
         return COUNT_REOPENED.format(**values, rated=listed(self.rated)) if self.rated else ""
 
     def index(self, name: str) -> models.Index:
-        """Return the index by which a list finds a group, newest first."""
         return models.Index(fields=["error_group", "id"], condition=self.condition, name=name)
 
     def _name_group(self, name: str, operation: pgtrigger.Operation, condition: str) -> pgtrigger.Trigger:

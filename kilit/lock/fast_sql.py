@@ -210,7 +210,6 @@ def _update_of_picked(model: type[models.Model], changes: dict[str, Any], *, usi
 
 
 def compile_update(rows: models.QuerySet[Any, Any], changes: dict[str, Any], *, using: str) -> tuple[str, Any]:
-    """Return the statement of `rows.update(**changes)`, and its parameters."""
     query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
     query.add_update_values(changes)
     statement, params = query.get_compiler(using=using).as_sql()
@@ -333,7 +332,6 @@ def fast_instance(model: type[Instance], using: str, names: Sequence[str], value
 
 
 def fast_instances(model: type[Instance], using: str, names: Sequence[str], rows: Iterable[Values]) -> list[Instance]:
-    """Do as `fast_instance` does, for many rows."""
     instances = []
     for values in rows:
         row, state = model.__new__(model), ModelState()

@@ -159,7 +159,6 @@ def _batches(rows: Rows) -> Iterator[Rows]:
 
 
 def estimate_texts() -> int:
-    """Return about how many texts `jobs_quoting` reads."""
     tables = [Event._meta.db_table, *(text.model._meta.db_table for text in free_texts() if text.jobs)]
     with connection.cursor() as cursor:
         cursor.execute(ESTIMATE, [tables])

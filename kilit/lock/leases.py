@@ -44,7 +44,6 @@ def no_lease() -> dict[str, Any]:
 
 class LeasedQuerySet(LifecycleQuerySet[Row]):
     def held_by(self, holder: Row) -> Self:
-        """Return the row while the claim of this instance is still valid."""
         # An instance without a token proves nothing: NULL must not match a row that no one holds.
         return self.filter(pk=holder.pk, claim_token=holder.claim_token, claim_token__isnull=False)
 

@@ -57,7 +57,6 @@ def summary(numbers: dict[str, int], *, verb: str = "Pruned") -> str:
 
 
 def cutoff_of(older_than: timedelta) -> datetime:
-    """Return the time before which rows are deleted, by the database's clock."""
     seconds = max(older_than, SHORTEST_RETENTION).total_seconds()
     with connection.cursor() as cursor:
         cursor.execute("SELECT now() - make_interval(secs => %s)", [seconds])
@@ -71,7 +70,6 @@ def _old(rows: Rows, cutoff: datetime) -> Rows:
 
 
 def _batches(rows: Rows, cutoff: datetime) -> Iterator[int]:
-    """Delete in batches, each in a transaction of its own; yield the size of each."""
     ahead = _old(rows, cutoff)
     while True:
         with transaction.atomic():

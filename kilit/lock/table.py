@@ -54,7 +54,6 @@ class Lifecycle:
         return frozenset().union(*(move.edges() for move in self.moves.values()))
 
     def terminal(self) -> frozenset[str]:
-        """Return the states that no verb leaves."""
         return frozenset(self.states) - {source for source, _ in self.edges()}
 
     def verbs_from(self, state: str) -> tuple[str, ...]:

@@ -49,7 +49,6 @@ def is_public(host: str) -> bool:
 
 
 def public_or_in(networks: Sequence[Network]) -> Callable[[str], bool]:
-    """Return a rule that also allows the addresses of these networks."""
     return lambda host: is_public(host) or any(_unmapped(host) in network for network in networks)
 
 

@@ -31,8 +31,6 @@ SUCCESS = range(200, 300)
 
 @dataclass(frozen=True)
 class PostResult:
-    """What a receiver answered, or why there is no answer."""
-
     seconds: float
     status: int | None = None
     answer: str = ""  # cut

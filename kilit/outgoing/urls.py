@@ -18,8 +18,6 @@ class InvalidUrl(ValueError):
 
 @dataclass(frozen=True)
 class Target:
-    """A URL, taken apart."""
-
     scheme: str
     host: str
     port: int
@@ -36,7 +34,6 @@ class Target:
 
 
 def parse_url(url: str) -> Target:
-    """Return the parts of a webhook's URL, or raise InvalidUrl."""
     if len(url) > MOST_CHARACTERS:
         raise InvalidUrl(_("A URL may have at most %(most)s characters.") % {"most": MOST_CHARACTERS})
     if not FORM.fullmatch(url):

@@ -76,7 +76,6 @@ class Account:
 
 
 def account_for(home: Path) -> Account:
-    """Return the owner of the folder, or the service user for folders of root."""
     if os.geteuid() != 0:
         return Account()
     # Root may run a command in a user's installation (sudo manage.py …); the server still belongs to that user.

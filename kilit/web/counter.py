@@ -40,8 +40,6 @@ REASONS = tuple(sorted({HOST, *REASON_OF_STATUS.values(), *REASON_OF_CODE.values
 
 
 class Series(NamedTuple):
-    """What is counted: a metric, and the values of its labels."""
-
     metric: str
     labels: tuple[str, ...]
 
@@ -77,7 +75,6 @@ class RequestCounter:
                 self._counts[Series(REFUSED, (reason,))] += 1
 
     def refuse(self, code: str) -> None:
-        """Count a request that the web server answered itself."""
         if reason := REASON_OF_CODE.get(code):
             with self._lock:
                 self._counts[Series(REFUSED, (reason,))] += 1

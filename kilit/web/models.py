@@ -49,8 +49,6 @@ class ProcessQuerySet(models.QuerySet["WebProcess"]):
 
 
 class WebProcess(models.Model):
-    """A web process; it updates its row every few seconds."""
-
     name = models.CharField(max_length=90, primary_key=True)
     threads = models.IntegerField()
     busy = models.FloatField()  # threads, on average since the last update
@@ -78,7 +76,6 @@ class CounterQuerySet(models.QuerySet["WebCounter"]):
             cursor.execute(FOLD, [min_age.total_seconds()])
 
     def totals(self) -> defaultdict[Series, float]:
-        """Return the sums over all processes that there have ever been."""
         sums = self.values_list("metric", "labels").annotate(total=models.Sum("value"))
         return defaultdict(float, {Series(metric, tuple(labels)): total for metric, labels, total in sums})
 

@@ -64,7 +64,6 @@ class Broker(ORM):
         return OrmQ.objects.using(Conf.ORM)
 
     def enqueue(self, task: Any) -> Any:
-        """Store a task, and notify the waiting cluster when the transaction commits."""
         return self.store(STORE_ONE, [], task)
 
     def store(self, statement: str, params: list[Any], task: Any) -> int | None:

@@ -29,7 +29,6 @@ class BoundSql(NamedTuple):
             return {name for (name,) in cursor.fetchall()}
 
     def is_true(self, **values: Any) -> bool:
-        """Evaluate a condition."""
         return bool(BoundSql(f"SELECT '' WHERE {self.sql}", self.params).run(**values))
 
 

@@ -16,7 +16,6 @@ class LifeQuerySet(models.QuerySet[Any]):
         return self.filter(alive_at__gt=Now() - ALIVE_FOR)
 
     def long_gone(self) -> Self:
-        """Return processes that have given no sign of life for a day."""
         return self.annotate(seen_at=Coalesce("alive_at", "started_at")).filter(seen_at__lt=Now() - FORGET_AFTER)
 
 

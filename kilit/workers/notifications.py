@@ -92,7 +92,6 @@ class Poller:
         return time.monotonic() < self._busy_until
 
     def wait(self, *, stopping: Callable[[], bool]) -> None:
-        """Return when it is time to look, or to stop."""
         if self._listener.listen():
             self._looked_at = -math.inf  # announcements may have been missed
         while not stopping() and (left := self._seconds_left()) > 0:

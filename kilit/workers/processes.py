@@ -86,7 +86,6 @@ def _family(leader: int) -> list[psutil.Process]:
 
 
 def runs(process: psutil.Process) -> bool:
-    """Return whether a process runs; a zombie does not."""
     with suppress(psutil.NoSuchProcess):  # it may end between the two calls
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False

@@ -90,7 +90,6 @@ def take_statement() -> BoundSql:
 
 
 def due_condition() -> BoundSql:
-    """Return the condition that the time of some sweep has come."""
     return BoundSql(f"EXISTS (SELECT {DUE})", _schedule())
 
 
@@ -124,7 +123,6 @@ def run_as_task(name: str) -> None:
 
 
 def run(name: str) -> str:
-    """Run a sweep now and store its times and its result."""
     SweepRun.note(name, started_at=Now(), finished_at=None, succeeded=None, result="")
     try:
         with acting_as(f"sweep:{name}"):

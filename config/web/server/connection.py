@@ -158,8 +158,6 @@ class AnswerBuffer:
 
 
 class Phase(Enum):
-    """What a connection is waiting for."""
-
     IDLE = "the next request"
     HEADER = "the rest of a header"
     BODY = "the rest of a body"

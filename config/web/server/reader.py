@@ -126,7 +126,6 @@ class RequestReader:
         return bool(self._buffer)
 
     async def wait_for_data(self) -> None:
-        """Wait for the first bytes of the next request."""
         if not self._buffer:
             await self._receive()
 

@@ -36,7 +36,6 @@ class RequestRefused(Exception):
 
 
 def malformed(error: Exception) -> RequestRefused:
-    """Return the answer to what gunicorn's parser rejects."""
     refusals: dict[type[Exception], tuple[HTTPStatus, str, str]] = {
         LimitRequestLine: (HTTPStatus.REQUEST_URI_TOO_LONG, "URI_TOO_LONG", "The address is too long."),
         LimitRequestHeaders: (

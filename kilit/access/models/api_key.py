@@ -62,7 +62,6 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return self.with_digest(digest(text)).first()
 
     def with_digest(self, hashed: str | RawSQL) -> Self:
-        """Return the valid key of this hash, with its user."""
         return self.valid().filter(digest=hashed).select_related("user")
 
     def revoke(self) -> int:

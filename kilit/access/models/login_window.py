@@ -68,5 +68,4 @@ class LoginWindow(models.Model):
 
 
 def window_name(kind: str, *parts: str) -> str:
-    """Return the name of the row of an address, a username or both."""
     return f"{kind}:{salted_hmac('kilit.access.login_window', chr(0).join(parts), algorithm='sha256').hexdigest()}"

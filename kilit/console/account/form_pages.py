@@ -15,8 +15,6 @@ INPUT = " ".join(BASE_INPUT_CLASSES)
 
 @method_decorator(never_cache, name="dispatch")
 class FormPage:
-    """Stands before a class-based view of Django."""
-
     request: HttpRequest
 
     def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:

@@ -38,7 +38,6 @@ class ScopesField(forms.MultipleChoiceField):
         return [(scope.value, format_html("<b>{}</b> {}", scope.value, scope.label)) for scope in self.offered]
 
     def clean(self, value: Any) -> list[str]:
-        """Return the scopes in the order in which they are listed everywhere."""
         chosen = super().clean(value)
         return [scope for scope in KeyScope.values if scope in chosen]
 

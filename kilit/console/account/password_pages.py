@@ -20,8 +20,6 @@ from kilit.console.account.form_pages import FormPage
 
 
 class ResetPage(FormPage):
-    """What the pages have in common: they need a mail server."""
-
     def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
         if not settings.EMAIL_HOST:
             raise Http404

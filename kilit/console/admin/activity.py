@@ -190,7 +190,6 @@ class ActivityAdmin(LongListAdmin):
                 yield [*about, words.sentence(row), row.rows, words.reason(row), row.object_id, events]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Keep the list's filters in the link to the file."""
         response: Any = super().changelist_view(request, extra_context)
         for offered in getattr(response, "context_data", {}).get("actions_list", []):
             if offered["path"].endswith("/export/") and request.GET:

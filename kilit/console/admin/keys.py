@@ -132,7 +132,6 @@ class ApiKeyAdmin(ModelAdmin):
         return KeyChangeList
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Find the keys of a site by the site's name, too."""
         found, may_repeat = super().get_search_results(request, queryset, search_term)
         owners = owners_named(search_term.strip()) if search_term.strip() else []
         return (found | queryset.filter(user__username__in=owners) if owners else found), may_repeat
@@ -153,8 +152,7 @@ class ApiKeyAdmin(ModelAdmin):
         """Keys are revoked and stay, so that their history can be traced."""
         return False
 
-    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:
-        """Create the text of a new key, and show it once."""
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:  # noqa: FBT001
         text = None if change else obj.make_text()
         super().save_model(request, obj, form, change)
         if text:

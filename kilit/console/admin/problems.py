@@ -109,7 +109,6 @@ class ProblemRecordAdmin(CappedListAdmin):
 
     @transaction.atomic  # a mute and its record
     def mute(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Mute the alerts about a problem, or end that."""
         record = self.get_object(request, unquote(object_id))
         if record is None:
             raise Http404
@@ -133,7 +132,6 @@ class ProblemRecordAdmin(CappedListAdmin):
         return HttpResponseRedirect(reverse("admin:problems_problemrecord_mute", args=[object_id]))
 
     def _page(self, request: HttpRequest, record: ProblemRecord, form: MuteForm) -> HttpResponse:
-        """Show the problem, and ask for a reason to mute it or offer to end that."""
         muted, is_open = is_muted(record), record.status == ProblemState.OPEN
         effect = _("No alerts are sent about it meanwhile. The dashboard goes on showing it.")
         return page(

@@ -47,7 +47,6 @@ class PageState:
 
     @cached_property
     def stopped(self) -> Sequence[Problem]:
-        """Return the workers that do not respond, for the banner."""
         return list(stopped_workers(Workers.processes_at(self.now)))
 
     @cached_property

@@ -41,8 +41,6 @@ class StateCount:
 
 @dataclass(frozen=True)
 class QueueStrip:
-    """A queue's strip, filled in for one user."""
-
     panel: Panel
     states: Sequence[StateCount]
     oldest: PanelItem | None

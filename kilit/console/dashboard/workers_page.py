@@ -22,6 +22,180 @@ from kilit.workers.sweeps import make_due, sweeps
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+PROCESS_STARTS_WITHIN = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Condition:
+    word: str
+    colour: str
+    hint: str
+
+    @property
+    def is_bad(self) -> bool:
+        return self.colour == "danger"
+
+
+def host_of(name: str) -> str:
+    return name.rsplit(":", 2)[0]
+
+
+def not_responding() -> Condition:
+    hint = _("No heartbeat: it was killed, or lost its machine or the database. It is removed after a day.")
+    return Condition(_("not responding"), "danger", hint)
+
+
+@dataclass(frozen=True)
+class SupervisorStatus:
+    heartbeat: Heartbeat
+    now: datetime
+
+    @property
+    def host(self) -> str:
+        return host_of(self.heartbeat.name)
+
+    @property
+    def condition(self) -> Condition:
+        alive_at, started_at = self.heartbeat.alive_at, self.heartbeat.started_at
+        if alive_at and alive_at > self.now - ALIVE_FOR:
+            return Condition(_("running"), "success", _("Its workers process tasks."))
+        if alive_at is None and started_at > self.now - PROCESS_STARTS_WITHIN:
+            return Condition(_("starting"), "info", _("It was just started; its first task is on the way."))
+        return not_responding()
+
+
+@dataclass(frozen=True)
+class RunnerStatus:
+    runner: Runner
+    now: datetime
+
+    @property
+    def host(self) -> str:
+        return host_of(self.runner.name)
+
+    @property
+    def queue(self) -> Text:
+        return next((panel.title for panel in panels if panel.table.queue == self.runner.queue), self.runner.queue)
+
+    @property
+    def condition(self) -> Condition:
+        if self.runner.alive_at > self.now - ALIVE_FOR:
+            hint = _("It looks for due jobs when something changes, and every few seconds.")
+            return Condition(_("running"), "success", hint)
+        return not_responding()
+
+
+@dataclass(frozen=True)
+class ScheduledTask:
+    sweep: Sweep
+    run: SweepRun
+    now: datetime
+
+    @property
+    def next_at(self) -> datetime | None:
+        return self.run.taken_at + self.sweep.every if self.run.taken_at else None
+
+    @property
+    def is_late(self) -> bool:
+        return self.next_at is not None and self.next_at + STARTS_WITHIN < self.now
+
+    @property
+    def took(self) -> timedelta | None:
+        started_at, finished_at = self.run.started_at, self.run.finished_at
+        return finished_at - started_at if started_at and finished_at else None
+
+    @property
+    def condition(self) -> Condition:
+        if late := self._lateness():
+            return Condition(late[0], "danger", late[1])
+        if self.run.started_at and not self.run.finished_at:
+            return Condition(_("running"), "info", _("A worker is running it."))
+        if self.run.succeeded is False:
+            return Condition(_("failed"), "danger", _("The result says why. It runs again at its next time."))
+        if self.run.finished_at is None:
+            return Condition(_("never ran"), "warning", _("It runs when a supervisor starts."))
+        return Condition(_("OK"), "success", _("Its last run was on time and succeeded."))
+
+    def _lateness(self) -> tuple[str, str] | None:
+        taken_at, started_at, finished_at = self.run.taken_at, self.run.started_at, self.run.finished_at
+        if self.is_late:
+            return _("overdue"), _("It is due and no supervisor started it.")
+        if started_at and not finished_at and started_at + ENDS_WITHIN < self.now:
+            return _("interrupted"), _("Its worker died or was stopped while it ran.")
+        if taken_at and (started_at is None or started_at < taken_at) and taken_at + STARTS_WITHIN < self.now:
+            return _("not run"), _("A supervisor started it and no worker ran it.")
+        return None
+
+
+@dataclass(frozen=True)
+class DoorbellStatus:
+    name: str
+    rung_at: datetime | None
+    now: datetime
+
+    @property
+    def condition(self) -> Condition:
+        if self.rung_at is None:
+            return Condition(_("quiet"), "", _("It has not been rung since a worker last answered."))
+        if self.rung_at > self.now - RING_AGAIN_AFTER:
+            return Condition(_("ringing"), "info", _("A worker is on the way."))
+        return Condition(_("unanswered"), "warning", _("All workers are busy, or none is running; it is rung again."))
+
+
+@dataclass(frozen=True)
+class Workers:
+    supervisors: Sequence[SupervisorStatus]
+    runners: Sequence[RunnerStatus]
+    tasks: Sequence[ScheduledTask] = ()
+    rings: Sequence[DoorbellStatus] = ()
+
+    @classmethod
+    def seen_at(cls, now: datetime) -> "Workers":
+        """Read heartbeats, runs and rings; which tasks and doorbells there are comes from the code."""
+        bells = {bell.name: bell.rung_at for bell in Bell.objects.all()}
+        rings = [DoorbellStatus(name, bells.get(name), now) for name in sorted({*doorbells, *bells})]
+        return replace(cls.with_tasks_at(now), rings=rings)
+
+    @classmethod
+    def with_tasks_at(cls, now: datetime) -> "Workers":
+        runs = {run.name: run for run in SweepRun.objects.all()}
+        tasks = [ScheduledTask(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()]
+        return replace(cls.processes_at(now), tasks=tasks)
+
+    @classmethod
+    def processes_at(cls, now: datetime) -> "Workers":
+        return cls(
+            supervisors=[SupervisorStatus(beat, now) for beat in Heartbeat.objects.order_by("-started_at", "name")],
+            runners=[RunnerStatus(runner, now) for runner in Runner.objects.order_by("-started_at", "name")],
+        )
+
+    @property
+    def alive(self) -> int:
+        return sum(supervisor.condition.colour == "success" for supervisor in self.supervisors)
+
+    @property
+    def watching(self) -> int:
+        return sum(not watch.condition.is_bad for watch in self.runners)
+
+    @property
+    def silent(self) -> int:
+        conditions = [each.condition for each in self.supervisors] + [each.condition for each in self.runners]
+        return sum(condition.is_bad for condition in conditions)
+
+    @property
+    def failing_tasks(self) -> Sequence[ScheduledTask]:
+        return [task for task in self.tasks if task.condition.is_bad]
+
+    @property
+    def condition(self) -> Condition:
+        if self.alive:
+            hint = _("At least one supervisor processed a task in the last 30 seconds.")
+            return Condition(_("running"), "success", hint)
+        if any(supervisor.condition.colour == "info" for supervisor in self.supervisors):
+            return Condition(_("starting"), "info", _("A supervisor was just started."))
+        hint = _("Jobs wait and scheduled tasks do not run until a worker is started: manage.py runworkers.")
+        return Condition(_("none running"), "danger", hint)
+
 
 def may_see_workers(request: HttpRequest) -> bool:
     return request.user.has_perms(PERMISSIONS)
@@ -49,7 +223,6 @@ def workers_page(request: HttpRequest) -> HttpResponse:
 
 
 def run_task(request: HttpRequest, name: str) -> HttpResponse:
-    """Make a scheduled task due, so that a supervisor starts it at once."""
     if not may_run_tasks(request):
         raise PermissionDenied
     if name not in sweeps:

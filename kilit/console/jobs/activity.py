@@ -46,8 +46,6 @@ BULK_STORY = Story(
 
 @dataclass(frozen=True)
 class ActivitySource:
-    """How the activity calls the rows of a queue and what was done to them."""
-
     title: "StrOrPromise"
     story: Story
     address: Callable[[Activity], str]
@@ -106,7 +104,6 @@ def _page(label: str, row: Activity) -> str:
 
 
 def site_choices(user: Any) -> list[tuple[str, str]]:
-    """Return the sites that a user sees, as the lists offer them."""
     found: dict[str, str] = {}
     for queue in queues.values():
         if name := getattr(admin.site.get_model_admin(queue.model), "scope_filter", ""):
@@ -183,7 +180,6 @@ class ActivityWords:
         return str(self.sources[row.queue].title) if row.queue in self.sources else ""
 
     def href(self, row: Activity) -> str:
-        """Return the page of the object, or "" for several."""
         if row.kind == ActivityKind.DENIED:
             return _page("access.deniedrequest", row)
         if row.model:

@@ -95,7 +95,13 @@ def held(until: datetime, timeline: list[Event], *, after: str) -> Blocker:
 
 
 def lease_holdings(row: LeasedModel) -> list[tuple[str, Any]]:
-    """Return until when a worker holds a job, and its claim, for the job's page."""
     if not row.lease_until:
         return []
     return [(_("Lease until"), moment(row.lease_until)), (_("Claim"), f"…{str(row.claim_token)[-12:]}")]
+
+
+def moment(time: datetime) -> str:
+    exact = exactly(time)
+    if time <= timezone.now():
+        return exact
+    return _("%(time)s (in %(span)s)") % {"time": exact, "span": distance(time)}

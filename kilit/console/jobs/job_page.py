@@ -53,7 +53,6 @@ class Node:
 
     @property
     def lines(self) -> tuple[int, int]:
-        """Return how high the name and the label are in the box."""
         return self.y + BOX_HEIGHT * 2 // 5 - 1, self.y + BOX_HEIGHT * 4 // 5 - 1
 
 
@@ -105,7 +104,6 @@ class Diagram:
 def draw(
     table: Lifecycle, state: str, timeline: Iterable[Event], labels: "Mapping[Any, StrOrPromise]" = NO_LABELS
 ) -> Diagram:
-    """Draw a job's table with the moves in its timeline."""
     moves = [event for event in timeline if event.from_state != event.to_state]
     steps = {(event.from_state, event.to_state) for event in moves}
     been = {state, *(name for step in steps for name in step)}
@@ -236,7 +234,6 @@ class JobPageAdmin(ErrorGroupsAdmin):
         return page(self, request, self.job_template, title=name, name=name, **context, **self.detail_context(row))
 
     def reader_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return what else the page shows, if it depends on who reads it."""
         return {}
 
     def detail_context(self, row: Any) -> dict[str, Any]:
@@ -284,7 +281,6 @@ class JobPageAdmin(ErrorGroupsAdmin):
         )
 
     def _sections(self, request: HttpRequest, row: Any) -> Iterator[tuple[Any, list[Fact]]]:
-        """Return the declared fields that are not empty, each section with its title."""
         above = (self.failures.code, self.failures.message) if self._error(row) else ()
         for title, options in self.get_fieldsets(request, row):
             names = [name for name in flatten(options["fields"]) if getattr(name, "__name__", name) not in above]

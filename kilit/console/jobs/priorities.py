@@ -38,8 +38,6 @@ def with_priority(state: SafeString, row: Any) -> SafeString:
 
 
 class PriorityAdmin(JobPageAdmin):
-    """Lets operators change the priority of a job while it waits."""
-
     priority_states: ClassVar[Collection[str]]
 
     def reader_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:

@@ -43,7 +43,6 @@ class ReasonForm(forms.Form):
     )
 
     def options(self) -> dict[str, Any]:
-        """Return the verb's arguments."""
         return {}
 
 
@@ -123,7 +122,6 @@ class Action:
         }
 
     def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> ActionPreview:
-        """Count what the action would do to rows as they are now."""
         operation = self.operation
         rows = operation.within_reach(operation.model._default_manager.filter(pk__in=ids), user)
         try:
@@ -152,7 +150,6 @@ class Action:
         return self.report(len(ids), len(result.moved), *more)
 
     def effects(self, eligible: Mapping[str, int]) -> list[str]:
-        """Say what it does to the rows that it applies to, by their state."""
         said = [
             str(self.cautions[state]) % {"number": grouped(number)}
             for state, number in eligible.items()

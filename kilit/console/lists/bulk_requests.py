@@ -41,8 +41,6 @@ MOST_FOLLOWED = 500
 
 
 class BulkRequestAdmin(LongListAdmin):
-    """Offers a queue's actions over everything that matches."""
-
     queue: BulkQueue
     operator_actions: tuple[Action, ...] = ()  # in the order in which they are offered
 
@@ -69,7 +67,6 @@ class BulkRequestAdmin(LongListAdmin):
         ]
 
     def actions_for(self, filters: Mapping[str, str]) -> list[Action]:
-        """Return the actions that may apply to a list with these filters."""
         state, code = filters.get("status"), self._code_of(filters)
         return [
             action

@@ -73,12 +73,10 @@ class ListControls:
         return [self._field(each) for each in self.filters if each.name not in (STATE, GROUP, BULK)]
 
     def kept(self) -> dict[str, str]:
-        """Return what the panel of filters leaves as it is."""
         kept = {name: self.given[name] for name in (STATE, GROUP, BULK) if name in self.given}
         return kept | ({SEARCH: self.search} if self.search else {})
 
     def empty_text(self) -> str:
-        """Say why a list is empty."""
         names = self.changelist.opts.verbose_name_plural
         if not self.is_narrowed:
             return _("There is nothing here yet.")

@@ -46,8 +46,6 @@ class ChoiceListFilter(admin.SimpleListFilter):
 
 
 class TypedListFilter(admin.ListFilter):
-    """One or more fields to type into."""
-
     declared: ClassVar[tuple[Filter, ...]]
 
     def __init__(self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any) -> None:
@@ -164,7 +162,6 @@ class Table:
             yield Cell(name, self._with_label(value, row) if name == STATE else value)
 
     def _with_label(self, badge: Any, row: Any) -> Any:
-        """Return a state of the API with what people call it."""
         label = self.labels.get(row.status, "")
         if not label or str(label).lower() == row.status.lower():
             return badge
@@ -229,7 +226,6 @@ class CappedChangeList(ChangeList):
         self.page_num = self.paginator.nearest(self.page_num)
 
     def filters_text(self) -> str:
-        """Return the filters that are set, as the page of a bulk action shows them."""
         given = self._filters.given(self.params)
         if search := self.query.strip():
             given[SEARCH] = search

@@ -23,7 +23,6 @@ LONGEST_NAME = 60
 
 @require_POST
 def saved_views(request: HttpRequest) -> HttpResponse:
-    """Save or delete a view of the user's own, and go back to the list."""
     model_admin = _admin_of(request.POST.get("listed", ""))
     if not model_admin.has_view_permission(request):
         raise PermissionDenied

@@ -48,7 +48,6 @@ def is_offered(request: HttpRequest) -> bool:
 
 
 def take_back(request: HttpRequest, action: Action, pk: UUID) -> ActionReport:
-    """Move a row back as it was, if it is as the action left it."""
     undo = request.session.get(KEY) or {}
     if (undo.get("verb"), undo.get("id")) != (action.undo, str(pk)):
         return ActionReport(_("There is nothing to undo."), messages.WARNING)

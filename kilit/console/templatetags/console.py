@@ -69,7 +69,6 @@ def distance(time: datetime) -> str:
 
 @register.filter
 def lasting(time: datetime, now: datetime) -> str:
-    """Return how long ago it was by the database's clock."""
     return formatting.duration(now - time)
 
 

@@ -49,7 +49,6 @@ class ActivityQuerySet(models.QuerySet["Activity"]):
         return self.create(kind=kind, verb=verb, **{"person": person_of(texts["actor"]), **values, **texts})
 
     def forget_old(self, *, before: Any) -> int:
-        """Delete old logins and denied requests."""
         return self.filter(kind__in=FORGOTTEN, created_at__lt=before).delete()[0]
 
     def whole(self) -> Self:

@@ -138,7 +138,6 @@ class CountQuerySet(models.QuerySet["Count"]):
     def entered_last_day(
         self, *, queue: str, states: Collection[str], scopes: Collection[str]
     ) -> list[tuple[str, str, int]]:
-        """Return scope, state and how many rows entered it in the last 24 hours."""
         with connection.cursor() as cursor:
             cursor.execute(ENTERED_LAST_DAY, {"queue": queue, "states": list(states), "scopes": list(scopes)})
             return [(scope, state, entered) for scope, state, entered in cursor.fetchall()]

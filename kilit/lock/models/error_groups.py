@@ -168,7 +168,6 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
         return ROLLUP.fold(limit=limit)
 
     def forget(self) -> None:
-        """Delete hours that no trend shows, and groups that have been empty for long."""
         ErrorHour.objects.filter(hour__lt=Now() - KEEP_HOURS_FOR).delete()
         self.filter(total=0, changed_at__lt=Now() - KEEP_EMPTY_GROUPS_FOR).delete()
 

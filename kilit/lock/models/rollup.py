@@ -80,7 +80,6 @@ class Rollup:
     further: Mapping[str, Aggregate] = field(default_factory=dict)
 
     def fold(self, *, limit: int) -> int:
-        """Fold at most `limit` pending changes; return how many were folded."""
         merged = {name: column.merge for name, column in self.further.items() if column.merge}
         statement = FOLD.format(
             changes=self.changes,

@@ -59,7 +59,6 @@ def section(model: type[LifecycleModel]) -> str:
 
 
 def explanations(table: Lifecycle) -> dict[str, str]:
-    """Return the comment on each state where its choices are declared."""
     source = inspect.getsource(table.choices)
     sentences = {found[1] or found[4]: found[2] or found[3] for found in EXPLAINED.finditer(source)}
     return {str(state): sentences[state.name] for state in table.choices if state.name in sentences}
