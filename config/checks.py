@@ -111,15 +111,15 @@ def check_oidc(**_: Any) -> list[CheckMessage]:
     missing = [name for name, value in needed.items() if not value]
     if len(missing) == len(needed):
         return []
-    found: list[CheckMessage] = [
+    errors: list[CheckMessage] = [
         Error(f"{name} is not set, but others of OpenID Connect are.", hint="Set all or none of them.", id="kilit.E009")
         for name in missing
     ]
     fits = OIDC_ISSUER.fullmatch(settings.OIDC_ISSUER) and len(settings.OIDC_ISSUER) <= LONGEST_ISSUER
     if settings.OIDC_ISSUER and not fits:
         hint = "Use an https address of at most 200 characters, as the provider writes it in its tokens."
-        found.append(Error("KILIT_OIDC_ISSUER is not an https address.", hint=hint, id="kilit.E010"))
-    return found
+        errors.append(Error("KILIT_OIDC_ISSUER is not an https address.", hint=hint, id="kilit.E010"))
+    return errors
 
 
 @register(Tags.database)
@@ -164,10 +164,10 @@ def check_production(**_: Any) -> list[CheckMessage]:
     lost = "Stored credentials are encrypted with SECRET_KEY, and lost with it."
     unsafe_links = bool(settings.EMAIL_HOST) and not settings.PUBLIC_URL.startswith("https://")
     links = f"Links in e-mails, also those to a new password, begin with {settings.PUBLIC_URL}."
-    found = [
+    warnings = [
         (not settings.PRODUCTION, "KILIT_PRODUCTION is off.", "Set it to true.", "kilit.W001"),
         (embedded, "The embedded PostgreSQL is for one machine.", "Set DATABASE_URL.", "kilit.W002"),
         (not settings.CREDENTIAL_KEYS, lost, "Set KILIT_CREDENTIAL_KEYS to a long random string.", "kilit.W007"),
         (unsafe_links, links, "Set KILIT_PUBLIC_URL to the console's https address.", "kilit.W009"),
     ]
-    return [Warning(text, hint=hint, id=number) for applies, text, hint, number in found if applies]
+    return [Warning(text, hint=hint, id=number) for applies, text, hint, number in warnings if applies]

@@ -42,8 +42,8 @@ def _without_phones(text: str) -> Iterator[str]:
     from phonenumbers import PhoneNumberMatcher
 
     end = 0
-    for found in PhoneNumberMatcher(text, REGION):
-        yield text[end : found.start]
-        yield mask_phone("".join(filter(str.isdigit, found.raw_string)))
-        end = found.end
+    for match in PhoneNumberMatcher(text, REGION):
+        yield text[end : match.start]
+        yield mask_phone("".join(filter(str.isdigit, match.raw_string)))
+        end = match.end
     yield text[end:]

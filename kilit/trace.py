@@ -46,10 +46,10 @@ def trace_headers() -> dict[str, str]:
 
 def parse_traceparent(header: str) -> Trace | None:
     """Return the caller's trace and span; None if the header is not exactly as specified."""
-    found = TRACEPARENT.fullmatch(header)
-    if found is None or (found["version"] == "00" and found["more"]):
+    match = TRACEPARENT.fullmatch(header)
+    if match is None or (match["version"] == "00" and match["more"]):
         return None
-    return Trace(found["trace"], found["parent"], int(found["flags"], 16) & KNOWN_FLAGS, is_callers=True)
+    return Trace(match["trace"], match["parent"], int(match["flags"], 16) & KNOWN_FLAGS, is_callers=True)
 
 
 @contextmanager

@@ -166,6 +166,6 @@ def read_line(line: str) -> tuple[str, str]:
             last = str(record.get("exc_info") or "").strip().rpartition("\n")[2]
             message = str(record.get("message", ""))
             return str(record.get("level", "INFO")), f"{message} ({last})" if last else message
-    if found := PLAIN.fullmatch(line):
-        return found["level"], found["message"]
+    if match := PLAIN.fullmatch(line):
+        return match["level"], match["message"]
     return "ERROR", line

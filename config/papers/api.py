@@ -42,7 +42,7 @@ class PaperView(PdfView):
         scope=KeyScope.ENQUEUE,
         errors={**CREATING_ERRORS, 409: {"NOT_PRINTABLE": "The message says what is missing, or which range fits."}},
     )
-    def post(self, request: Request, asked: PaperRequest, pk: str, kind: str) -> Response | HttpResponse:
+    def post(self, request: Request, paper: PaperRequest, pk: str, kind: str) -> Response | HttpResponse:
         """Print a job.
 
         Creates the PDF job of its cutting sheet, labels or offer, as `POST /pdf/jobs` does. A document takes 240 labels
@@ -52,6 +52,6 @@ class PaperView(PdfView):
             raise NotFound(f"There is no such paper. Expected one of {', '.join(KINDS)}.")
         job = decisions.find(read_id(pk))
         try:
-            return request_document(request, paper_request(job, kind, asked))
+            return request_document(request, paper_request(job, kind, paper))
         except PaperRefused as refused:
             raise ApiError(409, "NOT_PRINTABLE", str(refused)) from None

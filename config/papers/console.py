@@ -68,12 +68,12 @@ class PaperForm(forms.Form):
     def __init__(self, kind: PaperKind, total: int, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         if kind == "labels":
-            most, about = MOST_LABELS, _("This job has %(total)s labels; a document takes %(most)s.")
+            most, label = MOST_LABELS, _("This job has %(total)s labels; a document takes %(most)s.")
         else:
-            most, about = MOST_PARTS, _("This job has %(total)s parts; a document takes %(most)s.")
+            most, label = MOST_PARTS, _("This job has %(total)s parts; a document takes %(most)s.")
             del self.fields["format"]
         self.initial = {"first": 1, "last": min(total, most), **self.initial}
-        self.fields["last"].help_text = about % {"total": total, "most": most}
+        self.fields["last"].help_text = label % {"total": total, "most": most}
 
 
 def may_print(user: User | AnonymousUser) -> bool:
@@ -84,11 +84,11 @@ def may_print(user: User | AnonymousUser) -> bool:
 def papers_of_job(request: HttpRequest, job: Job) -> list[JobOffer]:
     if not may_print(request.user):
         return []
-    found = []
+    offers = []
     if "cutting_sheet" in settings.PDF_TEMPLATES:
-        found.append(JobOffer(TITLES["cutting_sheet"], "", address(job, "cutting_sheet"), is_done_at_once=True))
+        offers.append(JobOffer(TITLES["cutting_sheet"], "", address(job, "cutting_sheet"), is_done_at_once=True))
     if "labels" in settings.PDF_TEMPLATES:
-        found += [
+        offers += [
             JobOffer(
                 _("Labels %(size)s") % {"size": label},
                 "",
@@ -97,10 +97,10 @@ def papers_of_job(request: HttpRequest, job: Job) -> list[JobOffer]:
             )
             for name, label in FORMATS.items()
         ]
-        found.append(JobOffer(_("Some of the labels…"), "", address(job, "labels")))
+        offers.append(JobOffer(_("Some of the labels…"), "", address(job, "labels")))
     if "offer" in settings.PDF_TEMPLATES:
-        found += offer_of_job(job)
-    return found
+        offers += offer_of_job(job)
+    return offers
 
 
 def offer_of_job(job: Job) -> list[JobOffer]:
@@ -165,8 +165,8 @@ def ask(request: HttpRequest, job: Job, kind: PaperKind, form: PaperForm) -> Htt
 def request_pdf(user: Any, job: Job, kind: PaperKind, chosen: dict[str, Any]) -> PdfJob:
     """Return the PDF job that makes a paper, in the language of the console."""
     try:
-        asked = PaperRequest.read({**chosen, "locale": "tr" if get_language() == "tr" else "en"})
-        made, _is_new = enqueue(user, paper_request(job, kind, asked))
+        paper = PaperRequest.read({**chosen, "locale": "tr" if get_language() == "tr" else "en"})
+        made, _is_new = enqueue(user, paper_request(job, kind, paper))
     except InvalidInput:  # only if somebody changed the address
         raise Http404 from None
     except (QueueFullError, RenderError, StorageUnavailable):

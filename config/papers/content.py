@@ -70,20 +70,20 @@ class RangeTooLarge(PaperRefused):
     """More was asked for than one document takes: a smaller range can be printed."""
 
 
-def cutting_sheet(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[str, Any]:
+def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, Any]:
     plate = order.plate_size or rules.default_plate_size
     if plate is None:
         raise PaperRefused(gettext_noop("The order has no plate size, and the rules have no defaultPlateSize."))
-    wanted = requested_range(asked, len(order.parts), most=MOST_PARTS)
+    wanted = requested_range(paper, len(order.parts), most=MOST_PARTS)
     short, long = sorted((plate.width_mm, plate.height_mm))
     materials: dict[str, dict[str, Any]] = {}
     for part in order.parts[wanted.start - 1 : wanted.stop - 1]:
-        name = material_name(part, asked.locale)
+        name = material_name(part, paper.locale)
         board = {"name": name, "board_length": plain(long), "board_width": plain(short), "parts": []}
         piece = {"name": part.id, "quantity": part.quantity, "note": part.desc1 or ""}
         materials.setdefault(name, board)["parts"].append(piece | panel(part, rules))
     return {
-        "locale": asked.locale,
+        "locale": paper.locale,
         "order_number": job.order_id,
         "customer": customer_name(job) or job.customer_phone,
         "materials": list(materials.values()),
@@ -98,11 +98,11 @@ def waste_rate(rules: Rules) -> dict[str, str]:
     return {"waste_rate": plain(rules.prices.waste_percent.quantize(CENTS, ROUND_HALF_UP))}
 
 
-def labels(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[str, Any]:
-    wanted = requested_range(asked, piece_count(order), most=MOST_LABELS)
+def labels(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, Any]:
+    wanted = requested_range(paper, piece_count(order), most=MOST_LABELS)
     return {
-        "locale": asked.locale,
-        "format": asked.format,
+        "locale": paper.locale,
+        "format": paper.format,
         "job": str(job.pk),
         "order_number": job.order_id,
         "customer": customer_name(job),
@@ -125,8 +125,8 @@ def labels(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[st
 
 def customer_name(job: Job) -> str:
     """Return the customer's name; a job that was not prepared yet has only the phone."""
-    known = Customer.objects.filter(phone=job.customer_phone).values_list("name", flat=True)
-    return job.customer_name or known.first() or ""
+    names = Customer.objects.filter(phone=job.customer_phone).values_list("name", flat=True)
+    return job.customer_name or names.first() or ""
 
 
 def piece_count(order: Order) -> int:
@@ -157,34 +157,34 @@ def material_name(part: Part, locale: str) -> str:
     return f"{part.material_code[:50]}, {part.color[:60]}, {plain(part.thickness_mm)} mm{backing}"
 
 
-def requested_range(asked: PaperRequest, total: int, *, most: int) -> range:
-    last = total if asked.last is None else asked.last
-    if not asked.first <= last <= total:
+def requested_range(paper: PaperRequest, total: int, *, most: int) -> range:
+    last = total if paper.last is None else paper.last
+    if not paper.first <= last <= total:
         sentence = gettext_noop("There are numbers from 1 to %(total)s, not %(first)s to %(last)s.")
-        raise PaperRefused(sentence, total=total, first=asked.first, last=last)
-    if last - asked.first >= most:
+        raise PaperRefused(sentence, total=total, first=paper.first, last=last)
+    if last - paper.first >= most:
         sentence = gettext_noop(
             "A document takes %(most)s, not %(count)s. Print numbers %(first)s to %(end)s first, then the rest."
         )
-        end = asked.first + most - 1
-        raise RangeTooLarge(sentence, most=most, count=last - asked.first + 1, first=asked.first, end=end)
-    return range(asked.first, last + 1)
+        end = paper.first + most - 1
+        raise RangeTooLarge(sentence, most=most, count=last - paper.first + 1, first=paper.first, end=end)
+    return range(paper.first, last + 1)
 
 
-def offer(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[str, Any]:
+def offer(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, Any]:
     company, amounts = offer_basis(job, rules)
     today = timezone.localtime(database_time()).date()
     return {
-        "locale": asked.locale,
+        "locale": paper.locale,
         "currency": amounts.currency,
         "number": f"{job.order_id} R{job.revision}" if job.revision else job.order_id,
         "issued_on": today.isoformat(),
         "valid_until": (today + timedelta(days=company.offer_valid_days)).isoformat(),
-        "subject": word("subject", asked, job.order_id),
-        "introduction": word("estimate", asked, plain(amounts.waste_percent)) if amounts.waste_percent else "",
+        "subject": word("subject", paper, job.order_id),
+        "introduction": word("estimate", paper, plain(amounts.waste_percent)) if amounts.waste_percent else "",
         "seller": company.model_dump(exclude={"offer_valid_days"}, exclude_none=True),
         "buyer": {"name": customer_name(job) or job.customer_phone, "phone": job.customer_phone},
-        "lines": [line_of(line, amounts, asked) for line in amounts.lines if line.quantity],
+        "lines": [line_of(line, amounts, paper) for line in amounts.lines if line.quantity],
     }
 
 
@@ -200,27 +200,27 @@ def offer_basis(job: Job, rules: Rules) -> tuple[Company, Amounts]:
     return rules.company, figures.amounts
 
 
-def line_of(line: AmountLine, amounts: Amounts, asked: PaperRequest) -> dict[str, Any]:
+def line_of(line: AmountLine, amounts: Amounts, paper: PaperRequest) -> dict[str, Any]:
     return {
-        "description": word(line.kind, asked, line.name),
+        "description": word(line.kind, paper, line.name),
         "quantity": plain(line.quantity),
-        "unit": word(line.unit, asked) if line.unit in WORDS else line.unit,
+        "unit": word(line.unit, paper) if line.unit in WORDS else line.unit,
         "unit_price": plain(line.unit_price or Decimal(0)),
         "tax_rate": plain(amounts.vat_percent),
     }
 
 
-def word(name: str, asked: PaperRequest, inner: str = "") -> str:
-    return WORDS[name][asked.locale].format(name=inner)
+def word(name: str, paper: PaperRequest, inner: str = "") -> str:
+    return WORDS[name][paper.locale].format(name=inner)
 
 
 VARIABLES = {"cutting_sheet": cutting_sheet, "labels": labels, "offer": offer}
 
 
-def paper_request(job: Job, kind: PaperKind, asked: PaperRequest) -> JobRequest:
+def paper_request(job: Job, kind: PaperKind, paper: PaperRequest) -> JobRequest:
     """Return the request for a PDF, or raise PaperRefused or UnknownTemplateError."""
     try:
-        variables = VARIABLES[kind](job, order_from(job.payload), current_rules(), asked)
+        variables = VARIABLES[kind](job, order_from(job.payload), current_rules(), paper)
         return parse_job_request({"template_name": kind, "variables": variables})
     except JobError as error:
         raise PaperRefused("%(message)s", message=error.message) from None

@@ -47,8 +47,8 @@ def check() -> int:
     from config.runner.status import read_status, version
 
     status = read_status()
-    for found in status.checks:
-        sys.stdout.write(f"{found.level:<10} {found.name}: {found.message}\n")
+    for result in status.checks:
+        sys.stdout.write(f"{result.level:<10} {result.name}: {result.message}\n")
     sys.stdout.write(f"kilit-runner {version()}: {'ready' if status.is_ready else 'not ready'}.\n")
     return 0 if status.is_ready else 1
 

@@ -86,15 +86,15 @@ def run_checks(checks: dict[str, Check], *, limit: float = LIMIT) -> list[Prefli
     behind, and the check is not started again before it has ended.
     """
     language = translation.get_language() or "en"
-    found: dict[str, list[PreflightCheck]] = {}
+    results: dict[str, list[PreflightCheck]] = {}
 
     def run(name: str, check: Check) -> None:
         with translation.override(language):
             try:
-                found[name] = list(check())
+                results[name] = list(check())
             except Exception as error:  # noqa: BLE001 - a check that fails is the answer
                 message = f"{type(error).__name__}: {first_line(error)}"
-                found[name] = [PreflightCheck(name, CheckLevel.FAIL, message)]
+                results[name] = [PreflightCheck(name, CheckLevel.FAIL, message)]
 
     end = time.monotonic() + limit
     started = [name for name in checks if name not in _running or not _running[name].is_alive()]
@@ -103,7 +103,7 @@ def run_checks(checks: dict[str, Check], *, limit: float = LIMIT) -> list[Prefli
         _running[name].start()
     for name in started:
         _running[name].join(max(0.0, end - time.monotonic()))
-    return [each for name in checks for each in found.get(name) or [no_answer(name, limit)]]
+    return [result for name in checks for result in results.get(name) or [no_answer(name, limit)]]
 
 
 def no_answer(name: str, limit: float) -> PreflightCheck:
@@ -179,9 +179,9 @@ class StatusHandler(BaseHTTPRequestHandler):
         return self.headers.get("Host", "") in {f"{ADDRESS}:{port}", f"localhost:{port}"}
 
     def language(self) -> str:
-        known = dict(settings.LANGUAGES)
+        languages = dict(settings.LANGUAGES)
         wanted = parse_accept_lang_header(self.headers.get("Accept-Language", ""))
-        return next((code for tag, _ in wanted if (code := tag.partition("-")[0]) in known), "en")
+        return next((code for tag, _ in wanted if (code := tag.partition("-")[0]) in languages), "en")
 
     def send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
         self.send_response(status)

@@ -28,8 +28,8 @@ class RequestLogMiddleware(Middleware):
     """Gives every request an id, or keeps the proxy's, and logs it without its query, which may hold click ids."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get("X-Request-ID", "")
-        token = request_id.set(given if VALID_REQUEST_ID.fullmatch(given) else uuid4().hex)
+        sent_id = request.headers.get("X-Request-ID", "")
+        token = request_id.set(sent_id if VALID_REQUEST_ID.fullmatch(sent_id) else uuid4().hex)
         start = time.perf_counter()
         try:
             # Threads are reused: what one request did must not count for the next.

@@ -56,10 +56,10 @@ def locked_out(request: HttpRequest, response: HttpResponse | None, credentials:
 def seconds_left(username: str, address: str) -> int:
     failed = AccessAttempt.objects.filter(username=username, ip_address=address)
     failed = failed.filter(attempt_time__gte=database_time() - settings.AXES_COOLOFF_TIME)
-    found = failed.aggregate(failures=Sum("failures_since_start"), last=Max("attempt_time"))
-    if (found["failures"] or 0) < settings.AXES_FAILURE_LIMIT:
+    sums = failed.aggregate(failures=Sum("failures_since_start"), last=Max("attempt_time"))
+    if (sums["failures"] or 0) < settings.AXES_FAILURE_LIMIT:
         return 0
-    left: timedelta = found["last"] + settings.AXES_COOLOFF_TIME - database_time()
+    left: timedelta = sums["last"] + settings.AXES_COOLOFF_TIME - database_time()
     return max(1, ceil(left.total_seconds()))
 
 

@@ -29,10 +29,10 @@ MOST_DOUBLINGS = 20
 
 def network_of(address: str) -> str:
     """Return an address, or its IPv6 network, which has addresses without end."""
-    found = ip_address(address)
-    if isinstance(found, IPv6Address) and not found.ipv4_mapped:
-        return str(ip_network((found, IPV6_SITE), strict=False))
-    return str(getattr(found, "ipv4_mapped", None) or found)
+    ip = ip_address(address)
+    if isinstance(ip, IPv6Address) and not ip.ipv4_mapped:
+        return str(ip_network((ip, IPV6_SITE), strict=False))
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
 class LoginHandler(AxesDatabaseHandler):
@@ -66,15 +66,15 @@ class LoginHandler(AxesDatabaseHandler):
 
 def seconds_to_wait(username: str, address: str) -> int:
     """Return how long a login has to wait for the limits of its address and of its name; 0 if it need not."""
-    known, by_address, by_name = names = _names(username, address)
-    found = {window.name: window for window in LoginWindow.objects.with_age(names)}
-    if known in found and found[known].age < KNOWN_FOR:
+    by_place, by_address, by_name = names = _names(username, address)
+    windows = {window.name: window for window in LoginWindow.objects.with_age(names)}
+    if by_place in windows and windows[by_place].age < KNOWN_FOR:  # type: ignore[attr-defined]
         return 0
     waits = {
         by_address: (settings.LOGIN_TRIES_PER_ADDRESS, settings.AXES_COOLOFF_TIME),
         by_name: (settings.LOGIN_TRIES_PER_NAME, FIRST_WAIT),
     }
-    left = [_left(found[name], *waits[name]) for name in waits if name in found]
+    left = [_left(windows[name], *waits[name]) for name in waits if name in windows]
     return max(0, *(int(span.total_seconds()) + 1 for span in left if span > timedelta()), 0)
 
 

@@ -33,12 +33,12 @@ def check_passkey(request: HttpRequest, user: User, credential: Any) -> Authenti
     if not count_try(request, user):
         return None
     try:
-        found = auth.complete_authentication(user, credential)
+        passkey = auth.complete_authentication(user, credential)
     except MALFORMED:
         count_failure(request, user)
         return None
     forget_wrong_codes(user.get_username())
-    return found
+    return passkey
 
 
 def new_challenge(user: User) -> dict[str, Any]:

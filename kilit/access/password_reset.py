@@ -68,8 +68,8 @@ def seconds_to_wait_for_reset(email: str, address: str) -> int:
     window: timedelta = settings.AXES_COOLOFF_TIME
     for name, limit in limits.items():
         if not LoginWindow.objects.count_below(name, limit=limit, window=window):
-            found = LoginWindow.objects.with_age([name]).first()
-            left = window - found.age if found else timedelta()
+            row = LoginWindow.objects.with_age([name]).first()
+            left = window - row.age if row else timedelta()  # type: ignore[attr-defined]
             return max(1, int(left.total_seconds()) + 1)
     return 0
 

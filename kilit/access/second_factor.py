@@ -54,8 +54,8 @@ def has_second_factor(user: User) -> bool:
 
 
 def with_second_factor(users: QuerySet[User]) -> QuerySet[User]:
-    found = Authenticator.objects.filter(user=OuterRef("pk"), type__in=MAIN_TYPES)
-    return users.annotate(has_second_factor=Exists(found))
+    authenticators = Authenticator.objects.filter(user=OuterRef("pk"), type__in=MAIN_TYPES)
+    return users.annotate(has_second_factor=Exists(authenticators))
 
 
 class LoginAdapter(DefaultAccountAdapter):
@@ -92,10 +92,10 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 def reencrypt_second_factors() -> int:
     """Encrypt secrets with the first key; `manage.py reencrypt_secrets` calls it in a transaction."""
     count = 0
-    for found in Authenticator.objects.select_for_update().order_by("pk"):
-        stored = [name for name in ENCRYPTED if name in found.data]
-        found.data |= {name: encrypt(decrypt(found.data[name])) for name in stored}
-        found.save(update_fields=["data"])
+    for authenticator in Authenticator.objects.select_for_update().order_by("pk"):
+        stored = [name for name in ENCRYPTED if name in authenticator.data]
+        authenticator.data |= {name: encrypt(decrypt(authenticator.data[name])) for name in stored}
+        authenticator.save(update_fields=["data"])
         count += len(stored)
     return count
 
@@ -183,8 +183,8 @@ def confirmed_recently(request: HttpRequest) -> bool:
 
 
 def _records(request: HttpRequest) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = get_authentication_records(request, request.user)
-    return found
+    records: list[dict[str, Any]] = get_authentication_records(request, request.user)
+    return records
 
 
 def confirm(request: HttpRequest, user: User) -> None:
@@ -222,7 +222,8 @@ def remove_own(request: HttpRequest, user: User, authenticator: Authenticator, m
     authenticator.delete()
     if delete_dangling_recovery_codes(user) or not has_second_factor(user):
         records = get_authentication_records(request, user)
-        request.session[AUTHENTICATION_METHODS_SESSION_KEY] = [each for each in records if each["method"] != "mfa"]
+        others = [record for record in records if record["method"] != "mfa"]
+        request.session[AUTHENTICATION_METHODS_SESSION_KEY] = others
     _log(user, [user], message)
 
 

@@ -13,8 +13,8 @@ Row = TypeVar("Row", bound=models.Model)
 
 def cut_page(found: Sequence[Row], limit: int) -> tuple[Sequence[Row], str | None]:
     """Return a page of rows, and the cursor of the next page if there is one: then one row more was found."""
-    shown = found[:limit]
-    return shown, encode_cursor(shown[-1].pk) if len(found) > limit else None
+    page = found[:limit]
+    return page, encode_cursor(page[-1].pk) if len(found) > limit else None
 
 
 def encode_cursor(pk: UUID | int) -> str:

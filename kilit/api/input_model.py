@@ -181,7 +181,7 @@ class UnknownFields:
 def field_errors(
     error: ValidationError, model: type[InputModel], *, unknown: UnknownFields | None = None
 ) -> list[FieldError]:
-    return [shown for _, shown in located_errors(error, model, unknown=unknown)]
+    return [field_error for _, field_error in located_errors(error, model, unknown=unknown)]
 
 
 def located_errors(
@@ -194,16 +194,16 @@ def _located_errors(
     error: ValidationError, model: type[InputModel], unknown: UnknownFields
 ) -> Iterator[tuple[Path, FieldError]]:
     errors = error.errors(include_url=False)
-    numbers = Counter(found["loc"][:-1] for found in errors if found["type"] == "extra_forbidden")
+    numbers = Counter(detail["loc"][:-1] for detail in errors if detail["type"] == "extra_forbidden")
     named = {item: unknown.take(number) for item, number in numbers.items()}
     left, listed = Counter(named), set[type[BaseModel]]()
-    for found in errors:
-        path = found["loc"]
-        if found["type"] == "extra_forbidden":
+    for detail in errors:
+        path = detail["loc"]
+        if detail["type"] == "extra_forbidden":
             if not left[path[:-1]]:
                 continue
             left[path[:-1]] -= 1
-        yield path, {"field": format_path(path), "message": _text(found, model, listed)}
+        yield path, {"field": format_path(path), "message": _text(detail, model, listed)}
     for item, number in numbers.items():
         if rest := number - named[item]:
             text = f"{rest:,} {'more ' if named[item] else ''}unknown field{'s' if rest > 1 else ''}."
@@ -219,15 +219,15 @@ def format_path(path: Path) -> str:
     return ".".join([UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path if name != KEY])
 
 
-def _text(found: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> str:
-    kind, path = found["type"], found["loc"]
+def _text(detail: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> str:
+    kind, path = detail["type"], detail["loc"]
     if kind == "extra_forbidden":
         owner, _ = _at(model, path[:-1])
         if owner in listed:  # the same typo is in every row, and a thousand lists would hide the other errors
             return "Unknown field."
         listed.add(owner)
         return f"Unknown field. Known fields: {', '.join(_fields(owner))}."
-    if kind == "missing" or (found["input"] is None and kind != "invalid" and _is_required(model, path)):
+    if kind == "missing" or (detail["input"] is None and kind != "invalid" and _is_required(model, path)):
         _, notes = _at(model, path)
         expected = [note.text for note in notes if isinstance(note, Expected)]
         return f"This field is required: {expected[0]}." if expected else "This field is required."
@@ -237,7 +237,7 @@ def _text(found: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> s
         return f"Expected one of {', '.join(words)}."
     if kind == "string_unicode" and _is_model(_at(model, path)[0]):
         return "A field's name contains broken Unicode."
-    return TEXTS[kind].format(**found.get("ctx", {})) if kind in TEXTS else str(found["msg"])
+    return TEXTS[kind].format(**detail.get("ctx", {})) if kind in TEXTS else str(detail["msg"])
 
 
 def _is_required(model: type[BaseModel], path: Path) -> bool:

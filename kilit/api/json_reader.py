@@ -65,9 +65,9 @@ def parse_number(digits: str) -> Decimal:
 
 def reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object, or reject a name that appears twice instead of guessing which one was meant."""
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
     twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
     raise DuplicateName(twice)
 

@@ -41,13 +41,13 @@ class GzipBody:
         self._decompressor = zlib.decompressobj(GZIP)
 
     def read(self, size: int) -> bytes:
-        found = bytearray()
-        while len(found) < size and (piece := self._expand(size - len(found))):
-            found += piece
-        self._left -= len(found)
+        content = bytearray()
+        while len(content) < size and (piece := self._expand(size - len(content))):
+            content += piece
+        self._left -= len(content)
         if self._left < 0:
             raise too_large(self._limit)
-        return bytes(found)
+        return bytes(content)
 
     def _expand(self, size: int) -> bytes:
         while not self._decompressor.eof:

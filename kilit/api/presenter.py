@@ -9,13 +9,13 @@ from typing import Any, get_args, get_type_hints
 
 def present(row: object, shape: type, **values: Any) -> dict[str, Any]:
     """Return the fields of a response type: the values given, or the attributes of the same name in snake case."""
-    found = {}
+    fields = {}
     for name, (column, is_nullable) in _fields(shape).items():
         value = values[name] if name in values else getattr(row, column)
         if isinstance(value, datetime):
             value = value.isoformat()
-        found[name] = None if is_nullable and value == "" else value
-    return found
+        fields[name] = None if is_nullable and value == "" else value
+    return fields
 
 
 @cache

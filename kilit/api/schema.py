@@ -74,8 +74,8 @@ class ApiSchema(AutoSchema):
 
     @property
     def endpoint(self) -> ApiEndpoint:
-        found: ApiEndpoint = getattr(self.view, self.method.lower()).endpoint
-        return found
+        described: ApiEndpoint = getattr(self.view, self.method.lower()).endpoint
+        return described
 
     def get_operation(self, *args: Any, **options: Any) -> Schema | None:
         operation = super().get_operation(*args, **options)
@@ -103,9 +103,13 @@ class ApiSchema(AutoSchema):
         return [{name: scopes[source]} for source in sources for name in getattr(source, "schemes", ())]
 
     def get_override_parameters(self) -> list[Any]:
-        found = self.endpoint
+        endpoint = self.endpoint
         shared = getattr(self.view, "parameters", ())
-        return [*(query_parameters(found.query) if found.query else ()), *shared, *found.parameters]
+        return [
+            *(query_parameters(endpoint.query) if endpoint.query else ()),
+            *shared,
+            *endpoint.parameters,
+        ]
 
     def get_request_serializer(self) -> Any:
         return self.endpoint.body
@@ -164,11 +168,11 @@ class ApiSchema(AutoSchema):
 
 
 def responses(endpoint: ApiEndpoint, shared: Mapping[int, Codes], store: Store) -> Schema:
-    found = {status: success(response, store) for status, response in endpoint.responses.items()}
+    by_status = {status: success(response, store) for status, response in endpoint.responses.items()}
     for status in {*shared, *endpoint.errors}:
         codes = {**shared.get(status, {}), **endpoint.errors.get(status, {})}
-        found[status] = error(status, codes, store, may_retry_after=status in endpoint.may_retry_after)
-    return {str(status): found[status] for status in sorted(found)}
+        by_status[status] = error(status, codes, store, may_retry_after=status in endpoint.may_retry_after)
+    return {str(status): by_status[status] for status in sorted(by_status)}
 
 
 def success(response: ApiResponse, store: Store) -> Schema:

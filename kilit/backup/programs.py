@@ -64,8 +64,8 @@ class Program(NamedTuple):
 
 def conninfo() -> str:
     """Return what the settings say, and no defaults of our libpq, which an older program may not know."""
-    known = {option.keyword.decode() for option in Conninfo.get_defaults()} - {"password"}
-    params = {name: value for name, value in connection.get_connection_params().items() if name in known}
+    keywords = {option.keyword.decode() for option in Conninfo.get_defaults()} - {"password"}
+    params = {name: value for name, value in connection.get_connection_params().items() if name in keywords}
     # Of several hosts the one in use: a snapshot is of one server.
     info = connection.connection.info
     return make_conninfo(**{**params, "host": info.host, "port": info.port})
@@ -83,8 +83,8 @@ def find_program(name: str, *, dumped_by: int = 0) -> Program:
     server: int = connection.pg_version // 10000  # type: ignore[attr-defined]
     is_encrypted = bool(connection.connection.pgconn.ssl_in_use)
     least = max(server, dumped_by)
-    found = installed_programs(name, with_tls=is_encrypted)
-    if fitting := [program for program in found if program.major >= least and fits(program.major, server=server)]:
+    programs = installed_programs(name, with_tls=is_encrypted)
+    if fitting := [program for program in programs if program.major >= least and fits(program.major, server=server)]:
         return min(fitting, key=lambda program: program.major)
     if not fits(dumped_by, server=server):
         raise NoProgram(
@@ -117,8 +117,8 @@ def version_of(place: Path) -> str | None:
         line = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
     except OSError:
         return None
-    found = re.search(r"\(PostgreSQL\) (\d+(\.\d+)?)", line)
-    return found[1] if found else None
+    match = re.search(r"\(PostgreSQL\) (\d+(\.\d+)?)", line)
+    return match[1] if match else None
 
 
 def major_version(version: str) -> int:

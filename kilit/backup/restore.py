@@ -83,8 +83,8 @@ def refuse_existing_tables() -> None:
 
 
 def refuse_different_rows(manifest: Manifest) -> None:
-    if (found := rows_by_table()) != manifest.rows:
-        differing = sorted(set(found.items()) ^ set(manifest.rows.items()))
+    if (counts := rows_by_table()) != manifest.rows:
+        differing = sorted(set(counts.items()) ^ set(manifest.rows.items()))
         raise RestoreRefused(f"The row counts of restored tables differ from the backup: {differing[:5]}.")
 
 

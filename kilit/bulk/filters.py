@@ -155,8 +155,8 @@ class ErrorGroupFilter(Filter):
 
     def describe(self, value: str, user: Any) -> str:
         queue, scopes = self.failures.table.queue, self.scopes_seen_by(user)
-        found = ErrorGroup.objects.largest(queue=queue, scopes=scopes, group=value, limit=1)
-        return f"{found[0].code} {found[0].shape}" if found else value
+        groups = ErrorGroup.objects.largest(queue=queue, scopes=scopes, group=value, limit=1)
+        return f"{groups[0].code} {groups[0].shape}" if groups else value
 
 
 CREATED_BETWEEN = (
@@ -187,11 +187,11 @@ class FilterSet:
         return iter(self.filters)
 
     def __getitem__(self, name: str) -> Filter:
-        return next(each for each in self.filters if each.name == name)
+        return next(item for item in self.filters if item.name == name)
 
     @property
     def names(self) -> list[str]:
-        return [each.name for each in self.filters]
+        return [item.name for item in self.filters]
 
     def given(self, values: Mapping[str, Any]) -> dict[str, str]:
         """Return those of some values that set a filter; blanks set none."""

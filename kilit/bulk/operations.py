@@ -70,8 +70,8 @@ class Operation(ABC):
         """Act on rows; the verb itself checks again which rows it applies to."""
 
     def skips(self, rows: Any) -> dict[UUID, Skip]:
-        found = self.with_skip_reason(rows).values_list("pk", "status", "skip_reason")
-        return {pk: Skip(state, reason) for pk, state, reason in found}
+        reasons = self.with_skip_reason(rows).values_list("pk", "status", "skip_reason")
+        return {pk: Skip(state, reason) for pk, state, reason in reasons}
 
 
 class BatchOperation(Operation):

@@ -53,8 +53,8 @@ class BulkQueue:
         return self.filters.apply(self.visible_to(user), filters, as_of=as_of)
 
     def operation(self, name: str) -> Operation:
-        (found,) = (operation for operation in self.operations if operation.name == name)
-        return found
+        (match,) = (operation for operation in self.operations if operation.name == name)
+        return match
 
 
 queues: dict[str, BulkQueue] = {}

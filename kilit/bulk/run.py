@@ -58,10 +58,10 @@ class DryRun:
     others: Counter[str]  # in other states
 
     @classmethod
-    def of(cls, rows: Any, operation: Operation, found: Mapping[Skip, int]) -> "DryRun":
+    def of(cls, rows: Any, operation: Operation, skips: Mapping[Skip, int]) -> "DryRun":
         """Sort what was found, and count other rows that match, never beyond the cap."""
-        eligible = Counter({skip.state: number for skip, number in found.items() if not skip.reason})
-        skipped = Counter({skip: number for skip, number in found.items() if skip.reason})
+        eligible = Counter({skip.state: number for skip, number in skips.items() if not skip.reason})
+        skipped = Counter({skip: number for skip, number in skips.items() if skip.reason})
         others = rows.exclude(status__in=operation.sources).order_by().values_list("status", flat=True)
         return cls(eligible, skipped, Counter(others[: MOST_LOOKED_AT + 1]))
 
@@ -91,8 +91,8 @@ def count_matching(
 ) -> DryRun:
     """Count what matches at this moment, up to a cap."""
     rows = operation.within_reach(queue.matching(user, filters), user)
-    found = operation.with_skip_reason(rows.filter(status__in=operation.sources)).order_by()
-    skips = Counter(map(Skip._make, found.values_list("status", "skip_reason")[: MOST_LOOKED_AT + 1]))
+    eligible = operation.with_skip_reason(rows.filter(status__in=operation.sources)).order_by()
+    skips = Counter(map(Skip._make, eligible.values_list("status", "skip_reason")[: MOST_LOOKED_AT + 1]))
     return DryRun.of(rows, operation, skips)
 
 
@@ -104,10 +104,10 @@ def plan(*, user: User, filters_text: str, **columns: Any) -> BulkAction:
     return planned
 
 
-def plan_now(**asked: Any) -> BulkAction:
+def plan_now(**columns: Any) -> BulkAction:
     """Save what an operator asks for, and record its rows at once: for few."""
     with transaction.atomic():
-        planned = plan(**asked)
+        planned = plan(**columns)
         BulkAction.objects.filter(pk=planned.pk).update(**new_lease(LEASE))
         planned.refresh_from_db()
         record_rows(planned)
@@ -227,10 +227,10 @@ def run_batch(action: BulkAction) -> bool:
 
 def record_scopes(action: BulkAction, user: User) -> None:
     """Show the action in the activity of each site whose rows it changed, too."""
-    about = {"queue": action.lifecycle.queue, "object_id": action.pk, "message": action.reason, "is_part": True}
+    subject = {"queue": action.lifecycle.queue, "object_id": action.pk, "message": action.reason, "is_part": True}
     person = {"actor": actor_of(user), "person": user.get_username()}
     Activity.objects.bulk_create(
-        Activity(kind=ActivityKind.ACTION, verb="finish", scope=scope, **about, **person)
+        Activity(kind=ActivityKind.ACTION, verb="finish", scope=scope, **subject, **person)
         for scope in action.scopes or ()
     )
 

@@ -57,9 +57,9 @@ class PrefixSearch:
         ]
         if not parts:
             return Found([])
-        found = list(parts[0].union(*parts[1:], all=True))
-        sizes = [sum(part == number for _pk, part in found) for number in range(len(parts))]
-        return Found(list({pk: None for pk, _part in found}), is_capped=any(size > most for size in sizes))
+        pairs = list(parts[0].union(*parts[1:], all=True))
+        sizes = [sum(part == number for _pk, part in pairs) for number in range(len(parts))]
+        return Found(list({pk: None for pk, _part in pairs}), is_capped=any(size > most for size in sizes))
 
     def _of_named_tenants(self, rows: Any) -> Any:
         """Name every tenant, as the indexes begin with them: before PostgreSQL 18, all of an index would be read."""

@@ -60,13 +60,13 @@ def error_cell(code: str, text: str) -> SafeString | str:
     if not code:
         return "-"
     text = mask_personal_data(text)
-    shown = format_html_join(SafeString("_<wbr>"), "{}", ((word,) for word in code.split("_")))
+    words = format_html_join(SafeString("_<wbr>"), "{}", ((word,) for word in code.split("_")))
     if not text:
-        return format_html('<span class="kilit-more">{}</span>', shown)
+        return format_html('<span class="kilit-more">{}</span>', words)
     return format_html(
         '<details class="kilit-more"><summary title="{}">{}</summary><div>{}</div></details>',
         explain(text),
-        shown,
+        words,
         in_words(text),
     )
 
@@ -93,11 +93,11 @@ TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|
 def with_local_times(text: str) -> str:
     """Return a text with its timestamps, which are stored in UTC, as times in the reader's zone."""
 
-    def localized(found: re.Match[str]) -> str:
+    def localized(match: re.Match[str]) -> str:
         try:
-            return exactly(datetime.fromisoformat(found[0]))
+            return exactly(datetime.fromisoformat(match[0]))
         except (ValueError, OverflowError):  # it only looks like one
-            return found[0]
+            return match[0]
 
     return TIMESTAMP.sub(localized, text)
 
@@ -164,5 +164,5 @@ def page(
     """
     request.current_app = model_admin.admin_site.name
     everywhere = model_admin.admin_site.each_context(request)
-    shown = {"title": title, "crumb": "" if is_own_page else title}
-    return TemplateResponse(request, template, {**everywhere, "opts": model_admin.opts, **shown, **context})
+    page_context = {"title": title, "crumb": "" if is_own_page else title}
+    return TemplateResponse(request, template, {**everywhere, "opts": model_admin.opts, **page_context, **context})

@@ -94,8 +94,8 @@ def _link(title: Any, icon: str, address: str) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": address}
 
 
-def _place(name: str, known: tuple[str, ...]) -> int:
-    return known.index(name) if name in known else LAST
+def _place(name: str, order: tuple[str, ...]) -> int:
+    return order.index(name) if name in order else LAST
 
 
 def command_search(request: HttpRequest) -> HttpResponse:
@@ -121,20 +121,20 @@ def _rows_of(model_admin: QueueAdmin, request: HttpRequest, text: str) -> Iterat
     if not isinstance(search, PrefixSearch):
         return
     rows = model_admin.get_queryset(request)
-    found = search.first(rows, bare_id(model_admin.model, text), most=MOST_PER_KIND)
-    newest = rows.filter(pk__in=found.ids).order_by("-pk")[:MOST_PER_KIND]
+    result = search.first(rows, bare_id(model_admin.model, text), most=MOST_PER_KIND)
+    newest = rows.filter(pk__in=result.ids).order_by("-pk")[:MOST_PER_KIND]
     for row in newest:
-        about = f"{capfirst(model_admin.opts.verbose_name)} · {row.status}"
-        yield _result(model_admin, row, model_admin.row_name(row), about)
-    if found.is_capped:
+        description = f"{capfirst(model_admin.opts.verbose_name)} · {row.status}"
+        yield _result(model_admin, row, model_admin.row_name(row), description)
+    if result.is_capped:
         listed = f"{model_admin.address('changelist')}?{encode({SEARCH: text})}"
         yield SearchResult(_("All that begin with “%(text)s”") % {"text": text}, _names(model_admin), listed, "search")
 
 
 def _places(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     for model_admin in _places_admins(request):
-        found, _distinct = model_admin.get_search_results(request, model_admin.get_queryset(request), text)
-        for row in found[:MOST_PER_KIND]:
+        rows, _distinct = model_admin.get_search_results(request, model_admin.get_queryset(request), text)
+        for row in rows[:MOST_PER_KIND]:
             yield _result(model_admin, row, str(row), str(capfirst(model_admin.opts.verbose_name)))
 
 
@@ -142,8 +142,8 @@ def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     for group in sidebar(request):
         for item in group["items"]:
             if text.casefold() in str(item["title"]).casefold():
-                about = str(group.get("title") or _("Page"))
-                yield SearchResult(str(item["title"]), about, str(item["link"]), item["icon"])
+                description = str(group.get("title") or _("Page"))
+                yield SearchResult(str(item["title"]), description, str(item["link"]), item["icon"])
     for model_admin in _places_admins(request):
         title = _("Add a %(name)s") % {"name": model_admin.opts.verbose_name}
         if model_admin.has_add_permission(request) and text.casefold() in title.casefold():
@@ -161,10 +161,10 @@ def _admins() -> Iterator[Any]:
     return (admin.site.get_model_admin(model) for model in apps.get_models() if admin.site.is_registered(model))
 
 
-def _result(model_admin: Any, row: Any, title: str, about: str) -> SearchResult:
+def _result(model_admin: Any, row: Any, title: str, description: str) -> SearchResult:
     opts = model_admin.opts
     href = reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])
-    return SearchResult(title, about, href, ICONS.get(opts.model_name, "list"))
+    return SearchResult(title, description, href, ICONS.get(opts.model_name, "list"))
 
 
 def _names(model_admin: Any) -> str:

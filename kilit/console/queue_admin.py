@@ -130,8 +130,8 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Offer for a list of one state or error only the actions that apply to it."""
         offered: dict[str, Any] = super().get_actions(request)
-        given = self.filters.accepted(request.GET, request.user, among=["status", "code", "group"])
-        apply = {action.name for action in self.actions_for(given)}
+        values = self.filters.accepted(request.GET, request.user, among=["status", "code", "group"])
+        apply = {action.name for action in self.actions_for(values)}
         return {name: entry for name, entry in offered.items() if name in apply}
 
     def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
@@ -217,10 +217,10 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
             raise Http404
         if not self.has_operate_permission(request):
             raise PermissionDenied
-        given = request.POST if request.method == "POST" else request.GET
-        named = (self.read_id(text) for text in given.get("ids", "").split(","))
+        values = request.POST if request.method == "POST" else request.GET
+        named = (self.read_id(text) for text in values.get("ids", "").split(","))
         ids = list(dict.fromkeys(pk for pk in named if pk))
-        filters, from_row = given.get("filters", ""), bool(given.get("from_row"))
+        filters, from_row = values.get("filters", ""), bool(values.get("from_row"))
         if request.method != "POST":  # logging in again leads here, without the form
             messages.warning(request, _("Nothing was changed: your session had ended. Please confirm again."))
             return HttpResponseRedirect(self.back_address(ids, filters=filters, from_row=from_row and bool(ids)))

@@ -77,7 +77,9 @@ class RejectedLine:
 
     @property
     def reason(self) -> str:
-        what = " ".join(f"{each.field}: {each.reason}" if each.field else each.reason for each in self.fields)
+        what = " ".join(
+            f"{rejected.field}: {rejected.reason}" if rejected.field else rejected.reason for rejected in self.fields
+        )
         return _("line %(number)s: %(reason)s") % {"number": self.line.number, "reason": what}
 
 
@@ -102,7 +104,7 @@ class FileTally(ABC):
 
     def counts(self) -> dict[str, int]:
         """Return the numbers alone, of which `type(self)(**numbers)` makes a tally again."""
-        numbers = {each.name: getattr(self, each.name) for each in fields(self)}
+        numbers = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: int(number) for name, number in numbers.items() if isinstance(number, int)}
 
     @property
@@ -145,7 +147,7 @@ def read_lines(
     """
     header, records = open_table(stream, encoding=encoding, place=place)
     delimiter, names = header.delimiter, _names(header, aliases)
-    _check_header([name for name in names if name not in ignored], known=known, required=required, one_of=one_of)
+    _check_header([name for name in names if name not in ignored], allowed=known, required=required, one_of=one_of)
     left_out = set(names).intersection(ignored)
     for record in records:
         if record.text.strip(f"{delimiter} \t\n"):
@@ -163,14 +165,16 @@ def _names(header: TableHeader, aliases: Mapping[str, str]) -> list[str]:
 
 
 def _check_header(
-    names: list[str], *, known: Sequence[str], required: Collection[str], one_of: Collection[str]
+    names: list[str], *, allowed: Sequence[str], required: Collection[str], one_of: Collection[str]
 ) -> None:
-    if not set(names) & set(known):
+    if not set(names) & set(allowed):
         # A conversion in place of the header; it may be of a person, so it is not shown.
-        raise CsvError(_("The first line does not name the columns; expected %(known)s.") % {"known": ", ".join(known)})
-    if unknown := [name or "(empty)" for name in names if name not in known]:
+        raise CsvError(
+            _("The first line does not name the columns; expected %(known)s.") % {"known": ", ".join(allowed)}
+        )
+    if unknown := [name or "(empty)" for name in names if name not in allowed]:
         columns = [HIDDEN if may_be_personal(name) else name for name in unknown]
-        context = {"columns": ", ".join(columns)[:200], "known": ", ".join(known)}
+        context = {"columns": ", ".join(columns)[:200], "known": ", ".join(allowed)}
         raise CsvError(_("Unknown columns: %(columns)s; expected %(known)s.") % context)
     if missing := [name for name in required if name not in names]:
         raise CsvError(_("Missing columns: %(columns)s.") % {"columns": ", ".join(missing)})
@@ -195,10 +199,10 @@ def _read_line(record: Record, delimiter: str, names: list[str], left_out: Colle
         fault = _("%(cells)s cells, but the header has %(names)s.") % {"cells": len(cells), "names": len(names)}
     is_personal = not set(names).isdisjoint(IDENTIFIERS)
     if fault:
-        shown = HIDDEN if is_personal else CONTROL_CHARS.sub("?", text.strip()[:MOST_OF_LINE])
-        return CsvLine(number, {}, fault, shown, delimiter, is_personal, following)
-    found = {name: cell for name, cell in zip(names, cells, strict=True) if cell and name not in left_out}
-    return CsvLine(number, found, delimiter=delimiter, is_personal=is_personal, next=following)
+        display_text = HIDDEN if is_personal else CONTROL_CHARS.sub("?", text.strip()[:MOST_OF_LINE])
+        return CsvLine(number, {}, fault, display_text, delimiter, is_personal, following)
+    values = {name: cell for name, cell in zip(names, cells, strict=True) if cell and name not in left_out}
+    return CsvLine(number, values, delimiter=delimiter, is_personal=is_personal, next=following)
 
 
 def _clean(cell: str) -> str:

@@ -72,10 +72,10 @@ def open_table(
     delimiter = parameters = ""
     for number, (text, size) in enumerate(lines, start=1):
         offset += size
-        if found := SEPARATOR_LINE.fullmatch(text):
-            delimiter = found[1]
-        elif found := PARAMETERS.match(text):
-            parameters = text[found.end() :]
+        if match := SEPARATOR_LINE.fullmatch(text):
+            delimiter = match[1]
+        elif match := PARAMETERS.match(text):
+            parameters = text[match.end() :]
         elif not ABOVE_HEADER.match(text):
             header = _read_header(text, delimiter, parameters)
             below = FilePlace(offset, number + 1)
@@ -108,16 +108,16 @@ def _is_open(text: str, delimiter: str) -> bool:
 
 def _up_to_quote(ahead: deque[PhysicalLine], lines: Iterator[PhysicalLine], most: int) -> list[PhysicalLine]:
     """Return the next lines up to one with a quote, which may end the cell; none if they are too long."""
-    found: list[PhysicalLine] = []
+    taken: list[PhysicalLine] = []
     while line := ahead.popleft() if ahead else next(lines, None):
-        found.append(line)
+        taken.append(line)
         most -= len(line.text)
         if '"' in line.text or most < 0:
             break
-    if not found or '"' not in found[-1].text or most < 0:
-        ahead.extendleft(reversed(found))
+    if not taken or '"' not in taken[-1].text or most < 0:
+        ahead.extendleft(reversed(taken))
         return []
-    return found
+    return taken
 
 
 def _fault_of(text: str, delimiter: str) -> str:

@@ -68,9 +68,9 @@ def find_foreign_migration(applied: frozenset[tuple[str, str]]) -> tuple[str, st
     """Return an applied migration that this code does not have, or that it would apply only after a missing one."""
     loader = MigrationLoader(None)
     replaced = {key: set(migration.replaces) for key, migration in loader.disk_migrations.items()}
-    known = set(replaced).union(*replaced.values())
+    migrations = set(replaced).union(*replaced.values())
     # Other apps were removed, or belong to another part of Kilit: the runner has few.
-    unknown = [key for key in applied if key[0] in loader.migrated_apps and key not in known]
+    unknown = [key for key in applied if key[0] in loader.migrated_apps and key not in migrations]
     if unknown:
         return max(unknown)
     present = applied | {key for key, names in replaced.items() if names and names <= applied}

@@ -288,13 +288,13 @@ def bulk_insert(
         for field in model._meta.concrete_fields
         if field.attname not in first and field.db_default is NOT_PROVIDED and (field.has_default() or not field.null)
     }
-    each = [name for name in first if name not in shared]
-    document = to_json([{name: row[name] for name in each} for row in rows]).decode()
+    varying = [name for name in first if name not in shared]
+    document = to_json([{name: row[name] for name in varying} for row in rows]).decode()
     with transaction.atomic(using=connection.alias, savepoint=False):
         set_audit_context(verb="", using=connection.alias)
         # Not Django's cursor, which would copy the document into the statement, to be quoted here and parsed there.
         with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
-            inserted = cursor.execute(_insert(model, each, once, keys), [*once.values(), document]).rowcount
+            inserted = cursor.execute(_insert(model, varying, once, keys), [*once.values(), document]).rowcount
         note_write()
         if inserted == count:  # as mostly; to have every id returned would take a tenth longer
             return set()
@@ -302,18 +302,18 @@ def bulk_insert(
         return ids.difference(model._base_manager.filter(pk__any_of=ids).values_list("pk", flat=True))
 
 
-def _insert(model: type[models.Model], each: Iterable[str], once: Iterable[str], keys: KeyTable | None) -> bytes:
+def _insert(model: type[models.Model], varying: Iterable[str], once: Iterable[str], keys: KeyTable | None) -> bytes:
     """Return the statement for a document of the fields `each`, and a parameter for each of the fields `once`."""
     connection = connections[model._default_manager.db]
     fields = {field.attname: field for field in model._meta.concrete_fields}
     types = {name: field.db_type(connection) for name, field in fields.items()}
-    columns = ", ".join(f'"{fields[name].column}"' for name in (*each, *once))
+    columns = ", ".join(f'"{fields[name].column}"' for name in (*varying, *once))
     values = [
-        *(f'row."{name}" AS "{fields[name].column}"' for name in each),
+        *(f'row."{name}" AS "{fields[name].column}"' for name in varying),
         *(f'%s::{types[name]} AS "{fields[name].column}"' for name in once),
     ]
-    typed = ", ".join(f'"{name}" {types[name]}' for name in each)
-    new_rows = f"SELECT {', '.join(values)} FROM json_to_recordset(%s::json) AS row({typed})"
+    typed = ", ".join(f'"{name}" {types[name]}' for name in varying)
+    new_rows = f"SELECT {', '.join(values)} FROM json_to_recordset(%s::json) AS row({typed})"  # noqa: S608
     insert = f'INSERT INTO "{model._meta.db_table}" ({columns})'
     if not keys:
         return f"{insert} {new_rows} ON CONFLICT DO NOTHING".encode()
@@ -349,9 +349,9 @@ def _convert(fields: Sequence[Any], rows: list[Values], *, using: str) -> list[V
     """Apply the fields' own converters; most fields have none and take what psycopg gives."""
     connection = connections[using]
     converters = {
-        place: (found, field.cached_col)
+        place: (functions_of_field, field.cached_col)
         for place, field in enumerate(fields)
-        if (found := field.get_db_converters(connection))
+        if (functions_of_field := field.get_db_converters(connection))
     }
     if not converters:
         return rows

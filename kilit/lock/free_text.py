@@ -224,10 +224,10 @@ def _jobs_with_reason(pattern: str) -> Iterator[UUID]:
 
 
 def _matches(*columns: str, pattern: str) -> Q:
-    found = Q()
+    condition = Q()
     for name in columns:
-        found |= Q(IRegex(Cast(name, TextField()), pattern))
-    return found
+        condition |= Q(IRegex(Cast(name, TextField()), pattern))
+    return condition
 
 
 def _replace(rows: Rows, columns: tuple[str, ...], pattern: str) -> int:

@@ -65,8 +65,8 @@ def has_icu(connection: Any) -> bool:
     if database not in _with_icu:
         connection.ensure_connection()
         with connection.wrap_database_errors:
-            found = connection.connection.execute(
+            row = connection.connection.execute(
                 "SELECT count(*) FROM pg_collation WHERE collprovider = 'i' AND collname IN ('tr-x-icu', 'en-x-icu')"
             ).fetchone()
-        _with_icu[database] = found[0] == 2  # both
+        _with_icu[database] = row[0] == 2  # noqa: PLR2004 - both
     return _with_icu[database]

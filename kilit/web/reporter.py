@@ -55,9 +55,9 @@ class Reporter:
         return True
 
     def _show(self, busy: float) -> None:
-        shown = {"threads": self._threads, "busy": busy, "alive_at": Now()}
-        if not WebProcess.objects.filter(name=self.name).update(**shown):
-            WebProcess.objects.create(name=self.name, **shown)
+        columns = {"threads": self._threads, "busy": busy, "alive_at": Now()}
+        if not WebProcess.objects.filter(name=self.name).update(**columns):
+            WebProcess.objects.create(name=self.name, **columns)
         if time.monotonic() >= self._fold_at:
             self._fold_at = time.monotonic() + FOLD_EVERY
             WebProcess.objects.long_gone().delete()

@@ -24,11 +24,11 @@ def start_group(
     command: Sequence[str], *, environment: Mapping[str, str], folder: Path | None = None, is_piped: bool = False
 ) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE if is_piped else None
-    given: dict[str, Any] = {"env": dict(environment), "cwd": folder, "stdout": pipe, "stderr": pipe}
+    options: dict[str, Any] = {"env": dict(environment), "cwd": folder, "stdout": pipe, "stderr": pipe}
     if sys.platform == "win32":
         # So that the console's Ctrl-C reaches only us.
-        return subprocess.Popen(command, creationflags=subprocess.CREATE_NEW_PROCESS_GROUP, **given)
-    return subprocess.Popen(command, start_new_session=True, **given)
+        return subprocess.Popen(command, creationflags=subprocess.CREATE_NEW_PROCESS_GROUP, **options)
+    return subprocess.Popen(command, start_new_session=True, **options)
 
 
 def kill_group(*leaders: int, wait: float = 5.0) -> None:
@@ -63,26 +63,26 @@ def group_members(*leaders: int) -> list[psutil.Process]:
     """Return the running processes of groups; a zombie does not run."""
     if sys.platform == "win32":
         return [process for leader in leaders for process in _family(leader)]
-    found = []
+    members = []
     for process in psutil.process_iter():
         with suppress(ProcessLookupError, psutil.NoSuchProcess):
             if os.getpgid(process.pid) in leaders and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
+                members.append(process)
+    return members
 
 
 def _family(leader: int) -> list[psutil.Process]:
     """Return a process and its descendants; Windows has no groups, but remembers parents that are gone."""
     children: dict[int, list[psutil.Process]] = {}
-    found = [process for process in psutil.process_iter(["ppid"]) if process.pid == leader]
+    family = [process for process in psutil.process_iter(["ppid"]) if process.pid == leader]
     for process in psutil.process_iter(["ppid"]):
         children.setdefault(process.info["ppid"], []).append(process)
     waiting = [leader]
     while waiting:
         below = [process for process in children.pop(waiting.pop(), []) if process.pid != leader]
-        found += below
+        family += below
         waiting += [process.pid for process in below]
-    return [process for process in found if runs(process)]
+    return [process for process in family if runs(process)]
 
 
 def runs(process: psutil.Process) -> bool:

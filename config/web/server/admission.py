@@ -33,9 +33,13 @@ class RequestCredentials:
 
     @classmethod
     def of_headers(cls, headers: Sequence[tuple[str, str]], *, cookie: str) -> "RequestCredentials":
-        found = {name: value.strip() for name, value in headers if name in (*KEY_HEADERS, "COOKIE")}
-        session = re.search(rf"(?:^|;)\s*{re.escape(cookie)}=([^;]+)", found.get("COOKIE", ""))
-        return cls(found.get("X-API-KEY", ""), found.get("AUTHORIZATION", ""), session[1].strip() if session else "")
+        values = {name: value.strip() for name, value in headers if name in (*KEY_HEADERS, "COOKIE")}
+        session = re.search(rf"(?:^|;)\s*{re.escape(cookie)}=([^;]+)", values.get("COOKIE", ""))
+        return cls(
+            values.get("X-API-KEY", ""),
+            values.get("AUTHORIZATION", ""),
+            session[1].strip() if session else "",
+        )
 
     def __bool__(self) -> bool:
         return bool(self.key or self.authorization or self.session)

@@ -39,7 +39,7 @@ class ConnectionTable:
         self._size = 0
 
     def __iter__(self) -> "Iterator[WebConnection]":
-        return iter([each for connections in self._by_address.values() for each in connections])
+        return iter([connection for connections in self._by_address.values() for connection in connections])
 
     def __len__(self) -> int:
         return self._size
@@ -57,7 +57,7 @@ class ConnectionTable:
 
     def close_oldest(self) -> bool:
         """Close a connection of the address that has most of those that wait for their client."""
-        waiting = {address: sum(map(_is_waiting, found)) for address, found in self._by_address.items()}
+        waiting = {address: sum(map(_is_waiting, connections)) for address, connections in self._by_address.items()}
         most = max(waiting, key=waiting.__getitem__, default=None)
         return most is not None and self._close_one_of(most, of_address=False)
 
@@ -66,18 +66,18 @@ class ConnectionTable:
         self._size += 1
 
     def remove(self, connection: "WebConnection") -> None:
-        found = self._by_address[connection.address]
-        if connection in found:
-            found.remove(connection)
+        connections = self._by_address[connection.address]
+        if connection in connections:
+            connections.remove(connection)
             self._size -= 1
-        if not found:
+        if not connections:
             del self._by_address[connection.address]
 
     def _close_one_of(self, address: Hashable, *, of_address: bool) -> bool:
-        waiting = [each for each in self._by_address[address] if _is_waiting(each)]
+        waiting = [connection for connection in self._by_address[address] if _is_waiting(connection)]
         if not waiting:
             return False
-        oldest = min(waiting, key=lambda each: each.waiting_since or 0.0)
+        oldest = min(waiting, key=lambda connection: connection.waiting_since or 0.0)
         oldest.break_off(too_many_connections(of_address=of_address))
         self.remove(oldest)
         return True

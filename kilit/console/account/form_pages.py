@@ -18,8 +18,8 @@ class FormPage:
     request: HttpRequest
 
     def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
-        found: HttpResponseBase = super().dispatch(request, *args, **options)  # type: ignore[misc]
-        return found
+        response: HttpResponseBase = super().dispatch(request, *args, **options)  # type: ignore[misc]
+        return response
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         shared = admin.site.each_context(self.request)

@@ -46,18 +46,18 @@ class ApiKeyForm(forms.ModelForm[ApiKey]):
     """Refuses what no admin key may be: the database says the same, but not to people."""
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
-        if KeyScope.ADMIN not in given.get("scopes", ()):
-            return given
-        if given["scopes"] != [KeyScope.ADMIN]:
+        fields: dict[str, Any] = super().clean() or self.cleaned_data
+        if KeyScope.ADMIN not in fields.get("scopes", ()):
+            return fields
+        if fields["scopes"] != [KeyScope.ADMIN]:
             self.add_error("scopes", _("A key with the scope admin is for nothing else. Choose it alone."))
-        ends = given.get("expires_at")
+        ends = fields.get("expires_at")
         if "expires_at" not in self.errors and (ends is None or ends > timezone.now() + ADMIN_KEY_LASTS):
             self.add_error("expires_at", _("A key with the scope admin expires within a year. Enter when."))
-        owner = given.get("user") or (self.instance.user if self.instance.pk else None)
+        owner = fields.get("user") or (self.instance.user if self.instance.pk else None)
         if owner is not None and role_of(owner) not in (Role.ADMIN, Role.OWNER):
             self.add_error("scopes", _("The key's user may not administer sites: choose an admin or an owner."))
-        return given
+        return fields
 
 
 def format_scopes(key: ApiKey) -> str:

@@ -99,19 +99,19 @@ class CodePage(FormPage, FormView[forms.Form]):
         user = self.stage.login.user
         context["options"] = challenge(user) if has_passkeys(user) else None
         context["has_app"] = Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists()
-        found = super().get_context_data(**context)
-        if isinstance(found["form"], CredentialForm):  # the page has both forms
-            found |= {"form": CodeForm(), "passkey_form": found["form"]}
-            found["form"].fields["code"].widget.attrs["class"] = INPUT
-        return found
+        page_context = super().get_context_data(**context)
+        if isinstance(page_context["form"], CredentialForm):  # the page has both forms
+            page_context |= {"form": CodeForm(), "passkey_form": page_context["form"]}
+            page_context["form"].fields["code"].widget.attrs["class"] = INPUT
+        return page_context
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
-        user, given = self.stage.login.user, form.cleaned_data
+        user, fields = self.stage.login.user, form.cleaned_data
         if isinstance(form, CredentialForm):
-            authenticator = check_passkey(self.request, user, given["credential"])
+            authenticator = check_passkey(self.request, user, fields["credential"])
             refusal = _("This passkey was not accepted. Try again.")
         else:
-            authenticator = check_code(self.request, user, given["code"])
+            authenticator = check_code(self.request, user, fields["code"])
             refusal = _("This code is wrong, too old, or was used before. Enter the one that is shown now.")
         if authenticator is None:
             form.add_error(None if isinstance(form, CredentialForm) else "code", refusal)

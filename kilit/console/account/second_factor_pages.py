@@ -93,8 +93,8 @@ class ConfirmPage(SecondFactorPage, FormView[PasswordForm]):
 
     def form_valid(self, form: PasswordForm) -> HttpResponse:
         # By the backends, so that wrong ones count as at the login.
-        found = authenticate(self.request, username=self.user.get_username(), password=form.cleaned_data["password"])
-        if found is None or found.pk != self.user.pk:
+        person = authenticate(self.request, username=self.user.get_username(), password=form.cleaned_data["password"])
+        if person is None or person.pk != self.user.pk:
             form.add_error("password", _("This password is wrong."))
             return self.form_invalid(form)
         confirm(self.request, self.user)
@@ -129,8 +129,11 @@ class AppPage(SecondFactorPage, FormView[AppForm]):
         image = BytesIO()
         address = get_adapter().build_totp_url(self.user, secret)
         segno.make(address, error="m").save(image, kind="svg", xmldecl=False, scale=5, border=2, svgclass=None)
-        shown = {"secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)), "address": address}
-        return super().get_context_data(**context, **shown, image=mark_safe(image.getvalue().decode()))  # noqa: S308 - segno's
+        secret_context = {
+            "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
+            "address": address,
+        }
+        return super().get_context_data(**context, **secret_context, image=mark_safe(image.getvalue().decode()))  # noqa: S308 - segno's
 
     def form_valid(self, form: AppForm) -> HttpResponse:
         secret = get_totp_secret()
@@ -154,9 +157,9 @@ class CodesPage(SecondFactorPage, TemplateView):
         codes = self.own(CODES)
         if codes is None or codes.wrap().did_view:
             return HttpResponseRedirect(reverse("second_factor"))
-        shown = codes.wrap().get_unused_codes()
+        unused = codes.wrap().get_unused_codes()
         codes.wrap().mark_as_viewed()
-        return self.render_to_response(self.get_context_data(codes=[f"{code[:4]} {code[4:]}" for code in shown]))
+        return self.render_to_response(self.get_context_data(codes=[f"{code[:4]} {code[4:]}" for code in unused]))
 
     def post(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         if not has_second_factor(self.user):
@@ -210,9 +213,9 @@ class RemovePasskeyPage(SecondFactorPage, View):
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
-        found = get_object_or_404(Authenticator, user=self.user, type=PASSKEY, pk=pk)
-        name = found.wrap().name
-        remove_own(request, self.user, found, f"Removed the passkey {name}")
+        passkey = get_object_or_404(Authenticator, user=self.user, type=PASSKEY, pk=pk)
+        name = passkey.wrap().name
+        remove_own(request, self.user, passkey, f"Removed the passkey {name}")
         messages.success(request, _("The passkey %(name)s was removed.") % {"name": name})
         return HttpResponseRedirect(reverse("second_factor"))
 

@@ -87,9 +87,9 @@ class ActivityChangeList(CappedChangeList):
 
 
 def in_words(rows: Any, user: Any) -> Iterator[Any]:
-    found = list(rows)
-    words = ActivityWords(found, user)
-    for row in found:
+    entries = list(rows)
+    words = ActivityWords(entries, user)
+    for row in entries:
         row.words = words
         yield row
 
@@ -114,8 +114,8 @@ class ActivityAdmin(LongListAdmin):
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        found = Activity.objects.filter(pk=object_id) if object_id.isdecimal() else Activity.objects.none()
-        seen = found if is_owner(request.user) else found.filter(visible_to(request.user))
+        entries = Activity.objects.filter(pk=object_id) if object_id.isdecimal() else Activity.objects.none()
+        seen = entries if is_owner(request.user) else entries.filter(visible_to(request.user))
         if not seen:
             raise Http404
         (row,) = in_words(seen, request.user)
@@ -147,9 +147,9 @@ class ActivityAdmin(LongListAdmin):
         first = max(row.first_event, (read_digits(after) or 0) + 1)
         events = Event.objects.filter(Q(event_type=row.verb) | Q(details__verb=row.verb), queue=row.queue)
         moved = events.filter(id__gte=first, id__lte=row.last_event, actor=row.actor, created_at=row.created_at)
-        shown = list(moved.order_by("id")[: MOST_JOBS + 1])
+        listed = list(moved.order_by("id")[: MOST_JOBS + 1])
         queue = queues[row.queue]
-        jobs = queue.visible_to(request.user).filter(pk__in=[event.object_id for event in shown[:MOST_JOBS]])
+        jobs = queue.visible_to(request.user).filter(pk__in=[event.object_id for event in listed[:MOST_JOBS]])
         if row.is_part and (scope := self._scope_column(row.queue)):
             jobs = jobs.filter(**{scope: row.scope})
         model_admin: Any = self.admin_site.get_model_admin(queue.model)
@@ -157,10 +157,10 @@ class ActivityAdmin(LongListAdmin):
         return {
             "jobs": [
                 (link(model_admin.address("change", event.object_id), names[event.object_id]), event)
-                for event in shown[:MOST_JOBS]
+                for event in listed[:MOST_JOBS]
                 if event.object_id in names
             ],
-            "next": shown[MOST_JOBS - 1].pk if len(shown) > MOST_JOBS else None,
+            "next": listed[MOST_JOBS - 1].pk if len(listed) > MOST_JOBS else None,
         }
 
     def _scope_column(self, queue: str) -> str:
@@ -186,8 +186,8 @@ class ActivityAdmin(LongListAdmin):
         while chunk := list(islice(rows, CHUNK)):
             for row in in_words(chunk, user):
                 words, events = row.words, f"{row.first_event}-{row.last_event}" if row.first_event else ""
-                about = [row.created_at, row.kind, row.person, row.actor, row.queue, words.site(row)]
-                yield [*about, words.sentence(row), row.rows, words.reason(row), row.object_id, events]
+                columns = [row.created_at, row.kind, row.person, row.actor, row.queue, words.site(row)]
+                yield [*columns, words.sentence(row), row.rows, words.reason(row), row.object_id, events]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         response: Any = super().changelist_view(request, extra_context)

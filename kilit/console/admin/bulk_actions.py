@@ -225,10 +225,10 @@ class BulkActionAdmin(LongListAdmin):
         """Return where the rows it changed are now; a worker may reject them long after it has finished."""
         changed = action.items.filter(result=BulkItem.Result.CHANGED).order_by("object_id").values("object_id")
         rows = queues[action.queue].visible_to(request.user).filter(pk__in=changed[:MOST_FOLLOWED])
-        found = count_now(rows, console, lambda state: f"{listed}?{encode({'bulk': str(action.pk), 'status': state})}")
+        counts = count_now(rows, console, lambda state: f"{listed}?{encode({'bulk': str(action.pk), 'status': state})}")
         ended_at = action.finished_at or timezone.now()
         return {
-            "rows_now": found if action.moved_count else [],
+            "rows_now": counts if action.moved_count else [],
             "rows_followed": grouped(MOST_FOLLOWED) if action.moved_count > MOST_FOLLOWED else "",
             "changed_address": f"{listed}?{encode({'bulk': str(action.pk)})}",
             "is_followed": not action.is_working and action.moved_count and timezone.now() - ended_at < FOLLOWED_FOR,

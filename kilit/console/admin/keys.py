@@ -132,9 +132,9 @@ class ApiKeyAdmin(ModelAdmin):
         return KeyChangeList
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        keys, may_repeat = super().get_search_results(request, queryset, search_term)
         owners = owners_named(search_term.strip()) if search_term.strip() else []
-        return (found | queryset.filter(user__username__in=owners) if owners else found), may_repeat
+        return (keys | queryset.filter(user__username__in=owners) if owners else keys), may_repeat
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
         return [owner, *self.fields[1:]] if obj else [*self.fields]
@@ -160,7 +160,7 @@ class ApiKeyAdmin(ModelAdmin):
 
     @admin.action(description=_("Revoke — active keys only"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        asked = queryset.count()
+        total = queryset.count()
         revoked = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
         report = gettext("Revoked %(revoked)s of %(asked)s; the others were already revoked.")
-        messages.success(request, report % {"revoked": number(revoked), "asked": number(asked)})
+        messages.success(request, report % {"revoked": number(revoked), "asked": number(total)})

@@ -92,8 +92,8 @@ class LiveMiddleware(Middleware):
             return None
         state = page_state(request, str(kwargs.get("object_id", "")))
         request.live = state  # type: ignore[attr-defined]
-        shown = request.headers.get("If-None-Match")
-        if shown and shown == state.version:
+        etag = request.headers.get("If-None-Match")
+        if etag and etag == state.version:
             return HttpResponseNotModified(headers={"ETag": state.version})
         return None
 

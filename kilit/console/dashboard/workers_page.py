@@ -179,8 +179,8 @@ class Workers:
 
     @property
     def silent(self) -> int:
-        conditions = [each.condition for each in self.supervisors] + [each.condition for each in self.runners]
-        return sum(condition.is_bad for condition in conditions)
+        processes: list[SupervisorStatus | RunnerStatus] = [*self.supervisors, *self.runners]
+        return sum(process.condition.is_bad for process in processes)
 
     @property
     def failing_tasks(self) -> Sequence[ScheduledTask]:

@@ -61,10 +61,10 @@ def register_activity(queue: str, source: ActivitySource) -> None:
 
 
 def sources() -> dict[str, ActivitySource]:
-    found = {queue: _source_of(queue) for queue in queues}
+    by_queue = {queue: _source_of(queue) for queue in queues}
     title = capfirst(str(BulkAction._meta.verbose_name_plural))
     bulk = ActivitySource(title, BULK_STORY, lambda row: _page("bulk.bulkaction", row), _bulk_names)
-    return {**found, BULK_ACTIONS.queue: bulk, **_sources}
+    return {**by_queue, BULK_ACTIONS.queue: bulk, **_sources}
 
 
 def _bulk_names(ids: Collection[str]) -> dict[str, str]:
@@ -76,8 +76,8 @@ def _bulk_names(ids: Collection[str]) -> dict[str, str]:
 
 def console_action(row: BulkAction) -> Action:
     model_admin: Any = admin.site.get_model_admin(queues[row.queue].model)
-    found: Action = model_admin.action_named(row.action)
-    return found
+    operator_action: Action = model_admin.action_named(row.action)
+    return operator_action
 
 
 def _source_of(queue: str) -> ActivitySource:
@@ -104,12 +104,12 @@ def _page(label: str, row: Activity) -> str:
 
 
 def site_choices(user: Any) -> list[tuple[str, str]]:
-    found: dict[str, str] = {}
+    sites: dict[str, str] = {}
     for queue in queues.values():
         if name := getattr(admin.site.get_model_admin(queue.model), "scope_filter", ""):
             choices: Any = queue.filters[name]
-            found |= {str(value): str(label) for value, label in choices.choices_for(user)}
-    return list(found.items())
+            sites |= {str(value): str(label) for value, label in choices.choices_for(user)}
+    return list(sites.items())
 
 
 def visible_to(user: Any, *, site: str = "") -> Q:
@@ -123,11 +123,11 @@ def visible_to(user: Any, *, site: str = "") -> Q:
     whole, scopes = _queues_seen_by(user)
     if site in scopes:
         return Q(scope=site)
-    mine = Q(person=user.get_username(), is_part=False) & ~Q(kind=ActivityKind.DENIED)
+    own_rows = Q(person=user.get_username(), is_part=False) & ~Q(kind=ActivityKind.DENIED)
     bulk = BulkAction.objects.filter(bulk_visible_to(user)).annotate(text=Cast("pk", CharField()))
     bulk_actions = Q(queue=BULK_ACTIONS.queue, is_part=False, object_id__in=bulk.values("text"))
     others = Q(queue__in=whole) | Q(scope__in=scopes) & ~Q(queue=BULK_ACTIONS.queue) | bulk_actions
-    return mine | (others & ~Q(person=user.get_username()))
+    return own_rows | (others & ~Q(person=user.get_username()))
 
 
 def _queues_seen_by(user: Any) -> tuple[list[str], list[str]]:

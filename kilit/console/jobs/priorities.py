@@ -34,7 +34,7 @@ def priority_badge(row: Any) -> SafeString | str:
 
 
 def with_priority(state: SafeString, row: Any) -> SafeString:
-    return format_html("{} {}", state, shown) if (shown := priority_badge(row)) else state
+    return format_html("{} {}", state, text) if (text := priority_badge(row)) else state
 
 
 class PriorityAdmin(JobPageAdmin):

@@ -40,12 +40,16 @@ class Story:
         return [replace(step, state_label=_label(step.state, labels or {})) for step in steps[::-1]]
 
     def who(self, actor: str) -> str:
-        return actor_in_words(actor, self.actors)
+        if person := person_of(actor):
+            return person
+        kind, _colon, name = actor.partition(":")
+        label = self.actors.get(kind) or ACTORS.get(kind)
+        return str(label) % {"name": name.partition(":")[0]} if label else actor
 
     def sentence(self, actor: str, *names: str) -> str:
         """Return what an actor did, by the first of some names that is known: a verb, an event type."""
-        known = next((self.sentences[name] for name in names if name in self.sentences), "")
-        return str(known) % {"who": self.who(actor)} if known else ""
+        text = next((self.sentences[name] for name in names if name in self.sentences), "")
+        return str(text) % {"who": self.who(actor)} if text else ""
 
     def _step(self, event: Event, before: Event | None, failures: Failures | None) -> "TimelineStep":
         moved = event.from_state != event.to_state
@@ -63,8 +67,8 @@ class Story:
 
     def _parts(self, event: Event, before: Event | None) -> Iterator[str]:
         verb = event.details.get("verb", "")
-        if known := self.sentence(event.actor, verb, event.event_type):
-            yield known
+        if text := self.sentence(event.actor, verb, event.event_type):
+            yield text
         elif not event.from_state:
             yield _("Created by %(who)s") % {"who": self.who(event.actor)}
         elif event.from_state == event.to_state:

@@ -125,15 +125,15 @@ class Action:
         operation = self.operation
         rows = operation.within_reach(operation.model._default_manager.filter(pk__in=ids), user)
         try:
-            found = Counter(operation.skips(rows).values())
+            counts = Counter(operation.skips(rows).values())
         except OperationUnavailable as why:
             return ActionPreview(0, [explain(str(why))])
-        eligible = sum(found[Skip(state)] for state in self.sources)
+        eligible = sum(counts[Skip(state)] for state in self.sources)
         first = gettext("%(title)s: %(eligible)s of %(asked)s selected.")
         sentences = [first % {"title": self.title, "eligible": grouped(eligible), "asked": grouped(len(ids))}]
-        sentences += self.effects({state: found[Skip(state)] for state in self.sources})
-        sentences += self.unchanged(found)
-        if unreachable := len(ids) - found.total():
+        sentences += self.effects({state: counts[Skip(state)] for state in self.sources})
+        sentences += self.unchanged(counts)
+        if unreachable := len(ids) - counts.total():
             sentences.append(gettext("%(these)s and will not change.") % {"these": self.out_of_reach(unreachable)})
         return ActionPreview(eligible, sentences)
 
@@ -157,15 +157,15 @@ class Action:
         ]
         return [str(self.effect), *said] if any(eligible.values()) else []
 
-    def unchanged(self, found: Mapping[Skip, int]) -> list[str]:
+    def unchanged(self, counts: Mapping[Skip, int]) -> list[str]:
         """Say which rows will not change, in the order of the table."""
         order = {state: place for place, state in enumerate(self.operation.table.states)}
-        others = [skip for skip in found if found[skip] and (skip.reason or skip.state not in self.sources)]
+        others = [skip for skip in counts if counts[skip] and (skip.reason or skip.state not in self.sources)]
         return [
             ngettext("%(number)s is %(state)s and will not change.", "%(number)s are %(state)s and will not change.", n)
             % {"number": grouped(n), "state": format_skip(skip)}
             for skip in sorted(others, key=lambda skip: (order.get(skip.state, 0), skip.reason))
-            for n in [found[skip]]
+            for n in [counts[skip]]
         ]
 
     def out_of_reach(self, number: int) -> str:
@@ -203,6 +203,6 @@ def join_states(states: Sequence[str]) -> str:
 def recent_reasons(user: "User | AnonymousUser", verb: str) -> list[str]:
     """Return the user's own reasons without repeats: those for this verb first, each kind newest first."""
     newest = Activity.objects.filter(~Q(person=""), person=user.get_username()).order_by("-created_at", "-id")
-    given = [entry for entry in newest.values_list("verb", "message")[:LOOKED_AT] if entry[1]]
-    in_order = sorted(given, key=lambda entry: entry[0] != verb)
+    entries = [entry for entry in newest.values_list("verb", "message")[:LOOKED_AT] if entry[1]]
+    in_order = sorted(entries, key=lambda entry: entry[0] != verb)
     return list(dict.fromkeys(message for _verb, message in in_order if "\n" not in message))[:MOST_OFFERED]

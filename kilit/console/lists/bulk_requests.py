@@ -76,13 +76,13 @@ class BulkRequestAdmin(LongListAdmin):
 
     def _code_of(self, filters: Mapping[str, str]) -> str:
         if group := filters.get("group"):
-            found = ErrorGroup.objects.largest(queue=self.queue.table.queue, group=group, limit=1)
-            return found[0].code if found else ""
+            groups = ErrorGroup.objects.largest(queue=self.queue.table.queue, group=group, limit=1)
+            return groups[0].code if groups else ""
         return filters.get("code", "")
 
     def _filters_of(self, request: HttpRequest) -> dict[str, str]:
-        given = {name: request.GET[name] for name in request.GET if name not in PAGING}
-        return self.filters.validate(given, request.user)
+        values = {name: request.GET[name] for name in request.GET if name not in PAGING}
+        return self.filters.validate(values, request.user)
 
     # The confirmation page
 
@@ -95,13 +95,13 @@ class BulkRequestAdmin(LongListAdmin):
             raise PermissionDenied
         try:
             filters = self._filters_of(request)
-            found = count_matching(self.queue, action.operation, request.user, filters)
+            dry_run = count_matching(self.queue, action.operation, request.user, filters)
         except (UnusableFilters, OperationUnavailable) as why:
             messages.error(request, explain(str(why)))
             return HttpResponseRedirect(self.address("changelist"))
         form = action.form(request.POST or None)
-        if request.method == "POST" and form.is_valid() and found.eligible:
-            asked = {
+        if request.method == "POST" and form.is_valid() and dry_run.eligible:
+            request_fields = {
                 "queue": self.queue.table.queue,
                 "action": action.name,
                 "user": request.user,
@@ -110,15 +110,15 @@ class BulkRequestAdmin(LongListAdmin):
                 "reason": form.cleaned_data["reason"],
                 "options": form.options(),
             }
-            planned = plan(**asked) if found.is_capped else self._start_now(request, form, asked)
+            planned = plan(**request_fields) if dry_run.is_capped else self._start_now(request, form, request_fields)
             if planned:
                 return HttpResponseRedirect(reverse("admin:bulk_bulkaction_change", args=[planned.pk]))
-        return self._confirm_all(request, action, filters, found, form)
+        return self._confirm_all(request, action, filters, dry_run, form)
 
-    def _start_now(self, request: HttpRequest, form: ReasonForm, asked: dict[str, Any]) -> BulkAction | None:
+    def _start_now(self, request: HttpRequest, form: ReasonForm, request_fields: dict[str, Any]) -> BulkAction | None:
         """Plan and start in one transaction; a wrong count leaves nothing behind."""
         with transaction.atomic():
-            planned = plan_now(**asked)
+            planned = plan_now(**request_fields)
             if BulkAction.objects.filter(pk=planned.pk).start(count=typed_count(request.POST)):
                 doorbells.ring(BELL)
                 return planned
@@ -129,26 +129,26 @@ class BulkRequestAdmin(LongListAdmin):
         return None
 
     def _confirm_all(
-        self, request: HttpRequest, action: Action, filters: Mapping[str, str], found: DryRun, form: ReasonForm
+        self, request: HttpRequest, action: Action, filters: Mapping[str, str], dry_run: DryRun, form: ReasonForm
     ) -> HttpResponse:
-        number = found.eligible.total()
-        if number > MOST_WITHOUT_COUNT and not found.is_capped:
+        number = dry_run.eligible.total()
+        if number > MOST_WITHOUT_COUNT and not dry_run.is_capped:
             form.fields["count"] = count_field(number)
         names = self.opts.verbose_name_plural
         everything = _("%(action)s all matching %(names)s?") % {"action": action.title, "names": names}
-        submit = _("Count them first") if found.is_capped else f"{action.title} ({grouped(number)})"
+        submit = _("Count them first") if dry_run.is_capped else f"{action.title} ({grouped(number)})"
         return page(
             self,
             request,
             "admin/console/confirm.html",
-            title=everything if found.is_capped or not number else action.question(number),
-            sentences=preview_text(action, found.as_json(), is_capped=found.is_capped),
+            title=everything if dry_run.is_capped or not number else action.question(number),
+            sentences=preview_text(action, dry_run.as_json(), is_capped=dry_run.is_capped),
             facts=[
                 (_("Filter"), mask_personal_data(self.filters.describe(filters, request.user))),
                 (_("Applies to"), action.label),
             ],
             form=form,
-            submit=submit if found.eligible else "",
+            submit=submit if dry_run.eligible else "",
             reasons=recent_reasons(request.user, action.verb),
             is_dangerous=action.is_dangerous,
             back_label=action.back_label,

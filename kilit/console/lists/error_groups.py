@@ -80,12 +80,12 @@ class ErrorGroupsAdmin(FollowUpAdmin):
     @button(description=gettext_lazy("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
     def error_groups(self, request: HttpRequest) -> HttpResponse:
         queue, scopes = self.queue.table.queue, self.queue.scopes_seen_by(request.user)
-        found = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
-        shown = found[:MOST_GROUPS]
-        trends = ErrorGroup.objects.trend([group.name for group in shown], queue=queue, scopes=scopes)
+        largest = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
+        listed = largest[:MOST_GROUPS]
+        trends = ErrorGroup.objects.trend([group.name for group in listed], queue=queue, scopes=scopes)
         may_act = self.has_operate_permission(request)
-        advice = self.group_advice([group.name for group in shown]) if may_act else {}
-        expected = self.expected_groups(shown)
+        advice = self.group_advice([group.name for group in listed]) if may_act else {}
+        expected = self.expected_groups(listed)
         advice = {name: text for name, text in advice.items() if name not in expected}
         return page(
             self,
@@ -98,9 +98,9 @@ class ErrorGroupsAdmin(FollowUpAdmin):
                     advice=advice.get(group.name, ""),
                     is_expected=group.name in expected,
                 )
-                for group in shown
+                for group in listed
             ],
-            are_more=len(found) > MOST_GROUPS,
+            are_more=len(largest) > MOST_GROUPS,
             most=MOST_GROUPS,
             list_href=self.address("changelist"),
             states=", ".join(map(str, self.failures.states)),

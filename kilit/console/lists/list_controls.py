@@ -57,20 +57,20 @@ class ListControls:
         return bool(self.given or self.search)
 
     def chips(self) -> list[Chip]:
-        found = [
+        chosen = [
             Chip(self.filters.describe({name: value}, self.changelist.user), self._without(name))
             for name, value in self.given.items()
         ]
         if self.search:
-            found.append(Chip(f"{_('search')}: {self.search}", self._without(SEARCH)))
-        return found
+            chosen.append(Chip(f"{_('search')}: {self.search}", self._without(SEARCH)))
+        return chosen
 
     def saved_views(self) -> Sequence[SavedView]:
         return list(SavedView.objects.filter(user=self.changelist.user.pk, listed=self.changelist.opts.label_lower))
 
     def fields(self) -> list[FilterField]:
         """Return the filters to choose from; states have tabs, error groups and bulk actions pages of their own."""
-        return [self._field(each) for each in self.filters if each.name not in (STATE, GROUP, BULK)]
+        return [self._field(item) for item in self.filters if item.name not in (STATE, GROUP, BULK)]
 
     def kept(self) -> dict[str, str]:
         kept = {name: self.given[name] for name in (STATE, GROUP, BULK) if name in self.given}
@@ -89,21 +89,21 @@ class ListControls:
         others |= {SEARCH: self.search} if self.search else {}
         if not others:
             return _("No %(rows)s.") % {"rows": text}
-        about = self.filters.describe(others, self.changelist.user)
-        return _("No %(rows)s with %(filters)s.") % {"rows": text, "filters": about}
+        values = self.filters.describe(others, self.changelist.user)
+        return _("No %(rows)s with %(filters)s.") % {"rows": text, "filters": values}
 
-    def _field(self, each: Filter) -> FilterField:
-        value = self.given.get(each.name, "")
-        match each:
+    def _field(self, item: Filter) -> FilterField:
+        value = self.given.get(item.name, "")
+        match item:
             case DayFilter():
-                return FilterField(each.name, str(each.title), value, "date")
+                return FilterField(item.name, str(item.title), value, "date")
             case ChoiceFilter():
                 user = self.changelist.user
-                choices = [(str(choice), str(label)) for choice, label in each.choices_for(user)]
-                if value not in ("", *dict(choices)) and each.accepts(value, user):  # not offered, but given by a link
-                    choices.append((value, each.describe(value, user)))
-                return FilterField(each.name, str(each.title), value, "select", choices)
-        return FilterField(each.name, str(each.title), value, "text")
+                choices = [(str(choice), str(label)) for choice, label in item.choices_for(user)]
+                if value not in ("", *dict(choices)) and item.accepts(value, user):  # not offered, but given by a link
+                    choices.append((value, item.describe(value, user)))
+                return FilterField(item.name, str(item.title), value, "select", choices)
+        return FilterField(item.name, str(item.title), value, "text")
 
     def href(self, **values: str) -> str:
         return str(self.changelist.get_query_string(values, [PAGE]))
@@ -159,26 +159,26 @@ class QueueControls(ListControls):
         """Return how many rows fail with each code now, of the state that is shown."""
         if self._codes is None:
             state = self.given.get(STATE, "")
-            shown = state if state in self.failing else ""
-            self._codes = ErrorGroup.objects.codes(queue=self.queue, state=shown, scopes=self.scopes)
+            failing_state = state if state in self.failing else ""
+            self._codes = ErrorGroup.objects.codes(queue=self.queue, state=failing_state, scopes=self.scopes)
         return self._codes
 
-    def _field(self, each: Filter) -> FilterField:
-        if each.name != CODE:
-            return super()._field(each)
-        value, labels = self.given.get(CODE, ""), _labels(each, self.changelist.user)
+    def _field(self, item: Filter) -> FilterField:
+        if item.name != CODE:
+            return super()._field(item)
+        value, labels = self.given.get(CODE, ""), _labels(item, self.changelist.user)
         occurring = [code for code, _count in self.codes().most_common()]
         codes = occurring if value in ("", *occurring) else [value, *occurring]
-        kind = "select" if isinstance(each, ChoiceFilter) else "text"
+        kind = "select" if isinstance(item, ChoiceFilter) else "text"
         choices = [(code, self._code_label(code, labels)) for code in codes]
-        return FilterField(CODE, str(each.title), value, kind, choices)
+        return FilterField(CODE, str(item.title), value, kind, choices)
 
     def _code_label(self, code: str, labels: Mapping[str, str]) -> str:
         name = labels.get(code, code)
         return f"{name} ({number(self.codes()[code])})"
 
 
-def _labels(each: Filter, user: Any) -> dict[str, str]:
-    if isinstance(each, ErrorGroupFilter) or not isinstance(each, ChoiceFilter):
+def _labels(item: Filter, user: Any) -> dict[str, str]:
+    if isinstance(item, ErrorGroupFilter) or not isinstance(item, ChoiceFilter):
         return {}
-    return {str(choice): str(label) for choice, label in each.choices_for(user)}
+    return {str(choice): str(label) for choice, label in item.choices_for(user)}

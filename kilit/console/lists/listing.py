@@ -56,29 +56,29 @@ class TypedListFilter(admin.ListFilter):
                 self.used_parameters[name] = (value if isinstance(value, str) else value[-1]).strip()
 
     def expected_parameters(self) -> list[str | None]:
-        return [each.name for each in self.declared]
+        return [item.name for item in self.declared]
 
     def has_output(self) -> bool:
         return True
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        for each in self.declared:
-            queryset = _narrow(queryset, each, str(self.used_parameters.get(each.name, "")), request.user)
+        for item in self.declared:
+            queryset = _narrow(queryset, item, str(self.used_parameters.get(item.name, "")), request.user)
         return queryset
 
 
 def list_filters(filters: FilterSet) -> list[type[admin.ListFilter]]:
     """Return unfold's list filters for declared ones; both ends of a span of days share one."""
-    days = tuple(each for each in filters if isinstance(each, DayFilter))
-    return [_list_filter(each, days) for each in filters if each not in days[1:]]
+    days = tuple(item for item in filters if isinstance(item, DayFilter))
+    return [_list_filter(item, days) for item in filters if item not in days[1:]]
 
 
 def _list_filter(declared: Filter, days: tuple[Filter, ...]) -> type[admin.ListFilter]:
     name = f"{declared.name.title()}ListFilter"
     match declared:
         case ChoiceFilter():
-            about = {"title": declared.title, "parameter_name": declared.name, "declared": declared}
-            return type(name, (ChoiceListFilter,), about)
+            attributes = {"title": declared.title, "parameter_name": declared.name, "declared": declared}
+            return type(name, (ChoiceListFilter,), attributes)
         case DayFilter():
             return type(name, (TypedListFilter,), {"title": declared.title, "declared": days})
         case _:
@@ -226,10 +226,10 @@ class CappedChangeList(ChangeList):
         self.page_num = self.paginator.nearest(self.page_num)
 
     def filters_text(self) -> str:
-        given = self._filters.given(self.params)
+        values = self._filters.given(self.params)
         if search := self.query.strip():
-            given[SEARCH] = search
-        return self._filters.describe(given, self.user)
+            values[SEARCH] = search
+        return self._filters.describe(values, self.user)
 
     def rejected_filters(self) -> list[str]:
         """Return a message for each value that no filter accepts: an empty list would look like all is well."""
@@ -315,9 +315,9 @@ class LongListAdmin(CappedListAdmin):
         if not isinstance(search, PrefixSearch):
             return search(queryset, text), False
         scope = self.filters.accepted(request.GET, request.user, among=search.scope)
-        found = search.first(self.filters.apply(self.get_queryset(request), scope), text)
-        request.search_is_capped = found.is_capped  # type: ignore[attr-defined] # for the change list
-        return queryset.filter(pk__in=found.ids), False
+        result = search.first(self.filters.apply(self.get_queryset(request), scope), text)
+        request.search_is_capped = result.is_capped  # type: ignore[attr-defined] # for the change list
+        return queryset.filter(pk__in=result.ids), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Accept declared filters, and no other lookups from the address."""

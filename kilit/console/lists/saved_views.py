@@ -26,14 +26,14 @@ def saved_views(request: HttpRequest) -> HttpResponse:
     model_admin = _admin_of(request.POST.get("listed", ""))
     if not model_admin.has_view_permission(request):
         raise PermissionDenied
-    mine = SavedView.objects.filter(user=request.user.pk, listed=model_admin.opts.label_lower)
+    own_views = SavedView.objects.filter(user=request.user.pk, listed=model_admin.opts.label_lower)
     query = _known(model_admin, QueryDict(request.POST.get("query", "")))
     name = strip_control_chars(request.POST.get("name", "")).strip()[:LONGEST_NAME]
     if "delete" in request.POST:
-        mine.filter(name=name).delete()
+        own_views.filter(name=name).delete()
     elif not name or not query:
         messages.error(request, _("Set a filter and give the view a name."))
-    elif mine.exclude(name=name).count() >= MOST_VIEWS:
+    elif own_views.exclude(name=name).count() >= MOST_VIEWS:
         messages.error(request, _("At most %(most)s views of a list. Delete one first.") % {"most": MOST_VIEWS})
     else:
         view = {"user_id": request.user.pk, "listed": model_admin.opts.label_lower, "name": name, "query": query}
@@ -47,14 +47,14 @@ def saved_views(request: HttpRequest) -> HttpResponse:
 
 def _admin_of(label: str) -> LongListAdmin:
     with suppress(LookupError, ValueError, NotRegistered):
-        found = admin.site.get_model_admin(apps.get_model(label))
-        if isinstance(found, LongListAdmin):
-            return found
+        model_admin = admin.site.get_model_admin(apps.get_model(label))
+        if isinstance(model_admin, LongListAdmin):
+            return model_admin
     raise BadRequest(_("There is no such list."))
 
 
 def _known(model_admin: LongListAdmin, query: QueryDict) -> str:
     """Return the filters of the list alone, so that an address holds nothing else."""
     names = (*model_admin.filters.names, SEARCH, SORTED_BY)
-    known = {name: str(query[name]) for name in names if query.get(name)}
-    return encode(known)[:2000]
+    values = {name: str(query[name]) for name in names if query.get(name)}
+    return encode(values)[:2000]

@@ -42,8 +42,8 @@ def version() -> str:
 
 
 @register.filter
-def lookup(found: Mapping[str, object], key: str) -> object:
-    return found.get(key)
+def lookup(mapping: Mapping[str, object], key: str) -> object:
+    return mapping.get(key)
 
 
 @register.filter

@@ -99,10 +99,10 @@ class CountQuerySet(models.QuerySet["Count"]):
 
     def by_state(self, *, queue: str, scopes: Collection[str] | None = None) -> Counter[str]:
         """Return rows per state, of all scopes or of some; states without rows are absent."""
-        found = Counter[str]()
+        counts = Counter[str]()
         for total in self.totals(queue=queue, scopes=scopes):
-            found[total.state] += total.now
-        return +found
+            counts[total.state] += total.now
+        return +counts
 
     def last_day(
         self, *, queue: str, well: Collection[str], badly: Collection[str], scopes: Collection[str] | None = None
@@ -126,11 +126,11 @@ class CountQuerySet(models.QuerySet["Count"]):
         """Return how rows ended on days, given by their midnights; the last is today."""
         ended: dict[datetime, Counter[str | None]] = {day: Counter() for day in days}
         states = [*well, *badly, *BESIDE_STATES]
-        asked = {"queue": queue, "states": states, "scopes": None if scopes is None else list(scopes)}
+        values = {"queue": queue, "states": states, "scopes": None if scopes is None else list(scopes)}
         is_few = scopes is not None and len(scopes) <= FEW_SCOPES
         statement = ENTERED_BY_DAY.format(scopes=OF_FEW_SCOPES if is_few else OF_MANY_SCOPES)
         with connection.cursor() as cursor:
-            cursor.execute(statement, {**asked, "since": days[0], "zone": str(days[0].tzinfo)})
+            cursor.execute(statement, {**values, "since": days[0], "zone": str(days[0].tzinfo)})
             for day, state, entered in cursor.fetchall():
                 ended.setdefault(day, Counter())[state] += entered
         return [_period(day, ended[day], well=well, badly=badly) for day in days]

@@ -143,9 +143,9 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
         limit: int = 100,
     ) -> list[Cause]:
         """Return why rows are in some states, the most frequent cause first; codes that need no one may be left out."""
-        asked = {"queue": queue, "states": list(states), "scopes": scopes, "without": list(without)}
+        values = {"queue": queue, "states": list(states), "scopes": scopes, "without": list(without)}
         with connection.cursor() as cursor:
-            cursor.execute(CAUSES, {**asked, "named": named, "limit": limit})
+            cursor.execute(CAUSES, {**values, "named": named, "limit": limit})
             rows = cursor.fetchall()
         return [
             Cause(*columns[:7], list(zip(columns[7], columns[8], strict=True)), columns[9])  # type: ignore[call-arg]

@@ -67,8 +67,8 @@ class EventQuerySet(models.QuerySet["Event"]):
         context = current_context()
         actor = {"actor": strip_control_chars(context.actor)} if context.actor else {}
         with transaction.atomic(using=self.db, savepoint=False):
-            found = list(rows)
-            states = _locked_states(found)
+            listed = list(rows)
+            states = _locked_states(listed)
             self.bulk_create(
                 Event(
                     queue=row.lifecycle.queue,
@@ -80,7 +80,7 @@ class EventQuerySet(models.QuerySet["Event"]):
                     details=details_of(row) if details_of else details or {},
                     **actor,
                 )
-                for row in found
+                for row in listed
                 if row.pk in states  # else it was pruned, with its events
             )
 

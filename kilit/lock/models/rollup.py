@@ -101,9 +101,9 @@ class Rollup:
     ) -> Iterator[tuple[datetime, str | None, int | None]]:
         """Yield hour, value of the column and how many rows entered, oldest hour first; no value for an empty hour."""
         statement = LAST_DAY.format(changes=self.changes, hours=self.hours, column=column)
-        asked = {"queue": queue, "values": list(values), "scopes": None if scopes is None else list(scopes)}
+        params = {"queue": queue, "values": list(values), "scopes": None if scopes is None else list(scopes)}
         with connection.cursor() as cursor:
-            cursor.execute(statement, asked)
+            cursor.execute(statement, params)
             yield from cursor.fetchall()
 
 

@@ -38,5 +38,5 @@ class Command(BaseCommand):
         self.stdout.write(f"Backed up {sum(manifest.rows.values())} rows and {files} files to {folder}.")
         if manifest.lost:
             # The backup is kept, but the exit code must show that it is incomplete.
-            shown = ", ".join(manifest.lost[:5])
-            raise CommandError(f"{len(manifest.lost)} files are missing or differ from their rows: {shown}")
+            names = ", ".join(manifest.lost[:5])
+            raise CommandError(f"{len(manifest.lost)} files are missing or differ from their rows: {names}")

@@ -60,5 +60,5 @@ def section(model: type[LifecycleModel]) -> str:
 
 def explanations(table: Lifecycle) -> dict[str, str]:
     source = inspect.getsource(table.choices)
-    sentences = {found[1] or found[4]: found[2] or found[3] for found in EXPLAINED.finditer(source)}
+    sentences = {match[1] or match[4]: match[2] or match[3] for match in EXPLAINED.finditer(source)}
     return {str(state): sentences[state.name] for state in table.choices if state.name in sentences}
