@@ -16,8 +16,7 @@ from django_q.models import Failure, OrmQ, Schedule, Success
 
 from config import people
 from config.papers.console import papers_of_job
-from kilit.access.lockout import seconds_left
-from kilit.access.login_limits import seconds_to_wait
+from kilit.access.lockout import seconds_left, seconds_to_wait
 from kilit.access.roles import is_owner
 from kilit.access.scopes import people_managed_by
 from kilit.access.second_factor import forget_wrong_codes

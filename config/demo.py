@@ -42,7 +42,6 @@ def load_demo() -> dict[str, Any]:
 
 
 def demo_service(kept: dict[str, str]) -> tuple[User, dict[str, str]]:
-    """Create a service that sends jobs: an operator without a password, but with a valid key."""
     user, _ = User.objects.get_or_create(username="demo-service", defaults={"password": make_password(None)})
     user.groups.set(Group.objects.filter(name=Role.OPERATOR))
     text = kept.get("service")

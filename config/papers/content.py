@@ -189,7 +189,6 @@ def offer(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str
 
 
 def offer_basis(job: Job, rules: Rules) -> tuple[Company, Amounts]:
-    """Return the seller and the amounts, or raise PaperRefused with what is missing."""
     figures = figures_of(job)
     if figures is None or figures.amounts is None:
         raise PaperRefused(gettext_noop("The rules have no prices."))

@@ -26,5 +26,4 @@ def databases(env: Environment, *, default: dict[str, Any]) -> dict[str, Any]:
 
 
 def database_timeout(env: Environment) -> int:
-    """Return how many seconds a web request waits for the database; see kilit.database.limits."""
     return env.number("KILIT_DATABASE_TIMEOUT", default=6, least=1, most=60)

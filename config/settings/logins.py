@@ -28,10 +28,10 @@ AUTH_PASSWORD_VALIDATORS = [
 AXES_FAILURE_LIMIT = env.number("KILIT_LOGIN_TRIES", default=5, least=1, most=1000)
 AXES_COOLOFF_TIME = timedelta(minutes=env.number("KILIT_LOCKOUT_MINUTES", default=15, least=1, most=24 * 60))
 # django-axes counts by username and address: a stranger cannot lock out a colleague, nor a colleague the whole office.
-# kilit.access.login_limits counts by address and by username as well, for those who are not known there.
+# kilit.access.lockout counts by address and by username as well, for those who are not known there.
 LOGIN_TRIES_PER_ADDRESS = env.number("KILIT_LOGIN_TRIES_PER_ADDRESS", default=30, least=1, most=100_000)
 LOGIN_TRIES_PER_NAME = env.number("KILIT_LOGIN_TRIES_PER_NAME", default=10, least=1, most=100_000)
-AXES_HANDLER = "kilit.access.login_limits.LoginHandler"
+AXES_HANDLER = "kilit.access.lockout.LoginHandler"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # keeps the time shown on the page correct

@@ -48,7 +48,6 @@ def new_challenge(user: User) -> dict[str, Any]:
 
 @transaction.atomic
 def add_passkey(request: HttpRequest, user: User, name: str, credential: Any) -> bool:
-    """Store a passkey that the browser has made for the challenge; return whether it has."""
     User.objects.select_for_update().get(pk=user.pk)
     if Authenticator.objects.filter(user=user, type=PASSKEY).count() >= MOST:
         return False

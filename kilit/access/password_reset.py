@@ -20,8 +20,7 @@ from django.db import connections
 from django.template.loader import render_to_string
 from django.utils.translation import get_language, override
 
-from kilit.access.lockout import record_password_reset
-from kilit.access.login_limits import network_of
+from kilit.access.lockout import network_of, record_password_reset
 from kilit.access.models.login_window import LoginWindow, window_name
 from kilit.postgres.collation import fold, is_same_text
 from kilit.spans import format_span

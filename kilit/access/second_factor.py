@@ -177,7 +177,6 @@ def lacks_second_factor(request: HttpRequest) -> bool:
 
 
 def confirmed_recently(request: HttpRequest) -> bool:
-    """Return whether the user has entered a password or a code in this session lately."""
     times = [record["at"] for record in _records(request)]
     return bool(times) and time() - max(times) < CONFIRMED_FOR.total_seconds()
 

@@ -10,8 +10,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from kilit.access.key_scopes import KeyScope, needed_scope
-from kilit.access.lockout import client_address
-from kilit.access.login_limits import network_of
+from kilit.access.lockout import client_address, network_of
 from kilit.access.models import RateWindow
 from kilit.lock.outages import NOT_WRITABLE
 

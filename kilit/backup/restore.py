@@ -90,7 +90,6 @@ def refuse_different_rows(manifest: Manifest) -> None:
 
 @contextmanager
 def old_tables_kept(*, replace: bool) -> Iterator[None]:
-    """Move the current tables to another schema during the block, and back if it fails."""
     if not replace:
         yield
         return

@@ -169,7 +169,6 @@ def handle_bell() -> None:
 
 
 def work(action: BulkAction, *, end: float = math.inf) -> None:
-    """Continue a claimed action until it ends, the time is up, or another worker has it."""
     if action.lapse_count >= MOST_LAPSES:
         action.fail(action.error or f"{MOST_LAPSES} workers died or lost the database while they ran it.")
         return

@@ -91,7 +91,6 @@ TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|
 
 
 def with_local_times(text: str) -> str:
-    """Return a text with its timestamps, which are stored in UTC, as times in the reader's zone."""
 
     def localized(match: re.Match[str]) -> str:
         try:

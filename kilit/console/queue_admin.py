@@ -197,7 +197,6 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
         )
 
     def _rows_context(self, request: HttpRequest, ids: list[UUID]) -> dict[str, Any]:
-        """Return the rows as the list shows them, the first of them when there are many."""
         rows = self.get_queryset(request).filter(pk__in=ids)
         first = rows.select_related(*(self.list_select_related or ())).order_by("-pk")[:MOST_NAMED]
         columns = [(capfirst(column.short_description), column) for column in self.list_display[:COLUMNS_NAMED]]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 from django.db import connection, connections
 from django.utils.translation import gettext_lazy as _
@@ -80,16 +80,17 @@ def person_in_sql(actor: str) -> str:
 
 
 @contextmanager
-def without_activity() -> Iterator[None]:
-    """Leave moves out of the activity: they belong to something that is recorded itself. Needs a transaction."""
-    _leave_out("on")
-    yield
-    _leave_out("")  # after an error the transaction is rolled back, and the setting with it
-
-
-def _leave_out(value: str) -> None:
+def transaction_setting(name: str) -> Iterator[None]:
+    """Set a setting that triggers read, inside the block. Needs a transaction."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('kilit.without_activity', %s, true)", [value])
+        cursor.execute("SELECT set_config(%s, 'on', true)", [name])
+        yield
+        # After an error the transaction is rolled back, and the setting with it.
+        cursor.execute("SELECT set_config(%s, '', true)", [name])
+
+
+# Leaves moves out of the activity: they belong to something that is recorded itself.
+without_activity = partial(transaction_setting, "kilit.without_activity")
 
 
 SET_CONTEXT = (

@@ -4,31 +4,19 @@ A transaction says that it erases (`erasing`). Triggers then allow an UPDATE of 
 refuse a change of anything else: what happened, to what, when and by whom stays as it was recorded.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 
 import pgtrigger
-from django.db import connection
 
+from kilit.lock.audit import transaction_setting
 from kilit.lock.column_guards import IS_ERASING, REFUSE, quote
 from kilit.lock.triggers import never
 
-
-@contextmanager
-def erasing() -> Iterator[None]:
-    """Allow texts to be changed inside the block. Needs a transaction."""
-    _set("on")
-    yield
-    _set("")  # after an error the transaction is rolled back, and the setting with it
-
-
-def _set(value: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('kilit.erasing', %s, true)", [value])
+# Allows texts to be changed inside the block.
+erasing = partial(transaction_setting, "kilit.erasing")
 
 
 def only_erased(*texts: str, subject: str, hint: str) -> list[pgtrigger.Trigger]:
-    """Return triggers that refuse every UPDATE of a table, except of these columns while erasing."""
     kept = ", ".join(map(quote, texts))
     return [
         *never(pgtrigger.Update, subject=subject, hint=hint, unless=IS_ERASING),

@@ -303,7 +303,7 @@ def bulk_insert(
 
 
 def _insert(model: type[models.Model], varying: Iterable[str], once: Iterable[str], keys: KeyTable | None) -> bytes:
-    """Return the statement for a document of the fields `each`, and a parameter for each of the fields `once`."""
+    """Return the statement for a document of the fields `varying`, and a parameter for each of the fields `once`."""
     connection = connections[model._default_manager.db]
     fields = {field.attname: field for field in model._meta.concrete_fields}
     types = {name: field.db_type(connection) for name, field in fields.items()}
@@ -346,7 +346,7 @@ def _columns(fields: Sequence[Any]) -> str:
 
 
 def _convert(fields: Sequence[Any], rows: list[Values], *, using: str) -> list[Values]:
-    """Apply the fields' own converters; most fields have none and take what psycopg gives."""
+    """Apply the fields' own converters; most fields need no converter."""
     connection = connections[using]
     converters = {
         place: (functions_of_field, field.cached_col)

@@ -103,7 +103,6 @@ def email_pattern(address: str) -> str:
 
 
 def phone_pattern(country: str, national: str) -> str:
-    """Return an expression for a number with or without its country code, and with usual separators."""
     digits = BETWEEN.join(national)
     return rf"(?<!\d)(?:{PLUS}?{country}{BETWEEN})?(?:0{BETWEEN})?{digits}(?!\d)"
 

@@ -9,9 +9,8 @@ Which states a verb may start from is listed in the queue's `states.py` (kilit.l
 for every other way to the rows (kilit.lock.triggers).
 """
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Callable, Collection
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self, TypeVar, cast
 from uuid import UUID
 
@@ -26,6 +25,7 @@ from kilit.lock.table import Lifecycle, Move
 
 Row = TypeVar("Row", bound="LifecycleModel")
 Ids = TypeVar("Ids", bound=Collection[UUID])
+Moved = TypeVar("Moved")
 
 
 class MoveRefused(Exception):
@@ -42,12 +42,10 @@ class LifecycleQuerySet(models.QuerySet[Row]):
 
     def move(self, verb: str, /, **changes: Any) -> int:
         """Move every row of this set that the verb applies to; return how many moved."""
-        with self._recorded_as(verb) as move:
-            rows = self.filter(status__in=move.sources)
-            moved = super(LifecycleQuerySet, rows).update(**_columns_of(move, changes))
-            if not moved:
-                self._clear_verb()
-            return moved
+        move = self.model.lifecycle.moves[verb]
+        rows = self.filter(status__in=move.sources)
+        update = partial(super(LifecycleQuerySet, rows).update, **_columns_of(move, changes))
+        return _record_as(verb, update, using=self.db)
 
     def move_each(self, verb: str, /, **changes: Any) -> set[UUID]:
         """Move every row of this set that the verb applies to; return the ids of those that moved.
@@ -61,7 +59,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
     def move_ids(self, verb: str, ids: Ids, /, **changes: Any) -> Ids | set[UUID]:
         """Do as `move_each` does, for the rows of this set with these ids.
 
-        Mostly all of them move, and then no id is read back: of thousands that takes milliseconds.
+        Usually every row moves. Then no ids are returned, which saves milliseconds for thousands of rows.
         """
         return CompiledMoveOfIds(self, verb, changes).run(ids)
 
@@ -125,17 +123,6 @@ class LifecycleQuerySet(models.QuerySet[Row]):
             set_audit_context(verb="", using=self.db)
             return super().bulk_create(objs, *args, **options)
 
-    @contextmanager
-    def _recorded_as(self, verb: str) -> Iterator[Move]:
-        """Open a transaction in which the next statement is recorded under this verb."""
-        with transaction.atomic(using=self.db, savepoint=False):
-            set_audit_context(verb=verb, using=self.db)
-            yield self.model.lifecycle.moves[verb]
-
-    def _clear_verb(self) -> None:
-        # Django may have sent no statement at all, and then no recorder has cleared the verb.
-        set_audit_context(verb="", using=self.db)
-
 
 class CompiledMove:
     """A move of picked rows by one statement, compiled once; its rows may have parameters (kilit.lock.fast_sql)."""
@@ -152,13 +139,7 @@ class CompiledMove:
         return PickAndUpdate(able, _columns_of(move, self._changes), **self._options)
 
     def run(self, **values: Any) -> list[tuple[Any, ...]]:
-        with transaction.atomic(using=self._using, savepoint=False):
-            set_audit_context(verb=self._verb, using=self._using)
-            moved = self._statement.run(**values)
-            if not moved:
-                # Django may have sent no statement at all, and then no recorder has cleared the verb.
-                set_audit_context(verb="", using=self._using)
-            return moved
+        return _record_as(self._verb, lambda: self._statement.run(**values), using=self._using)
 
 
 class CompiledMoveOfIds:
@@ -213,6 +194,17 @@ class LifecycleModel(models.Model):
         if not moved:
             raise MoveRefused(self, verb, str(self.status))
         return self
+
+
+def _record_as(verb: str, statement: Callable[[], Moved], *, using: str) -> Moved:
+    """Run a statement that moves rows in a transaction in which it is recorded under this verb."""
+    with transaction.atomic(using=using, savepoint=False):
+        set_audit_context(verb=verb, using=using)
+        moved = statement()
+        if not moved:
+            # Django may have sent no statement at all, and then no recorder has cleared the verb.
+            set_audit_context(verb="", using=using)
+        return moved
 
 
 def refuse_state(columns: Any) -> None:

@@ -24,7 +24,7 @@ class Move:
     target: str
 
     def edges(self) -> frozenset[Edge]:
-        """Return this verb's arrows; one from a state to itself is none."""
+        """A state has no arrow to itself."""
         return frozenset((source, self.target) for source in self.sources if source != self.target)
 
 
@@ -57,7 +57,6 @@ class Lifecycle:
         return frozenset(self.states) - {source for source, _ in self.edges()}
 
     def verbs_from(self, state: str) -> tuple[str, ...]:
-        """Return the verbs that apply to a row in this state, in the order of the table."""
         return tuple(verb for verb, move in self.moves.items() if state in move.sources)
 
     def mermaid(self) -> str:

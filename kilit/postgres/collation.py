@@ -23,8 +23,6 @@ _with_icu: dict[tuple[str, str], bool] = {}
 
 
 class NameOrder(Func):
-    """Sorts a column of names, by the language that is active when the query is run."""
-
     output_field = TextField()
 
     def __init__(self, column: Any, **options: Any) -> None:

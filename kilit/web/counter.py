@@ -45,8 +45,6 @@ class Series(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What was counted since the last time, and how many threads were busy on average."""
-
     counts: Mapping[Series, float]
     busy: float
 

@@ -75,8 +75,6 @@ class Bell(models.Model):
 
 
 class SweepRun(models.Model):
-    """A sweep: when a supervisor last took its turn, and the result of its last run."""
-
     name = models.CharField(max_length=64, primary_key=True)
     taken_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)

@@ -196,7 +196,6 @@ class Supervisor:
         return True
 
     def _is_healthy(self) -> bool:
-        """Return whether the cluster may continue: it beat, it is new, or all workers are busy within a task's time."""
         # A task of the full length may follow a beat at once, and django-q2 ends it three seconds later.
         longest = timedelta(seconds=settings.TASK_TIMEOUT + 3) + STALE_AFTER
         alive = self._note_alive(STALE_AFTER) or (self._all_busy() and self._note_alive(longest))

@@ -14,8 +14,7 @@ import pytest
 
 from kilit.postgres.binaries import PACKAGE
 from kilit.postgres.place import home_of
-from kilit.postgres.postmaster import find_postmaster
-from kilit.postgres.server import Server
+from kilit.postgres.server import Server, find_postmaster
 from tests.support.commands import ROOT
 from tests.support.waiting import PATIENCE, wait_until
 

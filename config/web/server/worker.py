@@ -17,10 +17,9 @@ from gunicorn.workers.base import Worker
 from gunicorn.workers.gthread import ThreadWorker
 
 from config.web.server.admission import BodyAdmission, Caller, RequestCredentials
-from config.web.server.bodies import BodyBudget
 from config.web.server.connection import Phase, WebConnection
 from config.web.server.limits import KIB, MIB, WebLimits
-from config.web.server.reader import RequestReader
+from config.web.server.reader import BodyBudget, RequestReader
 from config.web.server.refusals import database_away, internal_error, stopping, too_many_connections
 
 logger = logging.getLogger(__name__)

@@ -140,7 +140,6 @@ class ActivityAdmin(LongListAdmin):
         )
 
     def _jobs_context(self, request: HttpRequest, row: Activity) -> dict[str, Any]:
-        """Return the jobs that one row moved, as far as the user sees them, a page at a time."""
         after = request.GET.get("after", "")
         if row.queue not in queues or row.first_event is None:
             return {}

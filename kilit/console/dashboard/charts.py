@@ -90,7 +90,6 @@ class Chart:
         return date_format(begins, "H:i") if self.days == 1 else date_format(begins, "MONTH_DAY_FORMAT")
 
     def _lists(self, period: Period) -> tuple[str, str]:
-        """Return the addresses of the successes and the failures that were created in an hour or on a day."""
         begins = timezone.localtime(period.began_at)
         created = quote(begins.strftime("%Y-%m-%dT%H:%M" if self.days == 1 else "%Y-%m-%d"))
         well, badly = (f"{address}&from={created}&to={created}" for address in self.lists)

@@ -72,7 +72,6 @@ def paused(table: Lifecycle, href: str) -> list[Blocker]:
 
 
 def overdue(name: str) -> list[Blocker]:
-    """Return a blocker if a scheduled task that the job waits for does not run, or fails."""
     every = sweeps[name].every
     missed = Q(taken_at=None) | Q(taken_at__lt=Now() - max(every * RUNS_MISSED, LEAST_OVERDUE))
     where = {"link": _("Scheduled tasks"), "href": f"{reverse('console:workers')}#sweep-{name}"}

@@ -222,7 +222,6 @@ class RowsNow:
 
 
 def count_now(rows: Any, action: Action, address: Callable[[str], str]) -> list[RowsNow]:
-    """Count rows by state, in the order of the table; `address` gives the list of a state."""
     counts = dict(rows.order_by().values_list("status").annotate(Count("pk")))
     states = [state for state in action.operation.table.states if counts.get(state)]
     return [RowsNow(state, counts[state], address(state), state in action.sources) for state in states]

@@ -148,7 +148,6 @@ class QueueControls(ListControls):
         return tabs
 
     def code_offers(self) -> list[Chip]:
-        """Return the most frequent error codes, unless one is chosen or the list shows no failures."""
         state = self.given.get(STATE)
         if CODE in self.given or GROUP in self.given or (state and state not in self.failing):
             return []

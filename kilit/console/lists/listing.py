@@ -282,8 +282,6 @@ class CappedListAdmin(ReadOnlyAdmin):
 
 
 class LongListAdmin(CappedListAdmin):
-    """Rows by the million, newest first: bounded searches and filters, a capped count."""
-
     list_fullwidth = True
     change_list_template = "admin/console/list.html"
     search_fields = ["=id"]  # shows the box; `filters.search` decides what is found

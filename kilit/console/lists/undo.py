@@ -25,7 +25,6 @@ NOT_RESTORED = ("status", "updated_at", "error_group")
 def perform(
     request: HttpRequest, action: Action, pk: UUID, options: dict[str, Any], *, form: dict[str, Any]
 ) -> ActionReport:
-    """Act on one row, and remember what it was and what the form of the button sends."""
     with transaction.atomic():
         rows = _rows(request, action, pk)
         before = rows.select_for_update(of=("self",)).first()

@@ -63,8 +63,6 @@ FEW_SCOPES = 20
 
 
 class Total(NamedTuple):
-    """How many rows are in a state now, how many ever entered it, and when that last changed."""
-
     queue: str
     scope: str
     state: str

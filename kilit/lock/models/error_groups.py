@@ -123,7 +123,6 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
     def largest(
         self, *, queue: str, scopes: list[str] | None = None, limit: int = 50, group: str | None = None
     ) -> list[Group]:
-        """Return the groups that have rows now, the largest first; of all scopes, or of those named."""
         with connection.cursor() as cursor:
             cursor.execute(READ, {"queue": queue, "scopes": scopes, "limit": limit, "group": group})
             rows = cursor.fetchall()
@@ -158,7 +157,6 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
             return Counter(dict(cursor.fetchall()))
 
     def trend(self, groups: Sequence[str], *, queue: str, scopes: list[str] | None = None) -> dict[str, list[int]]:
-        """Return for each group how many rows entered in each of the last 24 hours, the newest hour last."""
         hours: dict[datetime, dict[str, int]] = {}
         for hour, group, entered in ROLLUP.last_day("error_group", groups, queue=queue, scopes=scopes):
             hours.setdefault(hour, {}).update({group: entered} if group and entered else {})

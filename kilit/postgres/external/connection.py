@@ -106,7 +106,6 @@ class Probe(psycopg.Connection[Any]):
 
 
 def commits_waiting(connection: psycopg.Connection[Any]) -> int:
-    """Return how many commits of this role have been waiting for a synchronous standby."""
     with psycopg.Cursor(connection) as cursor:
         row = cursor.execute(COMMITS_WAIT).fetchone()
     return row[0] if row else 0

@@ -20,7 +20,7 @@ from django.db import Error, connection
 
 from kilit.postgres.base import configured_server
 from kilit.postgres.place import DATA, home_of
-from kilit.postgres.postmaster import find_postmaster
+from kilit.postgres.server import find_postmaster
 from simulators.webhooks.receiver import WebhookReceiver
 from tests.system.chaos import google_faults, leaps
 from tests.system.chaos.simulated import Outside

@@ -13,8 +13,7 @@ from django.db import connection
 
 from kilit.postgres.base import configured_server
 from kilit.postgres.place import DATA, home_of
-from kilit.postgres.postmaster import find_postmaster, read_plain_file
-from kilit.postgres.server import LOG
+from kilit.postgres.server import LOG, find_postmaster, read_plain_file
 from kilit.workers.models import Heartbeat, Runner
 from kilit.workers.processes import runs
 from tests.tools.benchmarks.harness import Figure, NotMeasured

@@ -10,8 +10,7 @@ import pytest
 
 from kilit.postgres.binaries import LIBRARIES, NOT_NEEDED, PACKAGE, PROGRAMS
 from kilit.postgres.place import NOTE, OPEN_PLACE, home_of
-from kilit.postgres.postmaster import PID_FILE
-from kilit.postgres.server import Server
+from kilit.postgres.server import PID_FILE, Server
 from tests.support.postgres import (
     OTHER_USER,
     REFUSED,

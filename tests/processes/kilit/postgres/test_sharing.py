@@ -8,8 +8,7 @@ import psutil
 import pytest
 
 from kilit.postgres.place import OPEN_PLACE, home_of
-from kilit.postgres.postmaster import PID_FILE, SOCKET_LOCK
-from kilit.postgres.server import LOG, Server
+from kilit.postgres.server import LOG, PID_FILE, SOCKET_LOCK, Server
 from tests.support.postgres import (
     OTHER_USER,
     STARTED_AT,
