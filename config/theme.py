@@ -11,7 +11,7 @@ from unfold.apps import BasicAppConfig
 from unfold.sites import UnfoldAdminSite
 
 
-class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]
+class ConsoleSite(UnfoldAdminSite):
     """unfold's admin site, which would otherwise list the apps and check all permissions three times for a page."""
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
@@ -23,12 +23,12 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]
         return list(request.console_apps)  # type: ignore[attr-defined]
 
 
-class UnfoldConfig(BasicAppConfig):  # type: ignore[misc]
+class UnfoldConfig(BasicAppConfig):
     def ready(self) -> None:
         admin.site = sites.site = ConsoleSite()
 
 
-class LoginsConfig(AppConfig):  # type: ignore[misc]
+class LoginsConfig(AppConfig):
     verbose_name = gettext_lazy("Logins")
 
 

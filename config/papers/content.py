@@ -54,7 +54,7 @@ class PaperRequest(InputModel):
     examples = {"labels on a roll": {"format": "100x50"}}
 
 
-class PaperRefused(Exception):  # noqa: N818 - it is the answer to a request
+class PaperRefused(Exception):
     """Why a job cannot be printed as requested. The sentence is marked for translation, for people in the console."""
 
     def __init__(self, sentence: str, **values: Any) -> None:

@@ -64,10 +64,10 @@ def run() -> int:
 
 def run_until(stop: threading.Event) -> None:
     """Work jobs and serve the status page until stopped; the command and the service do the same."""
-    from config.runner.settings import DATABASE_TIMEOUT, LOG_FILE, RUNNER_PORT  # noqa: PLC0415
-    from config.runner.status import status_page  # noqa: PLC0415 - as above
-    from kilit.database.limits import limit_statements  # noqa: PLC0415
-    from orchestrator.workflow.watching import watch  # noqa: PLC0415
+    from config.runner.settings import DATABASE_TIMEOUT, LOG_FILE, RUNNER_PORT
+    from config.runner.status import status_page
+    from kilit.database.limits import limit_statements
+    from orchestrator.workflow.watching import watch
 
     limit_statements(DATABASE_TIMEOUT)
     with status_page(RUNNER_PORT, log=LOG_FILE):

@@ -12,45 +12,21 @@ from django.templatetags.static import static
 from django.utils.translation import gettext_lazy
 
 from config.settings.databases import database_timeout, databases
-from config.settings.environment import BASE_DIR, Environment, host_and_port
-from config.settings.floor import *  # noqa: F403
+from config.settings.environment import BASE_DIR, Environment
+from config.settings.floor import *
 from config.settings.floor import KILIT_VAR, PRODUCTION
 from config.settings.logins import *
 from config.settings.logs import log_format, log_level, logging_to_stderr
 from config.settings.secret_key import read_secret_key
 from config.settings.sentry import start_sentry
-from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
+from config.settings.web import *
+from config.settings.web import BIND, PORT
+from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
 django_stubs_ext.monkeypatch()
 
 env = Environment(BASE_DIR)
-
-# Web server, metrics and version -------------------------------------------------------------------------------------
-
-HOST = env.host("HOST", default="127.0.0.1")
-PORT = env.number("PORT", default=8000, least=1, most=65535)
-BIND = host_and_port(HOST, PORT)
-# Where people on this machine find it.
-LOCAL_URL = f"http://localhost:{PORT}" if HOST in ("127.0.0.1", "0.0.0.0", "::") else f"http://{BIND}"  # noqa: S104
-WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
-# What it gives to clients that are slow, or that open many connections; see config/web/server/limits.py.
-HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)
-BODY_SECONDS = env.number("KILIT_BODY_SECONDS", default=30, least=1, most=3600)
-CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=500, least=0, most=100_000)
-# What it receives before Django has seen a request.
-UNKNOWN_BODY_KB = env.number("KILIT_UNKNOWN_BODY_KB", default=64, least=16, most=262_144)
-ALL_BODIES_MB = env.number("KILIT_ALL_BODIES_MB", default=1024, least=256, most=1_048_576)
-ADDRESS_BODIES_MB = env.number("KILIT_ADDRESS_BODIES_MB", default=512, least=0, most=1_048_576)
-
-# Who may read /metrics: those who send the token, and clients from these networks. In production it needs one of them.
-METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")
-METRICS_ALLOW = env.networks("KILIT_METRICS_ALLOW")
-METRICS_SECONDS = env.number("KILIT_METRICS_SECONDS", default=5, least=0, most=60)  # how old its numbers may be
-
-# The commit that this installation was made from: the file BUILD, which is no part of the repository, says it.
-BUILD_FILE = BASE_DIR / "BUILD"
-BUILD = env.text("KILIT_BUILD", next(iter(BUILD_FILE.read_text().split()), "") if BUILD_FILE.is_file() else "")[:64]
 
 # Kilit ---------------------------------------------------------------------------------------------------------------
 

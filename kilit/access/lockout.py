@@ -47,7 +47,7 @@ def network_of(address: str) -> str:
     return str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
-class LoginHandler(AxesDatabaseHandler):  # type: ignore[misc]
+class LoginHandler(AxesDatabaseHandler):
     """django-axes' handler, with the limits of addresses and names, and with the database's clock."""
 
     def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
@@ -80,7 +80,7 @@ def seconds_to_wait(username: str, address: str) -> int:
     """Return how long a login has to wait for the limits of its address and of its name; 0 if it need not."""
     by_place, by_address, by_name = names = _names(username, address)
     windows = {window.name: window for window in LoginWindow.objects.with_age(names)}
-    if by_place in windows and windows[by_place].age < KNOWN_FOR:  # type: ignore[attr-defined]
+    if by_place in windows and windows[by_place].age < KNOWN_FOR:
         return 0
     waits = {
         by_address: (settings.LOGIN_TRIES_PER_ADDRESS, settings.AXES_COOLOFF_TIME),

@@ -103,7 +103,7 @@ def _is_hidden_row(request: HttpRequest, response: HttpResponse) -> bool:
     match = request.resolver_match
     if not (is_missing or is_redirect) or match is None or "object_id" not in match.kwargs:
         return False
-    admins = admin.site._registry.values()  # noqa: SLF001 - Django offers no other way
+    admins = admin.site._registry.values()
     prefixes = {f"{registered.opts.app_label}_{registered.opts.model_name}_": registered for registered in admins}
     model_admin = next(
         (registered for prefix, registered in prefixes.items() if str(match.url_name).startswith(prefix)), None

@@ -68,7 +68,7 @@ def seconds_to_wait_for_reset(email: str, address: str) -> int:
     for name, limit in limits.items():
         if not LoginWindow.objects.count_below(name, limit=limit, window=window):
             row = LoginWindow.objects.with_age([name]).first()
-            left = window - row.age if row else timedelta()  # type: ignore[attr-defined]
+            left = window - row.age if row else timedelta()
             return max(1, int(left.total_seconds()) + 1)
     return 0
 

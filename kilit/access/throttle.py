@@ -56,4 +56,4 @@ def count_wrong_guess(request: Request) -> None:
 
 
 def guesser(request: Request) -> str:
-    return f"guess:{network_of(client_address(request._request))}"  # noqa: SLF001 - DRF's way to Django's request
+    return f"guess:{network_of(client_address(request._request))}"

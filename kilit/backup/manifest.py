@@ -58,7 +58,7 @@ class Manifest(InputModel):
     def verify(self, folder: Path) -> None:
         wrong = [name for name, expected in self.sums.items() if digest_of(folder / name) != expected]
         if wrong:
-            names = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")  # noqa: PLR2004
+            names = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
             raise InvalidBackup(f"{folder} is damaged: {names} missing or changed.")
 
     @property

@@ -4,17 +4,17 @@ from datetime import timedelta
 
 from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk import planning, running
+from kilit.bulk import run
 from kilit.bulk.models import BulkAction, objects_of
 from kilit.lock.free_text import register_free_text
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.sweeps import register_sweep
 
 register_free_text(BulkAction, "filters", "filters_text", "reason", "options", "error", repeated_at=objects_of)
-register_doorbell(planning.BELL, due=lambda: [BulkAction.objects.due()], handler=running.handle_bell)
+register_doorbell(run.BELL, due=lambda: [BulkAction.objects.due()], handler=run.handle_bell)
 register_sweep(
     "bulk_actions_tidy",
     every=timedelta(hours=1),
-    run=running.tidy,
+    run=run.tidy,
     about=_("Cancels bulk actions that were not confirmed in time, and deletes old results."),
 )

@@ -17,6 +17,7 @@ from django.utils.functional import lazy
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 
 from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
@@ -35,7 +36,7 @@ MOST_NAMED = 5  # rows on the confirmation page
 COLUMNS_NAMED = 3  # of the list: the first ones identify a row
 
 
-class FailedExportMixin:
+class FailedExportMixin(ModelAdmin):
     # Each column of the file, with the attribute or function of a row that fills it.
     export_fields: Mapping[str, str | Callable[[Any], Any]] = {}
     export_states: Sequence[str] = ("FAILED",)
@@ -50,8 +51,8 @@ class FailedExportMixin:
     )
     def dead_letters(self, request: HttpRequest) -> HttpResponseBase:
         """Stream the failed rows; a server-side cursor keeps memory the same for any number."""
-        back = HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")  # type: ignore[attr-defined]
-        listed = self.get_changelist_instance(request)  # type: ignore[attr-defined]
+        back = HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")
+        listed = self.get_changelist_instance(request)
         if listed.rejected_filters():  # the list shows the message
             return back
         state = request.GET.get("status", "").strip()
@@ -59,7 +60,7 @@ class FailedExportMixin:
             values = {"states": join_states(self.export_states), "state": state}
             messages.warning(request, _("The export has %(states)s rows; the list shows %(state)s rows.") % values)
             return back
-        masks = NO_MASKS if self.has_operate_permission(request) else self.export_masks  # type: ignore[attr-defined]
+        masks = NO_MASKS if self.has_operate_permission(request) else self.export_masks
         return csv_response("dead-letters", self.export_lines(listed.get_queryset(request), masks=masks))
 
     def export_lines(self, rows: Any, *, masks: Mapping[str, Callable[[str], str]] = NO_MASKS) -> Iterator[str]:
@@ -73,11 +74,11 @@ class FailedExportMixin:
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Keep the list's filters in the links to files."""
-        response: Any = super().changelist_view(request, extra_context)  # type: ignore[misc]
+        response: Any = super().changelist_view(request, extra_context)
         for offered in getattr(response, "context_data", {}).get("actions_list", []):
             if offered["path"].endswith(tuple(self.pages_with_filters)) and request.GET:
                 offered["path"] += f"?{request.GET.urlencode()}"
-        return response  # type: ignore[no-any-return]
+        return response
 
 
 def _as_it_is(value: Any) -> Any:

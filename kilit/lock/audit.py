@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from django.db import connection, connections
 from django.utils.translation import gettext_lazy as _

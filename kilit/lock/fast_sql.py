@@ -10,8 +10,8 @@ So the rules stay in querysets, compiled once in a process, and only what differ
 Nothing of a row is kept between two runs, and PostgreSQL prepares nothing: each run sends the whole statement, so a
 pooler may give it to any connection.
 
-Checked with Django 5.2 and psycopg 3.3; `tests/lock/test_fast_sql.py` fails when either moves on. These parts of them
-are not documented, so read them again then:
+Checked with Django 5.2 and psycopg 3.3; `tests/kilit/lock/test_fast_sql.py` fails when either moves on. These parts of
+them are not documented, so read them again then:
 
 - `ModelIterable` and `get_related_populators`, by which a queryset makes its instances;
 - `QuerySet.query.get_compiler().as_sql()` and `UpdateQuery.add_update_values()`, which `PickAndUpdate` joins into one
@@ -313,7 +313,7 @@ def _insert(model: type[models.Model], varying: Iterable[str], once: Iterable[st
         *(f'%s::{types[name]} AS "{fields[name].column}"' for name in once),
     ]
     typed = ", ".join(f'"{name}" {types[name]}' for name in varying)
-    new_rows = f"SELECT {', '.join(values)} FROM json_to_recordset(%s::json) AS row({typed})"  # noqa: S608
+    new_rows = f"SELECT {', '.join(values)} FROM json_to_recordset(%s::json) AS row({typed})"
     insert = f'INSERT INTO "{model._meta.db_table}" ({columns})'
     if not keys:
         return f"{insert} {new_rows} ON CONFLICT DO NOTHING".encode()

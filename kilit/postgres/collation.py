@@ -66,5 +66,5 @@ def has_icu(connection: Any) -> bool:
             row = connection.connection.execute(
                 "SELECT count(*) FROM pg_collation WHERE collprovider = 'i' AND collname IN ('tr-x-icu', 'en-x-icu')"
             ).fetchone()
-        _with_icu[database] = row[0] == 2  # noqa: PLR2004 - both
+        _with_icu[database] = row[0] == 2
     return _with_icu[database]

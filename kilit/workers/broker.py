@@ -104,7 +104,7 @@ class Broker(ORM):
 
     def delete(self, task_id: Any) -> None:
         """Delete a task in one statement, without a transaction around it."""
-        self.get_connection().filter(pk=task_id)._raw_delete(Conf.ORM)  # noqa: SLF001 - as Django's own bulk deletes
+        self.get_connection().filter(pk=task_id)._raw_delete(Conf.ORM)
 
 
 class PatientBroker(Broker):

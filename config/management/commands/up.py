@@ -170,7 +170,7 @@ class MigrateWithProgress(migrate.Command):
         self._total = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
         super().handle(*args, **options)
 
-    def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:  # noqa: FBT001, FBT002
+    def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
         super().migration_progress_callback(action, migration, fake)
         if action == "apply_success":
             self._done += 1

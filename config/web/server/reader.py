@@ -127,7 +127,7 @@ class ChunkDecoder:
         if self._after_chunk:
             if not b"\r\n".startswith(bytes(buffer[:2])):
                 raise ChunkMissingTerminator(bytes(buffer[:2]))
-            if len(buffer) < 2:  # noqa: PLR2004 - CR and LF
+            if len(buffer) < 2:
                 return False
             del buffer[:2]
             self._after_chunk = False
@@ -156,7 +156,7 @@ class ChunkDecoder:
         return end + 4 if end >= 0 else end
 
 
-class ClientGone(ConnectionError):  # noqa: N818 - what happened
+class ClientGone(ConnectionError):
     pass
 
 

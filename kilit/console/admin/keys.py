@@ -152,7 +152,7 @@ class ApiKeyAdmin(ModelAdmin):
         """Keys are revoked and stay, so that their history can be traced."""
         return False
 
-    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:  # noqa: FBT001
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:
         text = None if change else obj.make_text()
         super().save_model(request, obj, form, change)
         if text:

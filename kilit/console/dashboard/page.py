@@ -83,7 +83,7 @@ def dashboard_context(request: HttpRequest) -> dict[str, Any]:
     user, live = request.user, getattr(request, "live", None)
     now = live.now if live else database_time()
     days = next((number for number in RANGES if str(number) == request.GET.get("days")), RANGES[0])
-    shown = [panel for panel in panels if panel.is_for(user) and panel.is_in_use(user)]
+    shown = [panel for panel in panels if panel.queue.may_see(user) and panel.is_in_use(user)]
     # Other lines name the jobs and their causes, and the rate of failures is a badge of each strip.
     found = find_problems(user, without=FAILURE_RATES)
     problems = [problem for problem in found if problem.kind != ProblemKind.HELD_SHARE]

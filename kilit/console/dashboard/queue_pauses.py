@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.account.form_pages import back_to_page
-from kilit.console.dashboard.panels import panels
 from kilit.console.formatting import button, page
 from kilit.console.jobs.timeline import Story
 from kilit.console.queue_admin import QueueAdmin

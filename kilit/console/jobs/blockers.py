@@ -97,10 +97,3 @@ def lease_holdings(row: LeasedModel) -> list[tuple[str, Any]]:
     if not row.lease_until:
         return []
     return [(_("Lease until"), moment(row.lease_until)), (_("Claim"), f"…{str(row.claim_token)[-12:]}")]
-
-
-def moment(time: datetime) -> str:
-    exact = exactly(time)
-    if time <= timezone.now():
-        return exact
-    return _("%(time)s (in %(span)s)") % {"time": exact, "span": distance(time)}

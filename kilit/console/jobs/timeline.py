@@ -40,11 +40,7 @@ class Story:
         return [replace(step, state_label=_label(step.state, labels or {})) for step in steps[::-1]]
 
     def who(self, actor: str) -> str:
-        if person := person_of(actor):
-            return person
-        kind, _colon, name = actor.partition(":")
-        label = self.actors.get(kind) or ACTORS.get(kind)
-        return str(label) % {"name": name.partition(":")[0]} if label else actor
+        return actor_in_words(actor, self.actors)
 
     def sentence(self, actor: str, *names: str) -> str:
         """Return what an actor did, by the first of some names that is known: a verb, an event type."""

@@ -27,7 +27,6 @@ from kilit.console.formatting import number as grouped
 from kilit.console.formatting import page
 from kilit.console.lists.actions import Action, ReasonForm, recent_reasons
 from kilit.console.lists.listing import LongListAdmin
-from kilit.console.machine_errors import explain
 from kilit.lock.models import ErrorGroup
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data

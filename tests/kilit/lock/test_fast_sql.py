@@ -5,7 +5,7 @@ import psycopg
 import pytest
 
 from kilit.lock import fast_sql
-from tests.parcels.models import Parcel
+from tests.apps.parcels.models import Parcel
 
 CHECKED = {"Django": (5, 2), "psycopg": (3, 3)}
 

@@ -19,7 +19,7 @@ class WithoutClaim(AppConfig):
     label = "chaos_without"
 
     def ready(self) -> None:
-        from kilit.lock import fast_sql, guard  # noqa: PLC0415 - the models are loaded
+        from kilit.lock import fast_sql, guard
 
         class LatePickAndUpdate(fast_sql.PickAndUpdate):
             def __init__(self, *args: Any, **options: Any) -> None:

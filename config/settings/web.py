@@ -1,0 +1,29 @@
+"""Settings of the web server, of its metrics and of the version."""
+
+from config.settings.environment import BASE_DIR, Environment, host_and_port
+
+env = Environment(BASE_DIR)
+
+HOST = env.host("HOST", default="127.0.0.1")
+PORT = env.number("PORT", default=8000, least=1, most=65535)
+BIND = host_and_port(HOST, PORT)
+# Where people on this machine find it.
+LOCAL_URL = f"http://localhost:{PORT}" if HOST in ("127.0.0.1", "0.0.0.0", "::") else f"http://{BIND}"  # noqa: S104
+WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
+# What it gives to clients that are slow, or that open many connections; see config/web/server/limits.py.
+HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)
+BODY_SECONDS = env.number("KILIT_BODY_SECONDS", default=30, least=1, most=3600)
+CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=500, least=0, most=100_000)
+# What it receives before Django has seen a request.
+UNKNOWN_BODY_KB = env.number("KILIT_UNKNOWN_BODY_KB", default=64, least=16, most=262_144)
+ALL_BODIES_MB = env.number("KILIT_ALL_BODIES_MB", default=1024, least=256, most=1_048_576)
+ADDRESS_BODIES_MB = env.number("KILIT_ADDRESS_BODIES_MB", default=512, least=0, most=1_048_576)
+
+# Who may read /metrics: those who send the token, and clients from these networks. In production it needs one of them.
+METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")
+METRICS_ALLOW = env.networks("KILIT_METRICS_ALLOW")
+METRICS_SECONDS = env.number("KILIT_METRICS_SECONDS", default=5, least=0, most=60)  # how old its numbers may be
+
+# The commit that this installation was made from: the file BUILD, which is no part of the repository, says it.
+BUILD_FILE = BASE_DIR / "BUILD"
+BUILD = env.text("KILIT_BUILD", next(iter(BUILD_FILE.read_text().split()), "") if BUILD_FILE.is_file() else "")[:64]
