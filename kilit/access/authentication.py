@@ -1,4 +1,8 @@
-"""Authentication by API key, in `x-api-key` or `Authorization: Bearer`, and by session; and a key's scopes."""
+"""Authentication by API key, in `x-api-key` or `Authorization: Bearer`, and by session; scopes and rate limits.
+
+Rate limits are shared by all processes. Each scope of a key has a limit of its own: a burst of a shop's conversions
+never keeps the script from its reports.
+"""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -6,15 +10,18 @@ from datetime import timedelta
 from typing import Any
 
 import rest_framework.authentication
+from django.conf import settings
 from django.db.models import CharField, Q
 from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
 
-from kilit.access.key_scopes import needed_scope
-from kilit.access.models import ApiKey
+from kilit.access.key_scopes import KeyScope, needed_scope
+from kilit.access.lockout import client_address, network_of
+from kilit.access.models import ApiKey, RateWindow
 from kilit.access.models.api_key import digest
 from kilit.lock.audit import name_actor
 from kilit.lock.fast_sql import CompiledQuery, parameter
@@ -24,6 +31,7 @@ UPDATE_USED_AT_EVERY = timedelta(minutes=1)
 IS_STALE = Q(used_at=None) | Q(used_at__lt=Now() - UPDATE_USED_AT_EVERY)
 DIGEST = parameter("digest", CharField())
 HELD_KEY = CompiledQuery(lambda: ApiKey.objects.annotate(is_stale=IS_STALE).with_digest(DIGEST))
+WRONG_GUESSES_PER_MINUTE = 20
 
 
 class SessionAuthentication(rest_framework.authentication.SessionAuthentication):
@@ -93,3 +101,45 @@ class KeyScopePermission(BasePermission):
         if needed not in key.scopes:
             raise MissingScope(needed, key.scopes)
         return True
+
+
+class KeyThrottle(BaseThrottle):
+    seconds: int | None = None
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        if not request.auth:
+            return True  # a session, not a key
+        key: Any = getattr(request.auth, "key", request.auth)  # a session token counts for its key
+        scope = needed_scope(request.method or "", view, key.scopes)
+        try:
+            hits, self.seconds = RateWindow.hit(f"key:{key.pk}:{scope}")
+        except NOT_WRITABLE:
+            return True  # nothing can be counted, and what only reads still works
+        return hits <= (settings.ADMIN_RATE_PER_MINUTE if scope == KeyScope.ADMIN else settings.RATE_PER_MINUTE)
+
+    def wait(self) -> int | None:
+        return self.seconds
+
+
+class GuessThrottle(BaseThrottle):
+    """Refuses an address after too many wrong guesses of a secret in this minute, right ones included.
+
+    The view counts the wrong ones with `count_wrong_guess`.
+    """
+
+    seconds: int | None = None
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        hits, self.seconds = RateWindow.current(guesser(request))
+        return hits < WRONG_GUESSES_PER_MINUTE
+
+    def wait(self) -> int | None:
+        return self.seconds
+
+
+def count_wrong_guess(request: Request) -> None:
+    RateWindow.hit(guesser(request))
+
+
+def guesser(request: Request) -> str:
+    return f"guess:{network_of(client_address(request._request))}"

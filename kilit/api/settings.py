@@ -11,7 +11,7 @@ REST_FRAMEWORK = {
         "rest_framework.permissions.IsAuthenticated",
         "kilit.access.authentication.KeyScopePermission",
     ],
-    "DEFAULT_THROTTLE_CLASSES": ["kilit.access.throttle.KeyThrottle"],
+    "DEFAULT_THROTTLE_CLASSES": ["kilit.access.authentication.KeyThrottle"],
     "DEFAULT_PARSER_CLASSES": ["kilit.api.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["kilit.api.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "kilit.api.schema.ApiSchema",

@@ -14,9 +14,8 @@ from kilit.bulk.operations import Skip
 from kilit.bulk.states import BULK_ACTIONS, WORKING, BulkState
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
-from kilit.lock.erasure import fixed_texts
 from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease
-from kilit.lock.triggers import lifecycle_triggers
+from kilit.lock.triggers import fixed_texts, lifecycle_triggers
 
 # A dead worker's action waits this long. A slow batch is safe all the same: its transaction keeps the row locked.
 LEASE = timedelta(seconds=30)

@@ -11,7 +11,7 @@ import pgtrigger
 from kilit.lock.table import Edge, Lifecycle
 
 REFUSE = "RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {message}, HINT = {hint};"
-# Of a transaction that removes what identifies a person (kilit.lock.erasure).
+# Of a transaction that removes what identifies a person (kilit.lock.triggers).
 IS_ERASING = "coalesce(current_setting('kilit.erasing', true), '') = 'on'"
 
 

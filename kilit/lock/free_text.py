@@ -18,8 +18,8 @@ from django.db.models import BooleanField, CharField, F, Func, JSONField, Model,
 from django.db.models.functions import Cast, Collate, Lower
 from django.db.models.lookups import IRegex
 
-from kilit.lock.erasure import erasing
 from kilit.lock.models import Activity, ErrorDelta, ErrorGroup, Event
+from kilit.lock.triggers import erasing
 
 HIDDEN = "…"  # one character, so that no text grows beyond its column
 # A shorter id is replaced only where it is a word of its own.

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
+from functools import partial
 
 import pgtrigger
 
-from kilit.lock.audit import PEOPLE, person_in_sql
+from kilit.lock.audit import PEOPLE, person_in_sql, transaction_setting
 from kilit.lock.column_guards import (
+    IS_ERASING,
     NO_COUNTERS,
     REFUSE,
     Counters,
@@ -123,6 +125,9 @@ KEPT = """
 TRACE = ", 'traceparent', (SELECT nullif(current_setting('kilit.trace', true), ''))"
 
 PAST = {pgtrigger.Update: "updated", pgtrigger.Delete: "deleted", pgtrigger.Truncate: "truncated"}
+# The one way to change texts of the audit trail, to remove what identifies a person from them. A transaction says that it
+# erases; triggers then allow an UPDATE of the columns with free text, and still refuse a change of anything else.
+erasing = partial(transaction_setting, "kilit.erasing")
 
 
 def lifecycle_triggers(
@@ -261,3 +266,33 @@ def _prunable(table: Lifecycle, *, scope: str | None, finished: Iterable[str]) -
             "record_prune", pgtrigger.Delete, PRUNE.format(queue=quote(table.queue), scope=scope_of("old_rows", scope))
         ),
     ]
+
+
+def only_erased(*texts: str, subject: str, hint: str) -> list[pgtrigger.Trigger]:
+    kept = ", ".join(map(quote, texts))
+    return [
+        *never(pgtrigger.Update, subject=subject, hint=hint, unless=IS_ERASING),
+        pgtrigger.Trigger(
+            name="only_texts_are_erased",
+            when=pgtrigger.Before,
+            operation=pgtrigger.Update,
+            condition=pgtrigger.Condition(
+                f"to_jsonb(NEW) - ARRAY[{kept}] IS DISTINCT FROM to_jsonb(OLD) - ARRAY[{kept}]"
+            ),
+            func=REFUSE.format(message=quote(f"{subject} cannot be updated, except for their texts"), hint=quote(hint)),
+        ),
+    ]
+
+
+def fixed_texts(*columns: str, subject: str) -> pgtrigger.Trigger:
+    old, new = (", ".join(f"{row}.{name}" for name in columns) for row in ("OLD", "NEW"))
+    return pgtrigger.Trigger(
+        name="fixed_texts",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update,
+        condition=pgtrigger.Condition(f"ROW({old}) IS DISTINCT FROM ROW({new}) AND NOT ({IS_ERASING})"),
+        func=REFUSE.format(
+            message=quote(f"{subject} cannot change their {' and '.join(columns)}"),
+            hint=quote("Create another instead."),
+        ),
+    )

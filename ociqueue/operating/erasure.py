@@ -17,7 +17,6 @@ from django.db.models.functions import Lower, Now
 from django.db.models.lookups import Exact
 
 from kilit.lock.audit import current_context, person_of
-from kilit.lock.erasure import erasing
 from kilit.lock.free_text import (
     email_pattern,
     id_pattern,
@@ -31,6 +30,7 @@ from kilit.lock.free_text import (
 )
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.lock.text import strip_control_chars
+from kilit.lock.triggers import erasing
 from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, ImportLine, Site
 from ociqueue.states import CONVERSIONS
 from ociqueue.values.identifiers import hash_email, hash_phone

@@ -11,8 +11,8 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from kilit.access.authentication import GuessThrottle, count_wrong_guess
 from kilit.access.key_scopes import KeyScope
-from kilit.access.throttle import GuessThrottle, count_wrong_guess
 from kilit.api import openapi
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint

@@ -11,12 +11,12 @@ from django.db.models import F, Q
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Now
 
-from kilit.lock.erasure import erasing
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from kilit.lock.leases import LeasedQuerySet, no_lease
 from kilit.lock.models import Event
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.text import strip_control_chars
+from kilit.lock.triggers import erasing
 from pdfjobs.models.statements import Claim
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, RETRYABLE, ErrorCode, PdfStatus
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from config.settings.logs import ContextFilter, JsonFormatter
-from kilit.access import throttle
+from kilit.access import authentication
 from kilit.access.lockout import forget_attempts
 from kilit.access.models import DeniedRequest, RateWindow
 from kilit.lock.models import Event
@@ -176,7 +176,7 @@ def test_tokens_of_other_purposes_and_keys_are_unknown(url, settings) -> None:
 
 
 def test_wrong_guesses_lock_out_their_address_only(url, monkeypatch) -> None:
-    monkeypatch.setattr(throttle, "WRONG_GUESSES_PER_MINUTE", 3)
+    monkeypatch.setattr(authentication, "WRONG_GUESSES_PER_MINUTE", 3)
     elsewhere = Client(REMOTE_ADDR="203.0.113.9")
 
     guesses = [opened("/pdf/links/x") for _ in range(4)]

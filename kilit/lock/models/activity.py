@@ -14,9 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context, person_of
 from kilit.lock.column_guards import listed
-from kilit.lock.erasure import only_erased
 from kilit.lock.text import strip_control_chars
-from kilit.lock.triggers import never
+from kilit.lock.triggers import never, only_erased
 
 HINT = "It is an audit log."
 

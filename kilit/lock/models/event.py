@@ -11,10 +11,9 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context
 from kilit.lock.column_guards import refuse_rows
-from kilit.lock.erasure import only_erased
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.text import strip_control_chars
-from kilit.lock.triggers import never
+from kilit.lock.triggers import never, only_erased
 
 LONGEST_HISTORY = 500
 HINT = "They are the audit trail."

@@ -11,9 +11,9 @@ from django_q.models import Task
 
 from kilit.bulk.models import BulkAction
 from kilit.lock.audit import acting_as
-from kilit.lock.erasure import erasing
 from kilit.lock.free_text import email_pattern, id_pattern, phone_pattern, scrub, scrub_addresses
 from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.lock.triggers import erasing
 from tests.apps.parcels.models import Parcel
 
 pytestmark = pytest.mark.django_db

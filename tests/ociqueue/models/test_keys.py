@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
-from kilit.lock.erasure import erasing
+from kilit.lock.triggers import erasing
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion, ConversionKey
 from ociqueue.models.key import KEYS

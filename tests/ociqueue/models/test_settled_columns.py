@@ -5,8 +5,8 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
-from kilit.lock.erasure import erasing
 from kilit.lock.models import Event
+from kilit.lock.triggers import erasing
 from ociqueue.models import Conversion, IdentifierKind
 from ociqueue.models.conversion import CLICK_IDS, HASHES
 from ociqueue.operating.erasure import Person, forget
