@@ -63,7 +63,7 @@ def demo_user(role: Role, kept: dict[str, str]) -> dict[str, str]:
     user, is_new = User.objects.get_or_create(username=f"demo-{role}", defaults={"is_staff": True})
     user.groups.set(Group.objects.filter(name=role))
     password = kept.setdefault(f"demo-{role}", secrets.token_urlsafe(12))
-    # Checking takes as long as setting, also for a user who has none yet.
+    # Checking takes as long as setting, also for a user without a password.
     if is_new or not user.check_password(password):
         user.set_password(password)
         user.save()

@@ -61,7 +61,7 @@ def request_trace(header: str) -> Iterator[None]:
 
 @contextmanager
 def job_trace(traceparent: str) -> Iterator[None]:
-    """Continue the trace that a job was created in; most have none."""
+    """Continue the trace that a job was created in, if it has one."""
     with _in_trace(parse_traceparent(traceparent)):
         yield
 

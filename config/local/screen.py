@@ -56,7 +56,7 @@ class Screen:
         return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if self.has_colours else text
 
     def line(self, text: str = "") -> None:
-        """Print a line above that of the running step."""
+        """Print a line above the running step."""
         with self._lock:
             self.out.write(f"{CLEAR if self.updates else ''}{text}\n")
             self._draw()

@@ -43,7 +43,7 @@ def register_reencryption(reencrypt: Callable[[], int]) -> None:
 
 
 def reencrypt_all() -> int:
-    """Encrypt all stored secrets with the first key; return how many. If one cannot be decrypted, none is changed."""
+    """Encrypt all stored secrets with the first key; return how many. If one cannot be decrypted, nothing changes."""
     count = 0
     with transaction.atomic():
         for model, columns in _columns.items():

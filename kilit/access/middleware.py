@@ -67,7 +67,7 @@ class DeniedRequestMiddleware(Middleware):
         return response
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
-        """Deny an action that the list did not offer; Django would respond as if none had been selected."""
+        """Deny an action that the list did not offer; Django would respond as if no action had been selected."""
         model_admin = getattr(view, "model_admin", None)
         match = request.resolver_match
         is_list = bool(match and match.url_name and match.url_name.endswith("_changelist"))

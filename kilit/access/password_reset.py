@@ -31,7 +31,7 @@ SENDERS = BoundedSemaphore(4)  # of one process; more only wait for a mail serve
 
 
 def may_reset(user: User) -> bool:
-    """Return whether a user logs in to the console with a password: services, and the users of keys, have none."""
+    """Return whether a user logs in to the console with a password: services and the users of keys do not."""
     return user.is_active and user.is_staff and user.has_usable_password()
 
 

@@ -83,7 +83,7 @@ def _is_permitted() -> BoundSql:
 
 
 def is_owner(user: Any) -> bool:
-    """Return whether a user runs the installation: owners and superusers, of all sites and of what has none."""
+    """Return whether a user runs the installation: owners and superusers do, with all its sites."""
     return bool(user.is_active and user.has_perm(OWNS))
 
 

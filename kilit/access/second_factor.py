@@ -203,7 +203,7 @@ def add_app(request: HttpRequest, user: User, secret: str) -> None:
 
 
 def add_recovery_codes(user: User) -> None:
-    """Make recovery codes for a user who has none."""
+    """Make recovery codes, unless the user has some."""
     RecoveryCodes.activate(user)
 
 

@@ -194,7 +194,7 @@ class FilterSet:
         return [item.name for item in self.filters]
 
     def given(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """Return those of some values that set a filter; blanks set none."""
+        """Return the values that set a filter; blanks do not."""
         return {each.name: text for each in self.filters if (text := str(values.get(each.name) or "").strip())}
 
     def accepted(self, values: Mapping[str, Any], user: Any, *, among: Collection[str]) -> dict[str, str]:
@@ -211,7 +211,7 @@ class FilterSet:
         ]
 
     def validate(self, values: Mapping[str, Any], user: Any) -> dict[str, str]:
-        """Return the values in one order; refuse none at all, unknown names, and values that would match nothing."""
+        """Return the values in one order; refuse an empty mapping, unknown names, and values that match nothing."""
         given = {name: text for name in sorted(values) if (text := str(values[name]).strip())}
         if not given:
             raise UnusableFilters(gettext("Set a filter first. Actions do not run over the whole list."))

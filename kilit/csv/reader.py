@@ -103,7 +103,7 @@ class FileTally(ABC):
         return self.created
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers alone, of which `type(self)(**numbers)` makes a tally again."""
+        """Return the numbers alone; `type(self)(**numbers)` makes a tally of them again."""
         numbers = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: int(number) for name, number in numbers.items() if isinstance(number, int)}
 

@@ -107,7 +107,7 @@ def _is_open(text: str, delimiter: str) -> bool:
 
 
 def _up_to_quote(ahead: deque[PhysicalLine], lines: Iterator[PhysicalLine], most: int) -> list[PhysicalLine]:
-    """Return the next lines up to one with a quote, which may end the cell; none if they are too long."""
+    """Return the next lines up to one with a quote, which may end the cell, or an empty list if they are too long."""
     taken: list[PhysicalLine] = []
     while line := ahead.popleft() if ahead else next(lines, None):
         taken.append(line)

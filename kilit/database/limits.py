@@ -1,12 +1,12 @@
 """How long this process waits for an answer of the database.
 
-Each long-running process sets its own limit; a command such as `migrate`, `backup` or an import has none.
+Each long-running process sets its own limit; a command such as `migrate`, `backup` or an import has no limit.
 
 - web processes: KILIT_DATABASE_TIMEOUT, for a statement and for all unanswered statements of a request together
 - supervisors, runners, and the parts of a cluster that pass tasks on: KILIT_DATABASE_TIMEOUT for a statement
 - tasks (sweeps, bulk actions, uploads): KILIT_TASK_TIMEOUT for a statement, the limit of the task itself
 
-The limit is the client's: a server that is gone enforces none, and neither does a network or a pooler that accepts
+The limit is the client's: a server that is gone cannot enforce it, and neither can a network or a pooler that accepts
 requests and never answers. `statement_timeout` would also be a session's setting, which a pooler in transaction mode
 gives to other clients.
 """

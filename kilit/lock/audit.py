@@ -62,7 +62,7 @@ def name_actor(actor: str) -> None:
 
 
 def person_of(actor: str) -> str:
-    """Return the user name in an actor such as `operator:ayse`; machines have none."""
+    """Return the user name in an actor such as `operator:ayse`; machines have no name."""
     role, _colon, name = actor.partition(":")
     return name if role in PEOPLE else ""
 

@@ -80,7 +80,7 @@ def id_pattern(text: str) -> str:
 
 
 def spelling(text: str) -> str:
-    """Return an expression for a text of which any character may be escaped, as in an address or in JSON."""
+    """Return an expression for a text whose characters may be escaped, as in an address or in JSON."""
     return "".join(char if char.isascii() and char.isalnum() else _escapes(char) for char in text)
 
 

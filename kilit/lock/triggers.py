@@ -121,12 +121,12 @@ KEPT = """
       coalesce(nullif(current_setting('kilit.prune_before', true), '')::timestamptz, '-infinity'))
 """
 
-# The trace that rows are created in, read once for all rows of a statement; most callers send none.
+# The trace that rows are created in, read once for all rows of a statement; most callers send no trace.
 TRACE = ", 'traceparent', (SELECT nullif(current_setting('kilit.trace', true), ''))"
 
 PAST = {pgtrigger.Update: "updated", pgtrigger.Delete: "deleted", pgtrigger.Truncate: "truncated"}
-# The one way to change texts of the audit trail, to remove what identifies a person from them. A transaction says that it
-# erases; triggers then allow an UPDATE of the columns with free text, and still refuse a change of anything else.
+# The one way to change texts of the audit trail, to remove what identifies a person from them. Inside the block,
+# triggers allow an UPDATE of the columns with free text, and still refuse a change of anything else.
 erasing = partial(transaction_setting, "kilit.erasing")
 
 

@@ -12,7 +12,7 @@ The path of a doorbell, from an API call to a worker's verb. The row is the job;
                                                                            2. calls the queue's own verb,
                                          row, RUNNING ◄─────────────────      which claims rows until none is due
 
-Three things may go wrong, and none of them loses a job:
+Three things may go wrong. No job is lost:
 
 - The task or its worker is lost. The supervisor asks all queues for `due` rows, when a change is announced and every
   few seconds (`notifications.Poller`), and rings again (`doorbells.ring_due`).

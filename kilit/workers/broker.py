@@ -67,7 +67,7 @@ class Broker(ORM):
         return self.store(STORE_ONE, [], task)
 
     def store(self, statement: str, params: list[Any], task: Any) -> int | None:
-        """Run a statement that ends with STORE; return the id of the task, or None if it stored none."""
+        """Run a statement that ends with STORE; return the id of the task, or None if it stored nothing."""
         key = self.list_key or Conf.CLUSTER_NAME
         with connections[Conf.ORM].cursor() as cursor:
             cursor.execute(statement, [*params, key, task, CHANNEL, key])

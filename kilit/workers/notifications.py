@@ -46,7 +46,7 @@ class Listener:
         return True
 
     def wait(self, seconds: float) -> set[str]:
-        """Return what the notifications of this channel say, as soon as one arrives; an empty set if none does."""
+        """Return what the notifications of this channel say, as soon as one arrives, or an empty set."""
         database = connections[self.using]
         with database.wrap_database_errors:
             heard = self._read(database.connection)  # arrived with the result of a statement

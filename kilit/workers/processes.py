@@ -32,7 +32,7 @@ def start_group(
 
 
 def kill_group(*leaders: int, wait: float = 5.0) -> None:
-    """Kill whole groups, even if their leaders are gone, and wait until none of them runs: once for all of them."""
+    """Kill whole groups, even if their leaders are gone, and wait once until all have ended."""
     end = time.monotonic() + wait
     while time.monotonic() < end and (members := group_members(*leaders)):
         if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""The pages of a password reset by e-mail; without EMAIL_URL there are none."""
+"""The pages of a password reset by e-mail; without EMAIL_URL there are no such pages."""
 
 from math import ceil
 from typing import Any

@@ -84,7 +84,7 @@ class PasswordForm(forms.Form):
 
 
 class ConfirmPage(SecondFactorPage, FormView[PasswordForm]):
-    """Asks for the password again; who has none logs in again."""
+    """Asks for the password again; who has no password logs in again."""
 
     form_class = PasswordForm
     template_name = "admin/second_factor/confirm.html"

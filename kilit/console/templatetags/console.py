@@ -32,7 +32,7 @@ def mail_is_set_up() -> bool:
 
 @register.simple_tag
 def login_provider() -> str:
-    """Return the name of the provider of OpenID Connect; empty if there is none."""
+    """Return the name of the provider of OpenID Connect, or an empty text."""
     return settings.OIDC_NAME if settings.OIDC_ISSUER else ""
 
 
@@ -80,7 +80,7 @@ def moment(time: datetime, now: datetime) -> str:
 
 @register.filter
 def brief(span: timedelta) -> str:
-    """Return a duration with milliseconds, such as that of one run."""
+    """Return a duration with milliseconds, as of one run."""
     if span < SECOND:
         return _("%(number)s ms") % {"number": round(span / timedelta(milliseconds=1))}
     return _("%(number)s s") % {"number": number_format(span.total_seconds(), 1)}

@@ -191,7 +191,7 @@ class ErrorDelta(RollupChange):
 
 
 def failures_of(queue: str) -> list[models.QuerySet[Any]]:
-    """Return rows of which a queue has some while jobs of it are failed."""
+    """Return rows that exist while a queue has failed jobs."""
     return [ErrorGroup.objects.filter(queue=queue, total__gt=0), ErrorDelta.objects.filter(queue=queue)]
 
 

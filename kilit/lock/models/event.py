@@ -40,7 +40,7 @@ class EventQuerySet(models.QuerySet["Event"]):
         return [first, *newest[1:]] if first else newest
 
     def trace_of(self, row: LifecycleModel) -> str:
-        """Return the `traceparent` that a job was created with; empty if there is none."""
+        """Return the `traceparent` that a job was created with, or an empty text."""
         first = self.of(row).values_list("details__traceparent", flat=True).first()
         return first or ""
 

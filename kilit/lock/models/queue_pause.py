@@ -61,7 +61,7 @@ class QueuePauseQuerySet(models.QuerySet["QueuePause"]):
         return self.get_or_create(queue=table.queue, defaults={"reason": strip_control_chars(reason), **by})[1]
 
     def resume(self, table: Lifecycle) -> bool:
-        """End the pause of a queue; return False if there was none."""
+        """End the pause of a queue; return False if it was not paused."""
         with transaction.atomic(using=self.db):
             set_audit_context(verb="", using=self.db)
             return bool(self.of(table).delete()[0])
