@@ -89,8 +89,8 @@ class Command(BaseCommand):
             self.logs.screen.line(f"    {self.logs.screen.paint(result.getvalue().splitlines()[-1], 'yellow')}")
 
     def receive_webhooks(self, stack: Stack) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
         self.receiver = f"http://127.0.0.1:{port}/"
         # Not as arguments: everyone on the machine can read those.
         stack.secrets["receiver"] = {RECEIVER_SECRETS: " ".join(outbox.demo.load_demo(self.receiver))}
@@ -143,9 +143,9 @@ def is_ready(address: str) -> bool:
 def check_port(host: str, port: int) -> None:
     """Fail before anything is started if this user cannot listen there, or another process does."""
     try:
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
     except OSError as error:
         raise CommandError(why_not_listening(error, host, port)) from None
 

@@ -69,8 +69,9 @@ class LimitedConnection(psycopg.Connection[Any]):
     def _give_up(self) -> None:
         """Find out by another connection why there is no answer, and close this one: a late answer has no reader."""
         try:
-            with Probe.connect(**{**self._params, "connect_timeout": CHECK_SECONDS, "autocommit": True}) as probe:
-                waiting = commits_waiting(probe)
+            params = {**self._params, "connect_timeout": CHECK_SECONDS, "autocommit": True}
+            with CheckConnection.connect(**params) as check:
+                waiting = commits_waiting(check)
         except psycopg.Error as error:
             database_outage.begin(error, pause=True)
         else:
@@ -98,8 +99,8 @@ class LimitedConnection(psycopg.Connection[Any]):
                 raise errors.error_from_result(result)
 
 
-class Probe(psycopg.Connection[Any]):
-    """A connection that asks one small question."""
+class CheckConnection(psycopg.Connection[Any]):
+    """A connection for one small statement."""
 
     def wait(self, gen: PQGen[Result], interval: float = WAIT_INTERVAL, timeout: float | None = None) -> Result:
         return super().wait(gen, interval, timeout or CANCEL_SECONDS)
