@@ -16,9 +16,9 @@ Three things may go wrong. No job is lost:
 
 - The task or its worker is lost. The supervisor asks all queues for `due` rows, when a change is announced and every
   few seconds (`notifications.Poller`), and rings again (`doorbells.ring_due`).
-- A row is committed while a worker answers. The bell was cleared before the worker looked, so that row rings again.
-- The cluster hangs. A task that does nothing (`heartbeat.beat`) must pass through it every few seconds; when none
-  arrives, the supervisor restarts the whole process group (`supervisor`).
+- A row is committed while a worker handles the bell. It was cleared before the worker looked, so that row rings again.
+- The cluster hangs. A task that does nothing (`heartbeat.beat`) must pass through it every few seconds; when it
+  does not, the supervisor restarts the whole process group (`supervisor`).
 
 Sweeps take the same way: the supervisor enqueues `sweeps.run_as_task("pdf_reap")` when its time has come
 (`sweeps.take_due`) and it has something to do. Each app's `registrations.py` registers its doorbells and sweeps. Why it

@@ -62,7 +62,7 @@ class Runner(models.Model):
 
 
 class Bell(models.Model):
-    """A doorbell; `rung_at` is set from the ring until a worker answers, so that rings in between coalesce."""
+    """A doorbell; `rung_at` is set from the ring until a worker handles it, so that rings in between coalesce."""
 
     name = models.CharField(max_length=64, primary_key=True)
     rung_at = models.DateTimeField(null=True)
