@@ -1,4 +1,4 @@
-"""Lockouts in the console; users and groups are in config.people."""
+"""Lockouts in the console."""
 
 from datetime import timedelta
 
@@ -14,15 +14,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success
 
-from config import people
 from config.papers.console import papers_of_job
 from kilit.access.lockout import seconds_left, seconds_to_wait
 from kilit.access.roles import is_owner
-from kilit.access.scopes import people_managed_by
 from kilit.access.second_factor import forget_wrong_codes
 from kilit.console.formatting import exactly, number
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.clock import database_time
+from kilit.sites.people import people_managed_by
 from orchestrator.admin.papers import register_papers
 
 register_papers(papers_of_job)

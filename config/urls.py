@@ -5,14 +5,14 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
-from config.oidc.pages import ProviderLoginPage
-from config.oidc.pages import urls as oidc
 from config.papers import console as papers
 from config.papers.api import PaperView
 from config.web.views import metrics
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console.account.login_pages import urls as login
+from kilit.console.account.oidc_pages import ProviderLoginPage
+from kilit.console.account.oidc_pages import urls as oidc
 from kilit.console.account.password_pages import urls as password_reset
 from kilit.console.account.preferences import preferences
 from kilit.console.account.second_factor_pages import urls as second_factor

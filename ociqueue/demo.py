@@ -14,9 +14,10 @@ from django.utils import timezone
 from kilit.access.encryption import DecryptionError
 from kilit.access.models import ApiKey
 from kilit.lock.audit import acting_as
+from kilit.sites.models import SiteMembership
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.enqueue import enqueue
-from ociqueue.models import Conversion, Credentials, Receipt, Site, SiteMembership
+from ociqueue.models import Conversion, Credentials, Receipt, Site
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.models.receipt import FIRST_CHECK_AFTER
 from ociqueue.models.sending import failure

@@ -7,12 +7,12 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.encryption import register_encrypted
-from kilit.access.scopes import register_scopes
 from kilit.api.webhooks import register_webhook_kinds
 from kilit.bulk.queues import register_queue
 from kilit.lock.free_text import register_free_text
 from kilit.lock.pruning import register_prunable
 from kilit.problems.queues import register_queue_problems
+from kilit.sites.archiving import register_open_rows
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.metrics import register_oldest, registry
 from kilit.workers.sweeps import register_sweep
@@ -26,16 +26,15 @@ from ociqueue.models import (
     ImportLine,
     ReadBack,
     Receipt,
-    Site,
     UploadBatch,
     UploadSummary,
 )
 from ociqueue.operating import operations, sweeps
 from ociqueue.operating.metrics import VerdictCollector, oldest_waiting
+from ociqueue.operating.unsettled import sites_with_open_rows
 from ociqueue.problems import sites, uploads
 from ociqueue.reconcile import run as reconcile
 from ociqueue.reconcile.self_check import check_uploads
-from ociqueue.sites.scopes import SiteScopes
 from ociqueue.uploader import connection_test, upload_run
 from ociqueue.uploader.verdict_run import handle_verdict_bell
 from ociqueue.webhooks import adjustments as adjustment_webhooks
@@ -45,7 +44,7 @@ register_queue(operations.QUEUE)
 register_queue(operations.ADJUSTMENT_QUEUE)
 register_queue_problems(operations.QUEUE, *sites.SOURCES, *uploads.CONVERSIONS.sources)
 register_queue_problems(operations.ADJUSTMENT_QUEUE, *uploads.ADJUSTMENTS.sources)
-register_scopes(SiteScopes())
+register_open_rows(sites_with_open_rows)
 register_webhook_kinds(*webhooks.KINDS, *adjustment_webhooks.KINDS)
 registry.register(VerdictCollector())
 for model in (Conversion, Adjustment):
@@ -63,7 +62,6 @@ for model in (Conversion, Adjustment):
         about=lambda ids: Q(pk__in=ids),
         jobs=lambda rows: rows.values_list("pk", flat=True),
     )
-register_free_text(Site, "pause_reason")
 register_free_text(Circuit, "reason")
 register_free_text(UploadBatch, "note")
 register_free_text(Receipt, "note")

@@ -8,12 +8,12 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from kilit.access.scopes import scope_choices, scopes_seen_by
 from kilit.api.webhooks import TEST, webhook_kinds
 from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
 from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.search import Found, PrefixSearch
 from kilit.outgoing.results import PostError
+from kilit.sites.scopes import scope_choices, scopes_seen_by
 from outbox.models import Endpoint
 from outbox.models.message import FAILURES
 from outbox.states import MESSAGES, MessageStatus

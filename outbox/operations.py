@@ -7,9 +7,9 @@ from uuid import UUID
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from kilit.access.scopes import scopes_run_by, scopes_seen_by
 from kilit.bulk.operations import BatchOperation
 from kilit.bulk.queues import BulkQueue
+from kilit.sites.scopes import scopes_run_by, scopes_seen_by
 from kilit.workers import doorbells
 from outbox.filters import FILTERS
 from outbox.models import OutboxMessage

@@ -8,7 +8,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from kilit.access.scopes import scope_names
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.machine_errors import explain
@@ -18,6 +17,7 @@ from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.queues import StuckJobs
 from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, ProblemSource, Severity
 from kilit.problems.rows import RowProblems
+from kilit.sites.scopes import scope_names
 from kilit.spans import moment
 from outbox.error_meanings import explain_code
 from outbox.models import Endpoint, OutboxMessage

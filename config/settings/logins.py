@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from config.oidc.grants import read_grants
 from config.settings.environment import BASE_DIR, Environment
+from kilit.sites.oidc.grants import read_grants
 
 env = Environment(BASE_DIR)
 

@@ -174,13 +174,14 @@ INSTALLED_APPS = [
     "config.theme.LoginsConfig",  # django-axes
     # Also while they are off: a user could not be deleted if rows of tables without models referred to it.
     *(f"allauth{app}" for app in ("", ".account", ".mfa", ".socialaccount")),
-    *(f"kilit.{app}" for app in ("lock", "workers", "web", "access", "bulk", "problems", "console", "backup")),
+    *(f"kilit.{app}" for app in ("lock", "workers", "web", "access", "sites", "bulk", "problems", "console", "backup")),
     "ociqueue",
     "pdfjobs",
     "orchestrator",
     "outbox",
     "config",
 ]
+SITE_MODEL = "ociqueue.Site"  # a child of kilit.sites.models.Tenant, with its own columns
 
 # Security ------------------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ SITE_ROLES = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)  # of members
 OWNS = "access.own_installation"
 # Every queue has `view` and `operate` permissions; admins have those over users and keys, too, and owners all.
 GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",), Role.OWNER: ("",)}
-QUEUES = {"lock", "workers", "access", "bulk", "problems", "ociqueue", "pdfjobs", "orchestrator", "outbox"}
+QUEUES = {"lock", "workers", "access", "sites", "bulk", "problems", "ociqueue", "pdfjobs", "orchestrator", "outbox"}
 # What belongs to no site. A job's own page shows its events to everyone who may see the job.
 OF_OWNERS = {
     OWNS,

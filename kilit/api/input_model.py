@@ -109,6 +109,12 @@ class InputModel(BaseModel):
             raise cls.refusal(field_errors(error, cls), error.error_count()) from None
 
 
+class LenientInput(InputModel):
+    """The base of queries, and of what scripts send: unknown keys are ignored, as deployed scripts expect."""
+
+    model_config = ConfigDict(strict=False, extra="ignore", coerce_numbers_to_str=True)
+
+
 def _only_digits(value: Any) -> Any:
     if isinstance(value, str) and read_digits(value.removeprefix("-")) is None:
         raise invalid("Expected a whole number.")

@@ -1,6 +1,5 @@
 """The conversion queue in the console: sites, conversions, adjustments and uploads."""
 
-from kilit.console.account.key_owners import register_owner_names
 from kilit.console.dashboard import panels
 from ociqueue.admin.dashboard import ConversionPanel
 from ociqueue.admin.erasures import ErasureAdmin
@@ -8,10 +7,8 @@ from ociqueue.admin.imports.import_jobs import ImportJobAdmin
 from ociqueue.admin.rows.adjustments import AdjustmentAdmin
 from ociqueue.admin.rows.batches import UploadBatchAdmin
 from ociqueue.admin.rows.conversions import ConversionAdmin
-from ociqueue.admin.sites.keys import key_owners, owners_of_sites
 from ociqueue.admin.sites.site_list import SiteAdmin
 
 panels.register_panel(ConversionPanel())
-register_owner_names(key_owners, owners_of_sites)
 
 __all__ = ["AdjustmentAdmin", "ConversionAdmin", "ErasureAdmin", "ImportJobAdmin", "SiteAdmin", "UploadBatchAdmin"]

@@ -18,10 +18,10 @@ from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
+from kilit.console.account.site_chooser import SiteChoiceField
 from kilit.console.formatting import button, column, number, page
 from kilit.console.lists.listing import CappedListAdmin
 from kilit.lock.free_text import estimate_texts
-from ociqueue.admin.base.site_chooser import SiteChoiceField
 from ociqueue.models import Erasure, IdentifierKind, Site
 from ociqueue.models.erasure import ErasureQuerySet
 from ociqueue.operating.erasure import Person, SiteResult, find, forget

@@ -10,8 +10,7 @@ from rest_framework.response import Response
 from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
-from kilit.workers.models import Heartbeat
-from ociqueue.api.agency import (
+from kilit.sites.api.views import (
     CONFLICT,
     NO_SUCH_SITE,
     NOT_ALLOWED,
@@ -21,8 +20,9 @@ from ociqueue.api.agency import (
     refuse_conflicts,
     refuse_invalid,
     refuse_repeated,
+    summary,
 )
-from ociqueue.api.agency_answers import summary
+from kilit.workers.models import Heartbeat
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Credentials, Site
 from ociqueue.operating.login_changes import LoginChange, request_test, store_login, stored_login, stored_parts

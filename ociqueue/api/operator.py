@@ -13,11 +13,11 @@ from kilit.access.authentication import KeyAuthentication, SessionAuthentication
 from kilit.access.key_scopes import KeyScope
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
-from ociqueue.api.agency import NOT_ALLOWED, administered_sites, note_of
+from kilit.sites.api.views import NOT_ALLOWED, administered_sites, note_of
+from kilit.sites.models import SiteQuerySet
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.models.site import SiteQuerySet
 from ociqueue.operating import presenters
 from ociqueue.schemas import answers
 from ociqueue.schemas.google_counts import GoogleCounts
@@ -32,7 +32,7 @@ class OperatorView(APIView):
     errors = NO_SITE | NOT_ALLOWED
     authentication_classes = [SessionAuthentication, KeyAuthentication]
 
-    def sites(self, request: Request) -> SiteQuerySet:
+    def sites(self, request: Request) -> SiteQuerySet[Site]:
         return administered_sites(request) if request.auth else Site.objects.seen_by(request.user)
 
     def site(self, request: Request, name: str) -> Site:

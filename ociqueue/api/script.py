@@ -16,12 +16,12 @@ from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
+from kilit.sites.models import SiteQuerySet
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Site
 from ociqueue.models.script_statements import find_site_run_by
-from ociqueue.models.site import SiteQuerySet
 from ociqueue.schemas import answers, requests
 from ociqueue.schemas.adjustments import AdjustRequest
 from ociqueue.script import acknowledge, export
@@ -179,7 +179,7 @@ def count_results(results: Sequence[answers.ConversionResult | answers.Adjustmen
     return {"created": found["created"], "duplicates": found["duplicate"], "invalid": found["invalid"]}
 
 
-def find_site(sites: SiteQuerySet, name: str) -> Site:
+def find_site(sites: SiteQuerySet[Site], name: str) -> Site:
     if site := sites.with_id(name).first():
         return site
     raise NotFound(NO_SUCH_SITE)

@@ -1,19 +1,13 @@
 """The queue's URLs below /api/."""
 
-from django.urls import path
+from django.urls import include, path
 
-from ociqueue.api import agency, agency_keys, agency_senders, cron, lookups, operator, script, summaries
+from ociqueue.api import agency, agency_senders, cron, lookups, operator, script, summaries
 
 urlpatterns = [
     path("oci/sites", agency.SitesView.as_view()),
-    path("oci/sites/pause", agency.PauseSitesView.as_view()),
-    path("oci/sites/resume", agency.ResumeSitesView.as_view()),
-    path("oci/sites/archive", agency.ArchiveSitesView.as_view()),
-    path("oci/sites/restore", agency.RestoreSitesView.as_view()),
+    path("oci/", include("kilit.sites.api.urls")),
     path("oci/sites/sender", agency_senders.SenderView.as_view()),
-    path("oci/members", agency.MembersView.as_view()),
-    path("oci/keys", agency_keys.KeysView.as_view()),
-    path("oci/keys/revoke", agency_keys.RevokeKeysView.as_view()),
     path("oci/credentials", agency_senders.LoginView.as_view()),
     path("oci/credentials/test", agency_senders.LoginTestView.as_view()),
     path("oci/conversions", lookups.ConversionsView.as_view()),

@@ -12,7 +12,7 @@ from ociqueue.models.key import ConversionKey
 from ociqueue.models.quota import RequestQuota
 from ociqueue.models.readback import ReadBack, UploadSummary
 from ociqueue.models.receipt import Receipt
-from ociqueue.models.site import Site, SiteMembership
+from ociqueue.models.site import Site
 
 __all__ = [
     "Adjustment",
@@ -30,7 +30,6 @@ __all__ = [
     "Receipt",
     "RequestQuota",
     "Site",
-    "SiteMembership",
     "UploadBatch",
     "UploadSummary",
 ]

@@ -17,11 +17,12 @@ from psycopg.types.string import TextLoader
 from kilit.access.roles import is_owner
 from kilit.lock.fast_sql import CompiledQuery, IndexHint, Parameter, parameter, uuid_array
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
+from kilit.sites.models import MAY_ACT, read_site_id
 from ociqueue.models.conversion import Conversion
 from ociqueue.models.limits import max_attempts_of
 from ociqueue.models.queryset import ACKED, ConversionQuerySet
 from ociqueue.models.sending import CLAIMED, OLDEST_FIRST, RELEASED
-from ociqueue.models.site import MAY_ACT, Site, read_site_id
+from ociqueue.models.site import Site
 from ociqueue.states import SyncMethod
 
 # What an answer in JSON needs, without an object for each value in between.

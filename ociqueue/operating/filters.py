@@ -24,6 +24,7 @@ from kilit.lock.failures import Failures
 from kilit.lock.identity import first_at
 from kilit.lock.prefixes import begins_with
 from kilit.postgres.collation import NameOrder
+from kilit.sites.scopes import scopes_seen_by
 from ociqueue.models import ConversionKey, Receipt, Site
 from ociqueue.models.adjustment import FAILURES as ADJUSTMENT_FAILURES
 from ociqueue.models.conversion import FAILURES, PREFIX
@@ -85,7 +86,7 @@ def _code_filter(index: str) -> TextFilter:
 
 
 def _group_filter(failures: Failures, index: str) -> ErrorGroupFilter:
-    return ErrorGroupFilter(failures=failures, scopes_seen_by=Site.objects.scopes_seen_by, index=index)
+    return ErrorGroupFilter(failures=failures, scopes_seen_by=scopes_seen_by, index=index)
 
 
 def by_key(column: str) -> Condition:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from kilit.bulk.operations import BatchOperation
 from kilit.bulk.queues import BulkQueue
+from kilit.sites.scopes import scopes_seen_by
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.models.unsendable import IS_TOO_OLD, is_withheld
@@ -90,7 +91,7 @@ class SiteQueue(BulkQueue):
         return super().may_act(user) and Site.objects.run_by(user).exists()
 
     def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
-        return Site.objects.scopes_seen_by(user)
+        return scopes_seen_by(user)
 
     def visible_to(self, user: User | AnonymousUser) -> Any:
         return self.model.objects.visible_to(user)

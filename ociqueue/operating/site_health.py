@@ -9,16 +9,18 @@ from uuid import UUID
 from django.db.models import Count as CountRows
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Coalesce, Now
+from django.db.models.lookups import LessThan
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.lock.failures import EXPECTED_FAILURE, REOPENED_FAILURE
 from kilit.lock.models import Count
 from kilit.lock.models.counts import BESIDE_STATES, failure_rate
+from kilit.sites.models import SiteQuerySet
 from kilit.spans import format_span
 from ociqueue.models import Circuit, Conversion, ReadBack, Site
 from ociqueue.models.circuit import CircuitQuerySet
-from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
+from ociqueue.models.site import SILENT_AFTER
 from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, WAITING, ConversionStatus, SyncMethod
 
 ALARMING = 0.2  # share of failures among recently finished rows
@@ -93,20 +95,20 @@ def open_circuits(sites: Collection[UUID]) -> CircuitQuerySet:
     return circuits.open()
 
 
-def without_credentials(sites: SiteQuerySet) -> SiteQuerySet:
+def without_credentials(sites: SiteQuerySet[Site]) -> SiteQuerySet[Site]:
     return sites.filter(sync_method__in=UPLOADED_HERE, credentials=None)
 
 
-def with_failed_test(sites: SiteQuerySet) -> SiteQuerySet:
+def with_failed_test(sites: SiteQuerySet[Site]) -> SiteQuerySet[Site]:
     """Return sites whose stored credentials did not pass the last connection test."""
     return sites.filter(credentials__check_passed=False)
 
 
-def with_silent_script(sites: SiteQuerySet) -> SiteQuerySet:
+def with_silent_script(sites: SiteQuerySet[Site]) -> SiteQuerySet[Site]:
     """Return sites with due rows, where the script has not called for a day."""
-    quiet = sites.filter(sync_method=SyncMethod.SCRIPT, is_paused=False)
-    quiet = quiet.annotate(seen_at=Coalesce("last_export_at", "created_at")).filter(seen_at__lt=Now() - SILENT_AFTER)
-    return quiet.filter(Exists(Conversion.objects.due().filter(site=OuterRef("pk"))))
+    running = sites.filter(sync_method=SyncMethod.SCRIPT, is_paused=False)
+    is_quiet = LessThan(Coalesce("last_export_at", "created_at"), Now() - SILENT_AFTER)
+    return running.filter(is_quiet, Exists(Conversion.objects.due().filter(site=OuterRef("pk"))))
 
 
 def scope_label(circuit: Circuit) -> str:

@@ -1,18 +1,22 @@
-"""Rows of a site that its Google account may have, and whose result is open: they matter when the account changes.
+"""Rows of a site that are not finished: they matter when its Google account changes, or it is archived.
 
 Google counts an order id once, but only within one account. Sent to another account, a row counts there as well.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db.models import Count, Q
 
-from ociqueue.models import Conversion, Site
-from ociqueue.states import IN_UPLOAD, WAITING, ConversionStatus
+from ociqueue.models import Adjustment, Conversion, ImportJob, Site
+from ociqueue.states import IMPORT_WORKING, IN_UPLOAD, WAITING, ConversionStatus, ImportState
 
 
 @dataclass(frozen=True)
 class UnsettledRows:
+    """Those that the account may have, and whose result is open."""
+
     processing: int
     uploaded: int
     unknown_waiting: int  # the next sender sends them again
@@ -45,3 +49,13 @@ def unsettled_rows(site: Site) -> UnsettledRows:
         unknown_waiting=unknown["waiting"],
         unknown_failed=unknown["failed"],
     )
+
+
+def sites_with_open_rows(sites: Collection[UUID]) -> set[UUID]:
+    """Return those with rows that wait, are being sent or have no verdict yet, or with an import that goes on."""
+    ids: set[UUID] = set()
+    for model in (Conversion, Adjustment):
+        rows = model.objects.filter(site__in=sites, status__in=(*WAITING, *IN_UPLOAD)).order_by()
+        ids.update(rows.values_list("site", flat=True).distinct())
+    imports = ImportJob.objects.filter(site__in=sites, status__in=(*IMPORT_WORKING, ImportState.READY))
+    return ids | set(imports.values_list("site", flat=True))

@@ -16,10 +16,10 @@ from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path
 from kilit.problems.registry import Place, Problem, ProblemAction, ProblemSource, Severity, number, with_number
 from kilit.problems.rows import RowProblems
+from kilit.sites.models import SiteQuerySet
 from ociqueue.models import Circuit, ImportJob, ReadBack, Receipt, Site, UploadBatch
 from ociqueue.models.circuit import NOT_ALLOWLISTED
 from ociqueue.models.readback import ReadBackQuerySet
-from ociqueue.models.site import SiteQuerySet
 from ociqueue.operating.site_health import (
     next_probe,
     scope_label,
@@ -163,7 +163,7 @@ def overdue_verdicts(site: Site, receipts: list[Any]) -> dict[str, Any]:
     )
 
 
-def seen_by(reader: Any) -> SiteQuerySet:
+def seen_by(reader: Any) -> SiteQuerySet[Site]:
     return Site.objects.seen_by(reader).active()
 
 

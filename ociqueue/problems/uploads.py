@@ -14,6 +14,7 @@ from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.problems.failures import FailureLines
 from kilit.problems.queues import StuckJobs
 from kilit.problems.registry import MOST_NAMED, Problem, ProblemSource
+from kilit.sites.scopes import scopes_shown_to
 from ociqueue.models import Site
 from ociqueue.operating.failure_groups import expected_adjustment_groups, expected_groups, groups_of_wrong_data
 from ociqueue.operating.operations import ADJUSTMENT_QUEUE, QUEUE
@@ -45,7 +46,7 @@ class UploadProblems:
         return ProblemSource(self.failures, lambda: failures_of(self.queue.table.queue)), stuck.source()
 
     def failures(self, reader: Any) -> list[Problem]:
-        causes = self._causes(Site.objects.scopes_shown_to(reader))
+        causes = self._causes(scopes_shown_to(reader))
         names = self._names(causes)
         # An owner's causes are those of all sites. Only where some are archived, they are read again.
         if is_owner(reader) and not all(names.values()):

@@ -1,4 +1,4 @@
-"""Sites and members in bulk, for a key with the scope `admin`: what is asked for, and what is answered."""
+"""Sites in bulk, for a key with the scope `admin`: what is asked for, and what is answered."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,17 +6,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import ONLY_DIGITS, InputModel, Time, line
-from ociqueue.schemas.answers import PublicId
-from ociqueue.schemas.requests import SITE, ScriptMessage
+from kilit.api.input_model import ONLY_DIGITS, InputModel, LenientInput, Time, line
+from kilit.sites.schemas.operations import DRY_RUN, MOST_ITEMS, MOST_LISTED, PublicId
 from ociqueue.states import DeniedConsent, SyncMethod
-
-SiteRole = Literal["viewer", "operator", "admin"]
-MOST_ITEMS = 1_000
-MOST_LISTED = 1_000
-LONGEST_REASON = 200
-KNOWN_AS = "The public id of a site."
-DRY_RUN = Field(description="Only check: the answer says what would change.")
 
 
 class SiteToStore(InputModel):
@@ -48,55 +40,8 @@ class SitesRequest(InputModel):
     }
 
 
-class MemberToStore(InputModel):
-    """A person's role at a site. A person who does not exist yet is created."""
-
-    username: Annotated[str, line(150)]
-    site: Annotated[str, line(100), Field(description="The public id of a site, or its name.")]
-    role: Literal["viewer", "operator", "admin", "none"] = Field(description="`none` ends the membership.")
-    email: Annotated[str, line(254), Field(description="Of a new person.")] | None = None
-    firstName: Annotated[str, line(150), Field(description="Of a new person.")] | None = None
-    lastName: Annotated[str, line(150), Field(description="Of a new person.")] | None = None
-
-
-class MembersRequest(InputModel):
-    """Roles to give and to end: all of them, or none if one is invalid."""
-
-    members: Annotated[list[MemberToStore], Field(min_length=1, max_length=MOST_ITEMS)]
-    dryRun: Annotated[bool, DRY_RUN] = False
-
-    examples = {
-        "a new operator": {
-            "members": [{"username": "deniz", "email": "deniz@example.com", "site": SITE, "role": "operator"}]
-        },
-    }
-
-
-class SitesNamed(InputModel):
-    """Sites, by their public ids."""
-
-    sites: Annotated[list[Annotated[str, line(64)]], Field(min_length=1, max_length=MOST_ITEMS, description=KNOWN_AS)]
-    dryRun: Annotated[bool, DRY_RUN] = False
-
-    examples = {"one site": {"sites": [SITE]}}
-
-
-class SitesNamedWithReason(SitesNamed):
-    """Sites, by their public ids, and why."""
-
-    reason: Annotated[str, line(LONGEST_REASON), Field(description="Shown on the pages of the sites.")]
-
-    examples = {"one site": {"sites": [SITE], "reason": "The contract ended."}}
-
-
-class SitesQuery(ScriptMessage):
+class SitesQuery(LenientInput):
     state: Literal["active", "archived", "all"] = "active"
-    limit: Annotated[int, Field(ge=1, le=MOST_LISTED), ONLY_DIGITS] = 200
-    cursor: Cursor | None = None
-
-
-class MembersQuery(ScriptMessage):
-    site: Annotated[str, line(64), Field(description=KNOWN_AS)] | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_LISTED), ONLY_DIGITS] = 200
     cursor: Cursor | None = None
 
@@ -128,26 +73,6 @@ class ManagedSites(TypedDict):
     nextCursor: str | None
 
 
-class ManagedMember(TypedDict):
-    """A person's role at a site."""
-
-    username: str
-    email: str
-    firstName: str
-    lastName: str
-    isActive: bool
-    site: PublicId
-    siteName: str
-    role: SiteRole
-
-
-class ManagedMembers(TypedDict):
-    """The members of the sites that the key's user administers."""
-
-    members: list[ManagedMember]
-    nextCursor: str | None
-
-
 class ValueChange(TypedDict):
     before: Any
     after: Any
@@ -172,45 +97,3 @@ class SitesStored(TypedDict):
     changed: int
     unchanged: int
     results: list[SiteStored]
-
-
-class MemberStored(TypedDict):
-    """What became of one membership; roles are null where there is none."""
-
-    index: int
-    status: Literal["created", "changed", "ended", "unchanged"]
-    username: str
-    isNewPerson: bool
-    site: PublicId
-    before: SiteRole | None
-    after: SiteRole | None
-
-
-class MembersStored(TypedDict):
-    """What was changed, or would be; the results are in the order of the request."""
-
-    dryRun: bool
-    created: int
-    changed: int
-    ended: int
-    unchanged: int
-    newPeople: int
-    results: list[MemberStored]
-
-
-class SiteOperated(TypedDict):
-    """What became of one site."""
-
-    index: int
-    status: Literal["changed", "unchanged"]
-    publicId: PublicId
-    name: str
-
-
-class SitesOperated(TypedDict):
-    """What was changed, or would be; the results are in the order of the request."""
-
-    dryRun: bool
-    changed: int
-    unchanged: int
-    results: list[SiteOperated]

@@ -8,11 +8,10 @@ from pydantic import AfterValidator, Field, PlainValidator
 from typing_extensions import TypedDict
 
 from kilit.api.input_model import Expected, InputModel, Time, invalid, line
+from kilit.sites.schemas.operations import SITE, PublicId, SitesNamed
 from ociqueue.models.credentials import normalize_customer_id
 from ociqueue.models.service_account import LONGEST as LONGEST_SERVICE_ACCOUNT
-from ociqueue.schemas.agency import SitesNamed
-from ociqueue.schemas.answers import PublicId
-from ociqueue.schemas.requests import SITE, SiteId
+from ociqueue.schemas.requests import SiteId
 from ociqueue.states import SyncMethod
 
 LONGEST_SECRET = 2_000

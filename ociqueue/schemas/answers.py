@@ -6,6 +6,7 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from kilit.api.input_model import FieldError, Time
+from kilit.sites.schemas.operations import PublicId
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import ConsentGiven
@@ -27,7 +28,6 @@ AdjustmentId = Annotated[
         }
     ),
 ]
-PublicId = Annotated[str, Field(description="The site's public id.", pattern="^[0-9a-f]{32}$")]
 
 
 class ConversionResult(TypedDict):

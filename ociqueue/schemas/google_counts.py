@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kilit.api.input_model import Time
-from ociqueue.schemas.answers import PublicId
+from kilit.sites.schemas.operations import PublicId
 
 Difference = Literal["MISSING", "STILL_PENDING", "MORE", "OTHER_CLIENT", "MORE_FAILED"]
 

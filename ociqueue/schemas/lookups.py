@@ -7,8 +7,9 @@ from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from kilit.api.input_model import InputModel, Moment, Time, invalid, line
-from ociqueue.schemas.answers import ConversionId, PublicId
-from ociqueue.schemas.requests import SITE, RowId, SiteId
+from kilit.sites.schemas.operations import SITE, PublicId
+from ociqueue.schemas.answers import ConversionId
+from ociqueue.schemas.requests import RowId, SiteId
 from ociqueue.states import Category, ConversionStatus
 
 MOST_LOOKUPS = 1_000

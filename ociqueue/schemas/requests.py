@@ -7,7 +7,6 @@ from uuid import UUID
 
 from pydantic import (
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainValidator,
     ValidationError,
@@ -18,8 +17,9 @@ from pydantic import (
 )
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import ONLY_DIGITS, Expected, InputModel, ShownAs, invalid, line, text
+from kilit.api.input_model import ONLY_DIGITS, Expected, LenientInput, ShownAs, invalid, line, text
 from kilit.lock.text import CONTROL_CHARS, strip_control_chars
+from kilit.sites.schemas.operations import SITE
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import NewConversion
 from ociqueue.states import Category, ConversionStatus
@@ -31,7 +31,6 @@ MOST_MINUTES = 60 * 24 * 365
 LARGEST_CLAIM = 2**31 - 1
 LONGEST_CODE = 64
 NO_CODE = "VALIDATION_FAILED"
-SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
 ROW = f"{PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
 SALE = {
     "conversionName": "Sale",
@@ -103,13 +102,7 @@ def read_claims(value: Any) -> dict[UUID, int]:
     return found
 
 
-class ScriptMessage(InputModel):
-    """A request of a script. Deployed scripts expect that unknown keys are ignored."""
-
-    model_config = ConfigDict(strict=False, extra="ignore", coerce_numbers_to_str=True)
-
-
-class SiteRequest(ScriptMessage):
+class SiteRequest(LenientInput):
     siteId: SiteId
 
     examples = {"a site": {"siteId": SITE}}
@@ -177,7 +170,7 @@ class AckFailedRequest(SiteRequest):
     examples = {"one row": {"siteId": SITE, "queueIds": [ROW], "errorCategory": "VALIDATION"}}
 
 
-class CapQuery(ScriptMessage):
+class CapQuery(LenientInput):
     minAgeMinutes: Annotated[
         int | None,
         Field(
@@ -186,7 +179,7 @@ class CapQuery(ScriptMessage):
     ] = None
 
 
-class StatsQuery(ScriptMessage):
+class StatsQuery(LenientInput):
     scope: Literal["site", "multi"] = "site"
     siteId: SiteId | None = Field(None, validate_default=True)
 

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from kilit.api.input_model import Expected, invalid, text
-from ociqueue.models.site import is_time_zone
-from ociqueue.schemas.requests import SITE, ScriptMessage, SiteRequest
+from kilit.api.input_model import Expected, LenientInput, invalid, text
+from kilit.sites.models import is_time_zone
+from kilit.sites.schemas.operations import SITE
+from ociqueue.schemas.requests import SiteRequest
 
 MOST_DAYS = 5_000  # seven days of some hundred actions and clients
 MOST_ALERTS = 500
@@ -30,7 +31,7 @@ Name = Annotated[str, text(200, least=1)]
 Client = Annotated[str, text(40, least=1), Field(description="Google's name for the uploader, as GOOGLE_ADS_API.")]
 
 
-class SummaryOfDay(ScriptMessage):
+class SummaryOfDay(LenientInput):
     """What Google counted on one day, for one conversion action and one kind of uploader."""
 
     day: Annotated[dt.date, Expected("a day, as in 2026-11-15"), Field(description="In the account's time zone.")]
@@ -42,7 +43,7 @@ class SummaryOfDay(ScriptMessage):
     pending: Number
 
 
-class SummaryAlert(ScriptMessage):
+class SummaryAlert(LenientInput):
     """An error of the most recent uploads, and its share of them from 0 to 1."""
 
     error: Annotated[str, text(100, least=1)]

@@ -11,9 +11,10 @@ from kilit.api.input_model import Id
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
+from kilit.sites.schemas.operations import PublicId
+from kilit.sites.site_events import PAUSED, RESUMED, SITES
 from ociqueue.models import Circuit, Conversion, Site
-from ociqueue.models.site_events import PAUSED, RESUMED, SITES
-from ociqueue.schemas.answers import ConversionId, PublicId
+from ociqueue.schemas.answers import ConversionId
 from ociqueue.states import CIRCUITS, CONVERSIONS, Category, CircuitStatus, ConversionStatus
 
 HIDDEN = "…"

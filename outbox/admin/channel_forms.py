@@ -14,13 +14,13 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from kilit.access.scopes import scope_choices, scopes_seen_by
 from kilit.console.account.preferences import zones
 from kilit.console.dashboard.panels import panels
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Severity
 from kilit.problems.workers import TASKS, WORKERS
+from kilit.sites.scopes import scope_choices, scopes_seen_by
 from outbox.alerts.addresses import check_address
 from outbox.models import AlertRule, Channel
 

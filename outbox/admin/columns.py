@@ -8,8 +8,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from kilit.access.scopes import scope_names
 from kilit.console.formatting import breakable, code_badge, column, distance, error_cell, exactly, since, two_lines
+from kilit.sites.scopes import scope_names
 from outbox.error_meanings import explain_code
 from outbox.models import OutboxMessage
 from outbox.states import WAITING, MessageStatus

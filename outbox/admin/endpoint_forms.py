@@ -14,9 +14,9 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from kilit.access.scopes import INSTALLATION, scope_choices, scopes_run_by
 from kilit.api.webhooks import kinds_beyond, webhook_kinds
 from kilit.outgoing.urls import InvalidUrl
+from kilit.sites.scopes import INSTALLATION, scope_choices, scopes_run_by
 from outbox.models import Endpoint
 from outbox.models.endpoint import check_url
 

@@ -7,7 +7,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
-from kilit.access.scopes import scopes_run_by
+from kilit.sites.scopes import scopes_run_by
 from outbox.models import Endpoint
 
 

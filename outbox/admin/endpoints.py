@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
-from kilit.access.scopes import scope_names
 from kilit.console.formatting import ago, column, new_key, two_lines
+from kilit.sites.scopes import scope_names
 from outbox.admin import endpoint_actions
 from outbox.admin.columns import site_name
 from outbox.admin.endpoint_forms import EndpointForm

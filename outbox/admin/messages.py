@@ -8,7 +8,6 @@ from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from kilit.access.scopes import scope_names
 from kilit.console.dashboard.queue_pauses import PausableQueueAdmin
 from kilit.console.jobs.blockers import lease_holdings
 from kilit.console.jobs.job_page import ShownError
@@ -17,6 +16,7 @@ from kilit.console.lists.error_groups import ErrorGroupRow
 from kilit.console.lists.listing import CappedChangeList
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data
+from kilit.sites.scopes import scope_names
 from outbox import operations
 from outbox.admin import blockers, columns, description
 from outbox.admin.attempts import attempts_of, pretty_body

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from kilit.access.key_scopes import KeyScope
-from kilit.access.scopes import INSTALLATION, scope_public_ids, scopes_run_by, scopes_seen_by
 from kilit.api.input_model import InvalidInput
 from kilit.api.webhooks import kinds_beyond
+from kilit.sites.scopes import INSTALLATION, scope_public_ids, scopes_run_by, scopes_seen_by
 from outbox.endpoints import record_change
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet

@@ -6,9 +6,9 @@ from django.db.models.functions import Now
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kilit.access.scopes import scopes_seen_by
 from kilit.api.openapi import endpoint
 from kilit.lock.audit import for_reason
+from kilit.sites.scopes import scopes_seen_by
 from kilit.workers import doorbells
 from outbox import schemas
 from outbox.api.access import OneMessageView, OutboxView, note_of

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from kilit.access.scopes import scope_public_ids
 from kilit.api.cursor import cut_page
 from kilit.api.presenter import present
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
+from kilit.sites.scopes import scope_public_ids
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import hide_query
 from outbox.models.message import OutboxMessageQuerySet

@@ -16,12 +16,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.encryption import decrypt, encrypt
-from kilit.access.scopes import INSTALLATION, scopes_run_by, scopes_seen_by
 from kilit.lock.audit import current_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from kilit.outgoing.addresses import public_or_in
 from kilit.outgoing.urls import InvalidUrl, parse_url
+from kilit.sites.scopes import INSTALLATION, scopes_run_by, scopes_seen_by
 from outbox.models.position import WEBHOOKS, LogPosition
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - as Standard Webhooks has it

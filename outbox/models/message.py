@@ -10,7 +10,6 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from kilit.access.scopes import scopes_run_by, scopes_seen_by
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
@@ -19,6 +18,7 @@ from kilit.lock.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.pruning import cutoff_of
 from kilit.lock.triggers import lifecycle_triggers
+from kilit.sites.scopes import scopes_run_by, scopes_seen_by
 from outbox.models.channel import Channel
 from outbox.models.endpoint import LONGEST_URL, Endpoint, without_query
 from outbox.states import ENDED, EXPIRES_AFTER, MAX_ATTEMPTS, MESSAGES, WAITING, MessageStatus

@@ -12,7 +12,7 @@ from django.db import NotSupportedError, connection, connections
 from django.test import override_settings
 
 from config import checks
-from config.oidc.grants import read_grants
+from kilit.sites.oidc.grants import read_grants
 
 
 def test_our_own_settings_pass() -> None:

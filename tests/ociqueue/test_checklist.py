@@ -115,7 +115,7 @@ def test_export_shapes_do_not_mix(api, site, make_conversion) -> None:
 
 def test_a_preview_writes_nothing_and_has_one_shape_empty_or_not(api, site, make_conversion, sql) -> None:
     def everything() -> list:
-        tables = ("offline_conversion_queue", "lock_event", "lock_countdelta", "ociqueue_site")
+        tables = ("offline_conversion_queue", "lock_event", "lock_countdelta", "ociqueue_site", "sites_tenant")
         return [sql(f"SELECT xmin::text, t::text FROM {table} t ORDER BY 2") for table in tables]
 
     empty = api.get("oci/google-ads-export", siteId=site.public_id).json()

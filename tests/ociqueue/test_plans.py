@@ -132,7 +132,7 @@ def check_what_runs_all_day(crowded: Site) -> None:  # noqa: F811
 def test_rows_that_wait_for_their_time_cost_a_claim_nothing(make_site, sql) -> None:
     """The bell asks every second; hundreds of thousands of deferred rows must not be read each time."""
     # Or the planner goes by another test's rows, and reads its dead ones.
-    with crowding("ociqueue_site", "ociqueue_credentials", "ociqueue_circuit", TABLE):
+    with crowding("sites_tenant", "ociqueue_site", "ociqueue_credentials", "ociqueue_circuit", TABLE):
         site = make_site(sync_method="api")
         Credentials.objects.create(site=site, encrypted="x")
         sql(FILL, site.pk, 1, WAITING, "RETRY", 1, "", "")
@@ -150,7 +150,7 @@ def test_a_sweep_of_what_is_not_sent_does_not_read_what_waits(make_site, sql) ->
         "old": "conversion_time = now() - interval '91 days', created_at = now() - interval '90 days'",
         "retracted": "is_retracted = true",
     }
-    with crowding("ociqueue_site", TABLE):
+    with crowding("sites_tenant", "ociqueue_site", TABLE):
         site = make_site()
         sql(FILL, site.pk, 1, BURST, "QUEUED", 0, "", "")
         for number, columns in enumerate(kinds.values(), start=1):
@@ -167,7 +167,7 @@ def test_a_sweep_of_what_is_not_sent_does_not_read_what_waits(make_site, sql) ->
 
 def test_a_claim_reads_only_its_rows_before_the_planner_knows_of_them(make_site, sql) -> None:
     """Statistics are of the time before a burst came in: few rows waited, and none of the site."""
-    with crowding("ociqueue_site", TABLE):
+    with crowding("sites_tenant", "ociqueue_site", TABLE):
         site, old = make_site(), make_site()
         sql(FILL, old.pk, 1, 10_000, "COMPLETED", 1, "", "")
         sql(FILL, old.pk, 10_001, 10_010, "QUEUED", 0, "", "")
@@ -185,7 +185,7 @@ def test_a_claim_reads_only_its_rows_before_the_planner_knows_of_them(make_site,
 @pytest.mark.parametrize("known", [0, 100, 500, 2_000, BURST])
 def test_a_claim_reads_only_its_rows_whatever_the_planner_knows_of_the_site(make_site, sql, known: int) -> None:
     """Statistics are of the end of the last burst, or of the middle of this one."""
-    with crowding("ociqueue_site", TABLE):
+    with crowding("sites_tenant", "ociqueue_site", TABLE):
         site = make_site()
         sql(FILL, site.pk, 1, 100_000, "COMPLETED", 1, "", "")
         sql(FILL, site.pk, 100_001, 100_000 + known, "QUEUED", 0, "", "")
@@ -201,7 +201,7 @@ def test_a_claim_reads_only_its_rows_whatever_the_planner_knows_of_the_site(make
 
 
 def test_a_claim_does_not_read_rows_whose_time_has_not_come(make_site, sql) -> None:
-    with crowding("ociqueue_site", TABLE):
+    with crowding("sites_tenant", "ociqueue_site", TABLE):
         site = make_site()
         sql(FILL, site.pk, 1, WAITING, "RETRY", 1, "", "")
         sql(FILL, site.pk, WAITING + 1, WAITING + 10, "QUEUED", 0, "", "")

@@ -8,6 +8,7 @@ import pytest
 from django.db.models.functions import Now
 
 from kilit.api.webhooks import TEST, webhook_kinds
+from kilit.sites.models import Tenant
 from ociqueue.models import Adjustment, Circuit, Conversion, Site
 from ociqueue.states import Category, SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult
@@ -84,8 +85,8 @@ MAKERS: dict[str, Callable[[Site], Any]] = {
     "adjustment.uploaded": receive_adjustment,
     "adjustment.completed": complete_adjustment,
     "adjustment.failed": fail_adjustment,
-    "site.paused": lambda site: Site.objects.filter(pk=site.pk).pause(reason=f"Call {PRIVATE['phone']}."),
-    "site.resumed": lambda site: Site.objects.filter(pk=site.pk).pause(reason="x") and Site.objects.resume(),
+    "site.paused": lambda site: Tenant.objects.filter(pk=site.pk).pause(reason=f"Call {PRIVATE['phone']}."),
+    "site.resumed": lambda site: Tenant.objects.filter(pk=site.pk).pause(reason="x") and Tenant.objects.resume(),
     "circuit.opened": trip,
     "circuit.closed": lambda site: trip(site) or Circuit.objects.close(),
     "cutting.hold": cutting_job(JobState.HOLD),

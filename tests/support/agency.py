@@ -7,7 +7,8 @@ from django.contrib.auth.models import Group, User
 
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
-from ociqueue.models import Site, SiteMembership
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Site
 from tests.support.conversions import Api
 
 

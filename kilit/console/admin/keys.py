@@ -13,15 +13,14 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
 
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DeniedRequest
 from kilit.access.roles import is_owner
-from kilit.access.scopes import key_owners_managed_by, people_managed_by
 from kilit.bulk.filters import FilterSet
 from kilit.bulk.models import BulkAction
 from kilit.bulk.queues import queues
-from kilit.console.account.key_owners import KeyChangeList, owner_name, owners_named
 from kilit.console.account.key_scopes import ApiKeyForm, ScopesField, format_scopes
 from kilit.console.admin.activity import ActivityAdmin
 from kilit.console.admin.bulk_actions import BulkActionAdmin
@@ -31,6 +30,7 @@ from kilit.console.lists.listing import CappedListAdmin, LongListAdmin, ReadOnly
 from kilit.lock.models import Activity, Event, Pruning
 from kilit.masking import mask_personal_data
 from kilit.problems.models import ProblemRecord
+from kilit.sites.people import key_owner_names, key_owners_managed_by, keys_users_of_sites, people_managed_by
 
 admin.site.register(BulkAction, BulkActionAdmin)
 admin.site.register(Activity, ActivityAdmin)
@@ -94,6 +94,24 @@ class PruningAdmin(ReadOnlyAdmin):
     show_full_result_count = False
 
 
+class KeyChangeList(ChangeList):
+    """Looks up the owners of all keys of a page at once."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        names = key_owner_names({key.user.get_username() for key in self.result_list})
+        for key in self.result_list:
+            key.owner_name = names[key.user.get_username()]
+
+
+def owner_name(key: ApiKey) -> str:
+    username = key.user.get_username()
+    return getattr(key, "owner_name", None) or key_owner_names([username])[username]
+
+
 owner = column("owner", _("owner"), owner_name)
 scopes_shown = column("scopes_shown", _("scopes"), format_scopes)
 
@@ -133,7 +151,7 @@ class ApiKeyAdmin(ModelAdmin):
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         keys, may_repeat = super().get_search_results(request, queryset, search_term)
-        owners = owners_named(search_term.strip()) if search_term.strip() else []
+        owners = keys_users_of_sites(search_term.strip()) if search_term.strip() else []
         return (keys | queryset.filter(user__username__in=owners) if owners else keys), may_repeat
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:

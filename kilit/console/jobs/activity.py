@@ -20,12 +20,12 @@ from kilit.bulk.models import BulkAction
 from kilit.bulk.permissions import visible_to as bulk_visible_to
 from kilit.bulk.queues import queues
 from kilit.bulk.states import BULK_ACTIONS
-from kilit.console.account.key_owners import owner_names
 from kilit.console.formatting import number
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.lock.models import Activity, ActivityKind
 from kilit.masking import mask_personal_data
+from kilit.sites.people import key_owner_names
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -160,7 +160,7 @@ class ActivityWords:
             if ids := {row.object_id for row in self.rows if row.queue == queue and row.object_id and not row.model}:
                 self.names |= {(queue, pk): name for pk, name in source.names(ids).items()}
         keys = {row.actor.partition(":")[2] for row in self.rows if row.actor.startswith("key:")}
-        self.owners = owner_names(keys) if keys else {}
+        self.owners = key_owner_names(keys) if keys else {}
 
     def sentence(self, row: Activity) -> str:
         return mask_personal_data(" · ".join(filter(None, self._parts(row))))

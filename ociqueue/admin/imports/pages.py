@@ -18,13 +18,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
+from kilit.console.account.site_chooser import SiteChoiceField
 from kilit.console.formatting import number, page
 from kilit.csv.reader import REASON, FileTally, RejectedLine
 from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
 from kilit.lock.audit import for_reason
 from kilit.masking import IDENTIFIERS
-from ociqueue.admin.base.site_chooser import SiteChoiceField
 from ociqueue.admin.imports.import_jobs import page_of
 from ociqueue.admin.imports.import_reports import MOST_SHOWN, about_kind, columns_of, submit_label
 from ociqueue.files.conversions import ImportTally

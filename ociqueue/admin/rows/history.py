@@ -14,9 +14,9 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.console.formatting import page
 from kilit.console.lists.day_forms import DaysForm
+from kilit.sites.models import SiteQuerySet
 from ociqueue.files.history import history_response
 from ociqueue.models import Site
-from ociqueue.models.site import SiteQuerySet
 from ociqueue.schemas.lookups import LONGEST_SPAN
 
 FORMATS = (("csv", gettext_lazy("CSV, for spreadsheets")), ("jsonl", gettext_lazy("JSON lines, for programs")))
@@ -62,7 +62,7 @@ def history_page(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
     )
 
 
-def _sites(request: HttpRequest, named: str) -> SiteQuerySet:
+def _sites(request: HttpRequest, named: str) -> SiteQuerySet[Site]:
     """Return the sites that the user sees, or the one that the list was filtered by."""
     sites = Site.objects.seen_by(request.user)
     if not named:

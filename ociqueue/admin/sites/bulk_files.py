@@ -20,9 +20,12 @@ from unfold.widgets import UnfoldAdminFileFieldWidget
 from kilit.console.formatting import number, page
 from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
+from kilit.sites import member_files
+from kilit.sites.models import SiteQuerySet
+from kilit.sites.site_files import SitePlan
+from kilit.sites.site_model import holds
+from ociqueue.files import sites as site_files
 from ociqueue.models import Site
-from ociqueue.models.site import SiteQuerySet
-from ociqueue.sites import member_files, site_files
 
 MEGABYTES = 5
 MOST_SHOWN = 200  # changes or faults on the page
@@ -42,10 +45,10 @@ class BulkFile:
     read: Callable[[IO[bytes]], Any]
     store: Callable[..., Any]
     describe: Callable[[Any], Iterable[Cells]]
-    rows: Callable[[SiteQuerySet], Iterator[list[Any]]]
+    rows: Callable[[SiteQuerySet[Site]], Iterator[list[Any]]]
 
 
-def _describe_sites(plan: site_files.SitePlan) -> Iterator[Cells]:
+def _describe_sites(plan: SitePlan) -> Iterator[Cells]:
     for each in plan.found:
         if each.is_new or each.changes:
             what = _("new") if each.is_new else _("changed")
@@ -72,11 +75,11 @@ SITES = BulkFile(
         "A line with a publicId changes that site; without one, a site is recognised by its name, and otherwise "
         "created. Empty cells and missing columns leave a value as it is. The sender of a site is changed on its page."
     ),
-    site_files.COLUMNS,
-    site_files.read_sites,
-    site_files.store_sites,
+    site_files.SITES.columns,
+    site_files.SITES.lines,
+    site_files.SITES.store,
     _describe_sites,
-    site_files.site_rows,
+    site_files.SITES.rows,
 )
 MEMBERS = BulkFile(
     "members",
@@ -211,4 +214,4 @@ def export_file(request: HttpRequest, kind: str) -> StreamingHttpResponse:
 
 
 def _may(request: HttpRequest) -> bool:
-    return request.user.has_perm("ociqueue.change_site") or request.user.has_perm("ociqueue.add_site")
+    return holds(request.user, "change", "add")

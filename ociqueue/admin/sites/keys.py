@@ -1,6 +1,5 @@
 """A site's Ads Script and its API keys."""
 
-from collections.abc import Collection
 from http import HTTPStatus
 from typing import Any
 
@@ -17,17 +16,14 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from kilit.access.key_scopes import KeyScope
 from kilit.console.account.key_scopes import ScopesField, format_scopes
 from kilit.console.formatting import exactly, new_key, page
+from kilit.sites import site_keys
+from kilit.sites.models import Tenant
+from kilit.sites.site_keys import KeyRequest
 from ociqueue.admin.base.permissions import may_administer, site_of
 from ociqueue.admin.base.site_header import header_context
 from ociqueue.admin.sites.site_setup import COPIED, is_copied
-from ociqueue.models import Site
-from ociqueue.models.site import KEYS_USER_PREFIX
 from ociqueue.script.ads_script import KEY_PLACEHOLDER, render_script
-from ociqueue.sites import site_keys
-from ociqueue.sites.site_keys import KeyRequest
 from ociqueue.states import SyncMethod
-
-MOST_SITES_FOUND = 100  # by a part of their name, when keys are searched
 
 
 class KeyForm(forms.Form):
@@ -114,11 +110,11 @@ def _issue_once(request: HttpRequest, wanted: KeyRequest, *, after: str) -> str:
     The response itself shows the key, so that its text is stored nowhere.
     """
     with transaction.atomic():
-        Site.objects.select_for_update(no_key=True).get(pk=wanted.site.pk)  # serializes two clicks
+        Tenant.objects.select_for_update(no_key=True).get(pk=wanted.site.pk)  # serializes two clicks
         return site_keys.issue_key(request.user, wanted)[1] if _newest(wanted.site) == after else ""
 
 
-def _newest(site: Site) -> str:
+def _newest(site: Tenant) -> str:
     newest = site.keys().aggregate(Max("pk"))["pk__max"]
     return str(newest or "none")
 
@@ -150,19 +146,5 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
     )
 
 
-def key_owners(usernames: Collection[str]) -> dict[str, str]:
-    """Return the sites whose keys these technical users own."""
-    prefix = len(KEYS_USER_PREFIX)
-    ids = [username[prefix:] for username in usernames if username.startswith(KEYS_USER_PREFIX)]
-    names = Site.objects.filter(public_id__in=ids).values_list("public_id", "name")
-    return {f"{KEYS_USER_PREFIX}{public_id}": name for public_id, name in names}
-
-
-def owners_of_sites(text: str) -> list[str]:
-    """Return the technical users that own the keys of sites with such a name."""
-    ids = Site.objects.filter(name__icontains=text).values_list("public_id", flat=True)
-    return [f"{KEYS_USER_PREFIX}{public_id}" for public_id in ids[:MOST_SITES_FOUND]]
-
-
-def _script_address(site: Site) -> str:
+def _script_address(site: Tenant) -> str:
     return reverse("admin:ociqueue_site_ads_script", args=[site.pk])

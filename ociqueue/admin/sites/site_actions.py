@@ -19,10 +19,10 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from kilit.console.formatting import number, page
 from kilit.console.lists.actions import recent_reasons
 from kilit.postgres.collation import NameOrder
+from kilit.sites import operations as site_operations
+from kilit.sites.archiving import sites_with_open_rows
+from kilit.sites.operations import SiteOperation
 from ociqueue.models import Site
-from ociqueue.sites import site_operations
-from ociqueue.sites.archiving import sites_with_open_rows
-from ociqueue.sites.site_operations import SiteOperation
 
 MOST_NAMED = 10
 LONGEST_REASON = Site._meta.get_field("pause_reason").max_length

@@ -20,6 +20,7 @@ from unfold.views import ChangeList
 from kilit.access.roles import Role
 from kilit.console.formatting import ago, badge, button, column, link, number, two_lines
 from kilit.postgres.collation import NameOrder
+from kilit.sites.models import SiteMembership
 from ociqueue.admin.base.archived_filter import ArchivedFilter
 from ociqueue.admin.base.permissions import may_administer, site_of
 from ociqueue.admin.base.site_header import header_context, site_address
@@ -34,7 +35,7 @@ from ociqueue.admin.sites.site_forms import (
     sender_choices,
 )
 from ociqueue.admin.sites.site_page import overview
-from ociqueue.models import Site, SiteMembership
+from ociqueue.models import Site
 from ociqueue.operating.senders import after_switch, record_switch
 from ociqueue.operating.site_health import SiteHealth, site_health
 from ociqueue.states import UPLOADED_HERE, ConversionStatus

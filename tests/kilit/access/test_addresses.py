@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from config.oidc.accounts import _free_name, _with_same_address
 from kilit.access.password_reset import LinkRequestForm
 from kilit.postgres.collation import has_icu
+from kilit.sites.oidc.accounts import _free_name, _with_same_address
 from tests.support.second_factors import PASSWORD
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,8 @@ from django.test import Client
 
 from kilit.access.models import ApiKey, DenialCode, DeniedRequest
 from kilit.access.models.denied_request import MAX_PER_MINUTE
-from ociqueue.models import Conversion, SiteMembership
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Conversion
 from tests.support.denied_requests import refusals
 
 pytestmark = pytest.mark.django_db

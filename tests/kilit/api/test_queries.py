@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from config import urls  # noqa: F401 - every view, and so every message
 from kilit.api.input_model import InputModel, InvalidInput
 from kilit.lock.text import read_digits
-from ociqueue.models.site import is_time_zone
+from kilit.sites.models import is_time_zone
 from orchestrator.models import Job
 from tests.support.cutting_jobs import make_job
 

@@ -9,7 +9,8 @@ from django.utils import timezone
 from kilit.bulk import run
 from kilit.bulk.models import BulkAction, BulkItem
 from kilit.lock.models import ErrorGroup
-from ociqueue.models import Conversion, SiteMembership
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Conversion
 from tests.support.bulk_actions import LIST, PAGES, ask, asked, said, states, worked
 
 pytestmark = pytest.mark.django_db

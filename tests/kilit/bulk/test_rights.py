@@ -8,7 +8,7 @@ from kilit.access.models import DeniedRequest
 from kilit.bulk import run
 from kilit.bulk.models import BulkAction
 from kilit.bulk.run import plan, run_batch
-from ociqueue.models import SiteMembership
+from kilit.sites.models import SiteMembership
 from tests.support.bulk_actions import PAGES, asked, states, user_of, worked
 from tests.support.bulk_results import agrees
 

@@ -6,7 +6,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from ociqueue.models import Site, SiteMembership
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Site
 from tests.support.fixtures.people import client_of, demo, showcase, stranger
 from tests.support.waiting import wait_until
 

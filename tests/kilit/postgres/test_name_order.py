@@ -85,5 +85,5 @@ def test_icu_is_used_where_the_database_has_it(monkeypatch) -> None:
     with override("tr"):
         in_turkish = str(sites.query)
 
-    assert in_turkish.endswith('("ociqueue_site"."name") COLLATE "tr-x-icu" ASC')
-    assert str(sites.query).endswith('("ociqueue_site"."name") COLLATE "en-x-icu" ASC')
+    assert in_turkish.endswith('("sites_tenant"."name") COLLATE "tr-x-icu" ASC')
+    assert str(sites.query).endswith('("sites_tenant"."name") COLLATE "en-x-icu" ASC')

@@ -15,7 +15,7 @@ from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
 from kilit.problems.registry import SeesEverything, find_problems
 from kilit.problems.tracking import track_problems
-from ociqueue.models import Site
+from kilit.sites.models import Tenant
 from outbox.models import Endpoint
 from outbox.models.endpoint import OffReason
 from tests.support.dashboard import make_conversions, make_site
@@ -81,9 +81,9 @@ def test_sites_that_are_folded_into_one_line_keep_their_records(monkeypatch) -> 
     monkeypatch.setattr(tracking, "readers", [])
     sites = [make_site(f"Site {number}") for number in range(5)]
     for site in sites[:3]:
-        Site.objects.filter(pk=site.pk).pause(reason="Audit")
+        Tenant.objects.filter(pk=site.pk).pause(reason="Audit")
     tracking.track_problems()
-    Site.objects.all().pause(reason="Audit")
+    Tenant.objects.all().pause(reason="Audit")
     ProblemRecord.objects.update(seen_at=F("seen_at") - CLOSE_AFTER - timedelta(minutes=1))
 
     tracking.track_problems()
@@ -100,10 +100,10 @@ def test_sites_are_read_only_if_something_is_wrong_with_one() -> None:
     def reads() -> int:
         with CaptureQueriesContext(connection) as asked:
             find_problems(SeesEverything())
-        return len([query for query in asked if query["sql"].startswith('SELECT "ociqueue_site"."id"')])
+        return len([query for query in asked if query["sql"].startswith('SELECT "sites_tenant"."id"')])
 
     assert reads() == 0
-    Site.objects.all().pause(reason="Audit")
+    Tenant.objects.all().pause(reason="Audit")
     assert reads() == 1
 
 

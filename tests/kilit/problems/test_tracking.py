@@ -18,7 +18,7 @@ from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
 from kilit.problems.registry import Place, Problem, ProblemSource, Severity
 from kilit.problems.states import ProblemState
-from ociqueue.models import Site, SiteMembership
+from kilit.sites.models import SiteMembership, Tenant
 from tests.support.dashboard import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db
@@ -196,7 +196,7 @@ def test_nothing_personal_is_stored(problems) -> None:
 def test_a_reader_who_does_not_see_everything_has_records_of_their_own(monkeypatch) -> None:
     ege, berlin = make_site("Ege"), make_site("Berlin")
     make_conversions(ege, badly=2)
-    Site.objects.filter(pk=ege.pk).pause(reason="Audit")
+    Tenant.objects.filter(pk=ege.pk).pause(reason="Audit")
     make_conversions(berlin, badly=3)
     ayse = User.objects.create_user("ayse")
     ayse.groups.set(Group.objects.filter(name="operator"))

@@ -7,7 +7,8 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
-from ociqueue.models import Site, SiteMembership
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Site
 from tests.support.agency import agency_api, make_admin
 from tests.support.api_conformance import check
 from tests.support.conversions import Api

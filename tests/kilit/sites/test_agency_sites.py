@@ -10,8 +10,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from kilit.lock.models import Activity
-from ociqueue.models import Site, SiteMembership
-from ociqueue.sites.admin_lines import AdministeredSites
+from kilit.sites.admin_lines import AdministeredSites
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Site
 from tests.support.agency import agency_api, make_admin
 from tests.support.api_conformance import check
 from tests.support.conversions import YESTERDAY, Api

@@ -12,8 +12,9 @@ from django.test import Client
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Event
+from kilit.sites.archiving import archive, restore
+from kilit.sites.models import Tenant
 from ociqueue.models import Conversion, Site
-from ociqueue.sites.archiving import archive, restore
 from tests.support.conversions import Api, make_failed
 
 pytestmark = pytest.mark.django_db
@@ -52,11 +53,11 @@ def test_an_archived_site_is_paused_and_its_archiving_is_an_event(site: Site) ->
 
 def test_the_database_refuses_an_archived_site_that_is_not_paused(archived: Site) -> None:
     with pytest.raises(IntegrityError, match="archived_is_paused"), connection.cursor() as cursor:
-        cursor.execute("UPDATE ociqueue_site SET is_paused = false")
+        cursor.execute("UPDATE sites_tenant SET is_paused = false")
 
 
 def test_resuming_leaves_an_archived_site_alone(archived: Site) -> None:
-    assert Site.objects.resume() == 0
+    assert Tenant.objects.resume() == 0
 
 
 @pytest.mark.parametrize("state", ["QUEUED", "PROCESSING"])
@@ -81,7 +82,7 @@ def test_keys_of_an_archived_site_are_denied_with_the_reason(site: Site, api: Ap
     for answer in (export, stored):
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "SITE_ARCHIVED")
     restore(Site.objects.all())
-    Site.objects.resume()
+    Tenant.objects.resume()
     assert api.claim(site) == []
 
 

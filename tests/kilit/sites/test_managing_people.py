@@ -10,8 +10,9 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from kilit.access.models import ApiKey, DeniedRequest
-from kilit.access.scopes import people_managed_by
-from ociqueue.models import Site, SiteMembership
+from kilit.sites.models import SiteMembership
+from kilit.sites.people import people_managed_by
+from ociqueue.models import Site
 
 pytestmark = pytest.mark.django_db
 
@@ -210,7 +211,7 @@ def test_who_is_added_by_an_admin_becomes_a_member_of_its_site(people, enter) ->
     assert [group.name for group in new.groups.all()] == ["operator"]
     assert new.is_staff
     membership = new.site_memberships.get()
-    assert (membership.site, membership.role) == (mine, "operator")
+    assert (membership.site_id, membership.role) == (mine.pk, "operator")
     assert new in people_managed_by(people["admin-of-b"])
 
 

@@ -9,8 +9,9 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from ociqueue.models import Site, SiteMembership
-from ociqueue.sites.member_files import MemberPlan, read_members, store_members
+from kilit.sites.member_files import MemberPlan, read_members, store_members
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Site
 
 pytestmark = pytest.mark.django_db
 

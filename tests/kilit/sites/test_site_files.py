@@ -10,9 +10,11 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from ociqueue.models import Credentials, Site, SiteMembership
+from kilit.sites.models import SiteMembership
+from kilit.sites.site_files import SitePlan
+from ociqueue.files.sites import SITES
+from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.sites.site_files import SitePlan, read_sites, store_sites
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +32,7 @@ def admin(admin_user: User) -> User:
 
 
 def store(user: User, text: str, **options: Any) -> SitePlan:
-    return store_sites(user, read_sites(BytesIO(text.encode())), **options)
+    return SITES.store(user, SITES.lines(BytesIO(text.encode())), **options)
 
 
 def upload(client: Client, text: str, **more: str) -> Any:

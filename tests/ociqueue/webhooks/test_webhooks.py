@@ -10,7 +10,8 @@ from django.urls import reverse
 from kilit.api.webhooks import Described, webhook_kinds
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Activity, Event
-from ociqueue.models import Circuit, Conversion, Site
+from kilit.sites.models import Tenant
+from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
 from tests.support.conversions import make_failed
 
@@ -130,11 +131,11 @@ def pauses() -> list[tuple[str, str, str]]:
 
 def test_a_pause_and_its_end_are_events_with_who_and_why(site) -> None:
     with acting_as("operator:ayse"):
-        Site.objects.pause(reason="The budget is used up.")
-        Site.objects.pause(reason="Again.")
+        Tenant.objects.pause(reason="The budget is used up.")
+        Tenant.objects.pause(reason="Again.")
     with acting_as("operator:mehmet", reason="Topped up."):
-        Site.objects.resume()
-        Site.objects.resume()
+        Tenant.objects.resume()
+        Tenant.objects.resume()
 
     assert pauses() == [
         ("SITE_PAUSED", "operator:ayse", "The budget is used up."),
@@ -144,8 +145,8 @@ def test_a_pause_and_its_end_are_events_with_who_and_why(site) -> None:
 
 def test_a_pause_from_psql_is_an_event(site) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE ociqueue_site SET is_paused = true, pause_reason = 'psql', paused_by = 'ayse'")
-        cursor.execute("UPDATE ociqueue_site SET is_paused = false")
+        cursor.execute("UPDATE sites_tenant SET is_paused = true, pause_reason = 'psql', paused_by = 'ayse'")
+        cursor.execute("UPDATE sites_tenant SET is_paused = false")
         cursor.execute("SELECT session_user")
         role = cursor.fetchone()[0]
 
@@ -161,8 +162,8 @@ def test_other_changes_of_a_site_are_no_pauses(site) -> None:
 
 def test_a_pause_is_reported_without_the_person(site) -> None:
     with acting_as("operator:ayse"):
-        Site.objects.pause(reason="Call 0555 123 45 67.")
-        Site.objects.resume()
+        Tenant.objects.pause(reason="Call 0555 123 45 67.")
+        Tenant.objects.resume()
 
     paused, resumed = body("site.paused"), body("site.resumed")
 
@@ -190,7 +191,7 @@ def test_a_pause_is_in_the_activity_once(site, make_person) -> None:
 def test_the_links_are_those_of_the_console(site) -> None:
     make_failed(site)
     Circuit.objects.trip(site, code="DENIED", category=Category.AUTH, reason="no")
-    Site.objects.pause(reason="Budget")
+    Tenant.objects.pause(reason="Budget")
     row = Conversion.objects.get()
 
     pages = {name: body(name)["console_url"] for name in ("conversion.failed", "circuit.opened", "site.paused")}

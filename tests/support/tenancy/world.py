@@ -24,6 +24,7 @@ from kilit.console.models import SavedView
 from kilit.lock.audit import acting_as, for_reason
 from kilit.lock.models import Activity, Event, Pruning
 from kilit.problems.models import ProblemRecord
+from kilit.sites.models import SiteMembership
 from ociqueue.models import (
     Adjustment,
     Circuit,
@@ -33,7 +34,6 @@ from ociqueue.models import (
     ImportJob,
     ReadBack,
     Site,
-    SiteMembership,
     UploadBatch,
     UploadSummary,
 )

@@ -6,7 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
-from ociqueue.models import Conversion, Site, SiteMembership
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Conversion, Site
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.support.clicks import Mouse

@@ -7,8 +7,9 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from playwright.sync_api import Page, expect
 
+from kilit.sites.models import SiteMembership
 from kilit.workers.models import Heartbeat
-from ociqueue.models import Conversion, Site, SiteMembership
+from ociqueue.models import Conversion, Site
 from tests.support.browsing import open_page
 from tests.support.conversions import new_conversion
 from tests.support.dashboard import make_site

@@ -11,7 +11,8 @@ from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from ociqueue.models import Site, SiteMembership
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Site
 from tests.support.second_factors import (
     APP,
     CODES,

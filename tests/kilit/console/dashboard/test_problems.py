@@ -11,6 +11,7 @@ from django.utils import timezone
 from kilit.lock.audit import acting_as
 from kilit.lock.models import ErrorGroup
 from kilit.problems.registry import Problem, SeesEverything, Severity, find_problems
+from kilit.sites.models import Tenant
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from kilit.workers.sweeps import sweeps
 from ociqueue.models import Circuit, Conversion, Site
@@ -122,7 +123,7 @@ def test_what_people_ended_themselves_is_no_problem(calm, admin_user) -> None:
 def test_a_paused_site_says_who_and_why(calm, admin_user) -> None:
     make_site("Berlin")
     with acting_as("operator:ayse"):
-        Site.objects.all().pause(reason="Audit until Friday")
+        Tenant.objects.all().pause(reason="Audit until Friday")
 
     (problem,) = found(admin_user)
 

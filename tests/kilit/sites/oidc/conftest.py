@@ -5,8 +5,8 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from config.oidc.asking import TURNS
-from config.oidc.grants import read_grants
+from kilit.sites.oidc.asking import TURNS
+from kilit.sites.oidc.grants import read_grants
 from tests.support.oidc_provider import CLIENT, SECRET, Provider, running_provider, way_back
 
 PERSON = {"sub": "person-1", "preferred_username": "ayse", "email": "ayse@example.com", "groups": ["ops"]}

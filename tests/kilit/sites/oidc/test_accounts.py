@@ -11,9 +11,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.test import Client
 
-from config.oidc import accounts
-from config.oidc.grants import Grant, read_grants
-from ociqueue.models import Site, SiteMembership
+from kilit.sites.models import SiteMembership
+from kilit.sites.oidc import accounts
+from kilit.sites.oidc.grants import Grant, read_grants
+from ociqueue.models import Site
 from tests.support.second_factors import PASSWORD, is_logged_in
 
 pytestmark = pytest.mark.django_db

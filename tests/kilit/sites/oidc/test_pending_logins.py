@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from config.oidc import pending
-from config.oidc.pending import LIFE, LONGEST_NEXT, MOST_COOKIES, PREFIX
 from kilit.access.models import LoginWindow
+from kilit.sites.oidc import pending
+from kilit.sites.oidc.pending import LIFE, LONGEST_NEXT, MOST_COOKIES, PREFIX
 from tests.support.oidc_provider import way_back
 from tests.support.second_factors import is_logged_in
 

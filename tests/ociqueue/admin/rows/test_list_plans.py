@@ -52,7 +52,7 @@ FILL = """
 def crowded(make_site) -> tuple[Site, Site]:
     """A million rows over 29 days, as vacuum leaves them: born so, guards off."""
     # The list joins the first two, and would read their dead rows for each of its own.
-    with crowding("ociqueue_site", "ociqueue_uploadbatch", TABLE, KEYS), connection.cursor() as cursor:
+    with crowding("sites_tenant", "ociqueue_site", "ociqueue_uploadbatch", TABLE, KEYS), connection.cursor() as cursor:
         large, small = make_site(name="Large"), make_site(name="Small")
         cursor.execute(FILL, {"large": large.pk, "small": small.pk, "rows": ROWS})
         cursor.execute(FILL_KEYS)

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from kilit.access.models import ApiKey
 from kilit.lock.audit import acting_as
+from kilit.sites.models import Tenant
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.states import SyncMethod
 from tests.support.dashboard import make_conversions, text_of
@@ -49,7 +50,7 @@ def test_a_sites_health_is_one_sentence_the_worst_first(make_person, make_site) 
     Site.objects.update(last_export_at=now() - timedelta(days=3))
     assert sentence(viewer, site) == "Conversions wait, and the script has not called for 3\xa0days."
     with acting_as("operator:ali"):
-        Site.objects.all().pause(reason="wrong prices.")
+        Tenant.objects.all().pause(reason="wrong prices.")
     assert sentence(viewer, site) == "Paused by ali: wrong prices. Nothing is exported or sent until the pause ends."
 
 

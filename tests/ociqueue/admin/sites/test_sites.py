@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from kilit.lock.models import Count
+from kilit.sites.models import Tenant
 from ociqueue.admin import SiteAdmin
 from ociqueue.models import Conversion, Site
 from ociqueue.operating import presenters
@@ -247,7 +248,7 @@ def test_an_operator_pauses_a_site_and_changes_nothing_else(make_person, site) -
 
 def test_only_operators_of_a_site_resume_it_and_only_to_our_own_pages(make_person, site, make_site) -> None:
     other = make_site(name="Other")
-    Site.objects.all().pause(reason="wrong prices")
+    Tenant.objects.all().pause(reason="wrong prices")
     viewer = make_person("ali", role="viewer", sites={site: "viewer"})
     operator = make_person(sites={site: "operator", other: "viewer"})
 

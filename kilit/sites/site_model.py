@@ -1,0 +1,22 @@
+"""The model of sites that the console lists, whose history and permissions are those of a site: a child of Tenant."""
+
+from typing import Any, cast
+
+from django.apps import apps
+from django.conf import settings
+
+from kilit.sites.models import SiteQuerySet, Tenant
+
+
+def site_model() -> type[Tenant]:
+    return cast("type[Tenant]", apps.get_model(settings.SITE_MODEL))
+
+
+def sites() -> SiteQuerySet[Any]:
+    return cast("SiteQuerySet[Any]", site_model()._default_manager.all())
+
+
+def holds(user: Any, *verbs: str) -> bool:
+    """Return whether a user has the permission for one of these verbs."""
+    opts = site_model()._meta
+    return any(user.has_perm(f"{opts.app_label}.{verb}_{opts.model_name}") for verb in verbs)

@@ -1,0 +1,48 @@
+"""Archiving and others at the same moment."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from kilit.sites.archiving import archive
+from kilit.sites.models import Tenant
+from ociqueue.models import Site
+from tests.support.waiting import has_waiter, wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def in_thread(pool: ThreadPoolExecutor, verb: Any) -> Any:
+    def run() -> Any:
+        try:
+            return verb()
+        finally:
+            connection.close()
+
+    return pool.submit(run)
+
+
+def test_archiving_waits_for_a_request_that_stores_a_row(site: Site, make_conversion: Any) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            make_conversion(site)
+            archived = in_thread(pool, lambda: archive([site.pk], reason="The contract ended."))
+            wait_until(has_waiter)
+
+        assert archived.result() == set()
+
+    assert not Tenant.objects.get().is_paused
+
+
+def test_a_pause_that_waited_for_another_does_not_replace_it(site: Site) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Tenant.objects.filter(pk=site.pk).pause(reason="Audit")
+            second = in_thread(pool, lambda: Tenant.objects.filter(pk=site.pk).pause(reason="Holiday"))
+            wait_until(has_waiter)
+
+        assert second.result() == 0
+
+    assert Tenant.objects.get().pause_reason == "Audit"
