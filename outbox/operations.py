@@ -1,20 +1,86 @@
 """What operators do with messages, in bulk and one by one, on those of the endpoints they manage."""
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
-from kilit.access.scopes import scopes_run_by, scopes_seen_by
+from kilit.access.scopes import scope_choices, scopes_run_by, scopes_seen_by
+from kilit.api.webhooks import TEST, webhook_kinds
+from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
+from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.operations import BatchOperation
 from kilit.bulk.queues import BulkQueue
+from kilit.bulk.search import Found, PrefixSearch
+from kilit.outgoing.results import PostError
 from kilit.workers import doorbells
-from outbox.filters import FILTERS
-from outbox.models import OutboxMessage
-from outbox.models.message import OutboxMessageQuerySet
+from outbox.models import Endpoint, OutboxMessage
+from outbox.models.message import FAILURES, OutboxMessageQuerySet
 from outbox.states import MESSAGES, MessageStatus
+
+# Besides those of a POST.
+OTHER_CODES = ("SECRET_UNREADABLE", "WORKER_LOST", "EXPIRED", "MARKED_FAILED")
+MOST_FOUND = 500  # messages about one job
+# What ids of messages and jobs begin with, such as msg_ and pdf_.
+PREFIX = re.compile(r"^[a-z]+_", re.IGNORECASE)
+
+
+def _sites_of(user: Any) -> list[tuple[str, str]]:
+    seen = scopes_seen_by(user)
+    names = [(scope, name) for scope, name in scope_choices().items() if seen is None or scope in seen]
+    return sorted(names, key=lambda site: site[1].casefold())
+
+
+def _endpoints_of(user: Any) -> list[tuple[str, str]]:
+    return [(str(endpoint.pk), str(endpoint)) for endpoint in Endpoint.objects.visible_to(user)]
+
+
+def _kinds(_user: Any) -> list[tuple[str, str]]:
+    return [(name, name) for name in (*webhook_kinds, TEST)]
+
+
+class MessageSearch(PrefixSearch):
+    """Finds a message by its id, with or without msg_, and all messages about a job by the job's id."""
+
+    def __call__(self, rows: Any, text: str) -> Any:
+        with suppress(ValueError):
+            found = UUID(PREFIX.sub("", text))
+            return rows.filter(Q(pk=found) | Q(object_id=found))
+        return rows.none()
+
+    def first(self, rows: Any, text: str, *, most: int = MOST_FOUND) -> Found:
+        ids = list(self(rows, text).order_by("pk").values_list("pk", flat=True)[: most + 1])
+        return Found(ids[:most], is_capped=len(ids) > most)
+
+
+FILTERS = FilterSet(
+    (
+        state_filter(MESSAGES, index="message_in_status", leads=True),
+        ChoiceFilter(name="kind", title=_("event"), column="kind", index="message_of_kind", leads=True, choices=_kinds),
+        ChoiceFilter(
+            name="endpoint", title=_("endpoint"), column="endpoint", index="message_of_endpoint", choices=_endpoints_of
+        ),
+        ChoiceFilter(name="site", title=_("site"), column="scope", index="message_of_scope", choices=_sites_of),
+        ChoiceFilter(
+            name="code",
+            title=_("error code"),
+            column="error_code",
+            where=Q(status=MessageStatus.FAILED),
+            choices=[(code, code) for code in (*PostError.values, *OTHER_CODES)],
+        ),
+        AgeFilter(),
+        *CREATED_BETWEEN,
+        ErrorGroupFilter(failures=FAILURES, scopes_seen_by=scopes_seen_by, index="message_of_error_group"),
+        BulkFilter(),
+    ),
+    search=MessageSearch(()),
+)
 
 
 class MessageOperation(BatchOperation):

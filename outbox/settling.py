@@ -15,12 +15,11 @@ from django.utils import translation
 from kilit.lock.leases import no_lease
 from kilit.lock.text import strip_control_chars
 from kilit.outgoing.results import PostError, PostResult
-from outbox.batches import SECRET_UNREADABLE, MessageBatch, Try
+from outbox.batches import SECRET_UNREADABLE, MessageBatch, Try, without_signature
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.attempt import LONGEST_ANSWER
 from outbox.models.endpoint import OffReason
 from outbox.retrying import next_try, requested_wait, wait_of
-from outbox.signing import without_signature
 from outbox.states import SWITCH_OFF_AFTER
 
 LONGEST_ERROR = 500

@@ -1,22 +1,25 @@
 """What is done with an endpoint on its page: switch it on or off, rotate its secret, test it, replay a time span."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from kilit.access.scopes import scopes_run_by
 from kilit.console.formatting import new_key, number, page
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
 from kilit.spans import moment
 from kilit.workers import doorbells
 from outbox.admin.endpoint_forms import SpanForm, SwitchForm
-from outbox.admin.endpoint_permissions import endpoint_of, may_manage
 from outbox.endpoints import record_change, send_test
 from outbox.models import Endpoint
 from outbox.models.endpoint import ROTATION, OffReason
@@ -25,6 +28,27 @@ from outbox.states import EXPIRES_AFTER, MESSAGES
 
 REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
 SUGGESTED_SPAN = timedelta(hours=24)
+
+
+def may_manage(user: Any, endpoint: Endpoint) -> bool:
+    return Endpoint.objects.managed_by(user).filter(pk=endpoint.pk).exists()
+
+
+def may_manage_any(user: Any) -> bool:
+    """Return whether a user may add endpoints: for some site, or for the installation."""
+    return bool(user.has_perm("outbox.operate_endpoint") and scopes_run_by(user) != [])
+
+
+def endpoint_of(
+    model_admin: Any, request: HttpRequest, object_id: str, *, allowed: Callable[[Any, Endpoint], bool] | None = None
+) -> Endpoint:
+    """Return an endpoint that the user may see, or manage; those of others are not found."""
+    endpoint: Endpoint | None = model_admin.get_object(request, unquote(object_id))
+    if endpoint is None:
+        raise Http404
+    if not (allowed(request.user, endpoint) if allowed else model_admin.has_view_permission(request, endpoint)):
+        raise PermissionDenied
+    return endpoint
 
 
 def page_of(endpoint: Endpoint) -> str:
