@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering.glyphs import unprintable
+from pdfjobs.rendering.fonts import unprintable
 from pdfjobs.schemas import PdfWarning
 
 MISSING_CHARACTERS = "MISSING_CHARACTERS"

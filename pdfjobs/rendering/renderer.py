@@ -10,8 +10,7 @@ from typing import Any
 
 from pdfjobs.rendering.chromium import LAUNCH_LIMIT
 from pdfjobs.rendering.errors import TOO_LARGE, RenderError
-from pdfjobs.rendering.layout import head, layout
-from pdfjobs.rendering.options import MOST_PAGES, PageOptions
+from pdfjobs.rendering.options import MOST_PAGES, PageOptions, head, layout
 from pdfjobs.rendering.stamp import page_count, stamp
 from pdfjobs.states import ErrorCode
 

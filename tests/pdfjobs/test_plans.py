@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from pdfjobs import cleanup, enqueue, metrics, work
-from pdfjobs.filters import FILTERS
 from pdfjobs.models import PdfJob
+from pdfjobs.operations import FILTERS
 from tests.support.crowded_pdf_jobs import FILL, MOST_BUFFERS, TABLE, crowded  # noqa: F401 - a fixture
 from tests.support.pdf_jobs import new_job, some_user
 from tests.support.plans import blocks, crowding, explained, statements, walked

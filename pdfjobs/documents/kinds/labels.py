@@ -2,8 +2,10 @@
 
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from itertools import groupby
 from typing import Annotated, Any
 
+import segno
 from pydantic import Field
 
 from pdfjobs.documents.definition import Document
@@ -11,10 +13,31 @@ from pdfjobs.documents.fields import Amount, Choice, Rows, Text
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.panels import CutPanel, drawing, shorten
 from pdfjobs.documents.pricing import LocalizedDocument
-from pdfjobs.documents.qr_codes import qr_code
 from pdfjobs.rendering.options import Margin, Paper
 
+QUIET_ZONE = 2  # modules of white in the drawing; the label leaves the other two that the standard asks for
 MOST_LABELS = 240  # whole sheets of every format; with the longest texts 4 MB of HTML, and 5 MB are rendered
+
+
+@dataclass(frozen=True)
+class QrCode:
+    view_box: str
+    path: str  # horizontal strokes, one module high
+
+
+def qr_code(text: str) -> QrCode:
+    """Return the code of a text. UTF-8 always, and always the same modules for the same text."""
+    matrix = segno.make_qr(text, error="m", encoding="utf-8", boost_error=False).matrix
+    side = len(matrix) + 2 * QUIET_ZONE
+    strokes = []
+    for y, row in enumerate(matrix, start=QUIET_ZONE):
+        x = QUIET_ZONE
+        for is_dark, modules in groupby(row):
+            length = len(list(modules))
+            if is_dark:
+                strokes.append(f"M{x} {y}h{length}")
+            x += length
+    return QrCode(view_box=f"0 -.5 {side} {side}", path="".join(strokes))
 
 
 @dataclass(frozen=True)
