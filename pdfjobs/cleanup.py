@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from kilit.lock.guard import MoveRefused
 from pdfjobs.models import PdfCallback, PdfJob
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.models.job import PdfJobQuerySet
 from pdfjobs.states import PdfStatus
 from pdfjobs.storage import artifacts
 

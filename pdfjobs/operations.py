@@ -20,8 +20,7 @@ from kilit.lock.prefixes import begins_with
 from kilit.workers import doorbells
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
-from pdfjobs.models.job import FAILURES
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.models.job import FAILURES, PdfJobQuerySet
 from pdfjobs.states import LIVE, PDF_JOBS, ErrorCode, PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
 

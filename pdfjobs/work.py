@@ -42,7 +42,7 @@ VERSION_MISMATCH = (
 _loaded_at = time.monotonic()  # of this process's code: a worker is forked from a process that has loaded it
 _left: dict[UUID, float] = {}  # jobs that this process left to others, and until when
 _served: dict[int, None] = {}  # owners whose jobs this process claimed, the last one last
-_claim = Claim(PdfJob.objects.filter(not_left()))
+_claim = Claim(PdfJob.objects.claimable().filter(not_left()), others=PdfJob.objects.claimable())
 
 
 class OlderVersionError(Exception):
@@ -77,7 +77,7 @@ def run_due_jobs() -> None:
         doorbells.ring_now(BELL)
 
 
-def claim() -> Claimed | None:
+def claim() -> Claimed[PdfJob] | None:
     """Claim the next job; its owner's next one comes after those of other owners."""
     now = time.monotonic()
     for pk in [pk for pk, until in _left.items() if until < now]:

@@ -34,7 +34,7 @@ from kilit.console.jobs.blockers import (
     ready,
     waiting,
 )
-from kilit.console.jobs.job_page import JobDescription, JobOffer, JobPageAdmin
+from kilit.console.jobs.job_page import JobDescription, JobOffer
 from kilit.console.jobs.priorities import PRIORITY_SENTENCES, PriorityAdmin
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
@@ -47,8 +47,7 @@ from pdfjobs.enqueue import CHANGED, expire_changed
 from pdfjobs.file_response import ArtifactChangedError, ArtifactMissingError, file_response
 from pdfjobs.links import LINK_CREATED, DeadLinkError, create_link
 from pdfjobs.models import PdfJob
-from pdfjobs.models.job import FAILURES
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.models.job import FAILURES, PdfJobQuerySet
 from pdfjobs.models.turns import TURN, most_running
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, PDF_JOBS, WAITING, ErrorCode, PdfStatus
@@ -230,48 +229,8 @@ def choices(row: PdfJob) -> Iterator[tuple[str, Any]]:
         yield UNTIL_DELETED, _("until the PDF is deleted")
 
 
-class PdfLinkAdmin(JobPageAdmin):
-    """Lets operators create a link to the PDF of a job that has succeeded."""
-
-    def reader_context(self, request: HttpRequest, row: PdfJob) -> dict[str, Any]:
-        may_share = self.has_operate_permission(request, str(row.pk))
-        return {
-            **super().reader_context(request, row),
-            "link_choices": list(choices(row)) if may_share else [],
-            "link_href": self.address("link", row.pk),
-        }
-
-    def create_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        row = self.get_object(request, unquote(object_id))
-        if not self.has_operate_permission(request, object_id):
-            raise PermissionDenied
-        if row is None:
-            raise Http404
-        if request.method == "POST":  # logging in again leads here without the form
-            life, _label = LIVES.get(request.POST.get("life", ""), (LONGEST, ""))
-            try:
-                self._show_link(request, row, life)
-            except DeadLinkError:
-                messages.warning(request, _("No link was created: there is no PDF, or it is about to be deleted."))
-        return HttpResponseRedirect(self.back_address([row.pk], filters=request.POST.get("filters", ""), from_row=True))
-
-    def _show_link(self, request: HttpRequest, row: PdfJob, life: timedelta) -> None:
-        with transaction.atomic():
-            link = create_link(row, life=life)
-            Activity.objects.record(ActivityKind.ACTION, LINK_CREATED, queue=PDF_JOBS.queue, object_id=row.job_id)
-        sentence = _("Everyone who has this link can download the PDF until %(time)s:")
-        url = request.build_absolute_uri(reverse("pdf-link", args=[link.token]))
-        messages.success(
-            request, with_copy_button(sentence % {"time": moment(link.expires_at)}, url, what=_("the link"))
-        )
-
-    def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.create_link)
-        return [path("<path:object_id>/link/", view, name=self.view_name("link")), *super().get_urls()]
-
-
 @admin.register(PdfJob)
-class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
+class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = PDF_JOB
@@ -328,6 +287,43 @@ class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
             text = _("The file was changed after it was stored, so it is not shown. The job is expired.")
             return HttpResponse(text, status=410, content_type="text/plain; charset=utf-8")
 
+    def reader_context(self, request: HttpRequest, row: PdfJob) -> dict[str, Any]:
+        may_share = self.has_operate_permission(request, str(row.pk))
+        return {
+            **super().reader_context(request, row),
+            "link_choices": list(choices(row)) if may_share else [],
+            "link_href": self.address("link", row.pk),
+        }
+
+    def create_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        row = self.get_object(request, unquote(object_id))
+        if not self.has_operate_permission(request, object_id):
+            raise PermissionDenied
+        if row is None:
+            raise Http404
+        if request.method == "POST":  # logging in again leads here without the form
+            life, _label = LIVES.get(request.POST.get("life", ""), (LONGEST, ""))
+            try:
+                self._show_link(request, row, life)
+            except DeadLinkError:
+                messages.warning(request, _("No link was created: there is no PDF, or it is about to be deleted."))
+        return HttpResponseRedirect(self.back_address([row.pk], filters=request.POST.get("filters", ""), from_row=True))
+
+    def _show_link(self, request: HttpRequest, row: PdfJob, life: timedelta) -> None:
+        with transaction.atomic():
+            link = create_link(row, life=life)
+            Activity.objects.record(ActivityKind.ACTION, LINK_CREATED, queue=PDF_JOBS.queue, object_id=row.job_id)
+        sentence = _("Everyone who has this link can download the PDF until %(time)s:")
+        url = request.build_absolute_uri(reverse("pdf-link", args=[link.token]))
+        messages.success(
+            request, with_copy_button(sentence % {"time": moment(link.expires_at)}, url, what=_("the link"))
+        )
+
     def get_urls(self) -> list[Any]:
-        view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))
-        return [path("<str:object_id>/file/", view, name="pdfjobs_pdfjob_file"), *super().get_urls()]
+        file_view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))
+        link_view = self.admin_site.admin_view(self.create_link)
+        return [
+            path("<str:object_id>/file/", file_view, name="pdfjobs_pdfjob_file"),
+            path("<path:object_id>/link/", link_view, name=self.view_name("link")),
+            *super().get_urls(),
+        ]

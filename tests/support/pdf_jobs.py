@@ -17,7 +17,7 @@ from pdfjobs.documents import Document, document
 from pdfjobs.job_key import job_key
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
-from pdfjobs.models.queryset import ENDED, FRESH
+from pdfjobs.models.job import ENDED, FRESH
 from pdfjobs.states import ErrorCode, PdfStatus
 from pdfjobs.storage import artifacts
 from tests.support.lifecycle_conformance import Specimen
