@@ -14,7 +14,7 @@ from kilit.lock.clock import database_time
 from kilit.workers.metrics import seconds_since
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import ORDER, JobQuerySet
+from orchestrator.models.job import ORDER, JobQuerySet
 from orchestrator.planning.rules import current_rules
 from orchestrator.states import JobState
 

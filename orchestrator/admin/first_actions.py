@@ -3,25 +3,42 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
+import phonenumbers
+from django import forms
 from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import AnonymousUser, User
-from django.urls import reverse
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path, reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
+from kilit.api.errors import ApiError
+from kilit.console.formatting import number, page
 from kilit.console.jobs.job_page import JobOffer, first_at_once
-from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
+from kilit.console.lists.actions import Action, ActionReport
+from kilit.lock.audit import for_reason
 from orchestrator.admin.rule_texts import action_text
-from orchestrator.admin.send_again import send_again_offer
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.missing_rules import missing_rules
 from orchestrator.planning.rules import current_rules
+from orchestrator.schemas.orders import InvalidOrder, NewCustomer
 from orchestrator.states import FAILING, JobState
+from orchestrator.workflow import decisions
 from orchestrator.workflow.decisions import can_be_sent_again
 
+REASON = "The customer was added."
+MOST_CONTINUED = 500  # as many as an action on a selection
+NAME = "orchestrator_job_send_again"
 Offers = dict[str, JobOffer]
 # An entry of the rules is missing.
 RULE_CODES = (
@@ -32,6 +49,107 @@ RULE_CODES = (
     Code.INVALID_GRAIN,
 )
 FIRST = "first"  # the name of the offer that stands out
+
+
+def format_phone(phone: str) -> str:
+    """Return an E.164 number as people read it: +90 555 123 45 67."""
+    parsed = phonenumbers.parse(phone)
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+
+
+def held_jobs(phone: str) -> Any:
+    return Job.objects.filter(customer_phone=phone, status=JobState.HOLD, error_code=Code.CRM_NO_MATCH)
+
+
+class HeldCustomerForm(forms.Form):
+    """The name of a customer whose phone number the order gives."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Customer's name"),
+        max_length=200,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+    )
+    all_jobs = forms.BooleanField(required=False, initial=True, widget=UnfoldBooleanWidget())
+
+    def __init__(self, job: Job, data: Any = None) -> None:
+        super().__init__(data, initial={"name": job.customer_snapshot_name})
+        self.job = job
+        self.fields["name"].help_text = _("Phone: %(phone)s") % {"phone": format_phone(job.customer_phone)}
+        others = held_jobs(job.customer_phone).exclude(pk=job.pk)[:MOST_CONTINUED].count()
+        if others:
+            text = ngettext(
+                "Also continue the other job of this customer",
+                "Also continue the %(number)s other jobs of this customer",
+                others,
+            )
+            self.fields["all_jobs"].label = text % {"number": number(others)}
+        else:
+            del self.fields["all_jobs"]
+
+    def clean_name(self) -> str:
+        try:
+            return NewCustomer.read({"phone": self.job.customer_phone, "name": self.cleaned_data["name"]}).name
+        except InvalidOrder as invalid:
+            raise forms.ValidationError([_(error["message"]) for error in invalid.errors]) from None
+
+    def ids(self) -> list[UUID]:
+        if not self.cleaned_data.get("all_jobs"):
+            return [self.job.pk]
+        found = held_jobs(self.job.customer_phone).order_by("pk").values_list("pk", flat=True)
+        return list(dict.fromkeys([self.job.pk, *found[: MOST_CONTINUED - 1]]))
+
+    def save(self, request: HttpRequest, approve: Action, ids: list[UUID]) -> tuple[Customer, ActionReport]:
+        """Add the customer and approve the jobs, both or neither; one that was added meanwhile stays as it is."""
+        with transaction.atomic(), for_reason(REASON):
+            customer, is_new = Customer.objects.get_or_create(
+                phone=self.job.customer_phone, defaults={"name": self.cleaned_data["name"]}
+            )
+            if is_new:
+                admin.site.get_model_admin(Customer).log_addition(request, customer, [{"added": {}}])
+            return customer, approve.perform(request.user, ids, {})
+
+
+def send_again_offer(job: Job) -> JobOffer:
+    return JobOffer(_title(job), "send", reverse(f"admin:{NAME}", args=[job.pk]))
+
+
+class SendAgainMixin:
+    def send_again(self: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+        job = self.get_object(request, unquote(object_id))
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        if job is None:
+            raise Http404
+        back = self.address("change", job.pk)
+        if request.method != "POST":
+            sentence = _("The same order becomes a new job. To change it, have it sent again by its sender.")
+            title = _title(job)
+            return page(
+                self,
+                request,
+                "admin/console/confirm.html",
+                title=title,
+                sentences=[sentence],
+                submit=title,
+                back=back,
+                original=job,
+            )
+        try:
+            sent, _is_known = decisions.send_again(job.pk)
+        except ApiError as refusal:
+            messages.warning(request, str(refusal.detail))
+            return HttpResponseRedirect(back)
+        sentence = _("Order %(order)s was sent again as revision %(number)s.")
+        messages.success(request, sentence % {"order": sent.order_id, "number": sent.revision})
+        return HttpResponseRedirect(self.address("change", sent.pk))
+
+    def get_urls(self: Any) -> list[Any]:
+        view = self.admin_site.admin_view(self.send_again)
+        return [path("<path:object_id>/send-again/", view, name=NAME), *super().get_urls()]  # type: ignore[misc]
+
+
+def _title(job: Job) -> str:
+    return _("Send again as revision %(number)s") % {"number": job.revision + 1}
 
 
 def with_first(job: Job, offers: Offers, user: User | AnonymousUser) -> Offers:

@@ -11,35 +11,78 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.dashboard.queue_pauses import PausableQueueAdmin
-from kilit.console.formatting import badge, button, page
-from kilit.console.jobs.job_page import JobOffer
-from kilit.console.jobs.priorities import PriorityAdmin
+from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES, PausableQueueAdmin
+from kilit.console.formatting import badge, button, joined, page, with_local_times
+from kilit.console.jobs.job_page import JobDescription, JobOffer
+from kilit.console.jobs.priorities import PRIORITY_SENTENCES, PriorityAdmin
+from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data, mask_phone
-from orchestrator.admin import blockers, columns, description
+from orchestrator.admin import blockers, columns
+from orchestrator.admin.columns import state_notes
 from orchestrator.admin.figures import FiguresExportMixin, figures_card
-from orchestrator.admin.first_actions import with_first
-from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
+from orchestrator.admin.first_actions import HeldCustomerForm, SendAgainMixin, choose_primary, format_phone, with_first
 from orchestrator.admin.papers import papers_of
 from orchestrator.admin.plan_drawing import drawn_plans
-from orchestrator.admin.send_again import SendAgainMixin
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
-from orchestrator.models.job import FAILURES
-from orchestrator.models.queryset import JobQuerySet
+from orchestrator.models.job import FAILURES, JobQuerySet
 from orchestrator.planning.excel.writing import render_sheets
-from orchestrator.states import BEFORE_OPTIPLANNING
+from orchestrator.saw.leftovers import LEFTOVER_REMOVED
+from orchestrator.states import BEFORE_OPTIPLANNING, WORKING, JobState
 from orchestrator.workflow import operations
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.step_context import plan_for
 
+LABELS = {
+    JobState.NEW: gettext_lazy("New"),
+    JobState.PREPARED: gettext_lazy("Prepared"),
+    JobState.OPTI_IMPORTED: gettext_lazy("Imported into OptiPlanning"),
+    JobState.OPTI_RUNNING: gettext_lazy("Optimization running"),
+    JobState.OPTI_DONE: gettext_lazy("Optimization finished"),
+    JobState.XML_READY: gettext_lazy("XML ready"),
+    JobState.DELIVERED: gettext_lazy("Delivered to the saw"),
+    JobState.DONE: gettext_lazy("Done"),
+    JobState.HOLD: gettext_lazy("Needs approval"),
+    JobState.FAILED: gettext_lazy("Failed"),
+}
+STORY = Story(
+    {
+        "JOB_CREATED": gettext_lazy("Ordered by %(who)s"),
+        "saved": gettext_lazy("New rules saved by %(who)s"),
+        "prepare": gettext_lazy("Prepared: customer, template and rules are fine"),
+        "import_files": gettext_lazy("Sheets written to OptiPlanning's import folder"),
+        "start": gettext_lazy("OptiPlanning started"),
+        "collect": gettext_lazy("Solution of OptiPlanning stored"),
+        "validate": gettext_lazy("Solution checked"),
+        "deliver": gettext_lazy("Taken by the saw"),
+        "finish": gettext_lazy("Finished"),
+        **PRIORITY_SENTENCES,
+        **PAUSE_SENTENCES,
+        "hold": gettext_lazy("Held until an operator approves"),
+        "fail": gettext_lazy("Failed"),
+        "approve": gettext_lazy("Approved by %(who)s"),
+        "retry": gettext_lazy("Retried by %(who)s"),
+        "undo_retry": gettext_lazy("Retry taken back by %(who)s"),
+        "cancel": gettext_lazy("Cancelled by %(who)s"),
+        "reuse_solution": gettext_lazy("The stored solution is used; OptiPlanning is not needed"),
+        "confirm_cut": gettext_lazy("Confirmed by %(who)s: it was cut"),
+        "hand_over": gettext_lazy("Handed over to the saw again by %(who)s"),
+        "HOLD_APPROVED": gettext_lazy("Approval recorded"),
+        "JOB_RETRY_SCHEDULED": gettext_lazy("Retry scheduled"),
+        "JOB_DEDUP": gettext_lazy("The same order was sent again by %(who)s"),
+        "BACKING_EDGE_RESET": gettext_lazy("Edges of backing parts removed"),
+        LEFTOVER_REMOVED: gettext_lazy("A file that a stopped runner had left in a folder was removed"),
+    },
+    links={"JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", ""))},
+)
 MOST_PARTS_SHOWN = 200
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 LEVELS = {
@@ -112,11 +155,32 @@ EXPORT_FIELDS = {
 EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
 
 
+def belongs_to(job: Job) -> SafeString:
+    revision = _("revision %(number)s") % {"number": job.revision} if job.revision else ""
+    return joined(job.customer_name or _("unknown customer"), revision)
+
+
+def explain_error(job: Job) -> str:
+    return _(Code(job.error_code).label)
+
+
+CUTTING_JOB = JobDescription(
+    belongs_to=belongs_to,
+    state_labels=LABELS,
+    state_notes=state_notes,
+    way=(*WORKING, JobState.DONE),
+    story=STORY,
+    explain_error=explain_error,
+    choose_primary=choose_primary,
+    copied_fields={"order_id": "order_id", "whole_customer": "customer_phone"},
+)
+
+
 @admin.register(Job)
 class JobAdmin(SendAgainMixin, FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
-    description = description.CUTTING_JOB
+    description = CUTTING_JOB
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES

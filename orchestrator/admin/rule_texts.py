@@ -9,8 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from orchestrator.planning.missing_rules import MissingRule
 from orchestrator.schemas.orders import plain
-from orchestrator.schemas.prices import Prices
-from orchestrator.schemas.rules import Rules
+from orchestrator.schemas.rules import Prices, Rules
 
 GRAINS = [
     gettext_lazy("free"),

@@ -15,16 +15,12 @@ from kilit.api.input_model import FieldError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.parsers import MultiPartParser
 from orchestrator.api import presenters
-from orchestrator.api.access import QueueView
-from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, download, job_stored
+from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, QueueView, download, job_stored
 from orchestrator.models import Job
-from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.enqueue import enqueue, similar_jobs, store_order_file
 from orchestrator.orders.order import canonical, read_order
-from orchestrator.orders.order_file import store_order_file
-from orchestrator.orders.similar import similar_jobs
 from orchestrator.planning.fitting import refuse_oversized
-from orchestrator.schemas.imports import ImportPreview, OrderImport, TemplateQuery
-from orchestrator.schemas.jobs import JobStored
+from orchestrator.schemas.jobs import ImportPreview, JobStored, OrderImport, TemplateQuery
 from orchestrator.schemas.orders import InvalidOrder, Order
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets import template

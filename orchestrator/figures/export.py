@@ -7,7 +7,7 @@ from typing import Any
 from kilit.csv.writer import csv_lines
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet
+from orchestrator.models.job import JobQuerySet
 from orchestrator.schemas.figures import Amounts, JobFigures
 
 CHUNK = 100  # figures of an order with thousands of materials are large

@@ -18,7 +18,7 @@ from orchestrator.errors import Code, HandoverUnknownError, JobError
 from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job, SolutionFile
-from orchestrator.models.queryset import LOST_TOO_MANY_RUNNERS
+from orchestrator.models.job import LOST_TOO_MANY_RUNNERS
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, discard, stat_folders, withdraw
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from orchestrator.errors import PERMANENT_CODES, Code, JobError
 from orchestrator.figures.job_figures import figures_of, to_json
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet, retry_blocker
+from orchestrator.models.job import JobQuerySet, retry_blocker
 from orchestrator.orders.enqueue import enqueue, ring
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules

@@ -17,7 +17,7 @@ from orchestrator.errors import NOT_RETRIED, Code
 from orchestrator.filters import FILTERS
 from orchestrator.metrics import ALARMING_SHARE, FEWEST_COUNTED
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet, retry_blocker
+from orchestrator.models.job import JobQuerySet, retry_blocker
 from orchestrator.states import CANCELLABLE, JOBS, JobState
 from orchestrator.workflow import decisions
 
