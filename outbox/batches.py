@@ -51,8 +51,6 @@ def without_signature(headers: dict[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Try:
-    """One attempt to send a message."""
-
     message: OutboxMessage
     started_at: datetime
     headers: dict[str, str]

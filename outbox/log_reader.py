@@ -121,7 +121,6 @@ def _make_messages(first: int, last: int) -> int:
 
 
 def events_by_kind(kinds: Sequence[WebhookKind], first: int, last: int) -> Iterator[tuple[WebhookKind, list[Event]]]:
-    """Return the events after `first` up to `last` that these kinds report."""
     matches = Q()
     for kind in kinds:
         matches |= Q(queue=kind.queue, event_type__in=kind.event_types)
@@ -134,7 +133,6 @@ def events_by_kind(kinds: Sequence[WebhookKind], first: int, last: int) -> Itera
 
 
 def message_rows(kind: WebhookKind, events: Sequence[Event], endpoints: Sequence[Endpoint]) -> Iterator[dict[str, Any]]:
-    """Return the columns of the messages that report events to endpoints, and to callbacks."""
     described = kind.describe(events)
     for event in events:
         if about := described.get(event.pk):

@@ -93,7 +93,6 @@ class MessageOperation(BatchOperation):
         return rows.managed_by(user)
 
     def move(self, rows: OutboxMessageQuerySet, options: Mapping[str, Any]) -> set[UUID]:
-        """Call the queryset's verb of the same name."""
         moved: set[UUID] = getattr(rows.filter(status__in=self.sources), self.verb)()
         doorbells.ring(MESSAGES.queue)
         return moved

@@ -33,8 +33,6 @@ class ReplayRefused(Exception):
 
 @dataclass(frozen=True)
 class Span:
-    """From a time on, and before another."""
-
     start: datetime
     end: datetime
 

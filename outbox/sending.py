@@ -48,7 +48,6 @@ def is_due() -> bool:
 
 
 def sendable_endpoints() -> "QuerySet[Endpoint]":
-    """Return the endpoints with a message that may be sent now."""
     messages = OutboxMessage.objects.filter(endpoint=OuterRef("pk"))
     sending = messages.filter(status=MessageStatus.SENDING).order_by().values("endpoint")
     in_flight = Coalesce(Subquery(sending.annotate(number=Count("pk")).values("number")), 0)

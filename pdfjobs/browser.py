@@ -22,7 +22,6 @@ def find_browser() -> Path | None:
 
 
 def install_browser() -> Path | None:
-    """Try Playwright's download, then Debian's package."""
     _run([sys.executable, "-m", "playwright", "install", PACKAGE])
     if (found := _playwright_browser()) or not shutil.which("apt-get") or os.geteuid() != 0:
         return found

@@ -75,7 +75,6 @@ class CleanupRun:
 
 
 def expire(rows: PdfJobQuerySet, *, delete: Callable[[str], bool] | None = None) -> set[UUID]:
-    """Delete the files of these jobs, then expire the jobs without a file."""
     keys = dict(rows.order_by().values_list("pk", "artifact_key"))
     deleted = [key for key in keys.values() if key and (delete or _delete)(key)]
     # The caller's condition is part of the UPDATE: a job that an operator has retried meanwhile is not old any more.

@@ -28,7 +28,6 @@ class ArtifactChangedError(Exception):
 
 
 def file_response(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> HttpResponseBase:
-    """Return a finished job's file, or raise ArtifactMissingError or ArtifactChangedError."""
     etag, size = f'"{job.artifact_digest}"', job.artifact_size or 0
     headers = {
         "ETag": etag,

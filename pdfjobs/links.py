@@ -52,7 +52,6 @@ def create_link(job: PdfJob, *, life: timedelta) -> Link:
 
 
 def linked_job(token: str) -> PdfJob:
-    """Return the job that a link leads to, or raise UnknownLinkError or DeadLinkError."""
     try:
         job_id, fingerprint, end = _signer().unsign_object(token)  # compares in constant time, and reads nothing before
     except BadSignature:

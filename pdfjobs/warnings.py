@@ -23,7 +23,6 @@ def warnings_of(job: PdfJob) -> list[PdfWarning]:
 
 
 def missing_characters(job: PdfJob) -> str:
-    """Return the characters of a document that no font has, each once."""
     return unprintable("".join(_texts((job.payload, job.options.get("header"), job.options.get("footer")))))
 
 

@@ -170,7 +170,6 @@ def fail(job: PdfJob, code: str, detail: str) -> None:
 
 
 def reap() -> str:
-    """Take jobs back from workers that died or hang, and ring for those that are retried."""
     result = PdfJob.objects.reap()
     if result.retried:
         doorbells.ring(BELL)

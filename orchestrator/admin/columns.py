@@ -66,7 +66,6 @@ def _plate(job: Job) -> str:
 
 
 def warning_text(job: Job) -> str:
-    """Return which parts are larger than which plate, or an empty string."""
     if not job.warning_code:
         return ""
     details = job.warning_details or {}

@@ -16,8 +16,6 @@ from orchestrator.schemas.orders import InvalidOrder, NewCustomer, phone
 
 
 class CustomerForm(forms.ModelForm[Customer]):
-    """Accepts a phone number in any format, like the API."""
-
     class Meta:
         model = Customer
         fields = ["phone", "name"]

@@ -48,8 +48,6 @@ def _job_link(job: Job) -> Any:
 
 
 class OrderCheck:
-    """What is wrong with a draft, or what becomes of it."""
-
     def __init__(self, content: Mapping[str, Any], rules: Rules | None, draft: OrderDraft | None) -> None:
         self.typed, self.cells = TypedOrder(content), draft.cells if draft else {}
         self.faults: list[DraftFault] = []
@@ -69,13 +67,11 @@ class OrderCheck:
             self.faults, self.beyond = invalid.faults, invalid.beyond
 
     def mark(self, form: OrderForm) -> None:
-        """Show the faults of the order's fields at the fields."""
         for fault in self.faults:
             if fault.row is None and fault.field in form.fields:
                 form.add_error(fault.field, fault.message)
 
     def listed(self) -> list[dict[str, Any]]:
-        """Return the faults as a list names them: row, column, the sheet's cell."""
         return [
             {"row": fault.row, "column": fault.field, "where": self._where(fault), "message": fault.message}
             for fault in self.faults
@@ -128,7 +124,6 @@ class OrderCheck:
         return notes
 
     def parts(self) -> dict[str, Any]:
-        """Return the parts as they would be ordered."""
         if self.order is None:
             return {}
         parts = canonical(self.order)["parts"]
@@ -204,7 +199,6 @@ class OrderDraftAdmin(LongListAdmin):
         return JsonResponse({"customers": rows})
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        """Show a draft, or store what was typed; the form of a new order already has an id."""
         pk = self.read_id(object_id)
         if request.method == "POST":
             if not self.has_operate_permission(request):

@@ -134,8 +134,7 @@ class FiguresExportMixin(ModelAdmin):
         return [path("figures/", view, name="orchestrator_job_figures_file"), *super().get_urls()]
 
     def figures_file(self, request: HttpRequest) -> HttpResponseBase:
-        """Ask for the days, and stream the jobs that were finished on them."""
-        if not self.has_view_permission(request):
+        if not self.has_view_permission(request):  # type: ignore[attr-defined]
             raise PermissionDenied
         form = DaysForm(request.POST if request.method == "POST" else None, initial=last_month())
         if form.is_valid():

@@ -62,8 +62,6 @@ def held_jobs(phone: str) -> Any:
 
 
 class HeldCustomerForm(forms.Form):
-    """The name of a customer whose phone number the order gives."""
-
     name = forms.CharField(
         label=gettext_lazy("Customer's name"),
         max_length=200,
@@ -153,7 +151,6 @@ def _title(job: Job) -> str:
 
 
 def with_first(job: Job, offers: Offers, user: User | AnonymousUser) -> Offers:
-    """Return a job's offers, and the one that its error needs before all others."""
     if job.status not in FAILING or not offers:
         return offers or _send_again(job)
     if job.error_code == Code.HANDOVER_UNKNOWN:

@@ -123,7 +123,6 @@ def text_from_rows(rows: list[dict[str, str]]) -> str:
 
 
 def grid(content: Mapping[str, Any], rules: Rules | None) -> dict[str, Any]:
-    """Return what the template and its script need to show the parts."""
     columns = [
         {
             "name": name,

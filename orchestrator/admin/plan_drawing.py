@@ -56,7 +56,6 @@ class DrawnPlan:
 
 
 def drawn_plans(job: Job) -> list[DrawnPlan]:
-    """Return the plan of each solution file that can be read."""
     if not job.xml_sha256:
         return []
     files = job.solution_files.order_by("name").values_list("name", "pk", "sha256")
@@ -127,7 +126,6 @@ def _title(place: int, pattern: CutPattern) -> Iterator[str]:
 
 
 def part_name(part: Rectangle) -> str:
-    """Return the name that the order gives a part."""
     found = NAME.fullmatch(part.name)
     return found[1] if found else part.name or "?"
 

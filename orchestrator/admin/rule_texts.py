@@ -21,8 +21,6 @@ GRAINS = [
 
 @dataclass(frozen=True)
 class RuleSection:
-    """Some rules, by the name that rules.json has for them."""
-
     name: str
     title: str
     values: list[str]
@@ -121,7 +119,6 @@ def _minutes(span: timedelta) -> str:
 
 
 def entry_text(missing: MissingRule) -> str:
-    """Return what is missing, as part of a sentence."""
     return _entry_texts()[missing.section] % {"entry": missing.entry}
 
 
@@ -136,7 +133,6 @@ def _entry_texts() -> dict[str, str]:
 
 
 def action_text(missing: list[MissingRule]) -> str:
-    """Return the words of the button that leads to the rules."""
     first = {"what": entry_text(missing[0]), "number": len(missing) - 1}
     if len(missing) == 1:
         return _("Rules: add %(what)s") % first

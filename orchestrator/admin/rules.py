@@ -61,8 +61,6 @@ class RulesForm(forms.Form):
 
 @dataclass(frozen=True)
 class RulesCheck:
-    """What a new version would change, or what is wrong with it."""
-
     faults: tuple[str, ...] = ()
     changes: list[RuleChange] = field(default_factory=list)
     tried: list[TriedJob] = field(default_factory=list)
@@ -147,7 +145,6 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         return True
 
     def _missing(self, request: HttpRequest, file: RulesFile) -> tuple[Job | None, list[MissingRule]]:
-        """Return the job from whose page the user came, and what it lacks."""
         with suppress(ValueError):
             job = Job.objects.filter(pk=UUID(request.GET.get("job", ""))).first()
             if job and file.rules and request.user.has_perm("orchestrator.view_job"):
@@ -180,7 +177,6 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         return page(self, request, "admin/orchestrator/rules.html", title=_("Rules"), is_own_page=True, **context)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        """Show a version, and what it changed."""
         version = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, version):
             raise PermissionDenied

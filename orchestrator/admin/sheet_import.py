@@ -116,7 +116,6 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 
 def _replaced(model_admin: Any, request: HttpRequest) -> OrderDraft | None:
-    """Return the draft whose sheet is uploaded again."""
     if not (text := request.GET.get("draft")):
         return None
     draft = OrderDraft.objects.unsent().filter(pk=model_admin.read_id(text)).defer("file_content").first()
@@ -144,7 +143,6 @@ def _import(
 
 
 def source_rows(draft: OrderDraft) -> list[dict[str, str]]:
-    """Return what was taken from where, for people."""
     return [
         {
             "label": _label(source["field"]),

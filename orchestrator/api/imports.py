@@ -98,7 +98,6 @@ class TemplateView(QueueView):
 
 
 def _read(form: OrderImport, content: bytes, rules: Rules) -> SheetOrder:
-    """Read the sheet, or refuse it with every fault."""
     given = {name: value for name in GIVEN if (value := getattr(form, name)) is not None}
     try:
         found = read_sheet(form.file.name, content, rules, defaults=SheetDefaults(**given), sheet=form.sheet or "")
@@ -110,7 +109,6 @@ def _read(form: OrderImport, content: bytes, rules: Rules) -> SheetOrder:
 
 
 def _store(found: SheetOrder, order: Order, rules: Rules, name: str, content: bytes) -> tuple[Job, bool]:
-    """Store the job and its file together."""
     with transaction.atomic():
         is_given = "opti_mode" in found.order
         job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_oversized, rules=rules))

@@ -41,7 +41,6 @@ def present_job_detail(job: Job) -> dict[str, Any]:
 
 
 def job_page(query: CuttingJobsQuery) -> dict[str, Any]:
-    """Return a page of jobs, newest first, and the cursor of the next; ids never change, so pages are stable."""
     filters = {"status": query.state.value} if query.state else {}
     jobs = FILTERS.apply(Job.objects.defer("payload", "figures"), filters).order_by(*FILTERS.ordering(filters), "-id")
     jobs = jobs.filter(order_id=query.order_id) if query.order_id else jobs

@@ -31,7 +31,6 @@ def upload_of(sheet: SheetOrder, name: str, content: bytes) -> Upload:
 
 
 def content_of(sheet: SheetOrder, rules: Rules, *, replacing: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the content of a draft; fields that the sheet does not have keep what was typed before."""
     typed = _typed_order(sheet, replacing)
     if faults := _faults_of_sheet(sheet, typed, rules):
         typed[SHEET_FAULTS] = [{"cell": fault.cell, "message": fault.message} for fault in faults]

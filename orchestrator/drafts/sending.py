@@ -32,8 +32,6 @@ class DraftChanged(ValueError):
 
 @dataclass(frozen=True)
 class Upload:
-    """A sheet, and what was read from it."""
-
     name: str
     content: bytes
     layout: str

@@ -129,8 +129,6 @@ def place_of(path: str) -> tuple[int | None, str]:
 
 
 class TypedOrder:
-    """What was typed, and the order it stands for."""
-
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.fields: dict[str, str] = {name: content.get("fields", {}).get(name, "").strip() for name in FIELDS}
         self.unit: str = content.get("unit", "mm")
@@ -166,7 +164,6 @@ class TypedOrder:
         return order
 
     def explain(self, invalid: InvalidOrder) -> InvalidDraft:
-        """Return the faults at the cells where they were typed."""
         faults = [self._fault(error["field"], error["message"]) for error in invalid.errors]
         return InvalidDraft(self.sheet_faults + faults, invalid.count - len(faults))
 

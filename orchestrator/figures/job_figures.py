@@ -212,6 +212,5 @@ def figures_of(job: Job) -> JobFigures | None:
 
 
 def to_json(figures: JobFigures) -> dict[str, Any]:
-    """Return the figures as the API and the database have them: decimals as strings."""
     found: dict[str, Any] = STORED.dump_python(figures, mode="json")
     return found

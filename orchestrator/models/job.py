@@ -65,7 +65,6 @@ FAILURES = Failures(
 
 
 def failure(error: JobError) -> dict[str, Any]:
-    """Return the error columns, truncated to their length."""
     return {"error_code": error.code, "error_message": strip_control_chars(error.message)[:1000]}
 
 
@@ -77,7 +76,6 @@ def takes_long() -> Q:
 
 
 def retry_blocker(*, most: int) -> Case:
-    """Return the error code that keeps a failed job from being retried, or an empty string."""
     return Case(
         When(error_code__in=NOT_RETRIED, then=F("error_code")),
         When(retry_count__gte=most, then=Value(Code.RETRY_LIMIT_REACHED)),
@@ -90,7 +88,6 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         return self.filter(CLAIMABLE, next_run_at__lte=Now())
 
     def due_within(self, span: timedelta) -> Self:
-        """Return what is not due yet, and will be by then."""
         return self.filter(CLAIMABLE, next_run_at__gt=Now(), next_run_at__lte=Now() + span)
 
     def claimable(self) -> Self:
@@ -105,7 +102,6 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         return self.exclude(takes_long())
 
     def finished_between(self, start: datetime, end: datetime) -> Self:
-        """Keep the jobs that were finished from a time on and before another, in that order."""
         return self.filter(finished_at__gte=start, finished_at__lt=end).order_by("finished_at", "id")
 
     def waiting_for_slot(self) -> Self:
@@ -126,11 +122,9 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         return asleep.filter(~Exists(running), is_not_paused(JOBS))
 
     def with_the_saw(self) -> Exists:
-        """Match jobs of which the saw has taken at least one file."""
         return Exists(self._solution_files().exclude(acknowledged_as=""))
 
     def lacks_files(self) -> Exists:
-        """Match jobs of which the saw has not taken every file."""
         return Exists(self._solution_files().filter(acknowledged_as=""))
 
     def of_unknown_handover(self) -> Self:
@@ -174,7 +168,6 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         return self.next_for_slot().update(next_run_at=Now())
 
     def fail_spent(self) -> set[UUID]:
-        """Fail the jobs that have lost too many runners; return their ids."""
         return self.lapsed_too_often().move_each("fail", **failure(LOST_TOO_MANY_RUNNERS), **no_lease(), lapse_count=0)
 
     def release_lapsed(self, **changes: Any) -> int:
@@ -205,7 +198,6 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         return self.move("approve", manual_trigger_approved=triggered, next_run_at=Now(), **NO_ERROR, **no_lease())
 
     def confirm_cut(self, *, figures: dict[str, Any] | None = None) -> int:
-        """End jobs that the saw has cut without an answer, and of which it has every file."""
         done = {
             "handed_at": Coalesce("handed_at", Now()),
             "finished_at": Now(),

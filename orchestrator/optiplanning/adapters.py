@@ -177,7 +177,6 @@ def _run_macro(files: Sequence[Path], plate: Mapping[str, str], run: RunProgram)
 
 
 def command_missing() -> str | None:
-    """Return why mode A cannot work on this machine, or None."""
     if not settings.OPTI_COMMAND:
         return _("KILIT_OPTI_COMMAND is not set.")
     command = Folders.from_settings().command
@@ -197,7 +196,6 @@ def is_macro_simulated() -> bool:
 
 
 def macro_missing() -> str | None:
-    """Return why mode B cannot work on this machine, or None."""
     if os.name != "nt":
         return _("Excel macros run on Windows only.")
     if importlib.util.find_spec("win32com") is None:

@@ -69,8 +69,6 @@ class Collected:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which files are the solution of a job's attempt."""
-
     job_id: UUID
     newer_than: datetime
     sheets: Sequence[str]  # names of the job's files for OptiPlanning
@@ -109,7 +107,6 @@ def is_begun(wanted: Wanted, folders: Folders) -> bool:
 
 
 def missing(wanted: Wanted, folders: Folders) -> list[str]:
-    """Return the sheets without a solution, if others have one."""
     try:
         found = _by_sheet(wanted, _candidates(wanted, folders.export))
     except OSError:
@@ -118,7 +115,6 @@ def missing(wanted: Wanted, folders: Folders) -> list[str]:
 
 
 def _chosen(wanted: Wanted, folder: Path) -> list[Path]:
-    """Return the files of the solution sorted by name, or an empty list if one is missing."""
     found = _candidates(wanted, folder)
     by_sheet = _by_sheet(wanted, found)
     named = {path for paths in by_sheet.values() for path in paths}
@@ -141,7 +137,6 @@ def _by_sheet(wanted: Wanted, found: list[Path]) -> dict[str, list[Path]]:
 
 
 def _candidates(wanted: Wanted, folder: Path) -> list[Path]:
-    """Return the XML files that name the job and are of this attempt, newest first."""
     ours = whole_token(str(wanted.job_id))
     found = []
     with os.scandir(folder) as entries:

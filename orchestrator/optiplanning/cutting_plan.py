@@ -50,7 +50,6 @@ class CutPattern:
 
     @property
     def used(self) -> float:
-        """Return the share of the board that becomes parts."""
         return min(1.0, sum(part.length * part.width for part in self.parts) / (self.length * self.width))
 
 
@@ -93,8 +92,6 @@ class _Solution:
 
 
 class _PlanHandler(SolutionHandler):
-    """Keeps all solutions, and the patterns inside each."""
-
     def __init__(self) -> None:
         super().__init__()
         self.found: list[_Solution] = []

@@ -62,7 +62,6 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
 
 
 def parse(chunks: Iterable[bytes], handler: "SolutionHandler") -> None:
-    """Read a file safely; raise InvalidSolution if it is not a solution."""
     parser = create_parser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
     parser.setContentHandler(handler)
     at_end, length, chunk = False, 0, b""
@@ -107,8 +106,6 @@ class SolutionElement:
 
 
 class SolutionHandler(ContentHandler):
-    """Counts the root's children and keeps the best Solution element."""
-
     def __init__(self) -> None:
         super().__init__()
         self.depth = self.children = self.solutions = 0
@@ -155,7 +152,6 @@ def figures_of(solution: Mapping[str, str]) -> Figures:
 
 
 def board_figures(boards: Mapping[str, Decimal | None]) -> Figures:
-    """Return the boards of each material, unless one is unknown."""
     known = {material: plain(area) for material, area in boards.items() if material and area}
     return {"boards_by_material": known} if known and len(known) == len(boards) else {}
 

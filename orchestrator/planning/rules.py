@@ -78,7 +78,6 @@ def current_rules() -> Rules:
 
 
 def rules_error() -> str:
-    """Return what is wrong with the rules on disk, or an empty string."""
     try:
         return _read()[1]
     except JobError as error:

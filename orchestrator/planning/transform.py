@@ -34,7 +34,6 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
 
 
 def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
-    """Return the row of a part, and whether edges of a backing part were removed."""
     thickness = plain(part.thickness_mm)
     backing = part.part_type == "ARKALIK"
     if backing and part.thickness_mm not in rules.backing_thicknesses:

@@ -92,7 +92,6 @@ def withdraw(name: str, folders: Folders, *, keep: bool = False) -> bool | None:
 
 
 def discard(name: str, folders: Folders) -> None:
-    """Remove a file that was taken back."""
     _withdrawn(name, folders).unlink(missing_ok=True)
 
 

@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 
 def files_to_deliver(job: Job) -> dict[SolutionFile, str]:
-    """Return the files that the saw has not taken, with their names in its folders."""
     files = job.solution_files.filter(acknowledged_as="").order_by("name")
     return {file: delivery_name(job.pk, job.attempt, Path(file.name)) for file in files}
 

@@ -42,7 +42,6 @@ def is_visible(text: str) -> bool:
 
 
 def clean(value: Any) -> Any:
-    """Return text trimmed and in composed Unicode form (NFC)."""
     if not isinstance(value, str):
         return value
     if UNSAFE_CHARS.search(value):

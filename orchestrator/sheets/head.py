@@ -28,8 +28,6 @@ HEADINGS = 2  # recognised headings that make a row a row of headings
 
 @dataclass(frozen=True)
 class HeadValue:
-    """A value and its cell, or what is wrong with it."""
-
     value: Any
     cell: str
     note: str = ""
@@ -56,7 +54,6 @@ class Head:
 
 
 def shown(value: Any) -> str:
-    """Return a value as people read it."""
     if isinstance(value, Decimal):
         return plain(value)
     if isinstance(value, dict):

@@ -164,7 +164,6 @@ class ListReader(PartReader):
             part["thickness_mm"] = ""
 
     def _drill_code(self, part: dict[str, Any], row: int) -> None:
-        """Join the drill codes of J and K."""
         for column in DRILL_CODES:
             before = part.get("iidesc")
             self.builder.text(part, "iidesc", row, column)

@@ -39,7 +39,6 @@ class OrderBuilder:
 
     @property
     def path(self) -> str:
-        """The path of the part that is being read."""
         return f"parts.{len(self.parts)}"
 
     def fault(self, cell: str, field: str, message: str) -> None:
@@ -67,7 +66,6 @@ class OrderBuilder:
         return True
 
     def skip(self, row: int) -> None:
-        """Show that a row was not read."""
         column, value = min(self.grid.rows[row].items())
         self.source("not read", value if isinstance(value, str) else "", Origin.CELL, coordinate(row, column))
 
@@ -76,7 +74,6 @@ class OrderBuilder:
         self.cells[f"{self.path}.{name}"] = cell
 
     def reject(self, part: dict[str, Any], name: str, value: Value, cell: str, message: str) -> None:
-        """Keep a cell as its text, with what is wrong with it."""
         text = value.text if isinstance(value, Unreadable) else shown(value)
         self.put(part, name, text, cell)
         self.fault(cell, f"{self.path}.{name}", message)

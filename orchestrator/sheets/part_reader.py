@@ -19,8 +19,6 @@ FREE = 0  # the grain of a part that does not say
 
 
 class PartReader:
-    """Columns by field, and the units of the sizes."""
-
     def __init__(self, builder: OrderBuilder, columns: Mapping[str, int], units: Mapping[str, str]) -> None:
         self.builder, self.columns, self.units = builder, columns, units
         self._hints = missing_hints()
@@ -46,7 +44,6 @@ class PartReader:
         return part
 
     def finish(self, part: dict[str, Any], row: int) -> None:
-        """Add what the row does not say, and keep the part."""
         for name, hint in self._hints.items():
             if name not in part:
                 cell = coordinate(row, self.columns[name]) if name in self.columns else ""
@@ -121,7 +118,6 @@ class PartReader:
 
 
 def read_part_type(value: Value | None) -> str | None:
-    """Return the part type that a text names."""
     if value is None or isinstance(value, (bool, Decimal, Unreadable)):
         return None
     return next((PART_TYPES[word] for word in fold(value).split() if word in PART_TYPES), None)

@@ -88,7 +88,6 @@ def _delimiter(text: str) -> tuple[str, str]:
 
 
 def read_grids(content: bytes) -> list[Grid]:
-    """Return the sheets of a file; a CSV file is one sheet."""
     if len(content) > MEGABYTES * 1024**2:
         raise SheetError(_("The file is larger than %(most)s MB.") % {"most": MEGABYTES})
     if not content.strip():

@@ -118,8 +118,6 @@ def _spread(areas: list[str], *, last: int) -> dict[tuple[int, int], tuple[int, 
 
 
 class _Relations:
-    """The files that a part refers to, by id."""
-
     def __init__(self, parts: XmlParts, owner: str) -> None:
         folder, name = posixpath.split(owner)
         self.folder, self.paths, self.types = folder, dict[str, str](), dict[str, str]()
@@ -182,8 +180,6 @@ class _SharedStrings:
 
 
 class _Styles:
-    """Which of the cell styles show a number as a date."""
-
     def __init__(self, parts: XmlParts, path: str) -> None:
         self.is_date: list[bool] = []
         self.formats: dict[int, bool] = dict.fromkeys(DATE_FORMATS, True)

@@ -78,7 +78,6 @@ def confirm_cut(pk: UUID) -> Job:
 
 
 def hand_over(pk: UUID) -> Job:
-    """Deliver the stored solution again: an operator found out at the saw that it was not cut."""
     with transaction.atomic(), _with_reason("It was not cut: an operator asked at the saw."):
         job = apply(pk, lambda jobs: jobs.hand_over())
         if job is None:
@@ -105,7 +104,6 @@ def can_be_sent_again(job: Job, rules: Rules) -> bool:
 
 
 def cancel(pk: UUID) -> Job:
-    """End a job before the saw has it, with E_CANCELLED and the reason."""
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
     # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
     taken = taken_earlier(waiting, Folders.from_settings()) if waiting else []

@@ -164,7 +164,6 @@ def is_time_to_log(message: str) -> bool:
 
 
 def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = lambda: False) -> None:
-    """Take a claimed job as far as possible now, and release it."""
     try:
         wait = take_steps(job, patient=patient, keep_alive=keeper(job, stopping))
     except (MoveRefused, ClaimLost):
@@ -215,7 +214,6 @@ def keeper(job: Job, stopping: Callable[[], bool]) -> KeepAlive:
 
 
 def give_up(job: Job, error: JobError) -> None:
-    """Hold the job if an operator can fix the cause, otherwise fail it."""
     held = error.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
     with acting_as(actor(), reason=error.message[:1000]):
         try:

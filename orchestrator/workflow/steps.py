@@ -118,7 +118,6 @@ def digest(contents: Iterable[bytes]) -> str:
 
 
 def time_left(job: Job) -> timedelta:
-    """Return OptiPlanning's remaining time; raise E_OPTI_XML_TIMEOUT if there is none."""
     left = current_rules().timeouts.opti_xml - age(job, "opti_started_at")
     if left <= timedelta(0):
         raise timed_out(job)
@@ -202,7 +201,6 @@ def start(job: Job, _: KeepAlive) -> timedelta | None:
 
 
 def validate(job: Job, _: KeepAlive) -> None:
-    """Check the stored solution once more before it goes to a machine."""
     # Sorted in Python, as when it was collected: the database may collate names differently.
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:

@@ -35,7 +35,6 @@ def may_manage(user: Any, endpoint: Endpoint) -> bool:
 
 
 def may_manage_any(user: Any) -> bool:
-    """Return whether a user may add endpoints: for some site, or for the installation."""
     return bool(user.has_perm("outbox.operate_endpoint") and scopes_run_by(user) != [])
 
 
@@ -128,7 +127,6 @@ def _last_rotation(endpoint: Endpoint) -> str:
 
 @transaction.atomic
 def send_test_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Send a test, and lead to the message's page, which shows how it goes."""
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     if request.method != "POST":  # logging in again leads here without the form
         return HttpResponseRedirect(page_of(endpoint))

@@ -90,8 +90,6 @@ class SwitchForm(forms.Form):
 
 
 class MomentInput(UnfoldAdminTextInputWidget):
-    """A day and a time; the browser offers a calendar."""
-
     input_type = "datetime-local"
 
     def format_value(self, value: Any) -> str | None:

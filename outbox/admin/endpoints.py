@@ -62,7 +62,6 @@ class EndpointHealth:
 
 
 def fetch_health(endpoints: Sequence[Endpoint]) -> None:
-    """Give each endpoint its `health`."""
     values: Any = {"most": MOST_COUNTED + 1, "looked_at": LOOKED_AT, "ids": [endpoint.pk for endpoint in endpoints]}
     with connection.cursor() as cursor:
         cursor.execute(READ, values)
@@ -123,7 +122,6 @@ def overview(model_admin: Any, request: HttpRequest, endpoint: Endpoint) -> Http
 
 
 def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocker]:
-    """Return whether messages get through, and otherwise why not, what happens next and what to do."""
     yield from paused(MESSAGES, reverse("admin:outbox_outboxmessage_changelist"))
     if not endpoint.is_on:
         by = Story().who(endpoint.off_by) if endpoint.off_reason == OffReason.OPERATOR else ""

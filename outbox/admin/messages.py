@@ -192,7 +192,6 @@ class ShownAttempt:
 
 
 def attempts_of(message: OutboxMessage) -> list[ShownAttempt]:
-    """Return the last attempts, newest first."""
     newest = Attempt.objects.filter(message_id=message.pk).order_by("-id")[:MOST_SHOWN]
     return [_shown(attempt, message.address) for attempt in newest]
 

@@ -112,8 +112,6 @@ class AlertText:
 
 @dataclass(frozen=True)
 class AlertLine:
-    """A problem in a message."""
-
     heading: str
     title: str
     details: Sequence[str]
@@ -121,7 +119,6 @@ class AlertLine:
 
 
 def text_of_changes(channel: Channel, changes: Sequence[Change]) -> AlertText:
-    """Return one message about one or several changes."""
     with _in_words_of(channel):
         lines = [_line(change) for change in changes]
         subject = _subject(changes[0]) if len(changes) == 1 else _digest_subject(changes)
@@ -259,7 +256,6 @@ def make_alerts(**_: Any) -> None:
 
 
 def make_for_channel(pk: UUID) -> int:
-    """Make the messages of one channel; return how many."""
     with transaction.atomic():
         locked = Channel.objects.on().select_for_update(of=("self",), skip_locked=True)
         channel = locked.select_related("owner").filter(pk=pk).first()
@@ -280,7 +276,6 @@ def make_for_channel(pk: UUID) -> int:
 
 
 def send_test(channel: Channel) -> OutboxMessage:
-    """Make a message that is sent at once, also in quiet hours."""
     return _store(channel, TEST, text_of_test(channel))
 
 
@@ -299,7 +294,6 @@ def _store(channel: Channel, kind: str, text: AlertText, record: ProblemRecord |
 
 
 def _note(channel: Channel, changes: Sequence[Change]) -> None:
-    """Note what was reported, and forget what is over."""
     mine = AlertedProblem.objects.filter(channel=channel)
     for change in changes:
         if change.kind == ChangeKind.OPENED:

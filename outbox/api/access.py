@@ -33,7 +33,6 @@ def managed_endpoints(user: Any) -> EndpointQuerySet:
 
 
 def scope_for(user: Any, site_id: str | None) -> str:
-    """Return the scope of a new endpoint; the error names the field."""
     public_ids, runs = scope_public_ids(), scopes_run_by(user)
     if site_id is None and runs is None:
         return INSTALLATION

@@ -37,7 +37,6 @@ def present_endpoints(endpoints: Iterable[Endpoint], managed: QuerySet[Endpoint]
 
 
 def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, Any]:
-    """Return a page of messages: of all endpoints, or of those of some sites."""
     rows = OutboxMessage.objects.filter(endpoint__isnull=False).select_related("endpoint").defer("body")
     rows = rows.filter(status=query.status.value) if query.status else rows
     rows = rows.filter(kind=query.kind) if query.kind else rows

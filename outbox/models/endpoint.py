@@ -50,7 +50,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.of_scopes(scopes_run_by(user)) if user.has_perm("outbox.operate_endpoint") else self.none()
 
     def usable_by(self, user: Any) -> Self:
-        """Return the endpoints that a caller's callbacks may go to."""
         scopes = scopes_seen_by(user)
         return self.on() if scopes is None else self.on().filter(scope__in=[INSTALLATION, *scopes])
 
@@ -163,7 +162,6 @@ def check_url(url: str) -> None:
 
 
 def without_query(url: str) -> str:
-    """Return an address without what may be secret: its query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" + ("?…" if parts.query else "")
 

@@ -88,7 +88,6 @@ def _took(row: PdfJob) -> str:
 
 
 def request_of(row: PdfJob) -> list[tuple[str, SafeString]]:
-    """Return what was requested, which may be long."""
     return [(gettext("Variables"), verbatim(_json(row.payload))), (gettext("Options"), verbatim(_json(row.options)))]
 
 

@@ -177,7 +177,6 @@ class LinkView(FileView):
 
 
 def finished(job: PdfJob) -> PdfJob:
-    """Return a job that has succeeded, or raise why there is no file."""
     if job.status == PdfStatus.FAILED:
         message = f"The PDF could not be rendered: {ErrorCode(job.error_code).label}."
         raise ApiError(409, job.error_code, message, job_id=job.job_id, state=job.status)

@@ -24,7 +24,6 @@ def documents() -> list[Document]:
 
 
 def document(name: str) -> Document:
-    """Return a document on the allowlist, or raise UnknownTemplateError."""
     allowed = {kind.name: kind for kind in documents()}
     if name not in allowed:
         raise UnknownTemplateError(name, list(allowed))

@@ -52,7 +52,6 @@ def fetch(address: str, *, allowed: Callable[[str], bool]) -> bytes:
 
 
 def _get(address: str, deadline: Deadline) -> tuple[bytes, str | None]:
-    """Return the content, or the address it redirects to."""
     connected = _connect(address, deadline)
     try:
         return _ask(urlsplit(address), connected)
@@ -125,7 +124,6 @@ def is_allowed(address: str) -> bool:
 
 
 def embed_images(value: Any) -> Any:
-    """Replace every image by a `data:` URL, and every model by a dict."""
     match value:
         case Variables():
             return {name: embed_images(inner) for name, inner in value}

@@ -285,7 +285,6 @@ class PdfJob(LeasedModel):
 
     @property
     def seconds(self) -> float | None:
-        """How long the last attempt took."""
         if self.started_at is None or self.finished_at is None:
             return None
         return (self.finished_at - self.started_at).total_seconds()

@@ -137,7 +137,6 @@ class Claim(Generic[Row]):
         return sql, [param for _, params in parts.values() for param in params]
 
     def _compile_parts(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
-        """Return each part of the statement with its parameters, in the order in which they stand in it."""
         model, move = self._rows.model, PDF_JOBS.moves["claim"]
         turn = next_in_turn(self._rows, served=Given("served"))
         due = model._default_manager.filter(pk=turn, status__in=move.sources).order_by("id")
@@ -158,8 +157,6 @@ class Claim(Generic[Row]):
 
 
 class Success(Generic[Row]):
-    """Finishes a job, if the claim of the worker is still valid."""
-
     def __init__(self, rows: LeasedQuerySet[Row], bounds: Sequence[float]) -> None:
         self._rows, self._bounds = rows, list(bounds)
 

@@ -53,7 +53,6 @@ def kill(process: psutil.Process | None) -> None:
 
 
 def kill_tree(process: psutil.Process | None) -> None:
-    """Kill a driver and everything it started."""
     if process is not None:
         with suppress(psutil.NoSuchProcess):
             for child in (*process.children(recursive=True), process):
@@ -169,7 +168,6 @@ class BrowserManager:
             raise RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, message) from None
 
     async def _take_page(self, owner: Owner | None) -> IsolatedPage:
-        """Return the owner's page, else the spare one, else a new one."""
         kept = None if owner is None else self._pages.pop(owner, None)
         if kept and self._is_usable(kept):
             return kept
@@ -265,7 +263,6 @@ class BrowserManager:
         return browser
 
     def _discard_driver(self) -> None:
-        """Kill a driver that could not start a browser, and everything it did start."""
         self._connection = self._playwright = None
         kill_tree(self.driver)
         self.driver = None

@@ -77,7 +77,6 @@ def launch_arguments() -> dict[str, Any]:
 
 
 def sandbox_warning() -> str | None:
-    """Return a warning for operators when Chromium runs without its sandbox."""
     if _sandboxed():
         return None
     if os.geteuid() == 0:
@@ -95,6 +94,5 @@ def _warn_once(warning: str) -> None:
 
 
 def _clean_environment() -> dict[str, str]:
-    """Return an environment without our secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH") if name in os.environ}
     return kept | {"LANG": "C.UTF-8", "TZ": "UTC"}

@@ -76,7 +76,6 @@ def configuration() -> Path:
 
 
 def unprintable(text: str) -> str:
-    """Return the characters of a text that no font has, each once."""
     if text.isascii():
         return ""
     return "".join(sorted(found for found in set(unicodedata.normalize("NFC", text)) if not _is_printable(found)))

@@ -133,11 +133,9 @@ class PageOptions(InputModel):
         return self
 
     def canonical(self) -> dict[str, Any]:
-        """Return all page options including defaults, as JSON; reading them gives the same options."""
         return self.model_dump(mode="json", include=set(PageOptions.model_fields))
 
     def size(self) -> tuple[float, float]:
-        """Return the width and height of the page in millimetres."""
         width, height = PAPERS[self.paper]
         return (height, width) if self.landscape else (width, height)
 

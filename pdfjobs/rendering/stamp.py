@@ -60,7 +60,6 @@ def stamp(pdf: bytes, metadata: Metadata, *, made_at: datetime) -> bytes:
 
 
 def _structure_root(pdf: bytes, table: re.Match[bytes]) -> int | None:
-    """Return where the entries of a tagged document's structure begin."""
     catalog = _begin(pdf, table, ROOT.search(table[0]), CATALOG)
     if catalog is None:
         return None

@@ -24,8 +24,6 @@ class StorageUnavailable(StoreUnavailable):
 
 
 class Artifact(NamedTuple):
-    """What a job's row records about its file."""
-
     artifact_key: str
     size: int
     digest: str
@@ -88,7 +86,6 @@ def delete(key: str) -> None:
 
 
 def list_files() -> Iterator[StorageEntry]:
-    """Yield every file, including those that belong to no job."""
     with _raising_unavailable():
         yield from _storage().list_files(PREFIX)
 

@@ -36,7 +36,6 @@ MOST_UNPACKED = 50 * 1024**2  # a small zip can expand to gigabytes
 
 
 def check_template(path: Path) -> None:
-    """Raise E_TEMPLATE_INVALID unless the template is what OptiPlanning expects."""
     open_template(read_template(path))
 
 

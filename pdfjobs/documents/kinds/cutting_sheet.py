@@ -60,13 +60,11 @@ class CutPart(CutPanel):
 
     @property
     def bands(self) -> list[tuple[str, Decimal]]:
-        """Return the named bands of a piece, each with the side it is on."""
         sides = ((self.edge_up, self.length), (self.edge_lo, self.length))
         return [(name, side) for name, side in (*sides, (self.edge_sx, self.width), (self.edge_dx, self.width)) if name]
 
     @property
     def banded(self) -> Decimal:
-        """Return the millimetres of edge band of a piece."""
         if self.bands:
             return sum((side for _, side in self.bands), Decimal(0))
         return self.long_edges * self.length + self.short_edges * self.width
@@ -148,7 +146,6 @@ def _part(number: int, part: CutPart, formatter: LocaleFormatter) -> dict[str, A
 
 
 def _bands(parts: list[CutPart], formatter: LocaleFormatter) -> list[dict[str, str]]:
-    """Return the metres of each named edge band, by first appearance."""
     metres: dict[str, Decimal] = {}
     for part in parts:
         for name, side in part.bands:

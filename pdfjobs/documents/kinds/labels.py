@@ -96,7 +96,6 @@ def shape(given: Labels) -> dict[str, Any]:
 
 
 def page_of(given: Labels) -> dict[str, Any]:
-    """Return the page options that the format needs: labels begin at the edge of the paper."""
     paper = FORMATS[given.format].paper
     margin = Margin(top=0.0, right=0.0, bottom=0.0, left=0.0)
     return {"paper": paper, "landscape": paper == "100x50", "margin": margin, "header": None, "footer": None}
