@@ -52,10 +52,6 @@ def due_rows() -> "list[QuerySet[Endpoint]]":
     return [Endpoint.objects.on().filter(Exists(behind))]
 
 
-def is_due() -> bool:
-    return any(rows.exists() for rows in due_rows())
-
-
 def read_log() -> int:
     """Make messages from all settled events, for a few seconds; return how many were made."""
     made, end = 0, time.monotonic() + TURN
@@ -65,8 +61,7 @@ def read_log() -> int:
             if result is None:
                 return made
             made += result
-    if is_due():
-        doorbells.ring_now(BELL)
+    doorbells.ring_if_due(BELL)
     return made
 
 

@@ -43,10 +43,6 @@ SLOW = 1.0  # seconds for a message
 LOOK_AGAIN_AFTER = 0.25  # seconds; messages may have become due, or another worker's have been settled
 
 
-def is_due() -> bool:
-    return sendable_endpoints().exists()
-
-
 def sendable_endpoints() -> "QuerySet[Endpoint]":
     messages = OutboxMessage.objects.filter(endpoint=OuterRef("pk"))
     sending = messages.filter(status=MessageStatus.SENDING).order_by().values("endpoint")
@@ -73,8 +69,7 @@ def send_due() -> None:
     """Send messages for a while. If more are due then, ring for another turn."""
     with acting_as(ACTOR), Poster(settings.WEBHOOK_PRIVATE_ADDRESSES) as poster, ThreadPoolExecutor(THREADS) as pool:
         _Turn(poster, pool).run(until=time.monotonic() + TURN)
-    if is_due():
-        doorbells.ring_now(BELL)
+    doorbells.ring_if_due(BELL)
 
 
 # How long a message to an endpoint took lately, as this process has seen it.

@@ -49,10 +49,6 @@ class OlderVersionError(Exception):
     """The job was created by a newer version than this worker's."""
 
 
-def is_due() -> bool:
-    return PdfJob.objects.claimable().exists()
-
-
 def run_due_jobs() -> None:
     """Process jobs one after the other. If more are waiting, ring once for another worker, which does the same."""
     if artifacts.is_unavailable():
@@ -73,8 +69,7 @@ def run_due_jobs() -> None:
                 break
         else:
             return  # nothing left to claim
-    if is_due():
-        doorbells.ring_now(BELL)
+    doorbells.ring_if_due(BELL)
 
 
 def claim() -> Claimed[PdfJob] | None:

@@ -8,19 +8,16 @@ from uuid import UUID
 import phonenumbers
 from django import forms
 from django.conf import settings
-from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
+from django.contrib import admin
 from django.contrib.auth.models import AnonymousUser, User
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, reverse
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from kilit.api.errors import ApiError
-from kilit.console.formatting import number, page
+from kilit.console.formatting import number
 from kilit.console.jobs.job_page import JobOffer, first_at_once
 from kilit.console.lists.actions import Action, ActionReport
 from kilit.lock.audit import for_reason
@@ -33,12 +30,10 @@ from orchestrator.planning.missing_rules import missing_rules
 from orchestrator.planning.rules import current_rules
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer
 from orchestrator.states import FAILING, JobState
-from orchestrator.workflow import decisions
 from orchestrator.workflow.decisions import can_be_sent_again
 
 REASON = "The customer was added."
 MOST_CONTINUED = 500  # as many as an action on a selection
-NAME = "orchestrator_job_send_again"
 Offers = dict[str, JobOffer]
 # An entry of the rules is missing.
 RULE_CODES = (
@@ -108,45 +103,10 @@ class HeldCustomerForm(forms.Form):
 
 
 def send_again_offer(job: Job) -> JobOffer:
-    return JobOffer(_title(job), "send", reverse(f"admin:{NAME}", args=[job.pk]))
+    return JobOffer(send_again_title(job), "send", reverse("admin:orchestrator_job_send_again", args=[job.pk]))
 
 
-class SendAgainMixin:
-    def send_again(self: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-        job = self.get_object(request, unquote(object_id))
-        if not self.has_operate_permission(request):
-            raise PermissionDenied
-        if job is None:
-            raise Http404
-        back = self.address("change", job.pk)
-        if request.method != "POST":
-            sentence = _("The same order becomes a new job. To change it, have it sent again by its sender.")
-            title = _title(job)
-            return page(
-                self,
-                request,
-                "admin/console/confirm.html",
-                title=title,
-                sentences=[sentence],
-                submit=title,
-                back=back,
-                original=job,
-            )
-        try:
-            sent, _is_known = decisions.send_again(job.pk)
-        except ApiError as refusal:
-            messages.warning(request, str(refusal.detail))
-            return HttpResponseRedirect(back)
-        sentence = _("Order %(order)s was sent again as revision %(number)s.")
-        messages.success(request, sentence % {"order": sent.order_id, "number": sent.revision})
-        return HttpResponseRedirect(self.address("change", sent.pk))
-
-    def get_urls(self: Any) -> list[Any]:
-        view = self.admin_site.admin_view(self.send_again)
-        return [path("<path:object_id>/send-again/", view, name=NAME), *super().get_urls()]  # type: ignore[misc]
-
-
-def _title(job: Job) -> str:
+def send_again_title(job: Job) -> str:
     return _("Send again as revision %(number)s") % {"number": job.revision + 1}
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from kilit.api.cursor import cut_page
-from kilit.api.presenter import present
+from kilit.api.cursor import page_body
+from kilit.api.presenting import present
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
 from orchestrator.errors import WarningCode
@@ -45,8 +45,4 @@ def job_page(query: CuttingJobsQuery) -> dict[str, Any]:
     jobs = FILTERS.apply(Job.objects.defer("payload", "figures"), filters).order_by(*FILTERS.ordering(filters), "-id")
     jobs = jobs.filter(order_id=query.order_id) if query.order_id else jobs
     jobs = jobs.filter(pk__lt=query.cursor) if query.cursor else jobs
-    shown, following = cut_page(list(jobs[: query.limit + 1]), query.limit)
-    page: dict[str, Any] = {"jobs": [present_job(job) for job in shown]}
-    if following:
-        page["next_cursor"] = following
-    return page
+    return page_body("jobs", list(jobs[: query.limit + 1]), query.limit, present_job)

@@ -228,11 +228,7 @@ def due_rows() -> "list[QuerySet[Job]]":
     return [quick.claimable(), quick.next_for_slot()]
 
 
-def is_due() -> bool:
-    return any(rows.exists() for rows in due_rows())
-
-
-def handle_bell() -> None:
+def answer() -> None:
     """Do the workers' part within the time limit of a task."""
     end = time.monotonic() + WORKERS_TURN.total_seconds()
     tick(patient=False, stopping=lambda: time.monotonic() > end)

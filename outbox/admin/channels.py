@@ -26,7 +26,7 @@ from kilit.access.scopes import scope_choices, scopes_seen_by
 from kilit.console.account.preferences import zone_of, zones
 from kilit.console.dashboard.panels import panels
 from kilit.console.dashboard.worker_problems import TASKS, WORKERS
-from kilit.console.formatting import ago, badge, button, column, joined, page
+from kilit.console.formatting import ago, badge, button, column, confirm_page, joined
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Severity
@@ -239,16 +239,9 @@ class ChannelAdmin(ModelAdmin):
         if request.method == "POST":
             self._send_test(request, channel)
             return HttpResponseRedirect(back)
-        return page(
-            self,
-            request,
-            "admin/console/confirm.html",
-            title=_("Send a test?"),
-            sentences=[_("A short message is sent to %(address)s at once.") % {"address": shown_address(channel)}],
-            original=channel,
-            submit=_("Send a test"),
-            back=back,
-        )
+        title, submit = _("Send a test?"), _("Send a test")
+        sentences = [_("A short message is sent to %(address)s at once.") % {"address": shown_address(channel)}]
+        return confirm_page(self, request, title=title, sentences=sentences, original=channel, submit=submit, back=back)
 
     def _send_test(self, request: HttpRequest, channel: Channel) -> None:
         if not channel.is_on:

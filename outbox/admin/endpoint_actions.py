@@ -14,7 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.access.scopes import scopes_run_by
-from kilit.console.formatting import new_key, number, page
+from kilit.console.formatting import confirm_page, new_key, number
+from kilit.console.jobs.blockers import moment
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
 from kilit.spans import moment
@@ -175,13 +176,5 @@ def _suggested_span() -> dict[str, Any]:
 def _confirm(
     model_admin: Any, request: HttpRequest, endpoint: Endpoint, *, title: str, sentences: list[str], **context: Any
 ) -> HttpResponse:
-    return page(
-        model_admin,
-        request,
-        "admin/console/confirm.html",
-        title=title,
-        original=endpoint,
-        sentences=sentences,
-        back=page_of(endpoint),
-        **context,
-    )
+    context |= {"original": endpoint, "sentences": sentences, "back": page_of(endpoint)}
+    return confirm_page(model_admin, request, title=title, **context)

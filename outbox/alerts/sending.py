@@ -142,10 +142,6 @@ def _explain(error: Exception) -> DeliveryError:  # noqa: PLR0911 - a line for e
     return DeliveryError(AlertError.FAILED)
 
 
-def is_due() -> bool:
-    return OutboxMessage.objects.claimable_alerts().exists()
-
-
 def send_alerts() -> int:
     """Send the alerts that are due, for a few seconds; return how many were tried."""
     tried, end = 0, time.monotonic() + TURN
@@ -157,8 +153,7 @@ def send_alerts() -> int:
             for message in claimed:
                 _send(message)
             tried += len(claimed)
-    if is_due():
-        doorbells.ring_now(BELL)
+    doorbells.ring_if_due(BELL)
     return tried
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from kilit.access.scopes import scope_public_ids
-from kilit.api.cursor import cut_page
-from kilit.api.presenter import present
+from kilit.api.cursor import page_body
+from kilit.api.presenting import present
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import hide_query
@@ -45,11 +45,7 @@ def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, An
     rows = rows.filter(pk__lt=query.cursor) if query.cursor else rows
     if query.endpoint:
         rows = rows.filter(endpoint=query.endpoint)
-    shown, following = cut_page(_newest(rows, scopes, limit=query.limit + 1), query.limit)
-    page: dict[str, Any] = {"messages": [present_message(row) for row in shown]}
-    if following:
-        page["next_cursor"] = following
-    return page
+    return page_body("messages", _newest(rows, scopes, limit=query.limit + 1), query.limit, present_message)
 
 
 def _newest(rows: OutboxMessageQuerySet, scopes: list[str] | None, *, limit: int) -> list[OutboxMessage]:

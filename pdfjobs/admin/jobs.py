@@ -6,7 +6,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Subquery
@@ -296,11 +295,7 @@ class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
         }
 
     def create_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        row = self.get_object(request, unquote(object_id))
-        if not self.has_operate_permission(request, object_id):
-            raise PermissionDenied
-        if row is None:
-            raise Http404
+        row = self.row_to_change(request, object_id)
         if request.method == "POST":  # logging in again leads here without the form
             life, _label = LIVES.get(request.POST.get("life", ""), (LONGEST, ""))
             try:

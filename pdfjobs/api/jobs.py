@@ -1,6 +1,7 @@
 """The endpoints for templates and jobs."""
 
 import logging
+from functools import partial
 from typing import Any, cast
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 from kilit.access.authentication import given_key
 from kilit.access.key_scopes import KeyScope
 from kilit.api.callbacks import callback_hosts
-from kilit.api.cursor import cut_page
+from kilit.api.cursor import page_body
 from kilit.api.errors import ApiError
 from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
@@ -92,11 +93,8 @@ class PdfJobsView(PdfView):
         """
         jobs = PdfJob.objects.listed_for(request.user, status=asked.status, cursor=asked.cursor)
         jobs = jobs.created_between(asked.created_after, asked.created_before).defer("payload", "options")
-        shown, following = cut_page(list(jobs[: asked.limit + 1]), asked.limit)
-        page: dict[str, Any] = {"jobs": [detail_body(request, job) for job in shown]}
-        if following:
-            page["next_cursor"] = following
-        return Response(page)
+        rows = list(jobs[: asked.limit + 1])
+        return Response(page_body("jobs", rows, asked.limit, partial(detail_body, request)))
 
     @endpoint(responses=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS, scope=KeyScope.ENQUEUE)
     def post(self, request: Request) -> Response | HttpResponse:

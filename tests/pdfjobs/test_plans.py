@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from kilit.workers.doorbells import doorbells
 from pdfjobs import cleanup, enqueue, metrics, work
 from pdfjobs.models import PdfJob
 from pdfjobs.operations import FILTERS
@@ -41,7 +42,7 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
     rows = PdfJob.objects.order_by("-id")
     rare = owner_of_the_oldest()
     chores: dict[str, Callable[[], Any]] = {
-        "is due": work.is_due,
+        "is due": doorbells[work.BELL].is_due,
         "the oldest, for metrics": metrics.oldest_queued,
         "claim": PdfJob.objects.claim,
         "reap": PdfJob.objects.reap,
