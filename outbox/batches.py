@@ -72,7 +72,7 @@ class MessageBatch:
 
     def prepare(self) -> Self:
         """Read the traces and decrypt the secrets; without one nothing is sent, and every message counts as tried."""
-        self.traces = Event.objects.traces_of({one.object_id for one in self.messages if one.object_id})
+        self.traces = Event.objects.traces_of({row.object_id for row in self.messages if row.object_id})
         now = self.clock.now()
         try:
             self.signers = signers_of(self.endpoint, now)
@@ -111,4 +111,4 @@ class MessageBatch:
     @property
     def pace(self) -> float:
         """Seconds that an attempt took, on average."""
-        return sum(one.result.seconds for one in self.tries) / len(self.tries)
+        return sum(attempt.result.seconds for attempt in self.tries) / len(self.tries)

@@ -104,8 +104,8 @@ def _writers() -> list[str]:
 def _make_messages(first: int, last: int) -> int:
     """Store the messages about the events after `first` up to `last`."""
     endpoints = list(Endpoint.objects.on())
-    wanted = {name for endpoint in endpoints for name in endpoint.kinds}
-    kinds = [kind for kind in webhook_kinds.values() if kind.name in wanted or kind.has_callbacks]
+    kind_names = {name for endpoint in endpoints for name in endpoint.kinds}
+    kinds = [kind for kind in webhook_kinds.values() if kind.name in kind_names or kind.has_callbacks]
     if not endpoints:
         return 0
     rows: list[dict[str, Any]] = []
@@ -123,15 +123,17 @@ def events_by_kind(kinds: Sequence[WebhookKind], first: int, last: int) -> Itera
         return
     events = list(Event.objects.filter(matches, id__gt=first, id__lte=last).order_by("id"))
     for kind in kinds:
-        if mine := [event for event in events if event.queue == kind.queue and event.event_type in kind.event_types]:
-            yield kind, mine
+        if reported := [
+            event for event in events if event.queue == kind.queue and event.event_type in kind.event_types
+        ]:
+            yield kind, reported
 
 
 def message_rows(kind: WebhookKind, events: Sequence[Event], endpoints: Sequence[Endpoint]) -> Iterator[dict[str, Any]]:
-    described = kind.describe(events)
+    descriptions = kind.describe(events)
     for event in events:
-        if about := described.get(event.pk):
-            yield from _messages(kind, event, about, endpoints)
+        if described := descriptions.get(event.pk):
+            yield from _messages(kind, event, described, endpoints)
 
 
 def store_messages(rows: list[dict[str, Any]]) -> None:
@@ -142,10 +144,10 @@ def store_messages(rows: list[dict[str, Any]]) -> None:
 
 
 def _messages(
-    kind: WebhookKind, event: Event, about: Described, endpoints: Iterable[Endpoint]
+    kind: WebhookKind, event: Event, described: Described, endpoints: Iterable[Endpoint]
 ) -> Iterator[dict[str, Any]]:
-    body = webhook_body(kind.name, event.created_at, about.data)
-    called = set()
+    body = webhook_body(kind.name, event.created_at, described.data)
+    urls = set()
     message = {
         "kind": kind.name,
         "event_id": event.pk,
@@ -153,14 +155,14 @@ def _messages(
         "body": body,
     }
     for endpoint in endpoints:
-        hears = kind.name in endpoint.kinds and endpoint.scope in ("", about.scope)
-        if hears and not about.for_callbacks_only:
-            called.add(endpoint.url)
+        hears = kind.name in endpoint.kinds and endpoint.scope in ("", described.scope)
+        if hears and not described.for_callbacks_only:
+            urls.add(endpoint.url)
             yield {**message, "endpoint_id": endpoint.pk, "scope": endpoint.scope, "url": ""}
-    for callback in about.callbacks:
+    for callback in described.callbacks:
         owned = callback_endpoint(callback)
-        if owned is not None and callback.url not in called:
-            called.add(callback.url)
+        if owned is not None and callback.url not in urls:
+            urls.add(callback.url)
             yield {**message, "endpoint_id": owned.pk, "scope": owned.scope, "url": callback.url}
 
 

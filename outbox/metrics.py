@@ -23,9 +23,9 @@ CONDITIONS = ("on", "failing", "off", "switched_off")
 class OutboxCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         endpoints = GaugeMetricFamily("kilit_outbox_endpoints", "Endpoints in a condition", labels=["condition"])
-        found = [_condition(*row) for row in Endpoint.objects.values_list("is_on", "off_reason", "failing_since")]
+        conditions = [_condition(*row) for row in Endpoint.objects.values_list("is_on", "off_reason", "failing_since")]
         for condition in CONDITIONS:
-            endpoints.add_metric([condition], found.count(condition))
+            endpoints.add_metric([condition], conditions.count(condition))
         yield endpoints
         yield GaugeMetricFamily(
             "kilit_outbox_reader_lag_seconds",

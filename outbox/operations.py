@@ -32,8 +32,8 @@ PREFIX = re.compile(r"^[a-z]+_", re.IGNORECASE)
 
 
 def _sites_of(user: Any) -> list[tuple[str, str]]:
-    seen = scopes_seen_by(user)
-    names = [(scope, name) for scope, name in scope_choices().items() if seen is None or scope in seen]
+    scopes = scopes_seen_by(user)
+    names = [(scope, name) for scope, name in scope_choices().items() if scopes is None or scope in scopes]
     return sorted(names, key=lambda site: site[1].casefold())
 
 
@@ -50,8 +50,8 @@ class MessageSearch(PrefixSearch):
 
     def __call__(self, rows: Any, text: str) -> Any:
         with suppress(ValueError):
-            found = UUID(PREFIX.sub("", text))
-            return rows.filter(Q(pk=found) | Q(object_id=found))
+            pk = UUID(PREFIX.sub("", text))
+            return rows.filter(Q(pk=pk) | Q(object_id=pk))
         return rows.none()
 
     def first(self, rows: Any, text: str, *, most: int = MOST_FOUND) -> Found:

@@ -60,9 +60,9 @@ def claim(endpoint: Endpoint, *, limit: int) -> list[OutboxMessage]:
     """
     with transaction.atomic():
         list(Endpoint.objects.filter(pk=endpoint.pk).select_for_update(no_key=True).values_list("pk"))
-        mine = OutboxMessage.objects.filter(endpoint=endpoint.pk)
-        room = IN_FLIGHT - mine.filter(status=MessageStatus.SENDING).count()
-        return mine.claim(limit=min(limit, room)) if room > 0 else []
+        messages = OutboxMessage.objects.filter(endpoint=endpoint.pk)
+        room = IN_FLIGHT - messages.filter(status=MessageStatus.SENDING).count()
+        return messages.claim(limit=min(limit, room)) if room > 0 else []
 
 
 def send_due() -> None:
@@ -108,7 +108,7 @@ class _Turn:
         waiting = list(sendable_endpoints()) if len(self.running) < THREADS else []
         waiting.sort(key=self._batches_of)  # those with the fewest first
         while waiting:
-            waiting = [one for one in waiting if self._may_start(one, only_quick=only_quick) and self._start(one)]
+            waiting = [row for row in waiting if self._may_start(row, only_quick=only_quick) and self._start(row)]
 
     def _may_start(self, endpoint: Endpoint, *, only_quick: bool) -> bool:
         # Until its pace is known, an endpoint has one batch.
@@ -126,7 +126,7 @@ class _Turn:
         return len(messages) == limit
 
     def _batches_of(self, endpoint: Endpoint) -> int:
-        return sum(one.pk == endpoint.pk for one in self.running.values())
+        return sum(other.pk == endpoint.pk for other in self.running.values())
 
     def _has_slow_threads(self) -> bool:
         return sum(not is_quick(endpoint) for endpoint in self.running.values()) < THREADS // 2

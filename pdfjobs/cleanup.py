@@ -130,8 +130,8 @@ def orphans() -> Iterator[list[str]]:
     cutoff = timezone.now() - ORPHANED_AFTER  # compared with the clock of the disk or bucket, not of the database
     old_keys = (file.key for file in artifacts.list_files() if file.modified_at < cutoff)
     while batch := list(islice(old_keys, BATCH)):
-        used = keys_in_use(batch)
-        yield [key for key in batch if key not in used]
+        keys = keys_in_use(batch)
+        yield [key for key in batch if key not in keys]
 
 
 def keys_in_use(keys: Iterable[str]) -> set[str]:

@@ -27,6 +27,6 @@ def load_demo(*, owner: User) -> None:
         if bodies:
             with transaction.atomic():  # so that no worker claims it
                 job, _ = enqueue(owner, parse_job_request({**bodies[0], "options": {"landscape": True}}))
-                mine = PdfJob.objects.filter(pk=job.pk)
-                mine.claim()
-                mine.fail(code=ErrorCode.TEMPLATE_ERROR, detail=BROKEN)
+                own_row = PdfJob.objects.filter(pk=job.pk)
+                own_row.claim()
+                own_row.fail(code=ErrorCode.TEMPLATE_ERROR, detail=BROKEN)

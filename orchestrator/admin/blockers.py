@@ -210,8 +210,8 @@ def _waits_for_slot(job: Job) -> Iterator[Blocker]:
     if job.xml_sha256:  # it only has to be delivered again
         return
     running = Job.objects.filter(status=JobState.OPTI_RUNNING)
-    mine = Subquery(Job.objects.filter(pk=job.pk).values(turn=SLOT_TURN))
-    earlier = Job.objects.waiting_for_slot().alias(turn=SLOT_TURN).filter(turn__lt=mine)
+    own_turn = Subquery(Job.objects.filter(pk=job.pk).values(turn=SLOT_TURN))
+    earlier = Job.objects.waiting_for_slot().alias(turn=SLOT_TURN).filter(turn__lt=own_turn)
     for jobs, sentence in (
         (running, _("OptiPlanning runs one job at a time and is busy with another.")),
         (earlier.order_by("turn"), _("It is the turn of another order, by waiting time and priority.")),
@@ -252,11 +252,11 @@ def _no_runner(job: Job) -> Iterator[Blocker]:
 
 
 def holdings(job: Job) -> list[tuple[str, Any]]:
-    shown = lease_holdings(job)
+    facts = lease_holdings(job)
     if job.status == JobState.OPTI_RUNNING:
-        shown.append((_("Slot"), _("OptiPlanning (one job at a time)")))
+        facts.append((_("Slot"), _("OptiPlanning (one job at a time)")))
     if job.open_deliveries and job.status == JobState.FAILED:
-        shown.append((_("The saw may have"), ", ".join(map(str, job.open_deliveries))))
+        facts.append((_("The saw may have"), ", ".join(map(str, job.open_deliveries))))
     if job.delivery_names and job.status in (JobState.XML_READY, JobState.DELIVERED, JobState.DONE):
-        shown.append((_("Delivered to the saw as"), ", ".join(map(str, job.delivery_names))))
-    return shown
+        facts.append((_("Delivered to the saw as"), ", ".join(map(str, job.delivery_names))))
+    return facts

@@ -104,8 +104,8 @@ FIGURES = {
 
 
 def figures(solution: dict[str, Any] | None) -> list[tuple[str, Any]]:
-    known = solution or {}
-    return [(str(label), known[name]) for name, label in FIGURES.items() if known.get(name) not in (None, "")]
+    values = solution or {}
+    return [(str(label), values[name]) for name, label in FIGURES.items() if values.get(name) not in (None, "")]
 
 
 def unit_of(job: Job) -> str:

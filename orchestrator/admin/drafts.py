@@ -96,7 +96,7 @@ class OrderCheck:
         plate = order.plate_size or rules.default_plate_size
         customer = Customer.objects.filter(phone=order.customer_phone).first()
         unknown = order.customer_snapshot_name or _("unknown")
-        edges = ", ".join(f"{each.edge}: {number_format(each.metres)} m" for each in figures.edges)
+        edges = ", ".join(f"{edge.edge}: {number_format(edge.metres)} m" for edge in figures.edges)
         return [
             (_("Customer"), f"{customer.name if customer else unknown} ({order.customer_phone})"),
             (_("Mode"), order.opti_mode),
@@ -127,8 +127,8 @@ class OrderCheck:
         if self.order is None:
             return {}
         parts = canonical(self.order)["parts"]
-        shown = columns.part_table(parts[:MOST_PARTS_SHOWN], Job(), unit=self.typed.unit)
-        return {**shown, "beyond": max(0, len(parts) - MOST_PARTS_SHOWN)}
+        table = columns.part_table(parts[:MOST_PARTS_SHOWN], Job(), unit=self.typed.unit)
+        return {**table, "beyond": max(0, len(parts) - MOST_PARTS_SHOWN)}
 
 
 def known_rules() -> Rules | None:
@@ -194,8 +194,8 @@ class OrderDraftAdmin(LongListAdmin):
         """Return customers for the form; those who write orders may read their phone numbers."""
         if not self.has_operate_permission(request) or not request.user.has_perm("orchestrator.view_customer"):
             raise PermissionDenied
-        found = find_customers(request.GET.get("q", "")[:200])
-        rows = [{"name": row.name, "phone": row.phone, "masked": mask_phone(row.phone)} for row in found]
+        customers = find_customers(request.GET.get("q", "")[:200])
+        rows = [{"name": row.name, "phone": row.phone, "masked": mask_phone(row.phone)} for row in customers]
         return JsonResponse({"customers": rows})
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
@@ -220,9 +220,9 @@ class OrderDraftAdmin(LongListAdmin):
         if "delete" in request.POST:
             return self._delete(request, pk)
         content = order_form.posted_content(request.POST)
-        found = OrderDraft.objects.filter(pk=pk).values_list(f"content__{SHEET_FAULTS}", flat=True).first()
-        if found and "sheet_checked" not in request.POST:
-            content[SHEET_FAULTS] = found
+        sheet_faults = OrderDraft.objects.filter(pk=pk).values_list(f"content__{SHEET_FAULTS}", flat=True).first()
+        if sheet_faults and "sheet_checked" not in request.POST:
+            content[SHEET_FAULTS] = sheet_faults
         try:
             with transaction.atomic():
                 draft, is_new = save_draft(pk, content, based_on=read_time(request.POST.get("based_on", "")))

@@ -44,7 +44,7 @@ def figures_card(job: Job) -> FiguresCard | None:
         [_line(line, amounts.currency) for line in amounts.lines[:MOST_LINES]],
         max(0, len(amounts.lines) - MOST_LINES),
         list(_totals(amounts)),
-        [missing_text(each) for each in amounts.missing],
+        [missing_text(amount) for amount in amounts.missing],
         list(_notes(job, figures, amounts)),
     )
 
@@ -57,7 +57,7 @@ def _facts(figures: JobFigures) -> Iterator[tuple[str, str]]:
     if figures.yield_percent is not None:
         percent = _("%(number)s %%") % {"number": number_format(figures.yield_percent)}
         yield _("Yield"), _("%(percent)s of the boards become parts") % {"percent": percent}
-    yield _("Edge band"), " · ".join(f"{each.edge}: {_quantity(each.metres, 'm')}" for each in figures.edges)
+    yield _("Edge band"), " · ".join(f"{edge.edge}: {_quantity(edge.metres, 'm')}" for edge in figures.edges)
     yield _("Cuts"), number_format(figures.cuts, force_grouping=True) if figures.cuts is not None else ""
     yield _("Machine time"), _quantity(figures.machine_minutes, _("min"))
 

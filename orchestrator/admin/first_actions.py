@@ -88,8 +88,8 @@ class HeldCustomerForm(forms.Form):
     def ids(self) -> list[UUID]:
         if not self.cleaned_data.get("all_jobs"):
             return [self.job.pk]
-        found = held_jobs(self.job.customer_phone).order_by("pk").values_list("pk", flat=True)
-        return list(dict.fromkeys([self.job.pk, *found[: MOST_CONTINUED - 1]]))
+        ids = held_jobs(self.job.customer_phone).order_by("pk").values_list("pk", flat=True)
+        return list(dict.fromkeys([self.job.pk, *ids[: MOST_CONTINUED - 1]]))
 
     def save(self, request: HttpRequest, approve: Action, ids: list[UUID]) -> tuple[Customer, ActionReport]:
         """Add the customer and approve the jobs, both or neither; one that was added meanwhile stays as it is."""

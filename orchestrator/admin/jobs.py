@@ -266,8 +266,8 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
             return confirm_page(self, request, title=title, form=form, submit=title, back=back, original=job)
         ids = form.ids()
         customer, report = form.save(request, APPROVE, ids)
-        known = _("%(name)s is a customer now.") % {"name": customer.name}
-        messages.add_message(request, report.level, f"{known} {report.sentence}")
+        sentence = _("%(name)s is a customer now.") % {"name": customer.name}
+        messages.add_message(request, report.level, f"{sentence} {report.sentence}")
         if len(ids) > 1:  # the list shows what becomes of them
             self.remember(request, APPROVE, ids)
         return HttpResponseRedirect(self.back_address(ids, filters="", from_row=len(ids) == 1))

@@ -126,8 +126,8 @@ def _title(place: int, pattern: CutPattern) -> Iterator[str]:
 
 
 def part_name(part: Rectangle) -> str:
-    found = NAME.fullmatch(part.name)
-    return found[1] if found else part.name or "?"
+    match = NAME.fullmatch(part.name)
+    return match[1] if match else part.name or "?"
 
 
 def _sides(rectangle: Rectangle) -> str:

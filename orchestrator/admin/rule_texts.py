@@ -28,10 +28,10 @@ class RuleSection:
 
 
 def sections(rules: Rules, missing: list[MissingRule]) -> list[RuleSection]:
-    described = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules), **_of_offers(rules)}
+    texts = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules), **_of_offers(rules)}
     return [
-        RuleSection(name, title, values, [entry_text(each) for each in missing if each.section == name])
-        for name, (title, values) in described.items()
+        RuleSection(name, title, values, [entry_text(entry) for entry in missing if entry.section == name])
+        for name, (title, values) in texts.items()
     ]
 
 
@@ -96,9 +96,9 @@ def _of_prices(rules: Rules) -> dict[str, tuple[str, list[str]]]:
     }
     values = [
         _("VAT %(percent)s %%") % {"percent": plain(prices.vat_percent)},
-        *(f"{name} → {_price(each, prices)}/m²" for name, each in prices.board_per_m2.items()),
-        *(f"{name} → {_price(each, prices)}/m" for name, each in prices.edge_per_metre.items()),
-        *(f"{name} → {_price(each, prices)}" for name, each in per_unit.items() if each is not None),
+        *(f"{name} → {_price(price, prices)}/m²" for name, price in prices.board_per_m2.items()),
+        *(f"{name} → {_price(price, prices)}/m" for name, price in prices.edge_per_metre.items()),
+        *(f"{name} → {_price(price, prices)}" for name, price in per_unit.items() if price is not None),
     ]
     if prices.waste_percent is not None:
         values.append(_("waste in estimates: %(percent)s %%") % {"percent": plain(prices.waste_percent)})

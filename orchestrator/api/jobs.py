@@ -84,12 +84,12 @@ class JobsView(QueueView):
         return job_stored(job, similar, is_known=is_known)
 
     @endpoint(messages.JobPage, query=messages.CuttingJobsQuery)
-    def get(self, request: Request, asked: messages.CuttingJobsQuery) -> Response:
+    def get(self, request: Request, query: messages.CuttingJobsQuery) -> Response:
         """List jobs.
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.
         """
-        return Response(presenters.job_page(asked))
+        return Response(presenters.job_page(query))
 
 
 class OneJobView(QueueView):
@@ -108,8 +108,8 @@ class DecisionView(OneJobView):
     decide: Callable[[UUID], Job]
 
     @endpoint(messages.JobDecided, body=messages.DecisionReason, may_retry_after=[409])
-    def post(self, request: Request, asked: messages.DecisionReason, pk: str) -> Response:
-        with for_reason(asked.reason or ""):
+    def post(self, request: Request, body: messages.DecisionReason, pk: str) -> Response:
+        with for_reason(body.reason or ""):
             return Response({"job": presenters.present_job(self.decide(read_id(pk)))})
 
 
@@ -240,18 +240,18 @@ class LookupView(QueueView):
         query=CustomerLookup,
         errors={**INVALID_ORDER, 404: {"NOT_FOUND": "No customer has this phone number."}},
     )
-    def get(self, request: Request, asked: CustomerLookup) -> Response:
+    def get(self, request: Request, query: CustomerLookup) -> Response:
         """Find a customer by phone."""
-        customer = Customer.objects.filter(phone=asked.phone).first()
+        customer = Customer.objects.filter(phone=query.phone).first()
         if customer is None:
             raise NotFound("No customer has this phone number.")
         return Response({"customer": present(customer, messages.CustomerShown)})
 
 
 def job_stored(job: Job, similar: list[Job], *, is_known: bool) -> Response:
-    answer = {"job": presenters.present_job(job), "deduplicated": is_known}
+    body = {"job": presenters.present_job(job), "deduplicated": is_known}
     return Response(
-        {**answer, "similar_to": presenters.present_similar(similar)},
+        {**body, "similar_to": presenters.present_similar(similar)},
         status=200 if is_known else 201,
     )
 
@@ -281,10 +281,10 @@ class FiguresFileView(QueueView):
         ),
         query=FinishedSpan,
     )
-    def get(self, request: Request, asked: FinishedSpan) -> StreamingHttpResponse:
+    def get(self, request: Request, query: FinishedSpan) -> StreamingHttpResponse:
         """Download figures and amounts as CSV.
 
         Of the jobs that were finished in a time span. `prices` is `fixed` for amounts that were stored when the job was
         finished, and `today` for jobs without a stored total, which are by the prices in force.
         """
-        return csv_response("figures", export_lines(Job.objects.finished_between(asked.start, asked.end)))
+        return csv_response("figures", export_lines(Job.objects.finished_between(query.start, query.end)))

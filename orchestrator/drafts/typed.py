@@ -56,35 +56,35 @@ NUMBERS = ("thickness_mm", "length", "width", "quantity", "grain")
 EMPTY = {"part_type": "GOVDE", "grain": "0"}
 
 
-def _size(found: Groups) -> str:
-    return _("Expected a size above 0, up to %(most)s %(unit)s.") % found
+def _size(groups: Groups) -> str:
+    return _("Expected a size above 0, up to %(most)s %(unit)s.") % groups
 
 
 # By the texts of kilit.api.messages, orchestrator.schemas.orders and orchestrator.planning.fitting.
 PATTERNS: dict[str, Callable[[Groups], str]] = {
-    r"This field is required\b.*": lambda _found: _("Fill this in."),
-    r"At most (?P<most>\d+) characters\.": lambda found: _("At most %(most)s characters.") % found,
-    r"At most (?P<most>\d+) digits\.": lambda found: _("At most %(most)s digits.") % found,
-    r"Expected one of (?P<words>.+)\.": lambda found: _("Expected one of %(words)s.") % found,
-    r"Expected at least 1, got 0\.": lambda _found: _("The order has no parts."),
-    r"Expected at most (?P<most>[\d,]+), got (?P<given>[\d,]+)\.": lambda found: (
-        _("At most %(most)s parts; these are %(given)s.") % found
+    r"This field is required\b.*": lambda _groups: _("Fill this in."),
+    r"At most (?P<most>\d+) characters\.": lambda groups: _("At most %(most)s characters.") % groups,
+    r"At most (?P<most>\d+) digits\.": lambda groups: _("At most %(most)s digits.") % groups,
+    r"Expected one of (?P<words>.+)\.": lambda groups: _("Expected one of %(words)s.") % groups,
+    r"Expected at least 1, got 0\.": lambda _groups: _("The order has no parts."),
+    r"Expected at most (?P<most>[\d,]+), got (?P<given>[\d,]+)\.": lambda groups: (
+        _("At most %(most)s parts; these are %(given)s.") % groups
     ),
-    r"Expected a whole number from (?P<least>\d+) to (?P<most>[\d,]+)\.": lambda found: (
-        _("Expected a whole number from %(least)s to %(most)s.") % found
+    r"Expected a whole number from (?P<least>\d+) to (?P<most>[\d,]+)\.": lambda groups: (
+        _("Expected a whole number from %(least)s to %(most)s.") % groups
     ),
     r"Expected a size above 0, up to (?P<most>[\d,]+) (?P<unit>\w+)\.": _size,
-    r"'(?P<id>.*)' is the id of an earlier part\.": lambda found: _("“%(id)s” is the id of an earlier part.") % found,
+    r"'(?P<id>.*)' is the id of an earlier part\.": lambda groups: _("“%(id)s” is the id of an earlier part.") % groups,
     r"Part .*, (?P<size>\S+ × \S+ mm), is larger than the plate of (?P<plate>.+) less (?P<trim>\S+) mm of trim\.": (
-        lambda found: _("%(size)s is larger than the plate of %(plate)s less %(trim)s mm of trim.") % found
+        lambda groups: _("%(size)s is larger than the plate of %(plate)s less %(trim)s mm of trim.") % groups
     ),
     r"Part .*, (?P<size>\S+ × \S+ mm), is larger than the plate of (?P<plate>.+) less (?P<trim>\S+) mm of trim, .+": (
-        lambda found: (
+        lambda groups: (
             _(
                 "%(size)s is larger than the plate of %(plate)s less %(trim)s mm of trim, and its grain does not allow "
                 "it to be turned."
             )
-            % found
+            % groups
         )
     ),
 }
@@ -93,8 +93,8 @@ PATTERNS: dict[str, Callable[[Groups], str]] = {
 def fault_text(message: str, *, unit: str) -> str:
     """Return an error of `read_order` for people; sizes in the unit in which they were typed."""
     for pattern, translate in PATTERNS.items():
-        if found := re.fullmatch(pattern, message):
-            groups = found.groupdict()
+        if match := re.fullmatch(pattern, message):
+            groups = match.groupdict()
             if groups.get("unit") == "cm" and unit == "mm":
                 groups |= {"most": number_format(LARGEST_MM, force_grouping=True), "unit": unit}
             return translate(groups)
@@ -209,8 +209,8 @@ class TypedOrder:
             self._unread[path] = str(error)
             return 0
         if isinstance(edge, Marked):
-            known = ", ".join(name for name, mapped in rules.edge_mapping.items() if mapped is not None)
-            self._unread[path] = _("Which edge band? The rules have: %(known)s.") % {"known": known}
+            names = ", ".join(name for name, mapped in rules.edge_mapping.items() if mapped is not None)
+            self._unread[path] = _("Which edge band? The rules have: %(known)s.") % {"known": names}
             return 0
         return edge
 

@@ -55,11 +55,11 @@ def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = Non
         areas[material] += length * width * part.quantity
         for side, edge in banded_sides(part, rules).items():
             edges[edge] += (length if side in ALONG_LENGTH else width) * part.quantity
-    found = [MaterialArea(*material, pieces[material], rounded(area / MM2_PER_M2)) for material, area in areas.items()]
-    solved = _of_solution(solution or {}, sum((each.area_m2 for each in found), Decimal(0)))
+    rows = [MaterialArea(*material, pieces[material], rounded(area / MM2_PER_M2)) for material, area in areas.items()]
+    solved = _of_solution(solution or {}, sum((row.area_m2 for row in rows), Decimal(0)))
     return Measures(
         pieces=sum(pieces.values()),
-        materials=tuple(_with_boards(found, solved["boards_m2"], (solution or {}).get("boards_by_material") or {})),
+        materials=tuple(_with_boards(rows, solved["boards_m2"], (solution or {}).get("boards_by_material") or {})),
         edges=tuple(EdgeLength(edge, rounded(side / MM_PER_METRE)) for edge, side in sorted(edges.items())),
         **solved,
     )
@@ -74,15 +74,15 @@ def _with_boards(
     the area of the parts. The running sums are rounded, so the shares add up to the whole and none is negative.
     """
     areas: dict[str, Decimal] = defaultdict(Decimal)
-    for each in materials:
-        areas[each.material_code] += each.area_m2
+    for material in materials:
+        areas[material.material_code] += material.area_m2
     is_known = all(by_material.get(code) and area for code, area in areas.items())
     per_m2 = {code: Decimal(by_material[code]) / area if is_known else Decimal(1) for code, area in areas.items()}
-    weights = [each.area_m2 * per_m2[each.material_code] for each in materials]
+    weights = [material.area_m2 * per_m2[material.material_code] for material in materials]
     *sums, total = accumulate(weights if any(weights) else [Decimal(1)] * len(weights), initial=Decimal(0))
-    for each, begin, end in zip(materials, sums, [*sums[1:], total], strict=True):
+    for material, begin, end in zip(materials, sums, [*sums[1:], total], strict=True):
         share = rounded(boards_m2 * end / total) - rounded(boards_m2 * begin / total) if boards_m2 is not None else None
-        yield replace(each, boards_m2=share)
+        yield replace(material, boards_m2=share)
 
 
 def _of_solution(solution: Mapping[str, Any], parts_m2: Decimal) -> dict[str, Any]:
@@ -112,8 +112,8 @@ def material_name(material: MaterialArea) -> str:
 def price(measures: Measures, prices: Prices, *, basis: Basis) -> Amounts:
     lines: list[AmountLine] = []
     missing: list[MissingAmount] = []
-    for found in [*_boards(measures, prices, basis), *_edges(measures, prices), *_saw(measures, prices, basis)]:
-        (lines if isinstance(found, AmountLine) else missing).append(found)  # type: ignore[arg-type]
+    for item in [*_boards(measures, prices, basis), *_edges(measures, prices), *_saw(measures, prices, basis)]:
+        (lines if isinstance(item, AmountLine) else missing).append(item)  # type: ignore[arg-type]
     net = vat = None
     if not missing:
         net = sum((line.amount for line in lines if line.amount is not None), Decimal(0)).quantize(CENT)
@@ -138,9 +138,9 @@ def _boards(measures: Measures, prices: Prices, basis: Basis) -> Iterator[Amount
         yield no_figure("boards_m2")
     else:
         for material in measures.materials:
-            found = prices.of_board(material.material_code, plain(material.thickness_mm))
-            yield line("boards", material_name(material), _board_area(material, prices), "m²", found)
-            if found is None:
+            unit_price = prices.of_board(material.material_code, plain(material.thickness_mm))
+            yield line("boards", material_name(material), _board_area(material, prices), "m²", unit_price)
+            if unit_price is None:
                 yield no_price("boardPerM2", material.material_code)
 
 
@@ -151,11 +151,11 @@ def _board_area(material: MaterialArea, prices: Prices) -> Decimal:
 
 
 def _edges(measures: Measures, prices: Prices) -> Iterator[AmountLine | MissingAmount]:
-    for each in measures.edges:
-        found = prices.of_edge(each.edge)
-        yield line("edge", each.edge, each.metres, "m", found)
-        if found is None:
-            yield no_price("edgePerMetre", each.edge)
+    for edge in measures.edges:
+        unit_price = prices.of_edge(edge.edge)
+        yield line("edge", edge.edge, edge.metres, "m", unit_price)
+        if unit_price is None:
+            yield no_price("edgePerMetre", edge.edge)
 
 
 def _saw(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
@@ -188,9 +188,11 @@ def no_figure(name: str) -> MissingAmount:
 
 def compute(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> JobFigures:
     """Return the figures by these rules; without a solution the amounts are an estimate."""
-    found = measure(order, rules, solution)
-    amounts = price(found, rules.prices, basis="estimate" if solution is None else "solution") if rules.prices else None
-    return JobFigures(**vars(found), amounts=amounts)
+    measures = measure(order, rules, solution)
+    amounts = (
+        price(measures, rules.prices, basis="estimate" if solution is None else "solution") if rules.prices else None
+    )
+    return JobFigures(**vars(measures), amounts=amounts)
 
 
 def figures_of(job: Job) -> JobFigures | None:
@@ -212,5 +214,5 @@ def figures_of(job: Job) -> JobFigures | None:
 
 
 def to_json(figures: JobFigures) -> dict[str, Any]:
-    found: dict[str, Any] = STORED.dump_python(figures, mode="json")
-    return found
+    content: dict[str, Any] = STORED.dump_python(figures, mode="json")
+    return content

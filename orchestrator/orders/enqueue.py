@@ -76,8 +76,8 @@ def enqueue(
     )
     with transaction.atomic():
         # An order without a mode is the same order even if the default mode has changed since.
-        others = [payload_hash(payload | {"opti_mode": mode}) for mode in Mode] if not mode_is_given else []
-        stored = Job.objects.filter(payload_hash__in=others).order_by("created_at").first()
+        hashes = [payload_hash(payload | {"opti_mode": mode}) for mode in Mode] if not mode_is_given else []
+        stored = Job.objects.filter(payload_hash__in=hashes).order_by("created_at").first()
         if stored is None:
             with for_reason(_summary(job)):
                 Job.objects.bulk_create([job], ignore_conflicts=True)

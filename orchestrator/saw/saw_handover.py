@@ -103,8 +103,8 @@ def take_back(job: Job, names: Iterable[str], folders: Folders) -> tuple[dict[st
         else:
             if answers[name] and name in ours:
                 mark_taken(ours[name], name)
-    known = {*answers, *job.solution_files.values_list("acknowledged_as", flat=True)}
-    job.note(open_deliveries=[name for name in job.open_deliveries if name not in known])
+    settled = {*answers, *job.solution_files.values_list("acknowledged_as", flat=True)}
+    job.note(open_deliveries=[name for name in job.open_deliveries if name not in settled])
     return answers, errors
 
 

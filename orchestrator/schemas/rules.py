@@ -152,7 +152,7 @@ class Rules(InputModel):
     @field_validator("prices")
     @classmethod
     def has_known_edges(cls, prices: Prices | None, info: ValidationInfo) -> Prices | None:
-        known = [name for name, mm in info.data.get("edge_mapping", {}).items() if mm is not None]
-        if known and prices and (unknown := [name for name in prices.edge_per_metre if name not in (*known, ANY)]):
-            raise invalid(f"edgePerMetre has {', '.join(unknown)}. Expected names of edgeMapping: {', '.join(known)}.")
+        edges = [name for name, mm in info.data.get("edge_mapping", {}).items() if mm is not None]
+        if edges and prices and (unknown := [name for name in prices.edge_per_metre if name not in (*edges, ANY)]):
+            raise invalid(f"edgePerMetre has {', '.join(unknown)}. Expected names of edgeMapping: {', '.join(edges)}.")
         return prices

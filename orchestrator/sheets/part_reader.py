@@ -76,25 +76,25 @@ class PartReader:
             except ValueError as error:
                 self.builder.reject(part, side, value if value is not None else "", cell, str(error))
                 return
-        if (known := self._edges[value]) is not None:
-            self.builder.put(part, side, known, cell)
+        if (edge_name := self._edges[value]) is not None:
+            self.builder.put(part, side, edge_name, cell)
 
     def _of_order(self) -> str | None:
         """Return the order's edge, which marked cells mean; ValueError if there is none."""
-        found, given = self.builder.head.find("edge"), self.builder.defaults.edge
-        if not found and not given:
+        head, default = self.builder.head.find("edge"), self.builder.defaults.edge
+        if not head and not default:
             message = _("Which edge band? Write it here, as 1MM, or for all in the rows above the parts, as BANT: 1MM.")
             raise CellError(message)
-        if found and found.fault:
-            raise CellError(found.fault)
-        text = found.value if found else given
+        if head and head.fault:
+            raise CellError(head.fault)
+        text = head.value if head else default
         edge = read_edge(text, self.builder.rules)
         if isinstance(edge, Marked):  # a 1 in a part's cell is a mark; of the order it is a thickness
             edge = read_edge(f"{text}mm", self.builder.rules)
         if isinstance(edge, Marked):
             raise CellError(_("%(text)s is not an edge band.") % {"text": text})
-        if found:
-            self.builder.source("edge", edge, Origin.CELL, found.cell, _("for marked edges"))
+        if head:
+            self.builder.source("edge", edge, Origin.CELL, head.cell, _("for marked edges"))
         else:
             self.builder.source("edge", edge, Origin.CALLER, note=_("for marked edges"))
         return edge

@@ -51,7 +51,7 @@ def read_csv(content: bytes) -> Grid:
             cells += len(line)
             if cells > MOST_CELLS:
                 raise too_large()
-            if row := {column: shown for column, cell in enumerate(line, start=1) if (shown := _text(cell))}:
+            if row := {column: text_value for column, cell in enumerate(line, start=1) if (text_value := _text(cell))}:
                 grid.rows[number] = dict(row)
     except csv.Error as error:
         raise SheetError(_("The file is not a readable CSV file: %(error)s.") % {"error": error}) from None
@@ -129,8 +129,8 @@ def read_sheet(
     builder.settle_head({field: stem if field == "order_id" else "" for field in HEAD})
     builder.settle_missing()
     _describe(builder, grids, grid)
-    found = SheetOrder(layout, grid.name, builder.order, builder.cells, builder.sources)
-    return _check(found, builder)
+    order = SheetOrder(layout, grid.name, builder.order, builder.cells, builder.sources)
+    return _check(order, builder)
 
 
 def _choose(grids: Sequence[Grid], name: str) -> Grid:
@@ -143,19 +143,19 @@ def _choose(grids: Sequence[Grid], name: str) -> Grid:
         candidates = [chosen]
     else:
         candidates = [grid for grid in grids if not grid.is_hidden]
-    found = [grid for grid in candidates if kilit_layout.find_headings(grid) or list_layout.find_start(grid)]
-    if not found:
+    with_parts = [grid for grid in candidates if kilit_layout.find_headings(grid) or list_layout.find_start(grid)]
+    if not with_parts:
         message = _(
             "No parts were found: neither the headings of the template, nor a row with numbers in B, C and D (length, "
             "width, pieces)."
         )
         raise SheetError(message)
-    if len(found) > 1:
-        names = tuple(grid.name for grid in found)
+    if len(with_parts) > 1:
+        names = tuple(grid.name for grid in with_parts)
         raise SheetError(
             _("Several sheets have parts: %(names)s. Choose one.") % {"names": ", ".join(names)}, sheets=names
         )
-    return found[0]
+    return with_parts[0]
 
 
 def _read(grid: Grid, rules: Rules, defaults: SheetDefaults) -> tuple[OrderBuilder, str]:
@@ -181,23 +181,23 @@ def _describe(builder: OrderBuilder, grids: Sequence[Grid], chosen: Grid) -> Non
             builder.source("not read", grid.name, Origin.FILE, note=_("hidden sheet") if grid.is_hidden else _("sheet"))
 
 
-def _check(found: SheetOrder, builder: OrderBuilder) -> SheetOrder:
+def _check(sheet: SheetOrder, builder: OrderBuilder) -> SheetOrder:
     """Add what `read_order` finds, and sort the faults as a person reads the sheet."""
     faults, beyond = [*builder.faults], 0
     try:
-        read_order(found.order, default_mode=builder.rules.opti_mode_default)
+        read_order(sheet.order, default_mode=builder.rules.opti_mode_default)
     except InvalidOrder as error:
         beyond = error.count - len(error.errors)
-        faults += locate(found, [each for each in error.errors if not builder.is_reported(each["field"])])
+        faults += locate(sheet, [fault for fault in error.errors if not builder.is_reported(fault["field"])])
     beyond += max(0, len(faults) - MOST_FAULTS)
-    return replace(found, faults=sorted(faults, key=_reading_order)[:MOST_FAULTS], faults_beyond=beyond)
+    return replace(sheet, faults=sorted(faults, key=_reading_order)[:MOST_FAULTS], faults_beyond=beyond)
 
 
 def locate(sheet: SheetOrder, errors: Sequence[FieldError]) -> list[CellFault]:
     """Return the errors of `read_order` at their cells; one of a whole part is shown at its length."""
     return [
-        CellFault(sheet.cells.get(each["field"]) or sheet.cells.get(f"{each['field']}.length_cm", ""), **each)
-        for each in errors
+        CellFault(sheet.cells.get(error["field"]) or sheet.cells.get(f"{error['field']}.length_cm", ""), **error)
+        for error in errors
     ]
 
 

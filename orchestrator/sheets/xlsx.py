@@ -242,7 +242,7 @@ class _Sheet:
         kind, saved = self._cell.get("t", "n"), self._saved or ""
         if kind in ("s", "str", "inlineStr"):
             text = self._strings[int(saved)] if kind == "s" and saved else saved or "".join(self._inline)
-            return clean_text(ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)) or None
+            return clean_text(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)) or None
         if not saved:
             return _without_result() if self._is_formula else None
         if kind == "b":
@@ -264,10 +264,10 @@ def _date(saved: str, *, is_from_1904: bool) -> Unreadable:
     from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
     try:
-        shown = (
+        text = (
             from_excel(float(saved), MAC_EPOCH if is_from_1904 else WINDOWS_EPOCH).isoformat().removesuffix("T00:00:00")
         )
     except (ValueError, OverflowError, AttributeError):
-        shown = saved
+        text = saved
     message = _("This is a date (%(date)s), not a number: Excel makes a date of 3.12. Type it again as a number.")
-    return Unreadable(shown, message % {"date": shown})
+    return Unreadable(text, message % {"date": text})

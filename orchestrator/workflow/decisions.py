@@ -65,10 +65,10 @@ def approve(pk: UUID) -> Job:
 def confirm_cut(pk: UUID) -> Job:
     """End a job as DONE: an operator found out at the saw that it was cut. Files that were not are delivered."""
     with transaction.atomic(), _with_reason("It was cut: an operator asked at the saw."):
-        asked = Job.objects.of_unknown_handover().filter(pk=pk).select_for_update(of=("self",)).first()
-        if asked:
-            mark_open_taken(asked)
-        figures = figures_of(asked) if asked else None
+        undecided = Job.objects.of_unknown_handover().filter(pk=pk).select_for_update(of=("self",)).first()
+        if undecided:
+            mark_open_taken(undecided)
+        figures = figures_of(undecided) if undecided else None
         amounts = to_json(figures) if figures else None
         job = apply(pk, lambda jobs: jobs.confirm_cut(figures=amounts) or jobs.hand_over())
         if job is None:

@@ -63,8 +63,8 @@ class DecideHandover(JobOperation):
         return code == Code.HANDOVER_UNKNOWN
 
     def with_skip_reason(self, rows: JobQuerySet) -> JobQuerySet:
-        known = When(Q(status=JobState.FAILED) & ~Q(error_code=Code.HANDOVER_UNKNOWN), then=Value(HANDOVER_KNOWN))
-        return rows.annotate(skip_reason=Case(known, default=Value(""), output_field=CharField()))
+        answered = When(Q(status=JobState.FAILED) & ~Q(error_code=Code.HANDOVER_UNKNOWN), then=Value(HANDOVER_KNOWN))
+        return rows.annotate(skip_reason=Case(answered, default=Value(""), output_field=CharField()))
 
 
 class CancelJobs(JobOperation):

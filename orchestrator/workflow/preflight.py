@@ -38,7 +38,7 @@ class PreflightCheck:
 
 
 def preflight() -> list[PreflightCheck]:
-    return [found for check in preflight_checks().values() for found in check()]
+    return [result for check in preflight_checks().values() for result in check()]
 
 
 def preflight_checks() -> dict[str, Callable[[], Iterable[PreflightCheck]]]:

@@ -214,10 +214,10 @@ def keeper(job: Job, stopping: Callable[[], bool]) -> KeepAlive:
 
 
 def give_up(job: Job, error: JobError) -> None:
-    held = error.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
+    may_hold = error.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
     with acting_as(actor(), reason=error.message[:1000]):
         try:
-            job.hold(error) if held else fail(job, error)
+            job.hold(error) if may_hold else fail(job, error)
         except (MoveRefused, ClaimLost):
             logger.warning("%s is now held by another runner", job)
 

@@ -38,11 +38,11 @@ ASK_FOR_SLOT_AFTER = timedelta(seconds=30)
 
 def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     """Run OptiPlanning unless it has run already, then store its solution when it is complete."""
-    found, keep_looking = first_look(job)
+    solution, keep_looking = first_look(job)
     if keep_looking:
         time_left(job)
         return poll()
-    if found is None and job.opti_ended_at is None:
+    if solution is None and job.opti_ended_at is None:
         files = [folders_here().imports / sheet["name"] for sheet in job.files]
         try:
             # Only the remaining time, so that a job whose runners die repeatedly still times out.
@@ -54,11 +54,11 @@ def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
                 raise timed_out(job) from error  # operators see the whole limit, not the remaining time
             raise
         job.note(opti_ended_at=Now())
-        found = find_solution(job)
-    if found is None:
+        solution = find_solution(job)
+    if solution is None:
         time_left(job)
         return poll()
-    return None if store(job, found) else poll()
+    return None if store(job, solution) else poll()
 
 
 def first_look(job: Job) -> tuple[Collected | None, bool]:
@@ -70,12 +70,12 @@ def first_look(job: Job) -> tuple[Collected | None, bool]:
     if job.opti_mode == Mode.C or job.opti_ended_at:
         return find_solution(job), False
     try:
-        found = find_solution(job)
+        solution = find_solution(job)
     except JobError as error:
         if error.code != Code.XML_INVALID:
             raise
         return None, False
-    return found, found is None and is_begun(wanted(job), folders_here())
+    return solution, solution is None and is_begun(wanted(job), folders_here())
 
 
 def find_solution(job: Job) -> Collected | None:
@@ -90,13 +90,13 @@ def wanted(job: Job) -> Wanted:
     return Wanted(job.pk, newer_than, sheets, each=current_rules().xml_expected == "batch")
 
 
-def store(job: Job, found: Collected) -> bool:
+def store(job: Job, solution: Collected) -> bool:
     """Store the solution and move on, in one transaction; return False if the files changed since they were read."""
     try:
-        contents = {path.name: path.read_bytes() for path in found.paths}
+        contents = {path.name: path.read_bytes() for path in solution.paths}
     except OSError:
         return False  # removed or locked: it is still being written
-    if digest(contents.values()) != found.sha256:
+    if digest(contents.values()) != solution.sha256:
         return False
     if is_cut_in_part(job):
         message = "The saw took an earlier solution of this order. Another one would be cut a second time."
@@ -107,7 +107,7 @@ def store(job: Job, found: Collected) -> bool:
             SolutionFile(job=job, name=name, content=content, sha256=digest([content]))
             for name, content in contents.items()
         )
-        columns = {"xml_sha256": found.sha256, "solution": dict(found.solution)}
+        columns = {"xml_sha256": solution.sha256, "solution": dict(solution.solution)}
         job.advance("collect", f"Collected {', '.join(contents)}.", **columns)
     return True
 
@@ -271,9 +271,9 @@ def format_figures(figures: dict[str, Any]) -> str:
         "cuts": ("cut", "cuts"),
         "time_s": ("s", "s"),
     }
-    known = [
+    texts = [
         f"{figures[name]} {one if figures[name] == 1 else many}"
         for name, (one, many) in units.items()
         if figures.get(name) is not None
     ]
-    return f"Solution: {', '.join(known)}." if known else "The solution has no figures."
+    return f"Solution: {', '.join(texts)}." if texts else "The solution has no figures."

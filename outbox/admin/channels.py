@@ -90,8 +90,8 @@ class ChannelForm(ModelForm[Channel]):
 def parts() -> list[tuple[str, Any]]:
     """Return the parts of the product that have problems, for a rule to choose one."""
     queues = [(panel.table.queue, panel.title) for panel in panels]
-    others = [(WORKERS, _("Workers")), (TASKS, _("Scheduled tasks")), (INSTALLATION, _("Installation"))]
-    return [("", _("All")), *queues, *others]
+    other_parts = [(WORKERS, _("Workers")), (TASKS, _("Scheduled tasks")), (INSTALLATION, _("Installation"))]
+    return [("", _("All")), *queues, *other_parts]
 
 
 class AlertRuleForm(ModelForm[AlertRule]):
@@ -121,8 +121,8 @@ class AlertRuleForm(ModelForm[AlertRule]):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        seen = scopes_seen_by(self.user)
-        sites = [(scope, name) for scope, name in scope_choices().items() if seen is None or scope in seen]
+        scopes = scopes_seen_by(self.user)
+        sites = [(scope, name) for scope, name in scope_choices().items() if scopes is None or scope in scopes]
         stored = self.instance.scope
         if stored and stored not in dict(sites):  # a site that the user left, or one of another owner's channel
             sites.append((stored, stored))
@@ -218,8 +218,8 @@ class ChannelAdmin(ModelAdmin):
         return type("RequestChannelForm", (form,), {"may_name_hosts": is_owner(request.user)})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        mine = {"owner": request.user.pk, "language": get_language(), "time_zone": str(zone_of(request))}
-        return {**mine, **super().get_changeform_initial_data(request)}
+        own_settings = {"owner": request.user.pk, "language": get_language(), "time_zone": str(zone_of(request))}
+        return {**own_settings, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: Channel, form: Any, change: bool) -> None:
         if not change and not is_owner(request.user):

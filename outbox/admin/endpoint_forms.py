@@ -48,13 +48,13 @@ class EndpointForm(forms.ModelForm[Endpoint]):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        known = {name: format_html("<b>{}</b> {}", name, kind.about) for name, kind in webhook_kinds.items()}
+        labels = {name: format_html("<b>{}</b> {}", name, kind.about) for name, kind in webhook_kinds.items()}
         for name in kinds_beyond(self.instance.scope, webhook_kinds):  # of a site
-            del known[name]
-        kept: Any = self.instance.kinds  # also those that this version no longer has
+            del labels[name]
+        stored_kinds: Any = self.instance.kinds  # also those that this version no longer has
         fields: Any = self.fields
-        fields["kinds"].choices = [*known.items(), *((name, name) for name in kept if name not in known)]
-        if not self.instance._state.adding:
+        fields["kinds"].choices = [*labels.items(), *((name, name) for name in stored_kinds if name not in labels)]
+        if not self.instance._state.adding:  # noqa: SLF001 - new instances have ids, too
             del self.fields["scope"]
             return
         run = scopes_run_by(self.user)

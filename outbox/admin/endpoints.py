@@ -65,9 +65,9 @@ def fetch_health(endpoints: Sequence[Endpoint]) -> None:
     values: Any = {"most": MOST_COUNTED + 1, "looked_at": LOOKED_AT, "ids": [endpoint.pk for endpoint in endpoints]}
     with connection.cursor() as cursor:
         cursor.execute(READ, values)
-        found = {pk: EndpointHealth(*numbers) for pk, *numbers in cursor.fetchall()}
+        health_by_id = {pk: EndpointHealth(*numbers) for pk, *numbers in cursor.fetchall()}
     for endpoint in endpoints:
-        endpoint.health = found.get(endpoint.pk, EndpointHealth())  # type: ignore[attr-defined]
+        endpoint.health = health_by_id.get(endpoint.pk, EndpointHealth())  # type: ignore[attr-defined]
 
 
 def capped(count: int) -> str:
@@ -91,7 +91,7 @@ def state_badges(endpoint: Endpoint) -> SafeString:
         if endpoint.failing_since:
             since = _("Since %(time)s") % {"time": exactly(endpoint.failing_since)}
             badges.append(badge(_("failing"), "warning", title=since))
-    return format_html_join(" ", "{}", ((one,) for one in badges))
+    return format_html_join(" ", "{}", ((element,) for element in badges))
 
 
 def overview(model_admin: Any, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
@@ -276,10 +276,10 @@ class EndpointAdmin(ModelAdmin):
 
     def _may_add(self, request: HttpRequest) -> bool:
         """Ask the database once a request; the sidebar of every page asks several times."""
-        answers: dict[str, bool] = request.__dict__.setdefault("may_act_in", {})
-        if self.opts.label_lower not in answers:
-            answers[self.opts.label_lower] = may_manage_any(request.user)
-        return answers[self.opts.label_lower]
+        permissions: dict[str, bool] = request.__dict__.setdefault("may_act_in", {})
+        if self.opts.label_lower not in permissions:
+            permissions[self.opts.label_lower] = may_manage_any(request.user)
+        return permissions[self.opts.label_lower]
 
     def has_delete_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
         """Delete only what has no messages: their pages show the endpoint, and they are pruned on their own."""

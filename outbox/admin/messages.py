@@ -153,11 +153,11 @@ def _failed(row: OutboxMessage) -> Iterator[Blocker]:
 
 
 def _waiting(row: OutboxMessage) -> Iterator[Blocker]:
-    found = [*paused(MESSAGES, reverse("admin:outbox_outboxmessage_changelist")), *_receiver(row), *no_worker()]
+    blockers = [*paused(MESSAGES, reverse("admin:outbox_outboxmessage_changelist")), *_receiver(row), *no_worker()]
     if row.next_try_at > timezone.now():
         values = {"number": row.attempt_count + 1, "time": moment(row.next_try_at)}
-        found.append(waiting(_("Attempt %(number)s is made at %(time)s.") % values))
-    yield from found or [ready(_("seconds"))]
+        blockers.append(waiting(_("Attempt %(number)s is made at %(time)s.") % values))
+    yield from blockers or [ready(_("seconds"))]
 
 
 def _receiver(row: OutboxMessage) -> Iterator[Blocker]:

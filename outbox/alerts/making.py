@@ -123,7 +123,7 @@ def text_of_changes(channel: Channel, changes: Sequence[Change]) -> AlertText:
         lines = [_line(change) for change in changes]
         subject = _subject(changes[0]) if len(changes) == 1 else _digest_subject(changes)
         is_over = all(change.is_over for change in changes)
-        return _text(channel, subject, lines, is_over=is_over, severity=max(each.record.severity for each in changes))
+        return _text(channel, subject, lines, is_over=is_over, severity=max(item.record.severity for item in changes))
 
 
 def text_of_test(channel: Channel) -> AlertText:
@@ -294,11 +294,11 @@ def _store(channel: Channel, kind: str, text: AlertText, record: ProblemRecord |
 
 
 def _note(channel: Channel, changes: Sequence[Change]) -> None:
-    mine = AlertedProblem.objects.filter(channel=channel)
+    own_rows = AlertedProblem.objects.filter(channel=channel)
     for change in changes:
         if change.kind == ChangeKind.OPENED:
-            mine.create(channel=channel, record_id=change.record.pk, count=change.record.count)
+            own_rows.create(channel=channel, record_id=change.record.pk, count=change.record.count)
         elif change.kind == ChangeKind.GREW:
-            mine.filter(record_id=change.record.pk).update(count=change.record.count)
+            own_rows.filter(record_id=change.record.pk).update(count=change.record.count)
     still_open = ProblemRecord.objects.open().filter(reader=channel.reader)
-    mine.exclude(record_id__in=still_open.values("pk")).delete()
+    own_rows.exclude(record_id__in=still_open.values("pk")).delete()

@@ -112,9 +112,9 @@ def _send_by_apprise(address: str, text: dict[str, Any]) -> None:
         sent = service.notify(
             title=text["subject"], body=text["text"], notify_type=_type(text), body_format=apprise.NotifyFormat.TEXT
         )
-        found = STATUS.search(log.getvalue())
+        code = STATUS.search(log.getvalue())
     if not sent:
-        raise DeliveryError(AlertError.REJECTED if found else AlertError.UNREACHABLE, int(found[1]) if found else None)
+        raise DeliveryError(AlertError.REJECTED if code else AlertError.UNREACHABLE, int(code[1]) if code else None)
 
 
 def _type(text: dict[str, Any]) -> str:
@@ -194,8 +194,8 @@ def _settle(channel: Channel, message: OutboxMessage, result: Delivery) -> None:
         message.move_held(verb, **error, **changes, **no_lease())
     except MoveRefused:
         return  # another worker has it by now
-    noted: dict[str, Any] = {"error": error["error_message"]} if result.error else {"error": "", "sent_at": Now()}
-    Channel.objects.filter(pk=channel.pk).update(**noted)
+    columns: dict[str, Any] = {"error": error["error_message"]} if result.error else {"error": "", "sent_at": Now()}
+    Channel.objects.filter(pk=channel.pk).update(**columns)
 
 
 def _verb(message: OutboxMessage, result: Delivery) -> tuple[str, dict[str, Any]]:

@@ -32,8 +32,8 @@ def present_endpoint(endpoint: Endpoint, *, is_manager: bool, public_ids: Mappin
 
 
 def present_endpoints(endpoints: Iterable[Endpoint], managed: QuerySet[Endpoint]) -> list[Any]:
-    mine, public_ids = set(managed.values_list("pk", flat=True)), scope_public_ids()
-    return [present_endpoint(each, is_manager=each.pk in mine, public_ids=public_ids) for each in endpoints]
+    managed_ids, public_ids = set(managed.values_list("pk", flat=True)), scope_public_ids()
+    return [present_endpoint(row, is_manager=row.pk in managed_ids, public_ids=public_ids) for row in endpoints]
 
 
 def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, Any]:
@@ -53,8 +53,8 @@ def _newest(rows: OutboxMessageQuerySet, scopes: list[str] | None, *, limit: int
     newest = rows.order_by("-pk")
     if scopes is None:
         return list(newest[:limit])
-    each = chain.from_iterable(newest.filter(scope=scope)[:limit] for scope in scopes)
-    return sorted(each, key=lambda row: row.pk, reverse=True)[:limit]
+    candidates = chain.from_iterable(newest.filter(scope=scope)[:limit] for scope in scopes)
+    return sorted(candidates, key=lambda row: row.pk, reverse=True)[:limit]
 
 
 def present_message(message: OutboxMessage) -> dict[str, Any]:

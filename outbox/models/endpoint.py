@@ -134,8 +134,8 @@ class Endpoint(models.Model):
     def rotate_secret(self) -> str:
         """Store a new secret and return its text; the old one signs too until the rotation is over."""
         with transaction.atomic():
-            mine = Endpoint.objects.select_for_update().get(pk=self.pk)
-            text, previous = new_secret(), mine.encrypted_secret
+            locked = Endpoint.objects.select_for_update().get(pk=self.pk)
+            text, previous = new_secret(), locked.encrypted_secret
             Endpoint.objects.filter(pk=self.pk).update(
                 encrypted_secret=encrypt(text), previous_secret=previous, previous_until=Now() + ROTATION
             )
@@ -147,7 +147,7 @@ class Endpoint(models.Model):
         valid = [self.encrypted_secret]
         if self.previous_until is not None and self.previous_until > now:
             valid.append(self.previous_secret)
-        return [decrypt(each) for each in valid]
+        return [decrypt(secret) for secret in valid]
 
 
 def check_url(url: str) -> None:

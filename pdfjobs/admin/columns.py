@@ -75,8 +75,8 @@ def retry_can_help(row: PdfJob) -> bool:
 
 
 def _name(row: PdfJob) -> SafeString:
-    about = [row.recipient, row.template_name] if row.document_number else [f"…{row.job_id[-12:]}"]
-    return two_lines(row_name(row), " · ".join(filter(None, about)), title=row.job_id)
+    details = [row.recipient, row.template_name] if row.document_number else [f"…{row.job_id[-12:]}"]
+    return two_lines(row_name(row), " · ".join(filter(None, details)), title=row.job_id)
 
 
 def _retries(row: PdfJob) -> str:

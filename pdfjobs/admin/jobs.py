@@ -208,8 +208,8 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
         )
         return
     # Owners take turns, so the jobs of others do not say how long it waits.
-    mine = PdfJob.objects.filter(pk=row.pk).values(turn=TURN)
-    before = owners.due().alias(turn=TURN).filter(turn__lt=Subquery(mine))[: MOST_COUNTED + 1].count()
+    own_turn = PdfJob.objects.filter(pk=row.pk).values(turn=TURN)
+    before = owners.due().alias(turn=TURN).filter(turn__lt=Subquery(own_turn))[: MOST_COUNTED + 1].count()
     if before:
         most = _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
         number = grouped(before) if before <= MOST_COUNTED else most

@@ -105,7 +105,7 @@ class CreateLinkView(OnePdfView):
             410: FILE_ERRORS[410],
         },
     )
-    def post(self, request: Request, asked: PdfLinkRequest, job_id: str) -> Response:
+    def post(self, request: Request, body: PdfLinkRequest, job_id: str) -> Response:
         """Create a link that needs no key.
 
         For this PDF only, until `expires_at`, and not after the file is deleted. Everyone who has the link can
@@ -119,7 +119,7 @@ class CreateLinkView(OnePdfView):
             expire_missing(job)
             raise expired(job)
         try:
-            link = create_link(job, life=timedelta(seconds=asked.expiresIn))
+            link = create_link(job, life=timedelta(seconds=body.expiresIn))
         except DeadLinkError:
             raise expired(job) from None
         url = request.build_absolute_uri(reverse("pdf-link", args=[link.token]))

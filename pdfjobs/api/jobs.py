@@ -86,15 +86,15 @@ class TemplatesView(PdfView):
 
 class PdfJobsView(PdfView):
     @endpoint(PdfJobsPage, query=PdfJobsQuery)
-    def get(self, request: Request, asked: PdfJobsQuery) -> Response:
+    def get(self, request: Request, query: PdfJobsQuery) -> Response:
         """List your jobs.
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.
         """
-        jobs = PdfJob.objects.listed_for(request.user, status=asked.status, cursor=asked.cursor)
-        jobs = jobs.created_between(asked.created_after, asked.created_before).defer("payload", "options")
-        rows = list(jobs[: asked.limit + 1])
-        return Response(page_body("jobs", rows, asked.limit, partial(detail_body, request)))
+        jobs = PdfJob.objects.listed_for(request.user, status=query.status, cursor=query.cursor)
+        jobs = jobs.created_between(query.created_after, query.created_before).defer("payload", "options")
+        rows = list(jobs[: query.limit + 1])
+        return Response(page_body("jobs", rows, query.limit, partial(detail_body, request)))
 
     @endpoint(responses=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS, scope=KeyScope.ENQUEUE)
     def post(self, request: Request) -> Response | HttpResponse:
@@ -189,8 +189,8 @@ def describe_template(document: Document) -> PdfTemplate:
 
 
 def warnings_body(job: PdfJob) -> dict[str, Any]:
-    found = warnings_of(job)
-    return {"warnings": found} if found else {}
+    warnings = warnings_of(job)
+    return {"warnings": warnings} if warnings else {}
 
 
 def detail_body(request: Request, job: PdfJob) -> dict[str, Any]:

@@ -101,14 +101,14 @@ class Document:
         return self.template, None
 
     def _templates(self) -> list[Path]:
-        found: list[Path] = []
+        paths: list[Path] = []
         pending = [self.template]
         while pending:
             path = _folder() / pending.pop()
-            if path not in found and path.is_file():
-                found.append(path)
+            if path not in paths and path.is_file():
+                paths.append(path)
                 pending += INCLUDED.findall(path.read_text())
-        return sorted(found)
+        return sorted(paths)
 
 
 def _read(variables: Any, path: str) -> str:

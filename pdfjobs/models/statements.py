@@ -77,10 +77,10 @@ def insert_unless_taken(job: LeasedModel) -> bool:
     params = [field.get_db_prep_save(values[field], connection) for field in fields]
     with connection.cursor() as cursor:
         cursor.execute(_insert(using, fields), [*context_values(verb=""), *params])
-        found = cursor.fetchone()
-    if found:
-        (job.created_at,) = found
-    return found is not None
+        row = cursor.fetchone()
+    if row:
+        (job.created_at,) = row
+    return row is not None
 
 
 @cache
@@ -115,10 +115,10 @@ class Claim(Generic[Row]):
         connection = connections[self._rows.db]
         with connection.cursor() as cursor:
             cursor.execute(sql, [*context_values("claim"), *fill_in(params, values)])
-            found = cursor.fetchone()
-        if found is None:
+            row = cursor.fetchone()
+        if row is None:
             return None
-        *columns, traceparent, others_wait = found
+        *columns, traceparent, others_wait = row
         for place, field in enumerate(self._fields):
             for convert in field.get_db_converters(connection):
                 columns[place] = convert(columns[place], field.cached_col, connection)

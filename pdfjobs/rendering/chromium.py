@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 
 
 def browser_path() -> Path:
-    if found := find_browser():
-        return found
+    if path := find_browser():
+        return path
     raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, f"PDFs cannot be rendered here: {INSTALL_HINT}.")
 
 

@@ -67,8 +67,8 @@ def configuration() -> Path:
     """Return a fonts.conf for the browser. It is replaced atomically, because workers start at the same time."""
     folder = Path(settings.KILIT_VAR) / "fonts"
     folder.mkdir(parents=True, exist_ok=True)
-    listed = "\n".join(f"  <dir>{escape(str(path))}</dir>" for path in folders())
-    text = CONFIGURATION.format(folders=listed, cache=escape(str(folder / "cache")))
+    elements = "\n".join(f"  <dir>{escape(str(path))}</dir>" for path in folders())
+    text = CONFIGURATION.format(folders=elements, cache=escape(str(folder / "cache")))
     path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.conf"
     if not path.is_file() or path.read_text() != text:
         write_atomically(path, text.encode())
@@ -78,23 +78,23 @@ def configuration() -> Path:
 def unprintable(text: str) -> str:
     if text.isascii():
         return ""
-    return "".join(sorted(found for found in set(unicodedata.normalize("NFC", text)) if not _is_printable(found)))
+    return "".join(sorted(letter for letter in set(unicodedata.normalize("NFC", text)) if not _is_printable(letter)))
 
 
 def _is_printable(character: str) -> bool:
     if character in SELECTORS or unicodedata.category(character) in SHAPELESS:
         return True
     codes = _codes()
-    place = bisect_right(codes, ord(character), key=lambda each: each.start)
+    place = bisect_right(codes, ord(character), key=lambda span: span.start)
     return place > 0 and ord(character) in codes[place - 1]
 
 
 @cache
 def _codes() -> tuple[range, ...]:
     """Read the fonts once per process: the browser does not notice new fonts either."""
-    found = sorted({(codes.start, codes.stop) for path in font_files() for codes in codes_of(path.read_bytes())})
+    spans = sorted({(codes.start, codes.stop) for path in font_files() for codes in codes_of(path.read_bytes())})
     merged: list[range] = []
-    for start, stop in found:
+    for start, stop in spans:
         if merged and start <= merged[-1].stop:
             merged[-1] = range(merged[-1].start, max(stop, merged[-1].stop))
         else:

@@ -98,8 +98,8 @@ async def _new_page(context: BrowserContext, cdp: CDPSession, context_id: str) -
 
 
 async def _contexts(cdp: CDPSession) -> set[str]:
-    answer = await cdp.send("Target.getBrowserContexts")
-    return set(answer["browserContextIds"])
+    reply = await cdp.send("Target.getBrowserContexts")
+    return set(reply["browserContextIds"])
 
 
 async def _abort(route: Route) -> None:

@@ -59,8 +59,8 @@ def _check_ranges(text: str) -> str:
     if len(ranges) > MOST_RANGES:
         raise invalid(f"At most {MOST_RANGES} ranges.")
     for part in ranges:
-        found = RANGE.fullmatch(part)
-        if not found or not 1 <= int(found[1]) <= int(found[2] or found[1]) <= MOST_PAGES:
+        match = RANGE.fullmatch(part)
+        if not match or not 1 <= int(match[1]) <= int(match[2] or match[1]) <= MOST_PAGES:
             raise invalid(f"{part!r} is not a range. Expected ranges such as '1-3,5', up to page {MOST_PAGES}.")
     return pages
 
@@ -128,8 +128,8 @@ class PageOptions(InputModel):
                 text = f"A {line} needs {ROOM_FOR_A_LINE} mm; send a wider margin, or {line} null."
                 errors.append((("margin", edge), text))
         if errors:
-            found = [InitErrorDetails(type=invalid(text), loc=path, input=margin) for path, text in errors]
-            raise ValidationError.from_exception_data("PageOptions", found)
+            details = [InitErrorDetails(type=invalid(text), loc=path, input=margin) for path, text in errors]
+            raise ValidationError.from_exception_data("PageOptions", details)
         return self
 
     def canonical(self) -> dict[str, Any]:
@@ -165,8 +165,8 @@ def layout(options: PageOptions) -> dict[str, Any]:
 
 
 def _title(html: str, options: PageOptions) -> str:
-    found = TITLE.search(html)
-    return options.metadata.title or (" ".join(unescape(found[1]).split()) if found else "")
+    match = TITLE.search(html)
+    return options.metadata.title or (" ".join(unescape(match[1]).split()) if match else "")
 
 
 def _style(options: PageOptions, title: str) -> str:

@@ -74,8 +74,8 @@ def _begin(
     if reference is None:
         return None
     entry = int(reference[1]) * ENTRY_LENGTH
-    found = start.match(pdf, int(table[2][entry : entry + 10]))
-    return found.end() if found else None
+    match = start.match(pdf, int(table[2][entry : entry + 10]))
+    return match.end() if match else None
 
 
 def page_count(pdf: bytes) -> int:

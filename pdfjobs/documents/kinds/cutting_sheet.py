@@ -92,15 +92,15 @@ class CuttingSheet(LocalizedDocument):
     notes: LongText = Field("", description="notes on the whole order")
 
 
-def shape(given: CuttingSheet) -> dict[str, Any]:
-    formatter = LocaleFormatter(given.locale)
-    materials = [_material(material, given.waste_rate, formatter) for material in given.materials]
-    everything = [part for material in given.materials for part in material.parts]
+def shape(sheet: CuttingSheet) -> dict[str, Any]:
+    formatter = LocaleFormatter(sheet.locale)
+    materials = [_material(material, sheet.waste_rate, formatter) for material in sheet.materials]
+    everything = [part for material in sheet.materials for part in material.parts]
     return {
-        **dict(given),
-        "due_on": formatter.day(given.due_on),
-        "waste": formatter.percent(given.waste_rate),
-        "materials": [shown for shown, _ in materials],
+        **dict(sheet),
+        "due_on": formatter.day(sheet.due_on),
+        "waste": formatter.percent(sheet.waste_rate),
+        "materials": [context for context, _ in materials],
         "several": len(materials) > 1,
         "all": _totals({name: sum(sums[name] for _, sums in materials) for name in materials[0][1]}, formatter),
         "bands": _bands(everything, formatter),
@@ -119,14 +119,14 @@ def _material(
     board = material.board_length * material.board_width / SQUARE
     needed = sums["area"] * (HUNDRED + waste_rate) / HUNDRED / board
     sums["boards"] = needed.to_integral_value(ROUND_CEILING)
-    shown = {
+    context = {
         **dict(material),
         "parts": [_part(number, part, formatter) for number, part in enumerate(material.parts, start=1)],
         "short": len(material.parts) <= SHORT_TABLE,
         "size": f"{_side(material.board_length, formatter)} × {_side(material.board_width, formatter)} mm",
         "totals": _totals(sums, formatter),
     }
-    return shown, sums
+    return context, sums
 
 
 def _part(number: int, part: CutPart, formatter: LocaleFormatter) -> dict[str, Any]:

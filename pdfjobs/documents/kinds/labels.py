@@ -82,21 +82,21 @@ class Labels(LocalizedDocument):
     labels: Annotated[list[PieceLabel], Rows(MOST_LABELS)] = Field(description="the labels, in the order of printing")
 
 
-def shape(given: Labels) -> dict[str, Any]:
-    formatter = LocaleFormatter(given.locale)
-    labels = [_label(label, given, formatter) for label in given.labels]
-    per_page = FORMATS[given.format].per_page
+def shape(document: Labels) -> dict[str, Any]:
+    formatter = LocaleFormatter(document.locale)
+    labels = [_label(label, document, formatter) for label in document.labels]
+    per_page = FORMATS[document.format].per_page
     return {
-        **dict(given),
-        "order": {"text": given.order_number, "fit": fit(given.order_number, 30, 60)},
-        "customer": shorten(given.customer, 60),
+        **dict(document),
+        "order": {"text": document.order_number, "fit": fit(document.order_number, 30, 60)},
+        "customer": shorten(document.customer, 60),
         "sheets": [labels[first : first + per_page] for first in range(0, len(labels), per_page)],
         "words": formatter.labels(LABELS),
     }
 
 
-def page_of(given: Labels) -> dict[str, Any]:
-    paper = FORMATS[given.format].paper
+def page_of(document: Labels) -> dict[str, Any]:
+    paper = FORMATS[document.format].paper
     margin = Margin(top=0.0, right=0.0, bottom=0.0, left=0.0)
     return {"paper": paper, "landscape": paper == "100x50", "margin": margin, "header": None, "footer": None}
 
@@ -106,7 +106,7 @@ def fit(text: str, *lengths: int) -> int:
     return sum(len(text) > length for length in lengths)
 
 
-def _label(label: PieceLabel, given: Labels, formatter: LocaleFormatter) -> dict[str, Any]:
+def _label(label: PieceLabel, document: Labels, formatter: LocaleFormatter) -> dict[str, Any]:
     def number(value: Decimal) -> str:
         return formatter.number(value, grouped=False)
 
@@ -120,7 +120,7 @@ def _label(label: PieceLabel, given: Labels, formatter: LocaleFormatter) -> dict
         "piece": f"{label.piece} / {label.pieces}",
         "number": str(label.number),
         "panel": drawing(label),
-        "code": asdict(qr_code(f"{given.job}/{label.part}/{label.piece}")),
+        "code": asdict(qr_code(f"{document.job}/{label.part}/{label.piece}")),
     }
 
 
