@@ -8,7 +8,6 @@ from decimal import Decimal
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from unfold.admin import ModelAdmin
 
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-import phonenumbers
 from django import forms
 from django.conf import settings
 from django.contrib import admin
@@ -48,6 +47,8 @@ FIRST = "first"  # the name of the offer that stands out
 
 def format_phone(phone: str) -> str:
     """Return an E.164 number as people read it: +90 555 123 45 67."""
+    import phonenumbers
+
     parsed = phonenumbers.parse(phone)
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
 

@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
-from kilit.api.presenting import present
+from kilit.api.presenter import present
 from kilit.csv.writer import csv_response
 from kilit.lock.audit import for_reason
 from orchestrator.api import presenters

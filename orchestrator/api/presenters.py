@@ -3,7 +3,7 @@
 from typing import Any
 
 from kilit.api.cursor import page_body
-from kilit.api.presenting import present
+from kilit.api.presenter import present
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
 from orchestrator.errors import WarningCode

@@ -60,7 +60,7 @@ def _size(groups: Groups) -> str:
     return _("Expected a size above 0, up to %(most)s %(unit)s.") % groups
 
 
-# By the texts of kilit.api.messages, orchestrator.schemas.orders and orchestrator.planning.fitting.
+# By the texts of kilit.api.input_model, orchestrator.schemas.orders and orchestrator.planning.fitting.
 PATTERNS: dict[str, Callable[[Groups], str]] = {
     r"This field is required\b.*": lambda _groups: _("Fill this in."),
     r"At most (?P<most>\d+) characters\.": lambda groups: _("At most %(most)s characters.") % groups,

@@ -79,7 +79,7 @@ def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_
                 keep_alive()
                 if time.monotonic() >= end:
                     minutes = time_limit.total_seconds() / 60
-                    raise JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning did not end within {minutes:.3g} min.")  # noqa: TRY301
+                    raise JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning did not end within {minutes:.3g} min.")
             report = process.stdout.read() if process.stdout else b""
         except BaseException:
             _kill(process)

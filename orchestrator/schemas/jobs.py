@@ -229,7 +229,7 @@ class OrderImport(OrderMessage):
     }
 
 
-class TemplateQuery(Message):
+class TemplateQuery(InputModel):
     """Other parameters are ignored."""
 
     model_config = ConfigDict(extra="ignore")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
 
-from kilit.api.messages import Expected, Message, invalid
+from kilit.api.input_model import Expected, InputModel, invalid
 from orchestrator.schemas.orders import OptiMode, PlateSize, Text32, Text100, Text200, clean, plain
 
 ANY = "*"  # stands for each material or edge that has no price of its own
@@ -39,7 +39,7 @@ Percent = Annotated[
 ]
 
 
-class Prices(Message):
+class Prices(InputModel):
     """Prices without VAT. Each material and each edge needs one; cuts and minutes without one are not charged."""
 
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$"), Expected("a currency of three capital letters, such as TRY")]

@@ -46,7 +46,7 @@ class Head:
     def find(self, name: str) -> HeadValue | None:
         """Return the value of a field; a second one is a fault, because no one can know which is right."""
         values = self.values.get(name, [])
-        if len(values) < 2:  # noqa: PLR2004 - one or none
+        if len(values) < 2:
             return values[0] if values else None
         cells = ", ".join(value.cell for value in values)
         fault = _("The sheet says this more than once, and differently: %(cells)s.") % {"cells": cells}

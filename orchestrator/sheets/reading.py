@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from django.utils.translation import gettext as _
 
-from kilit.api.messages import FieldError
+from kilit.api.input_model import FieldError
 from kilit.csv.writer import unescape_formula
 from orchestrator.orders.order import read_order
 from orchestrator.schemas.orders import InvalidOrder

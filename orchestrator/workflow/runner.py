@@ -109,7 +109,7 @@ class ShareOutages:
         return True
 
 
-class Stopping(Exception):  # noqa: N818 - a request, not an error
+class Stopping(Exception):
     """The runner was asked to stop while OptiPlanning was running."""
 
 
@@ -228,7 +228,7 @@ def due_rows() -> "list[QuerySet[Job]]":
     return [quick.claimable(), quick.next_for_slot()]
 
 
-def answer() -> None:
+def handle_bell() -> None:
     """Do the workers' part within the time limit of a task."""
     end = time.monotonic() + WORKERS_TURN.total_seconds()
     tick(patient=False, stopping=lambda: time.monotonic() > end)

@@ -81,7 +81,7 @@ class ChannelForm(ModelForm[Channel]):
             self.add_error("quiet_to", _("Enter both times, or none."))
         return cleaned
 
-    def save(self, commit: bool = True) -> Channel:  # noqa: FBT001, FBT002 - Django's
+    def save(self, commit: bool = True) -> Channel:
         if self.cleaned_data.get("address"):
             self.instance.address = self.cleaned_data["address"]
         return super().save(commit)

@@ -54,7 +54,7 @@ class EndpointForm(forms.ModelForm[Endpoint]):
         stored_kinds: Any = self.instance.kinds  # also those that this version no longer has
         fields: Any = self.fields
         fields["kinds"].choices = [*labels.items(), *((name, name) for name in stored_kinds if name not in labels)]
-        if not self.instance._state.adding:  # noqa: SLF001 - new instances have ids, too
+        if not self.instance._state.adding:
             del self.fields["scope"]
             return
         run = scopes_run_by(self.user)

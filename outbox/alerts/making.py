@@ -229,7 +229,7 @@ def _number(value: int) -> str:
     return number_format(value, force_grouping=True)
 
 
-class AlertsNotMade(Exception):  # noqa: N818 - the scheduled task shows it as its result
+class AlertsNotMade(Exception):
     """Some channels got no alerts this time; the next look tries again."""
 
 

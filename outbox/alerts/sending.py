@@ -23,7 +23,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.clock import database_time
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import no_lease
-from kilit.lock.storing import keep_trying
+from kilit.lock.outages import keep_trying
 from kilit.problems.registry import Severity
 from kilit.workers import doorbells
 from outbox.alerts.addresses import new_service, shown_address
@@ -102,7 +102,7 @@ def _send_now(channel: Channel, message: OutboxMessage, text: dict[str, Any]) ->
 
 
 def _send_by_apprise(address: str, text: dict[str, Any]) -> None:
-    import apprise  # noqa: PLC0415 - as in addresses
+    import apprise
 
     service = new_service(address)
     if service is None:

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from kilit.access.scopes import scope_public_ids
 from kilit.api.cursor import page_body
-from kilit.api.presenting import present
+from kilit.api.presenter import present
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import hide_query

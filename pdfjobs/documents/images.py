@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from django.conf import settings
 
-from kilit.api.messages import invalid
+from kilit.api.input_model import invalid
 from kilit.outgoing.addresses import AddressNotAllowed, Deadline, is_public
 from kilit.outgoing.sockets import PinnedSocket, http_connection, open_socket
 from pdfjobs.documents.fields import Checked, Variables

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
-from kilit.lock.erasing import erasing
+from kilit.lock.erasure import erasing
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import MoveRefused
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at

@@ -22,7 +22,7 @@ from django.db.models.sql import UpdateQuery
 
 from kilit.lock.audit import SET_CONTEXT, context_values
 from kilit.lock.bulk_sql import fast_instance
-from kilit.lock.compiled import Given, fill_in, given
+from kilit.lock.compiled import Parameter, fill_in, parameter
 from kilit.lock.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
 from kilit.lock.models import Event
 from pdfjobs.models.turns import next_in_turn, read_limits
@@ -138,7 +138,7 @@ class Claim(Generic[Row]):
 
     def _compile_parts(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
         model, move = self._rows.model, PDF_JOBS.moves["claim"]
-        turn = next_in_turn(self._rows, served=Given("served"))
+        turn = next_in_turn(self._rows, served=Parameter("served"))
         due = model._default_manager.filter(pk=turn, status__in=move.sources).order_by("id")
         pick = due.select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
         lease = {**new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT), "claim_token": parameter("token", UUIDField())}
@@ -177,7 +177,7 @@ class Success(Generic[Row]):
     @cached_property
     def _compiled(self) -> tuple[str, list[Any]]:
         move = PDF_JOBS.moves["succeed"]
-        held: dict[str, Any] = {"pk": given("job", UUIDField()), "claim_token": given("token", UUIDField())}
+        held: dict[str, Any] = {"pk": parameter("job", UUIDField()), "claim_token": parameter("token", UUIDField())}
         own_row = self._rows.held_by(self._rows.model(**held)).filter(status__in=move.sources)
         changes = {
             "status": move.target,
@@ -189,7 +189,7 @@ class Success(Generic[Row]):
             **no_lease(),
         }
         update, params = _update(own_row, changes)
-        return SUCCEED.format(context=SET_CONTEXT, update=update), [*params, Given("bounds")]
+        return SUCCEED.format(context=SET_CONTEXT, update=update), [*params, Parameter("bounds")]
 
 
 def _select(rows: "QuerySet[Any, Any]") -> tuple[str, tuple[Any, ...]]:

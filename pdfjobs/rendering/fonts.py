@@ -146,4 +146,4 @@ def _table(font: bytes, start: int, name: bytes) -> int:
 
 
 def _number(font: bytes, at: int, size: int) -> int:
-    return int(struct.unpack_from(">H" if size == 2 else ">L", font, at)[0])  # noqa: PLR2004
+    return int(struct.unpack_from(">H" if size == 2 else ">L", font, at)[0])

@@ -9,9 +9,6 @@ from kilit.workers.doorbells import Doorbell, doorbells
 from ociqueue.models import Conversion
 from orchestrator.models import Job
 from outbox.log_reader import BELL
-from tests.chaos import pending
-from tests.chaos.calm import QUIET_TURNS, Patience, Step
-from tests.chaos.pending import LIMIT, Pending
 from tests.support.cutting_jobs import make_job
 from tests.system.chaos import pending
 from tests.system.chaos.calm import QUIET_TURNS, Patience, Step
