@@ -93,7 +93,7 @@ def process(job: PdfJob) -> bool:
     except RenderError as error:
         fail(job, error.code, error.detail)
     except OlderVersionError:
-        leave(job)
+        release(job)
     except (DocumentError, UnknownTemplateError) as error:
         fail(job, ErrorCode.TEMPLATE_ERROR, str(error))
     except artifacts.StorageUnavailable as error:
@@ -136,13 +136,13 @@ def age_of(job: PdfJob) -> timedelta:
     return (job.started_at or job.created_at) - job.created_at
 
 
-def leave(job: PdfJob) -> None:
+def release(job: PdfJob) -> None:
     """Leave a job to a worker of its version; if none comes, fail it, as it cannot wait forever."""
     if age_of(job) > VERSION_WAIT:
         fail(job, ErrorCode.VERSION_MISMATCH, VERSION_MISMATCH)
         return
     _left[job.pk] = time.monotonic() + LEFT_FOR
-    PdfJob.objects.held_by(job).leave()
+    PdfJob.objects.held_by(job).release()
     logger.warning("%s is of a newer version and waits for a worker of that version", job)
 
 
@@ -165,7 +165,7 @@ def fail(job: PdfJob, code: str, detail: str) -> None:
 
 
 def reap() -> str:
-    result = PdfJob.objects.reap()
+    result = PdfJob.objects.recover()
     if result.retried:
         doorbells.ring(BELL)
     return f"Reaped {len(result.failed)}, of which {len(result.retried)} are retried."

@@ -121,14 +121,14 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
             retried = rows.move_each("retry", queued_at=Now(), retry_count=F("retry_count") + 1, **FRESH)
         return FailResult(failed, retried)
 
-    def leave(self) -> set[UUID]:
+    def release(self) -> set[UUID]:
         """Give running jobs back for a worker of their version: no retry is used up, and they keep their turn."""
         error = {"error_code": ErrorCode.VERSION_MISMATCH, "error_detail": "Left to a worker of the job's version."}
         with transaction.atomic():
-            left = self.move_each("fail", finished_at=Now(), **error, **no_lease())
-            return self.model.objects.filter(pk__in=left).move_each("retry", **FRESH)
+            released = self.move_each("fail", finished_at=Now(), **error, **no_lease())
+            return self.model.objects.filter(pk__in=released).move_each("retry", **FRESH)
 
-    def reap(self) -> FailResult:
+    def recover(self) -> FailResult:
         """Fail jobs whose worker died or hangs; this uses up a retry, so a crash does not repeat endlessly."""
         return self.held_too_long().fail(code=ErrorCode.WORKER_LOST, detail="The worker's lease ran out.")
 

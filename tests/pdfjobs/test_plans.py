@@ -45,7 +45,7 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
         "is due": doorbells[work.BELL].is_due,
         "the oldest, for metrics": metrics.oldest_queued,
         "claim": PdfJob.objects.claim,
-        "reap": PdfJob.objects.reap,
+        "reap": PdfJob.objects.recover,
         "cleanup": cleanup.clean,
         "look before cleanup": lambda: cleanup.preview(ttl=timedelta(hours=24)),
         "depth": lambda: enqueue.read_state(User(pk=crowded)),

@@ -234,7 +234,7 @@ def test_metrics_equal_the_history(fates: list[str]) -> None:
         if fate == "reaped":
             bring(job, "running")
             PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(seconds=1))
-            PdfJob.objects.reap()
+            PdfJob.objects.recover()
         elif fate in ErrorCode.values:
             bring(job, "failed", code=fate)
         else:
