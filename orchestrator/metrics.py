@@ -61,7 +61,7 @@ def wait_limits() -> dict[str, timedelta]:
 
 
 def held_share() -> HeldShare:
-    """Count the newest orders of the last 24 hours; those of mode C that wait for their operator are as they should."""
+    """Count the newest orders of the last 24 hours. Orders of mode C that wait for their operator are not a problem."""
     newest = Job.objects.order_by("-id").values("pk")[:MOST_COUNTED]
     today = Job.objects.filter(pk__in=newest, created_at__gte=Now() - timedelta(days=1))
     held = Q(status=JobState.HOLD) & ~Q(error_code=Code.OPERATOR_TRIGGER_REQUIRED)

@@ -4,7 +4,7 @@ Messages are made from events, not by the statements that move jobs, so without 
 move that was rolled back has no message. The position in the log is stored by the transaction that stores the messages:
 a reader that is killed resumes where it stopped. The lock on the position's row admits one reader at a time.
 
-Events commit in another order than that of their ids, so a reader that simply remembers the highest id would skip an
+Events do not commit in the order of their ids, so a reader that simply remembers the highest id would skip an
 event whose transaction commits late. Here an id is read once it is settled, and that is decided as CREATE INDEX
 CONCURRENTLY decides it. A transaction locks the table before it gets the first id for an event, and until it ends. So
 first the highest id is read, then who holds such a lock: when those transactions have ended, every event up to that id
@@ -82,7 +82,7 @@ def _read_span() -> int | None:
 
 
 def _settle(position: LogPosition) -> bool:
-    """Make sure that there are settled events to read: up to `horizon`, of which no transaction is open any more."""
+    """Make sure that there are settled events to read: no open transaction wrote an event up to `horizon`."""
     if position.event_id >= position.horizon:
         newest = last_event_id()
         if newest <= position.event_id:

@@ -45,7 +45,7 @@ def oldest_due() -> datetime | None:
 
 
 def oldest_unread() -> datetime | None:
-    """Return the time of the next event to read; without an endpoint that is on, none is read."""
+    """Return the time of the next event to read. Nothing is read unless an endpoint is on."""
     position = LogPosition.objects.filter(name=WEBHOOKS).first()
     if position is None or not Endpoint.objects.on().exists():
         return None

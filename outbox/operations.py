@@ -1,4 +1,4 @@
-"""What operators do with messages, in bulk and one by one, on those of the endpoints they manage."""
+"""What operators do with the messages of their endpoints, in bulk and one by one."""
 
 import re
 from collections.abc import Mapping

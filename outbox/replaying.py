@@ -43,7 +43,7 @@ class Span:
 @dataclass
 class ReplayResult:
     replayed: int = 0  # messages that had ended, sent again
-    created: int = 0  # messages for events that had none
+    created: int = 0  # messages for events without a message
     resume_after: int | None = None  # the last event that was looked at; None once all were
 
 
@@ -114,7 +114,7 @@ def _replay_messages(
     rows = list(own_messages.values_list("pk", "event_id", "url", "status", "created_at"))
     events = Event.objects.filter(pk__in={event for _pk, event, *_rest in rows})
     happened: dict[int | None, datetime] = dict(events.values_list("pk", "created_at"))
-    # An event that was pruned has left no time but that of its message.
+    # If the event was pruned, the time of its message stands for it.
     ids_to_replay = [
         pk
         for pk, event, _url, status, created_at in rows

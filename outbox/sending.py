@@ -55,8 +55,8 @@ def sendable_endpoints() -> "QuerySet[Endpoint]":
 def claim(endpoint: Endpoint, *, limit: int) -> list[OutboxMessage]:
     """Claim messages of an endpoint, as many as may be in flight.
 
-    The lock on the endpoint's row lets one worker at a time count and claim, so the limit holds over all workers. It is
-    none that messages about to be inserted would wait for.
+    The lock on the endpoint's row lets one worker at a time count and claim, so the limit holds over all workers.
+    New messages do not wait for this lock.
     """
     with transaction.atomic():
         list(Endpoint.objects.filter(pk=endpoint.pk).select_for_update(no_key=True).values_list("pk"))

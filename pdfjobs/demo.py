@@ -17,7 +17,7 @@ BROKEN = "invoice.html, line 12: Invalid block tag 'endfro', expected 'endfor' (
 
 
 def load_demo(*, owner: User) -> None:
-    """Create the jobs once. Without a browser there are none, because a job's key needs its version."""
+    """Create the jobs once. Nothing is created without a browser, because a job's key needs its version."""
     if owner.pdf_jobs.exists():
         return
     bodies = [{"template_name": document.name, "variables": document.sample} for document in documents()]

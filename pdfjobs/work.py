@@ -73,7 +73,7 @@ def run_due_jobs() -> None:
 
 
 def claim() -> Claimed[PdfJob] | None:
-    """Claim the next job; its owner's next one comes after those of other owners."""
+    """Claim the next job; then other owners have their turn."""
     now = time.monotonic()
     for pk in [pk for pk, until in _left.items() if until < now]:
         del _left[pk]
@@ -137,7 +137,7 @@ def age_of(job: PdfJob) -> timedelta:
 
 
 def release(job: PdfJob) -> None:
-    """Leave a job to a worker of its version; if none comes, fail it, as it cannot wait forever."""
+    """Release a job for a worker of its version. A job that has waited too long for one fails."""
     if age_of(job) > VERSION_WAIT:
         fail(job, ErrorCode.VERSION_MISMATCH, VERSION_MISMATCH)
         return

@@ -160,7 +160,7 @@ def rules_address(job: Job) -> str:
 def _send_again(job: Job) -> Offers:
     try:
         rules = current_rules()
-    except JobError:  # there are none to judge by
+    except JobError:  # there are no rules to judge by
         return {}
     return {FIRST: send_again_offer(job)} if can_be_sent_again(job, rules) else {}
 

@@ -71,12 +71,12 @@ def _drawn(name: str, plan: CuttingPlan) -> DrawnPlan:
 
 
 def figure_cells(figures: Figures) -> list[tuple[str, str]]:
-    """Return the figures that people compare, each with its label; a dash where a solution has none."""
+    """Return the figures that people compare, each with its label, or a dash for a missing figure."""
     boards, drops, seconds = (_decimal(figures, name) for name in ("boards_m2", "drops_m2", "time_s"))
     share = (boards - drops) / boards if boards and drops is not None and drops <= boards else None
     return [
         (_("Boards"), _amount(boards, 2, " m²")),
-        # Not the yield: that of the job is by the area of its parts, which no solution has.
+        # Not the job's yield, which needs the area of its parts. No solution has that area.
         (_("Without offcuts"), _("%(number)s %%") % {"number": f"{share * 100:.0f}"} if share is not None else "–"),
         (_("Offcuts"), _amount(drops, 2, " m²")),
         (_("Patterns"), _amount(figures.get("patterns"), 0)),

@@ -52,7 +52,7 @@ def _typed_order(sheet: SheetOrder, replacing: Mapping[str, Any] | None) -> dict
 
 
 def _faults_of_sheet(sheet: SheetOrder, typed: Mapping[str, Any], rules: Rules) -> list[CellFault]:
-    """Return the faults that the grid does not have: those of headings, and of cells that could mean something else."""
+    """Return the faults that the grid cannot show: in headings, and in cells that could mean something else."""
     try:
         TypedOrder(typed).read(rules)
         places = set()

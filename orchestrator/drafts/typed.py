@@ -133,7 +133,7 @@ class TypedOrder:
         self.fields: dict[str, str] = {name: content.get("fields", {}).get(name, "").strip() for name in FIELDS}
         self.unit: str = content.get("unit", "mm")
         self.rows: list[Mapping[str, str]] = content.get("rows", [])
-        # The row of each part: empty rows are none.
+        # The row of each part; empty rows are skipped.
         self.numbers = [number for number, row in enumerate(self.rows) if any(map(str.strip, row.values()))]
         self.sheet_faults = [
             DraftFault("", fault["message"], cell=fault["cell"]) for fault in content.get(SHEET_FAULTS, [])
@@ -202,7 +202,7 @@ class TypedOrder:
                 yield name, typed
 
     def _edge(self, path: str, typed: str, rules: Rules) -> Any:
-        """Return the edge as the rules call it; what is none becomes a number, which the order refuses."""
+        """Return the edge as the rules call it. An unknown edge becomes a number, which the order refuses."""
         try:
             edge = read_edge(typed, rules)
         except ValueError as error:
@@ -215,7 +215,7 @@ class TypedOrder:
         return edge
 
     def _number(self, path: str, typed: str) -> Any:
-        """Return a number; what is none stays text, which the order refuses, and the fault says why."""
+        """Return a number. Other text stays as it is: the order refuses it, and the fault says why."""
         try:
             return read_number(typed)
         except ValueError as error:

@@ -198,8 +198,7 @@ def compute(order: Order, rules: Rules, solution: Mapping[str, Any] | None = Non
 def figures_of(job: Job) -> JobFigures | None:
     """Return a job's figures, or None while there are no valid rules to compute them by.
 
-    A total that was stored stays. Where none could be, because a price was missing, the amounts are by the rules in
-    force.
+    A stored total stays. If no total could be stored, because a price was missing, the rules in force are used.
     """
     stored = STORED.validate_python(job.figures) if job.figures is not None else None
     if stored and stored.amounts and stored.amounts.net is not None:

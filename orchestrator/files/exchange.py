@@ -32,7 +32,7 @@ def remove_leftovers(folder: Path) -> list[str]:
 
 
 def old_ones(files: Sequence[Path], folder: Path) -> list[Path]:
-    """Return the files of a folder that no process writes any more; none if it is read-only."""
+    """Return the files of a folder that no process writes any more; nothing if the folder is read-only."""
     old: list[Path] = []
     if files:
         with suppress(OSError):

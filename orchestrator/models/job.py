@@ -128,7 +128,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         return Exists(self._solution_files().filter(acknowledged_as=""))
 
     def of_unknown_handover(self) -> Self:
-        """Keep the jobs of which the saw may have cut a file: an operator has to ask there."""
+        """Keep the jobs that the saw may have cut: an operator has to ask there."""
         return self.filter(status=JobState.FAILED, error_code=Code.HANDOVER_UNKNOWN)
 
     @staticmethod
@@ -286,7 +286,7 @@ class Job(LongJobModel):
             *lifecycle_triggers(
                 JOBS,
                 facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"],
-                # The hash is that of the order, which is too large to compare on each update.
+                # The hash stands for the order, which is too large to compare on each update.
                 fixed=["order_id", "revision", "opti_mode", "payload_hash"],
                 counters=Counters(changed_by={"retry_count": ["retry", "undo_retry"]}),
                 machine_verbs=["confirm_cut", "hand_over"],  # decided by people, also through a program

@@ -63,7 +63,7 @@ history = FileHistory()
 @dataclass(frozen=True)
 class Collected:
     paths: tuple[Path, ...]  # in the order of their names
-    solution: Figures  # of the best Solution; empty when the file has none
+    solution: Figures  # of the best Solution; empty when the file has no Solution
     sha256: str  # of the concatenated contents
 
 

@@ -133,7 +133,7 @@ class SolutionHandler(ContentHandler):
 
     @property
     def chosen(self) -> SolutionElement | None:
-        """Return the best; if there are several and none is marked, it is unknown which one was chosen."""
+        """Return the best. If no one of several is marked, it is unknown which was chosen."""
         return self.best or (self.first if self.solutions == 1 else None)
 
 

@@ -9,7 +9,7 @@ from orchestrator.schemas.rules import Rules
 @dataclass(frozen=True)
 class MissingRule:
     section: str  # as rules.json calls it
-    entry: str = ""  # a thickness, an edge or a grain; none for the default plate
+    entry: str = ""  # a thickness, an edge or a grain; empty for the default plate
 
 
 def missing_rules(order: Order, rules: Rules) -> list[MissingRule]:

@@ -48,7 +48,7 @@ def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
     if grain is None:
         raise _part_error(Code.INVALID_GRAIN, part, f"grain {part.grain} is not in grainMapping.")
     named = {side: getattr(part, side) for side in EDGES}
-    # A backing never has edges, whatever was ordered, so an unknown edge does no harm there.
+    # A backing never has edges, so an unknown edge in its order does no harm.
     edges = {side: None if backing else _edge(part, rules, side, name) for side, name in named.items()}
     had_edges = any(name is not None and rules.edge_mapping.get(name, name) is not None for name in named.values())
     row = Row(

@@ -65,7 +65,7 @@ def record_delivery(job: Job, columns: dict[str, Any], keep_alive: Callable[[], 
 def settle_earlier_attempts(job: Job, folders: Folders) -> None:
     """Take back files that earlier attempts left in the inbox; those that the saw took count as taken.
 
-    The names are the recorded ones, not those of the current solution, which may be a different one.
+    The recorded names are used, because the current solution may be a different one.
     """
     with folder_errors(folders.saw):
         stat_folders(folders)
@@ -160,7 +160,7 @@ def release_lapsed() -> int:
 
 
 def mark_open_taken(job: Job) -> None:
-    """Record that the saw has the files of which that was not known."""
+    """Record that the saw has the files that were in doubt."""
     ours = files_by_name(job)
     for name in job.open_deliveries:
         # A name that is not ours is of an earlier solution of this order: then the order was cut.

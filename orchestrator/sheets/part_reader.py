@@ -80,7 +80,7 @@ class PartReader:
             self.builder.put(part, side, edge_name, cell)
 
     def _of_order(self) -> str | None:
-        """Return the order's edge, which marked cells mean; ValueError if there is none."""
+        """Return the order's edge, which marked cells mean; ValueError without an edge."""
         head, default = self.builder.head.find("edge"), self.builder.defaults.edge
         if not head and not default:
             message = _("Which edge band? Write it here, as 1MM, or for all in the rows above the parts, as BANT: 1MM.")

@@ -142,7 +142,7 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = lambda: False) -> int:
 
 
 def has_rules() -> bool:
-    """Return whether there are rules to work by. A process that started with a broken file has none.
+    """Return whether there are rules. A process that started with a broken file has no rules.
 
     The jobs then wait for the file to be fixed: failing them would cost each a retry and take back the saw's files.
     """

@@ -149,7 +149,7 @@ def prepare(job: Job, _: KeepAlive) -> None:
             plate_size={"width_mm": plain(plan.plate.width_mm), "height_mm": plain(plan.plate.height_mm)},
             batch_count=batches,
             backing_edge_reset_count=reset,
-            **plan.warning,  # by these rules, which may not be those of the order's arrival
+            **plan.warning,  # the rules may have changed since the order came
             attempt_started_at=job.attempt_started_at or file_clock(folders.export),
             **NO_ERROR,
         )

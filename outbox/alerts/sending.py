@@ -1,4 +1,4 @@
-"""What a worker does with alerts: claim, deliver, settle. The schedule of retries is that of webhooks."""
+"""What a worker does with alerts: claim, deliver, settle. They are retried on the schedule of webhooks."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Who sees and manages which endpoints: a site's key and its operators those of the site, owners all."""
+"""Who sees and manages which endpoints: a site's key and its operators manage the site's, owners all."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar

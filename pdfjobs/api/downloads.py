@@ -1,4 +1,4 @@
-"""The endpoints for PDF files: downloads with a key, and links that need none."""
+"""The endpoints for PDF files: downloads with a key, and links without a key."""
 
 from datetime import timedelta
 from http import HTTPStatus

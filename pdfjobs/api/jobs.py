@@ -165,7 +165,7 @@ def request_document(request: Request, job_request: JobRequest) -> Response | Ht
 
 
 def check_callback(request: Request, url: str) -> None:
-    """Refuse an address that none of the caller's webhook endpoints has: documents are reported to known receivers."""
+    """Refuse an address whose host is not a webhook endpoint's of the caller: only known receivers get reports."""
     if not url or parse_url(url).host in (hosts := callback_hosts(request.user)):
         return
     allowed = f"Expected one of these hosts: {', '.join(sorted(hosts))}." if hosts else "You have none yet."

@@ -1,6 +1,6 @@
 """The three statements of a job that succeeds: insert, claim and succeed; each is a transaction of its own.
 
-The rules are those of every move: querysets, the states that `states.py` lists, and triggers. But Django compiles them
+The rules are the same as for every move: querysets, the states in `states.py`, and triggers. But Django compiles them
 once in a process, and what belongs to them is part of them: the audit context, the job's trace, whether others wait,
 and the count of its render time. Compiling, and a statement for each, took most of a worker's time besides rendering.
 Checked with Django 5.2, as `kilit.lock.fast_sql` is.
@@ -64,7 +64,7 @@ class Claimed(NamedTuple, Generic[Row]):
 
 
 def not_left() -> RawSQL:
-    """Return the condition that a job is none of those that this worker left to others."""
+    """Return the condition that this worker has not released the job for others."""
     return RawSQL('NOT "pdfjobs_pdfjob"."id" = ANY(%s::uuid[])', (Parameter("left"),), BooleanField())
 
 

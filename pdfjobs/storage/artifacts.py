@@ -30,7 +30,7 @@ class Artifact(NamedTuple):
 
 
 def new_key(job_id: UUID, at: datetime) -> str:
-    """Return the key of an attempt's file. The time differs for each attempt, so none overwrites another's file."""
+    """Return the key of an attempt's file. Each attempt has its own time, so no attempt overwrites another's file."""
     return f"{folder_of(job_id)}{at:%Y%m%dT%H%M%S%f}.pdf"
 
 

@@ -1,4 +1,4 @@
-"""Writes a job's sheets: all of them or none."""
+"""Writes all of a job's sheets, or nothing."""
 
 import errno
 import hashlib
