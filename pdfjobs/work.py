@@ -16,7 +16,6 @@ from kilit.lock.guard import MoveRefused
 from kilit.trace import job_trace
 from kilit.workers import doorbells
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
-from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
 from pdfjobs.models.statements import Claim, Claimed, not_left
 from pdfjobs.rendering import PageOptions, RenderError, render
@@ -111,10 +110,10 @@ def render_job(job: PdfJob) -> bytes:
     template = document(job.template_name)
     try:
         options = PageOptions.read(job.options)
-    except InvalidInput as error:  # stored by an older version
+    except InvalidInput as error:  # stored by another version
         raise RenderError(ErrorCode.UNKNOWN, f"The stored options are invalid. {error}") from None
     # Later requests with this key get this file, so it must not come from an older version than the key's.
-    if job_key(template, job.payload, options) != job.job_key and not is_newer_than(job):
+    if template.job_key(job.payload, options) != job.job_key and not is_newer_than(job):
         raise OlderVersionError
     html = template.html(job.payload)
     # Check kilit.W005 warns when TASK_TIMEOUT allows less than a caller may ask for.

@@ -27,10 +27,10 @@ from kilit.spans import moment
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.admin.columns import warning_text
 from orchestrator.admin.first_actions import RULE_CODES, rules_address
-from orchestrator.errors import NOT_RETRIED, Code, JobError
+from orchestrator.errors import NOT_RETRIED, Code
 from orchestrator.models import Job
 from orchestrator.models.job import SLOT_TURN
-from orchestrator.planning.rules import current_rules, rules_error
+from orchestrator.planning.rules import rules_error, valid_rules
 from orchestrator.states import CANCELLABLE, FAILING, JOBS, STARTED, JobState
 
 HELP = {
@@ -128,10 +128,8 @@ def is_retried_out(job: Job) -> bool:
     """Return whether a failed job could be retried if it had not been retried too often."""
     if job.status != JobState.FAILED or job.error_code in NOT_RETRIED:
         return False
-    try:
-        return job.retry_count >= current_rules().retry_count_max
-    except JobError:  # there are no rules to judge by
-        return False
+    rules = valid_rules()
+    return rules is not None and job.retry_count >= rules.retry_count_max
 
 
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:

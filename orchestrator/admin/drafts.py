@@ -29,13 +29,12 @@ from orchestrator.admin.rule_texts import entry_text
 from orchestrator.drafts.sending import DraftChanged, save_draft, send_draft
 from orchestrator.drafts.suggestions import find_customers, suggest
 from orchestrator.drafts.typed import SHEET_FAULTS, DraftFault, InvalidDraft, TypedOrder
-from orchestrator.errors import JobError
 from orchestrator.figures.job_figures import compute
 from orchestrator.models import Customer, Job, OrderDraft
 from orchestrator.orders.enqueue import similar_jobs
 from orchestrator.orders.order import canonical, payload_hash
 from orchestrator.planning.missing_rules import missing_rules
-from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules import valid_rules
 from orchestrator.schemas.orders import Order, plain
 from orchestrator.schemas.rules import Rules
 
@@ -129,13 +128,6 @@ class OrderCheck:
         parts = canonical(self.order)["parts"]
         table = columns.part_table(parts[:MOST_PARTS_SHOWN], Job(), unit=self.typed.unit)
         return {**table, "beyond": max(0, len(parts) - MOST_PARTS_SHOWN)}
-
-
-def known_rules() -> Rules | None:
-    try:
-        return current_rules()
-    except JobError:
-        return None
 
 
 def read_time(text: str) -> datetime | None:
@@ -254,7 +246,7 @@ class OrderDraftAdmin(LongListAdmin):
 
     def _send(self, request: HttpRequest, draft: OrderDraft) -> HttpResponse:
         back = f"{self.address('change', draft.pk)}?checked=1#order-check"
-        rules = known_rules()
+        rules = valid_rules()
         if rules is None:
             messages.error(request, _("Not sent: the cutting rules cannot be read. The draft is saved."))
             return HttpResponseRedirect(back)
@@ -300,7 +292,7 @@ class OrderDraftAdmin(LongListAdmin):
         is_checked: bool = False,
         status: int = 200,
     ) -> HttpResponse:
-        rules = known_rules()
+        rules = valid_rules()
         form = order_form.OrderForm(content, rules)
         check = OrderCheck(content, rules, draft) if is_checked else None
         if check:

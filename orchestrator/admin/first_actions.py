@@ -26,7 +26,7 @@ from orchestrator.models import Customer, Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.missing_rules import missing_rules
-from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules import valid_rules
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer
 from orchestrator.states import FAILING, JobState
 from orchestrator.workflow.decisions import can_be_sent_again
@@ -146,10 +146,10 @@ def _customer(job: Job) -> Offers:
 
 def _rules(job: Job) -> Offers:
     """Lead to the rules while they lack something; afterwards the job can be approved or retried."""
-    try:
-        missing = missing_rules(order_from(job.payload), current_rules())
-    except JobError:  # there are no valid rules
+    rules = valid_rules()
+    if rules is None:
         return {FIRST: JobOffer(_("Open the rules"), "rule", rules_address(job))}
+    missing = missing_rules(order_from(job.payload), rules)
     return {FIRST: JobOffer(action_text(missing), "rule", rules_address(job))} if missing else {}
 
 
@@ -158,11 +158,8 @@ def rules_address(job: Job) -> str:
 
 
 def _send_again(job: Job) -> Offers:
-    try:
-        rules = current_rules()
-    except JobError:  # there are no rules to judge by
-        return {}
-    return {FIRST: send_again_offer(job)} if can_be_sent_again(job, rules) else {}
+    rules = valid_rules()
+    return {FIRST: send_again_offer(job)} if rules and can_be_sent_again(job, rules) else {}
 
 
 def _template() -> Offers:

@@ -48,7 +48,7 @@ def export_lines(jobs: JobQuerySet, *, decimal_comma: bool = False) -> Iterator[
 
 
 def _cells(job: Job, *, decimal_comma: bool) -> list[Any]:
-    figures = figures_of(job)  # reads the order only if the job was finished before figures were kept
+    figures = figures_of(job)  # reads the order only if no figures were stored
     identity = [job.finished_at, job.order_id, job.revision, job.pk, job.customer_name]
     cells = [*identity, *(_measures(figures) if figures else NONE * 9), *_amounts(figures)]
     if not decimal_comma:

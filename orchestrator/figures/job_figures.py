@@ -14,11 +14,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from orchestrator.errors import JobError
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.plan import banded_sides, millimetres
-from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules import valid_rules
 from orchestrator.schemas.figures import (
     AmountLine,
     Amounts,
@@ -203,9 +202,8 @@ def figures_of(job: Job) -> JobFigures | None:
     stored = STORED.validate_python(job.figures) if job.figures is not None else None
     if stored and stored.amounts and stored.amounts.net is not None:
         return replace(stored, is_fixed=True)
-    try:
-        rules = current_rules()
-    except JobError:
+    rules = valid_rules()
+    if rules is None:
         return stored
     if stored:
         return replace(stored, amounts=price(stored, rules.prices, basis="solution") if rules.prices else None)

@@ -77,6 +77,14 @@ def current_rules() -> Rules:
     return _read()[0]
 
 
+def valid_rules() -> Rules | None:
+    """Return the current rules, or None if no valid ones were ever read."""
+    try:
+        return current_rules()
+    except JobError:
+        return None
+
+
 def rules_error() -> str:
     try:
         return _read()[1]

@@ -169,7 +169,7 @@ class Part(InputModel):
 
     @property
     def drill_code(self) -> str | None:
-        """Return what `[P_IIDESC]` gets; stored orders may have two codes, and their sheets had `iidesc`."""
+        """Return what `[P_IIDESC]` gets."""
         return self.iidesc or self.delik_kodu
 
 

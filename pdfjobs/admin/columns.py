@@ -66,7 +66,6 @@ def remedy(row: PdfJob) -> str:
 
 
 def row_name(row: PdfJob) -> str:
-    """Return what people call the document; older jobs did not store it, and show their template."""
     return row.document_number or row.template_name
 
 
