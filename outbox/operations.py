@@ -1,4 +1,4 @@
-"""What operators do with the messages of their endpoints, in bulk and one by one."""
+"""How the list of messages is narrowed, and what operators do with those of their endpoints."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What operators do with PDF jobs, in bulk and one by one."""
+"""How the list of PDF jobs is narrowed, and what operators do with them."""
 
 import hashlib
 from collections.abc import Mapping

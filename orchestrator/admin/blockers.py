@@ -1,4 +1,4 @@
-"""What blocks a cutting job, with links to where it can be fixed."""
+"""What blocks a cutting job, what an operator should do about each error, and links to where it can be fixed."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Orders by hand in the console: the page of an order, and the list of drafts."""
+"""Orders by hand in the console: the page of an order, its check, and the list of drafts."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""A job's figures on its page, and the page of the bookkeeper's file."""
+"""A job's figures on its page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

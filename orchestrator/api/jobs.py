@@ -1,4 +1,4 @@
-"""The endpoints of jobs and customers."""
+"""The endpoints of jobs, customers and figures: viewers read, operators act, and a key has the role of its user."""
 
 import io
 import zipfile

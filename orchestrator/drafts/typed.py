@@ -1,4 +1,4 @@
-"""Reads an order as it was typed: texts in a grid, sizes in the unit that was chosen."""
+"""Reads an order as it was typed, and says what is wrong with it in the reader's language."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

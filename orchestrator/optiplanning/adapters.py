@@ -1,4 +1,4 @@
-"""The three ways to start OptiPlanning."""
+"""Starts OptiPlanning in one of three ways. A program runs within a time limit, and is never left running."""
 
 import importlib
 import importlib.util

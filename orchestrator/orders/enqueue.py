@@ -1,4 +1,4 @@
-"""Turns a validated order into a job. The same order is the same job."""
+"""Turns a validated order into a job. The same order is the same job; similar ones are found."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The factory's rules, as rules.json has them."""
+"""The factory's rules and prices, as rules.json has them."""
 
 import re
 from datetime import timedelta

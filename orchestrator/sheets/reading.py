@@ -1,4 +1,4 @@
-"""Reads an order from a sheet: our own layout, or a customer's list."""
+"""Reads an order from an XLSX or CSV file, as Excel in Turkey writes them: our own layout, or a customer's list."""
 
 import csv
 import logging
@@ -23,13 +23,13 @@ from orchestrator.sheets.order_builder import OrderBuilder
 from orchestrator.sheets.sheet_order import CellFault, Origin, SheetDefaults, SheetError, SheetOrder
 from orchestrator.sheets.xlsx import read_xlsx
 
+logger = logging.getLogger(__name__)
+
 DELIMITERS = (";", "\t", ",")
 MOST_SAMPLED = 50  # lines that decide the delimiter
 FIRST_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 QUOTED = re.compile(r'"[^"]*"')
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-logger = logging.getLogger(__name__)
-
 MEGABYTES = 5
 MOST_ROWS = 20_000
 ZIP, OLE = b"PK\x03\x04", bytes.fromhex("d0cf11e0a1b11ae1")

@@ -1,4 +1,7 @@
-"""Reads XLSX files: the values of cells as Excel saved them, merged areas, and which sheets are hidden."""
+"""Reads XLSX files: the values of cells as Excel saved them, merged areas, and which sheets are hidden.
+
+Their XML is read with limits on size and elements, and without a tree, so that memory is bounded.
+"""
 
 import posixpath
 import re

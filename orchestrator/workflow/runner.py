@@ -35,6 +35,8 @@ from orchestrator.states import JOBS, JobState
 from orchestrator.workflow.step_context import KeepAlive, poll
 from orchestrator.workflow.steps import STEPS
 
+logger = logging.getLogger(__name__)
+
 OUTAGE_LIMIT = timedelta(minutes=5)
 MOST_JOBS = 1000
 # Errors of an unmounted share or an unreachable server; a full disk or a missing permission is another matter.
@@ -51,8 +53,6 @@ OUTAGE_ERRNOS = {
 }
 # The same as Windows error numbers: path, name or share not found, device gone, timeout, network unreachable.
 OUTAGE_WINERRORS = {53, 59, 64, 67, 121, 1231}
-logger = logging.getLogger(__name__)
-
 LOG_EVERY = 60.0  # seconds between two log lines about the same problem
 RENEW_EVERY = 2.0  # seconds; the program of a cancelled job may run on for this long
 # A worker's task has a time limit; jobs that are still due ring again.

@@ -34,10 +34,10 @@ from kilit.spans import format_span
 from kilit.workers import doorbells
 from outbox.models import AlertedProblem, AlertRule, Channel, OutboxMessage
 
-GROWN = 10  # times as many as in the last message
-PRODUCT = "Kilit"
 logger = logging.getLogger(__name__)
 
+GROWN = 10  # times as many as in the last message
+PRODUCT = "Kilit"
 BELL = "alerts"
 MOST_SINGLE = 3  # more than these at once become a digest
 DIGEST, TEST = "alert.digest", "alert.test"

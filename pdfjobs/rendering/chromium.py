@@ -15,6 +15,8 @@ from pdfjobs.rendering import fonts
 from pdfjobs.rendering.errors import RenderError
 from pdfjobs.states import ErrorCode
 
+logger = logging.getLogger(__name__)
+
 # Increase it when a change of our code gives other bytes for the same input, so that old PDFs are not returned.
 REVISION = 2
 LAUNCH_LIMIT = 10.0  # seconds
@@ -31,7 +33,6 @@ INSTALL_HINT = (
     f"no {PACKAGE} was found. Run `manage.py browser`, or install Debian's package `{PACKAGE}`, "
     "or set KILIT_CHROMIUM to the binary"
 )
-logger = logging.getLogger(__name__)
 
 
 def browser_path() -> Path:

@@ -14,10 +14,11 @@ from pdfjobs.rendering.options import MOST_PAGES, PageOptions, head, layout
 from pdfjobs.rendering.stamp import page_count, stamp
 from pdfjobs.states import ErrorCode
 
+logger = logging.getLogger(__name__)
+
 GRACE = 5.0  # seconds by which the browser is killed before the job's limit
 MOST_HTML = 5 * 1024 * 1024  # bytes; this much takes Chromium 4 s and over 1 GB, ten times as much never finishes
 CLOSE_LIMIT = 10.0  # seconds
-logger = logging.getLogger(__name__)
 
 
 class Renderer:
