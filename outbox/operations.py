@@ -128,8 +128,8 @@ QUEUE = MessageQueue(
     OutboxMessage,
     FILTERS,
     (RETRY, REPLAY, MARK_FAILED),
-    title=gettext_lazy("Webhooks and alerts"),
+    title=_("Webhooks and alerts"),
     well=(MessageStatus.DELIVERED,),
     badly=(MessageStatus.FAILED,),
-    paused_title=gettext_lazy("Webhooks paused by %(person)s"),
+    paused_title=_("Webhooks paused by %(person)s"),
 )

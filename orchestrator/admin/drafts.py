@@ -18,11 +18,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import button, column, link, page, since, two_lines
-from kilit.console.jobs.blockers import moment
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.listing import LongListAdmin
 from kilit.lock.identity import uuid7
 from kilit.masking import mask_phone
+from kilit.spans import moment
 from orchestrator.admin import columns, order_form, sheet_import
 from orchestrator.admin.order_form import LABELS, OrderForm
 from orchestrator.admin.rule_texts import entry_text

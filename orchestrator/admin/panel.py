@@ -9,7 +9,6 @@ from kilit.console.dashboard.panels import Panel, PanelItem
 from orchestrator.admin.columns import COLOURS
 from orchestrator.models import Job
 from orchestrator.models.job import ORDER
-from orchestrator.states import JobState
 from orchestrator.workflow.operations import QUEUE
 
 

@@ -25,11 +25,11 @@ from kilit.access.roles import is_owner
 from kilit.access.scopes import scope_choices, scopes_seen_by
 from kilit.console.account.preferences import zone_of, zones
 from kilit.console.dashboard.panels import panels
-from kilit.console.dashboard.worker_problems import TASKS, WORKERS
 from kilit.console.formatting import ago, badge, button, column, confirm_page, joined
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Severity
+from kilit.problems.workers import TASKS, WORKERS
 from kilit.workers.models import Heartbeat
 from outbox.alerts.addresses import check_address, shown_address
 from outbox.alerts.making import send_test
@@ -89,7 +89,7 @@ class ChannelForm(ModelForm[Channel]):
 
 def parts() -> list[tuple[str, Any]]:
     """Return the parts of the product that have problems, for a rule to choose one."""
-    queues = [(panel.table.queue, panel.title) for panel in panels]
+    queues = [(panel.table.queue, panel.queue.title) for panel in panels]
     other_parts = [(WORKERS, _("Workers")), (TASKS, _("Scheduled tasks")), (INSTALLATION, _("Installation"))]
     return [("", _("All")), *queues, *other_parts]
 

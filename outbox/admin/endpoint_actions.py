@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 
 from kilit.access.scopes import scopes_run_by
 from kilit.console.formatting import confirm_page, new_key, number
-from kilit.console.jobs.blockers import moment
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
 from kilit.spans import moment

@@ -24,13 +24,14 @@ from unfold.views import ChangeList
 from kilit.access.scopes import scope_names
 from kilit.api.webhooks import webhook_kinds
 from kilit.console.formatting import ago, badge, breakable, column, exactly, link, new_key, number, page, two_lines
-from kilit.console.jobs.blockers import Blocker, blocked, ended, moment, paused, waiting
+from kilit.console.jobs.blockers import Blocker, blocked, ended, paused, waiting
 from kilit.console.jobs.timeline import Story
+from kilit.spans import moment
 from outbox.admin import columns, endpoint_actions
 from outbox.admin.endpoint_actions import endpoint_of, may_manage, may_manage_any
 from outbox.admin.endpoint_forms import EndpointForm
-from outbox.admin.error_meanings import explain_code
 from outbox.endpoints import record_change
+from outbox.error_meanings import explain_code
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, OffReason
 from outbox.states import EXPIRES_AFTER, MESSAGES, SWITCH_OFF_AFTER, MessageStatus

@@ -25,7 +25,6 @@ from kilit.console.jobs.blockers import (
     ended,
     held,
     lease_holdings,
-    moment,
     no_worker,
     overdue,
     paused,
@@ -40,9 +39,10 @@ from kilit.console.lists.listing import CappedChangeList
 from kilit.lock.models import Event
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data
+from kilit.spans import moment
 from outbox import operations
 from outbox.admin import columns
-from outbox.admin.error_meanings import explain_code
+from outbox.error_meanings import explain_code
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason, hide_query
 from outbox.models.message import FAILURES, OutboxMessageQuerySet

@@ -26,7 +26,6 @@ from kilit.console.jobs.blockers import (
     ended,
     held,
     lease_holdings,
-    moment,
     no_worker,
     overdue,
     paused,
@@ -39,6 +38,7 @@ from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.masking import mask_personal_data
+from kilit.spans import moment
 from pdfjobs import operations
 from pdfjobs.admin import columns
 from pdfjobs.admin.columns import remedy, retry_can_help
