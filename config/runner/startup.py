@@ -13,8 +13,8 @@ def set_up() -> None:
 
 def run_until(stop: threading.Event) -> None:
     """Work jobs and serve the status page until stopped."""
-    from config.runner.page import status_page
     from config.runner.settings import DATABASE_TIMEOUT, LOG_FILE, RUNNER_PORT
+    from config.runner.status import status_page
     from kilit.database.limits import limit_statements
     from orchestrator.workflow.watching import watch
 

@@ -29,6 +29,7 @@ from django.utils.translation.trans_real import parse_accept_lang_header
 
 from config.settings.startup_errors import first_line
 from kilit.database.origin import SchemaOrigin, read_origin
+from kilit.spans import format_span
 from orchestrator.workflow.preflight import CheckLevel, PreflightCheck, preflight_checks
 from orchestrator.workflow.runner import CurrentJob, current_jobs
 

@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
-from kilit.lock.erasure import erasing
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import MoveRefused
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
@@ -26,7 +25,7 @@ from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.priorities import Priority, priority_field
 from kilit.lock.text import strip_control_chars
-from kilit.lock.triggers import lifecycle_triggers
+from kilit.lock.triggers import erasing, lifecycle_triggers
 from pdfjobs.documents.definition import LONGEST_NAME
 from pdfjobs.models.statements import Claim, Success
 from pdfjobs.models.turns import ORDER

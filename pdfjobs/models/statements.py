@@ -21,8 +21,7 @@ from django.db.models.functions import Now
 from django.db.models.sql import UpdateQuery
 
 from kilit.lock.audit import SET_CONTEXT, context_values
-from kilit.lock.bulk_sql import fast_instance
-from kilit.lock.compiled import Parameter, fill_in, parameter
+from kilit.lock.fast_sql import Parameter, fast_instance, fill_in, parameter
 from kilit.lock.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
 from kilit.lock.models import Event
 from pdfjobs.models.turns import next_in_turn, read_limits
