@@ -74,7 +74,7 @@ class JobError(Exception):
 
 
 class HandoverUnknownError(JobError):
-    """A file that the saw may have: it is in none of the folders, and we have not taken it back."""
+    """A file that the saw may have: it is not in any folder, and we have not taken it back."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(Code.HANDOVER_UNKNOWN, message)

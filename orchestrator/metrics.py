@@ -12,10 +12,10 @@ from prometheus_client.registry import Collector
 
 from kilit.lock.clock import database_time
 from kilit.workers.metrics import seconds_since
-from orchestrator.errors import Code, JobError
+from orchestrator.errors import Code
 from orchestrator.models import Job
-from orchestrator.models.queryset import ORDER, JobQuerySet
-from orchestrator.planning.rules import current_rules
+from orchestrator.models.job import ORDER, JobQuerySet
+from orchestrator.planning.rules import valid_rules
 from orchestrator.states import JobState
 
 OPTIPLANNING, SAW = "optiplanning", "saw"
@@ -53,15 +53,12 @@ def jobs_with_others() -> JobQuerySet:
 
 def wait_limits() -> dict[str, timedelta]:
     """Return how long either may take; nothing while there are no valid rules."""
-    try:
-        timeouts = current_rules().timeouts
-    except JobError:
-        return {}
-    return {OPTIPLANNING: timeouts.opti_xml, SAW: timeouts.osi_ack}
+    rules = valid_rules()
+    return {OPTIPLANNING: rules.timeouts.opti_xml, SAW: rules.timeouts.osi_ack} if rules else {}
 
 
 def held_share() -> HeldShare:
-    """Count the newest orders of the last 24 hours; those of mode C that wait for their operator are as they should."""
+    """Count the newest orders of the last 24 hours. Orders of mode C that wait for their operator are not a problem."""
     newest = Job.objects.order_by("-id").values("pk")[:MOST_COUNTED]
     today = Job.objects.filter(pk__in=newest, created_at__gte=Now() - timedelta(days=1))
     held = Q(status=JobState.HOLD) & ~Q(error_code=Code.OPERATOR_TRIGGER_REQUIRED)

@@ -43,7 +43,7 @@ from orchestrator.metrics import (
     waiting_since,
 )
 from orchestrator.models import Job, RulesVersion
-from orchestrator.models.queryset import JobQuerySet
+from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.rules import rules_error
 from orchestrator.states import FAILING, JOBS, JobState
 from orchestrator.workflow.operations import QUEUE

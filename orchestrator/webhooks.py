@@ -37,8 +37,8 @@ def describe_jobs(events: Sequence[Event]) -> dict[int, Described]:
     ]
     columns = ("order_id", "retry_count", "customer_phone", "customer_snapshot_name", "customer__name")
     rows = Job.objects.filter(pk__any_of={event.object_id for event in moves}).select_related("customer").only(*columns)
-    found = {row.pk: row for row in rows}
-    return {event.pk: _job(event, found[event.object_id]) for event in moves if event.object_id in found}
+    jobs = {row.pk: row for row in rows}
+    return {event.pk: _job(event, jobs[event.object_id]) for event in moves if event.object_id in jobs}
 
 
 def _job(event: Event, job: Job) -> Described:

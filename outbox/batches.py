@@ -4,7 +4,7 @@ Batches are sent in threads, which never use the database. What a batch did not 
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -17,21 +17,40 @@ from kilit.lock.clock import ClockReading
 from kilit.lock.models import Event
 from kilit.outgoing.post import Poster
 from kilit.outgoing.results import PostError, PostResult
-from kilit.trace import job_trace
+from kilit.trace import job_trace, trace_headers
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.message import LEASE
 from outbox.retrying import requested_wait
-from outbox.signing import signed_headers, signers_of
 
+SIGNATURE = "webhook-signature"
 # After this the rest is given back: the endpoint has become slow, and the lease must not run out.
 STOP_AFTER = 2.0  # seconds
 SECRET_UNREADABLE = "SECRET_UNREADABLE"  # noqa: S105 - an error code
 
 
+def signers_of(endpoint: Endpoint, now: datetime) -> list[Webhook]:
+    """Return a signer for each valid secret: during a rotation there are two, and receivers accept either."""
+    return [Webhook(secret) for secret in endpoint.secrets(now)]
+
+
+def signed_headers(message: OutboxMessage, signers: Sequence[Webhook], *, at: datetime) -> dict[str, str]:
+    name = message.webhook_id
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "Kilit-Webhooks",
+        "webhook-id": name,
+        "webhook-timestamp": str(int(at.timestamp())),
+        SIGNATURE: " ".join(signer.sign(name, at, message.body) for signer in signers),
+        **trace_headers(),
+    }
+
+
+def without_signature(headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name != SIGNATURE}
+
+
 @dataclass(frozen=True)
 class Try:
-    """One attempt to send a message."""
-
     message: OutboxMessage
     started_at: datetime
     headers: dict[str, str]
@@ -53,7 +72,7 @@ class MessageBatch:
 
     def prepare(self) -> Self:
         """Read the traces and decrypt the secrets; without one nothing is sent, and every message counts as tried."""
-        self.traces = Event.objects.traces_of({one.object_id for one in self.messages if one.object_id})
+        self.traces = Event.objects.traces_of({row.object_id for row in self.messages if row.object_id})
         now = self.clock.now()
         try:
             self.signers = signers_of(self.endpoint, now)
@@ -92,4 +111,4 @@ class MessageBatch:
     @property
     def pace(self) -> float:
         """Seconds that an attempt took, on average."""
-        return sum(one.result.seconds for one in self.tries) / len(self.tries)
+        return sum(attempt.result.seconds for attempt in self.tries) / len(self.tries)

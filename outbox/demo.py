@@ -70,13 +70,13 @@ def end(message: OutboxMessage, *, is_delivered: bool) -> None:
     """Let a message be delivered or fail, as a worker does, without sending anything."""
     error = "" if is_delivered else PostError.HTTP_5XX
     status = 200 if is_delivered else 503
-    mine = OutboxMessage.objects.filter(pk=message.pk)
-    mine.move("claim", attempt_count=1, **new_lease(LEASE))
+    own_row = OutboxMessage.objects.filter(pk=message.pk)
+    own_row.move("claim", attempt_count=1, **new_lease(LEASE))
     if is_delivered:
-        mine.move("deliver", response_code=status, delivered_at=Now(), **no_lease())
+        own_row.move("deliver", response_code=status, delivered_at=Now(), **no_lease())
     else:
         text = "The receiver failed to process the message."
-        mine.move("fail", response_code=status, error_code=error, error_message=text, **no_lease())
+        own_row.move("fail", response_code=status, error_code=error, error_message=text, **no_lease())
     Attempt.objects.create(
         message_id=message.pk,
         number=1,

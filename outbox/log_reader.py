@@ -4,7 +4,7 @@ Messages are made from events, not by the statements that move jobs, so without 
 move that was rolled back has no message. The position in the log is stored by the transaction that stores the messages:
 a reader that is killed resumes where it stopped. The lock on the position's row admits one reader at a time.
 
-Events commit in another order than that of their ids, so a reader that simply remembers the highest id would skip an
+Events do not commit in the order of their ids, so a reader that simply remembers the highest id would skip an
 event whose transaction commits late. Here an id is read once it is settled, and that is decided as CREATE INDEX
 CONCURRENTLY decides it. A transaction locks the table before it gets the first id for an event, and until it ends. So
 first the highest id is read, then who holds such a lock: when those transactions have ended, every event up to that id
@@ -52,10 +52,6 @@ def due_rows() -> "list[QuerySet[Endpoint]]":
     return [Endpoint.objects.on().filter(Exists(behind))]
 
 
-def is_due() -> bool:
-    return any(rows.exists() for rows in due_rows())
-
-
 def read_log() -> int:
     """Make messages from all settled events, for a few seconds; return how many were made."""
     made, end = 0, time.monotonic() + TURN
@@ -65,8 +61,7 @@ def read_log() -> int:
             if result is None:
                 return made
             made += result
-    if is_due():
-        doorbells.ring_now(BELL)
+    doorbells.ring_if_due(BELL)
     return made
 
 
@@ -87,7 +82,7 @@ def _read_span() -> int | None:
 
 
 def _settle(position: LogPosition) -> bool:
-    """Make sure that there are settled events to read: up to `horizon`, of which no transaction is open any more."""
+    """Make sure that there are settled events to read: no open transaction wrote an event up to `horizon`."""
     if position.event_id >= position.horizon:
         newest = last_event_id()
         if newest <= position.event_id:
@@ -109,8 +104,8 @@ def _writers() -> list[str]:
 def _make_messages(first: int, last: int) -> int:
     """Store the messages about the events after `first` up to `last`."""
     endpoints = list(Endpoint.objects.on())
-    wanted = {name for endpoint in endpoints for name in endpoint.kinds}
-    kinds = [kind for kind in webhook_kinds.values() if kind.name in wanted or kind.has_callbacks]
+    kind_names = {name for endpoint in endpoints for name in endpoint.kinds}
+    kinds = [kind for kind in webhook_kinds.values() if kind.name in kind_names or kind.has_callbacks]
     if not endpoints:
         return 0
     rows: list[dict[str, Any]] = []
@@ -121,7 +116,6 @@ def _make_messages(first: int, last: int) -> int:
 
 
 def events_by_kind(kinds: Sequence[WebhookKind], first: int, last: int) -> Iterator[tuple[WebhookKind, list[Event]]]:
-    """Return the events after `first` up to `last` that these kinds report."""
     matches = Q()
     for kind in kinds:
         matches |= Q(queue=kind.queue, event_type__in=kind.event_types)
@@ -129,16 +123,17 @@ def events_by_kind(kinds: Sequence[WebhookKind], first: int, last: int) -> Itera
         return
     events = list(Event.objects.filter(matches, id__gt=first, id__lte=last).order_by("id"))
     for kind in kinds:
-        if mine := [event for event in events if event.queue == kind.queue and event.event_type in kind.event_types]:
-            yield kind, mine
+        if reported := [
+            event for event in events if event.queue == kind.queue and event.event_type in kind.event_types
+        ]:
+            yield kind, reported
 
 
 def message_rows(kind: WebhookKind, events: Sequence[Event], endpoints: Sequence[Endpoint]) -> Iterator[dict[str, Any]]:
-    """Return the columns of the messages that report events to endpoints, and to callbacks."""
-    described = kind.describe(events)
+    descriptions = kind.describe(events)
     for event in events:
-        if about := described.get(event.pk):
-            yield from _messages(kind, event, about, endpoints)
+        if described := descriptions.get(event.pk):
+            yield from _messages(kind, event, described, endpoints)
 
 
 def store_messages(rows: list[dict[str, Any]]) -> None:
@@ -149,10 +144,10 @@ def store_messages(rows: list[dict[str, Any]]) -> None:
 
 
 def _messages(
-    kind: WebhookKind, event: Event, about: Described, endpoints: Iterable[Endpoint]
+    kind: WebhookKind, event: Event, described: Described, endpoints: Iterable[Endpoint]
 ) -> Iterator[dict[str, Any]]:
-    body = webhook_body(kind.name, event.created_at, about.data)
-    called = set()
+    body = webhook_body(kind.name, event.created_at, described.data)
+    urls = set()
     message = {
         "kind": kind.name,
         "event_id": event.pk,
@@ -160,14 +155,14 @@ def _messages(
         "body": body,
     }
     for endpoint in endpoints:
-        hears = kind.name in endpoint.kinds and endpoint.scope in ("", about.scope)
-        if hears and not about.for_callbacks_only:
-            called.add(endpoint.url)
+        hears = kind.name in endpoint.kinds and endpoint.scope in ("", described.scope)
+        if hears and not described.for_callbacks_only:
+            urls.add(endpoint.url)
             yield {**message, "endpoint_id": endpoint.pk, "scope": endpoint.scope, "url": ""}
-    for callback in about.callbacks:
+    for callback in described.callbacks:
         owned = callback_endpoint(callback)
-        if owned is not None and callback.url not in called:
-            called.add(callback.url)
+        if owned is not None and callback.url not in urls:
+            urls.add(callback.url)
             yield {**message, "endpoint_id": owned.pk, "scope": owned.scope, "url": callback.url}
 
 

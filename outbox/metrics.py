@@ -23,9 +23,9 @@ CONDITIONS = ("on", "failing", "off", "switched_off")
 class OutboxCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         endpoints = GaugeMetricFamily("kilit_outbox_endpoints", "Endpoints in a condition", labels=["condition"])
-        found = [_condition(*row) for row in Endpoint.objects.values_list("is_on", "off_reason", "failing_since")]
+        conditions = [_condition(*row) for row in Endpoint.objects.values_list("is_on", "off_reason", "failing_since")]
         for condition in CONDITIONS:
-            endpoints.add_metric([condition], found.count(condition))
+            endpoints.add_metric([condition], conditions.count(condition))
         yield endpoints
         yield GaugeMetricFamily(
             "kilit_outbox_reader_lag_seconds",
@@ -45,7 +45,7 @@ def oldest_due() -> datetime | None:
 
 
 def oldest_unread() -> datetime | None:
-    """Return the time of the next event to read; without an endpoint that is on, none is read."""
+    """Return the time of the next event to read. Nothing is read unless an endpoint is on."""
     position = LogPosition.objects.filter(name=WEBHOOKS).first()
     if position is None or not Endpoint.objects.on().exists():
         return None

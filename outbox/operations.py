@@ -1,20 +1,86 @@
-"""What operators do with messages, in bulk and one by one, on those of the endpoints they manage."""
+"""How the list of messages is narrowed, and what operators do with those of their endpoints."""
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
+from kilit.api.webhooks import TEST, webhook_kinds
+from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
+from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.operations import BatchOperation
 from kilit.bulk.queues import BulkQueue
-from kilit.sites.scopes import scopes_run_by, scopes_seen_by
+from kilit.bulk.search import Found, PrefixSearch
+from kilit.outgoing.results import PostError
+from kilit.sites.scopes import scope_choices, scopes_run_by, scopes_seen_by
 from kilit.workers import doorbells
-from outbox.filters import FILTERS
-from outbox.models import OutboxMessage
-from outbox.models.message import OutboxMessageQuerySet
+from outbox.models import Endpoint, OutboxMessage
+from outbox.models.message import FAILURES, OutboxMessageQuerySet
 from outbox.states import MESSAGES, MessageStatus
+
+# Besides those of a POST.
+OTHER_CODES = ("SECRET_UNREADABLE", "WORKER_LOST", "EXPIRED", "MARKED_FAILED")
+MOST_FOUND = 500  # messages about one job
+# What ids of messages and jobs begin with, such as msg_ and pdf_.
+PREFIX = re.compile(r"^[a-z]+_", re.IGNORECASE)
+
+
+def _sites_of(user: Any) -> list[tuple[str, str]]:
+    scopes = scopes_seen_by(user)
+    names = [(scope, name) for scope, name in scope_choices().items() if scopes is None or scope in scopes]
+    return sorted(names, key=lambda site: site[1].casefold())
+
+
+def _endpoints_of(user: Any) -> list[tuple[str, str]]:
+    return [(str(endpoint.pk), str(endpoint)) for endpoint in Endpoint.objects.visible_to(user)]
+
+
+def _kinds(_user: Any) -> list[tuple[str, str]]:
+    return [(name, name) for name in (*webhook_kinds, TEST)]
+
+
+class MessageSearch(PrefixSearch):
+    """Finds a message by its id, with or without msg_, and all messages about a job by the job's id."""
+
+    def __call__(self, rows: Any, text: str) -> Any:
+        with suppress(ValueError):
+            pk = UUID(PREFIX.sub("", text))
+            return rows.filter(Q(pk=pk) | Q(object_id=pk))
+        return rows.none()
+
+    def first(self, rows: Any, text: str, *, most: int = MOST_FOUND) -> Found:
+        ids = list(self(rows, text).order_by("pk").values_list("pk", flat=True)[: most + 1])
+        return Found(ids[:most], is_capped=len(ids) > most)
+
+
+FILTERS = FilterSet(
+    (
+        state_filter(MESSAGES, index="message_in_status", leads=True),
+        ChoiceFilter(name="kind", title=_("event"), column="kind", index="message_of_kind", leads=True, choices=_kinds),
+        ChoiceFilter(
+            name="endpoint", title=_("endpoint"), column="endpoint", index="message_of_endpoint", choices=_endpoints_of
+        ),
+        ChoiceFilter(name="site", title=_("site"), column="scope", index="message_of_scope", choices=_sites_of),
+        ChoiceFilter(
+            name="code",
+            title=_("error code"),
+            column="error_code",
+            where=Q(status=MessageStatus.FAILED),
+            choices=[(code, code) for code in (*PostError.values, *OTHER_CODES)],
+        ),
+        AgeFilter(),
+        *CREATED_BETWEEN,
+        ErrorGroupFilter(failures=FAILURES, scopes_seen_by=scopes_seen_by, index="message_of_error_group"),
+        BulkFilter(),
+    ),
+    search=MessageSearch(()),
+)
 
 
 class MessageOperation(BatchOperation):
@@ -27,7 +93,6 @@ class MessageOperation(BatchOperation):
         return rows.managed_by(user)
 
     def move(self, rows: OutboxMessageQuerySet, options: Mapping[str, Any]) -> set[UUID]:
-        """Call the queryset's verb of the same name."""
         moved: set[UUID] = getattr(rows.filter(status__in=self.sources), self.verb)()
         doorbells.ring(MESSAGES.queue)
         return moved
@@ -63,8 +128,8 @@ QUEUE = MessageQueue(
     OutboxMessage,
     FILTERS,
     (RETRY, REPLAY, MARK_FAILED),
-    title=gettext_lazy("Webhooks and alerts"),
+    title=_("Webhooks and alerts"),
     well=(MessageStatus.DELIVERED,),
     badly=(MessageStatus.FAILED,),
-    paused_title=gettext_lazy("Webhooks paused by %(person)s"),
+    paused_title=_("Webhooks paused by %(person)s"),
 )

@@ -33,8 +33,6 @@ class ReplayRefused(Exception):
 
 @dataclass(frozen=True)
 class Span:
-    """From a time on, and before another."""
-
     start: datetime
     end: datetime
 
@@ -45,7 +43,7 @@ class Span:
 @dataclass
 class ReplayResult:
     replayed: int = 0  # messages that had ended, sent again
-    created: int = 0  # messages for events that had none
+    created: int = 0  # messages for events without a message
     resume_after: int | None = None  # the last event that was looked at; None once all were
 
 
@@ -71,9 +69,9 @@ def replay(
     while (first := _next_id(position)) is not None and first <= last:
         position = min(first + BATCH - 1, last)
         with transaction.atomic():
-            known = _replay_messages(endpoint, span, (first - 1, position), statuses, result, dry_run=dry_run)
+            reported = _replay_messages(endpoint, span, (first - 1, position), statuses, result, dry_run=dry_run)
             if not failed_only:
-                _create_missing(endpoint, span, (first - 1, position), known, result, dry_run=dry_run)
+                _create_missing(endpoint, span, (first - 1, position), reported, result, dry_run=dry_run)
             doorbells.ring(MESSAGES.queue)
         if end is not None and time.monotonic() > end:
             result.resume_after = position
@@ -112,29 +110,35 @@ def _replay_messages(
     dry_run: bool,
 ) -> set[int | None]:
     """Send the messages of a batch again; return the ids of the events that the endpoint has a message about."""
-    mine = OutboxMessage.objects.filter(endpoint=endpoint, event_id__gt=ids[0], event_id__lte=ids[1])
-    found = list(mine.values_list("pk", "event_id", "url", "status", "created_at"))
-    events = Event.objects.filter(pk__in={event for _pk, event, *_rest in found})
+    own_messages = OutboxMessage.objects.filter(endpoint=endpoint, event_id__gt=ids[0], event_id__lte=ids[1])
+    rows = list(own_messages.values_list("pk", "event_id", "url", "status", "created_at"))
+    events = Event.objects.filter(pk__in={event for _pk, event, *_rest in rows})
     happened: dict[int | None, datetime] = dict(events.values_list("pk", "created_at"))
-    # An event that was pruned has left no time but that of its message.
-    chosen = [
+    # If the event was pruned, the time of its message stands for it.
+    ids_to_replay = [
         pk
-        for pk, event, _url, status, created_at in found
+        for pk, event, _url, status, created_at in rows
         if status in statuses and happened.get(event, created_at) in span
     ]
     if not dry_run:
-        chosen = list(OutboxMessage.objects.filter(pk__any_of=chosen, status__in=statuses).replay())
-    result.replayed += len(chosen)
-    return {event for _pk, event, url, *_rest in found if not url}
+        ids_to_replay = list(OutboxMessage.objects.filter(pk__any_of=ids_to_replay, status__in=statuses).replay())
+    result.replayed += len(ids_to_replay)
+    return {event for _pk, event, url, *_rest in rows if not url}
 
 
 def _create_missing(
-    endpoint: Endpoint, span: Span, ids: tuple[int, int], known: set[int | None], result: ReplayResult, *, dry_run: bool
+    endpoint: Endpoint,
+    span: Span,
+    ids: tuple[int, int],
+    reported: set[int | None],
+    result: ReplayResult,
+    *,
+    dry_run: bool,
 ) -> None:
     kinds = [webhook_kinds[name] for name in endpoint.kinds if name in webhook_kinds]
     rows = []
     for kind, events in events_by_kind(kinds, *ids):
-        missing = [event for event in events if event.created_at in span and event.pk not in known]
+        missing = [event for event in events if event.created_at in span and event.pk not in reported]
         # Callbacks belong to their jobs, not to the endpoint.
         rows += [row for row in message_rows(kind, missing, [endpoint]) if not row["url"]]
     if not dry_run:

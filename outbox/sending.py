@@ -43,12 +43,7 @@ SLOW = 1.0  # seconds for a message
 LOOK_AGAIN_AFTER = 0.25  # seconds; messages may have become due, or another worker's have been settled
 
 
-def is_due() -> bool:
-    return sendable_endpoints().exists()
-
-
 def sendable_endpoints() -> "QuerySet[Endpoint]":
-    """Return the endpoints with a message that may be sent now."""
     messages = OutboxMessage.objects.filter(endpoint=OuterRef("pk"))
     sending = messages.filter(status=MessageStatus.SENDING).order_by().values("endpoint")
     in_flight = Coalesce(Subquery(sending.annotate(number=Count("pk")).values("number")), 0)
@@ -60,22 +55,21 @@ def sendable_endpoints() -> "QuerySet[Endpoint]":
 def claim(endpoint: Endpoint, *, limit: int) -> list[OutboxMessage]:
     """Claim messages of an endpoint, as many as may be in flight.
 
-    The lock on the endpoint's row lets one worker at a time count and claim, so the limit holds over all workers. It is
-    none that messages about to be inserted would wait for.
+    The lock on the endpoint's row lets one worker at a time count and claim, so the limit holds over all workers.
+    New messages do not wait for this lock.
     """
     with transaction.atomic():
         list(Endpoint.objects.filter(pk=endpoint.pk).select_for_update(no_key=True).values_list("pk"))
-        mine = OutboxMessage.objects.filter(endpoint=endpoint.pk)
-        room = IN_FLIGHT - mine.filter(status=MessageStatus.SENDING).count()
-        return mine.claim(limit=min(limit, room)) if room > 0 else []
+        messages = OutboxMessage.objects.filter(endpoint=endpoint.pk)
+        room = IN_FLIGHT - messages.filter(status=MessageStatus.SENDING).count()
+        return messages.claim(limit=min(limit, room)) if room > 0 else []
 
 
 def send_due() -> None:
     """Send messages for a while. If more are due then, ring for another turn."""
     with acting_as(ACTOR), Poster(settings.WEBHOOK_PRIVATE_ADDRESSES) as poster, ThreadPoolExecutor(THREADS) as pool:
         _Turn(poster, pool).run(until=time.monotonic() + TURN)
-    if is_due():
-        doorbells.ring_now(BELL)
+    doorbells.ring_if_due(BELL)
 
 
 # How long a message to an endpoint took lately, as this process has seen it.
@@ -114,7 +108,7 @@ class _Turn:
         waiting = list(sendable_endpoints()) if len(self.running) < THREADS else []
         waiting.sort(key=self._batches_of)  # those with the fewest first
         while waiting:
-            waiting = [one for one in waiting if self._may_start(one, only_quick=only_quick) and self._start(one)]
+            waiting = [row for row in waiting if self._may_start(row, only_quick=only_quick) and self._start(row)]
 
     def _may_start(self, endpoint: Endpoint, *, only_quick: bool) -> bool:
         # Until its pace is known, an endpoint has one batch.
@@ -132,7 +126,7 @@ class _Turn:
         return len(messages) == limit
 
     def _batches_of(self, endpoint: Endpoint) -> int:
-        return sum(one.pk == endpoint.pk for one in self.running.values())
+        return sum(other.pk == endpoint.pk for other in self.running.values())
 
     def _has_slow_threads(self) -> bool:
         return sum(not is_quick(endpoint) for endpoint in self.running.values()) < THREADS // 2

@@ -15,12 +15,11 @@ from django.utils import translation
 from kilit.lock.leases import no_lease
 from kilit.lock.text import strip_control_chars
 from kilit.outgoing.results import PostError, PostResult
-from outbox.batches import SECRET_UNREADABLE, MessageBatch, Try
+from outbox.batches import SECRET_UNREADABLE, MessageBatch, Try, without_signature
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.attempt import LONGEST_ANSWER
 from outbox.models.endpoint import OffReason
 from outbox.retrying import next_try, requested_wait, wait_of
-from outbox.signing import without_signature
 from outbox.states import SWITCH_OFF_AFTER
 
 LONGEST_ERROR = 500
@@ -32,16 +31,16 @@ UNREADABLE = "The secret of the endpoint cannot be decrypted; rotate it."
 def settle(batch: MessageBatch) -> None:
     """Store what happened to each message of a batch, and what that says about its endpoint. It may be repeated."""
     groups: dict[tuple[str, Any], list[Try]] = defaultdict(list)
-    for one in batch.tries:
-        groups[_verb(batch, one), _key(one)].append(one)
+    for attempt in batch.tries:
+        groups[_verb(batch, attempt), _key(attempt)].append(attempt)
     with transaction.atomic():
         for (verb, _), tries in groups.items():
-            ids = [one.message.pk for one in tries]
+            ids = [attempt.message.pk for attempt in tries]
             _held(batch, ids).move(verb, **_changes(verb, tries[0]), **no_lease())
         if batch.unsent:
             again = {"attempts_forgiven": F("attempts_forgiven") + 1, "next_try_at": Now()}
             _held(batch, [message.pk for message in batch.unsent]).move("release", **again, **no_lease())
-        Attempt.objects.insert([_attempt(batch, one) for one in batch.tries])
+        Attempt.objects.insert([_attempt(batch, attempt) for attempt in batch.tries])
         _note_endpoint(batch)
 
 
@@ -50,39 +49,39 @@ def _held(batch: MessageBatch, ids: list[UUID]) -> Any:
     return OutboxMessage.objects.filter(pk__any_of=ids, claim_token=token)
 
 
-def _verb(batch: MessageBatch, one: Try) -> str:
-    if one.result.is_delivered:
+def _verb(batch: MessageBatch, attempt: Try) -> str:
+    if attempt.result.is_delivered:
         return "deliver"
     # A callback's own address is gone for good; an endpoint may be switched on again.
-    is_gone = bool(one.message.url) and one.result.error == PostError.GONE
-    return "fail" if is_gone or wait_of(one.message) is None else "retry_later"
+    is_gone = bool(attempt.message.url) and attempt.result.error == PostError.GONE
+    return "fail" if is_gone or wait_of(attempt.message) is None else "retry_later"
 
 
-def _key(one: Try) -> Any:
+def _key(attempt: Try) -> Any:
     """Messages with the same key change in the same way."""
-    return one.result.status, one.result.error, wait_of(one.message), requested_wait(one.result)
+    return attempt.result.status, attempt.result.error, wait_of(attempt.message), requested_wait(attempt.result)
 
 
-def _changes(verb: str, one: Try) -> dict[str, Any]:
-    result = one.result
+def _changes(verb: str, attempt: Try) -> dict[str, Any]:
+    result = attempt.result
     changes: dict[str, Any] = {"response_code": result.status, "error_code": result.error}
     changes["error_message"] = _sentence(result.error)
     if verb == "deliver":
         changes["delivered_at"] = Now()
-    if verb == "retry_later" and (wait := wait_of(one.message)):
+    if verb == "retry_later" and (wait := wait_of(attempt.message)):
         changes["next_try_at"] = next_try(wait, requested_wait(result))
     return changes
 
 
-def _attempt(batch: MessageBatch, one: Try) -> dict[str, Any]:
-    result = one.result
+def _attempt(batch: MessageBatch, attempt: Try) -> dict[str, Any]:
+    result = attempt.result
     return {
-        "message_id": one.message.pk,
-        "number": one.message.attempt_count,
-        "started_at": one.started_at,
+        "message_id": attempt.message.pk,
+        "number": attempt.message.attempt_count,
+        "started_at": attempt.started_at,
         "seconds": result.seconds,
-        "url": (Endpoint(url=one.message.url) if one.message.url else batch.endpoint).shown_url,
-        "request_headers": without_signature(one.headers),
+        "url": (Endpoint(url=attempt.message.url) if attempt.message.url else batch.endpoint).shown_url,
+        "request_headers": without_signature(attempt.headers),
         "response_code": result.status,
         "answer": strip_control_chars(result.answer[:LONGEST_ANSWER]),
         "error_code": result.error,
@@ -102,18 +101,18 @@ def _note_endpoint(batch: MessageBatch) -> None:
 
     Callbacks go to addresses of their own, so they say nothing about the endpoint's.
     """
-    results: list[PostResult] = [one.result for one in batch.tries if not one.message.url]
+    results: list[PostResult] = [attempt.result for attempt in batch.tries if not attempt.message.url]
     if not results:
         return
-    mine, last = Endpoint.objects.filter(pk=batch.endpoint.pk), results[-1]
+    own_row, last = Endpoint.objects.filter(pk=batch.endpoint.pk), results[-1]
     if last.is_delivered:
         # Without a failure that this worker knows of there is nothing to clear, as mostly.
         if batch.endpoint.failing_since is not None or not all(result.is_delivered for result in results):
-            mine.filter(failing_since__isnull=False).update(failing_since=None)
+            own_row.filter(failing_since__isnull=False).update(failing_since=None)
         return
-    mine.filter(failing_since=None).update(failing_since=Now())
+    own_row.filter(failing_since=None).update(failing_since=Now())
     if requested := requested_wait(last):
-        mine.update(wait_until=Now() + requested)
+        own_row.update(wait_until=Now() + requested)
     if last.error == PostError.GONE:
-        mine.switch_off(OffReason.GONE)
-    mine.filter(failing_since__lt=Now() - SWITCH_OFF_AFTER).switch_off(OffReason.FAILING)
+        own_row.switch_off(OffReason.GONE)
+    own_row.filter(failing_since__lt=Now() - SWITCH_OFF_AFTER).switch_off(OffReason.FAILING)

@@ -22,10 +22,9 @@ def find_browser() -> Path | None:
 
 
 def install_browser() -> Path | None:
-    """Try Playwright's download, then Debian's package."""
     _run([sys.executable, "-m", "playwright", "install", PACKAGE])
-    if (found := _playwright_browser()) or not shutil.which("apt-get") or os.geteuid() != 0:
-        return found
+    if (path := _playwright_browser()) or not shutil.which("apt-get") or os.geteuid() != 0:
+        return path
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     _run(["apt-get", "update", "--quiet=2"], environment)
     _run(["apt-get", "install", "--yes", "--quiet=2", "--no-install-recommends", PACKAGE], environment)
@@ -36,8 +35,8 @@ def _playwright_browser() -> Path | None:
     named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
     folders = [named] if named else ["~/.cache/ms-playwright", "~/Library/Caches/ms-playwright"]
     pattern = "chromium_headless_shell-*/*/*headless?shell*"
-    found = sorted(path for folder in folders for path in Path(folder).expanduser().glob(pattern))
-    return next((path for path in reversed(found) if os.access(path, os.X_OK) and path.is_file()), None)
+    paths = sorted(path for folder in folders for path in Path(folder).expanduser().glob(pattern))
+    return next((path for path in reversed(paths) if os.access(path, os.X_OK) and path.is_file()), None)
 
 
 _debian_path: Path | None = None  # cached: dpkg takes longer than the rest of a request

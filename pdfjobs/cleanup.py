@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from kilit.lock.guard import MoveRefused
 from pdfjobs.models import PdfCallback, PdfJob
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.models.job import PdfJobQuerySet
 from pdfjobs.states import PdfStatus
 from pdfjobs.storage import artifacts
 
@@ -75,7 +75,6 @@ class CleanupRun:
 
 
 def expire(rows: PdfJobQuerySet, *, delete: Callable[[str], bool] | None = None) -> set[UUID]:
-    """Delete the files of these jobs, then expire the jobs without a file."""
     keys = dict(rows.order_by().values_list("pk", "artifact_key"))
     deleted = [key for key in keys.values() if key and (delete or _delete)(key)]
     # The caller's condition is part of the UPDATE: a job that an operator has retried meanwhile is not old any more.
@@ -131,8 +130,8 @@ def orphans() -> Iterator[list[str]]:
     cutoff = timezone.now() - ORPHANED_AFTER  # compared with the clock of the disk or bucket, not of the database
     old_keys = (file.key for file in artifacts.list_files() if file.modified_at < cutoff)
     while batch := list(islice(old_keys, BATCH)):
-        used = keys_in_use(batch)
-        yield [key for key in batch if key not in used]
+        keys = keys_in_use(batch)
+        yield [key for key in batch if key not in keys]
 
 
 def keys_in_use(keys: Iterable[str]) -> set[str]:

@@ -17,7 +17,7 @@ BROKEN = "invoice.html, line 12: Invalid block tag 'endfro', expected 'endfor' (
 
 
 def load_demo(*, owner: User) -> None:
-    """Create the jobs once. Without a browser there are none, because a job's key needs its version."""
+    """Create the jobs once. Nothing is created without a browser, because a job's key needs its version."""
     if owner.pdf_jobs.exists():
         return
     bodies = [{"template_name": document.name, "variables": document.sample} for document in documents()]
@@ -27,6 +27,6 @@ def load_demo(*, owner: User) -> None:
         if bodies:
             with transaction.atomic():  # so that no worker claims it
                 job, _ = enqueue(owner, parse_job_request({**bodies[0], "options": {"landscape": True}}))
-                mine = PdfJob.objects.filter(pk=job.pk)
-                mine.claim()
-                mine.fail(code=ErrorCode.TEMPLATE_ERROR, detail=BROKEN)
+                own_row = PdfJob.objects.filter(pk=job.pk)
+                own_row.claim()
+                own_row.fail(code=ErrorCode.TEMPLATE_ERROR, detail=BROKEN)

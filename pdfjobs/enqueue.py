@@ -17,7 +17,6 @@ from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
 from kilit.workers.due_rows import BoundSql, any_exists, exists_query
 from kilit.workers.models import Heartbeat
-from pdfjobs.job_key import job_key
 from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfCallback, PdfJob
 from pdfjobs.models.statements import insert_unless_taken
@@ -58,7 +57,7 @@ def enqueue(owner: User, request: JobRequest, *, needs_worker: bool = False) -> 
         state = read_state(owner)
         if needs_worker and not state.has_worker:
             raise NoWorkerError
-        key = job_key(request.document, request.variables, request.options)
+        key = request.document.job_key(request.variables, request.options)
         if refusal := state.refusal:
             job, is_new = PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
             if job is None:

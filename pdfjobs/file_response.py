@@ -28,7 +28,6 @@ class ArtifactChangedError(Exception):
 
 
 def file_response(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> HttpResponseBase:
-    """Return a finished job's file, or raise ArtifactMissingError or ArtifactChangedError."""
     etag, size = f'"{job.artifact_digest}"', job.artifact_size or 0
     headers = {
         "ETag": etag,
@@ -36,19 +35,19 @@ def file_response(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> 
         "Cache-Control": "private, no-cache",  # revalidated each time: the job may have expired
         "Content-Disposition": content_disposition_header(as_attachment, job.file_name) or "",
     }
-    given = parse_etags(request.headers.get("If-None-Match", ""))
-    if given and ("*" in given or etag in [tag.removeprefix("W/") for tag in given]):
+    etags = parse_etags(request.headers.get("If-None-Match", ""))
+    if etags and ("*" in etags or etag in [tag.removeprefix("W/") for tag in etags]):
         return headers_only(job, status=304, headers=headers)
     part = requested_range(request, etag, size)
     if part is not None and not part:
         return headers_only(job, status=416, headers=headers | {"Content-Range": f"bytes */{size}"})
-    wanted = part or range(size)
+    span = part or range(size)
     if part:
         headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
-    headers |= {"Content-Length": str(len(wanted)), "Content-Type": "application/pdf"}
+    headers |= {"Content-Length": str(len(span)), "Content-Type": "application/pdf"}
     if request.method == "HEAD":
         return headers_only(job, status=200, headers=headers)
-    return StreamingHttpResponse(FilePart(job, wanted), status=206 if part else 200, headers=headers)
+    return StreamingHttpResponse(FilePart(job, span), status=206 if part else 200, headers=headers)
 
 
 def headers_only(job: PdfJob, *, status: int, headers: dict[str, str]) -> HttpResponse:
@@ -60,12 +59,12 @@ def headers_only(job: PdfJob, *, status: int, headers: dict[str, str]) -> HttpRe
 
 def requested_range(request: HttpRequest, etag: str, size: int) -> range | None:
     """Return the requested range, empty if it is outside the file, or None to send the whole file (RFC 9110)."""
-    found = ONE_RANGE.fullmatch(request.headers.get("Range", "").replace(" ", ""))
-    if not found or found.groups() == ("", "") or request.method != "GET":
+    match = ONE_RANGE.fullmatch(request.headers.get("Range", "").replace(" ", ""))
+    if not match or match.groups() == ("", "") or request.method != "GET":
         return None  # absent, several, or in another unit: the whole file is a valid response to each
     if request.headers.get("If-Range", etag) != etag:
         return None
-    first, last = found.groups()
+    first, last = match.groups()
     if not first:
         return range(max(0, size - int(last)), size)
     if last and int(last) < int(first):

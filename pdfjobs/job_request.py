@@ -29,7 +29,6 @@ class JobRequest:
 
 
 def parse_job_request(body: Any) -> JobRequest:
-    """Return the request, or raise UnknownTemplateError or InvalidInput."""
     name = body.get("template_name") if isinstance(body, dict) else None
     variables = document(name).model if isinstance(name, str) and name else Any
     request = _request_with(variables).read(body)

@@ -39,20 +39,19 @@ def create_link(job: PdfJob, *, life: timedelta) -> Link:
     with transaction.atomic():
         # Locked, so that the record of the link precedes the end of the job.
         rows = PdfJob.objects.filter(pk=job.pk).defer("payload", "options").select_for_update()
-        found: Any = rows.annotate(now=Now()).get()
-        if found.status != PdfStatus.SUCCEEDED or found.finished_at is None:
+        locked: Any = rows.annotate(now=Now()).get()
+        if locked.status != PdfStatus.SUCCEEDED or locked.finished_at is None:
             raise DeadLinkError
         # Whole seconds: the token must not outlive what the caller reads.
-        end = min(found.now + life, found.finished_at + settings.PDF_TTL).replace(microsecond=0)
-        if end <= found.now:
+        end = min(locked.now + life, locked.finished_at + settings.PDF_TTL).replace(microsecond=0)
+        if end <= locked.now:
             raise DeadLinkError
-        Event.objects.record(found, LINK_CREATED, details={"expires_at": end.isoformat()})
-    token = _signer().sign_object([found.pk.hex, _fingerprint(found), int(end.timestamp())])
+        Event.objects.record(locked, LINK_CREATED, details={"expires_at": end.isoformat()})
+    token = _signer().sign_object([locked.pk.hex, _fingerprint(locked), int(end.timestamp())])
     return Link(token, end)
 
 
 def linked_job(token: str) -> PdfJob:
-    """Return the job that a link leads to, or raise UnknownLinkError or DeadLinkError."""
     try:
         job_id, fingerprint, end = _signer().unsign_object(token)  # compares in constant time, and reads nothing before
     except BadSignature:

@@ -1,24 +1,70 @@
-"""What operators do with PDF jobs, in bulk and one by one."""
+"""How the list of PDF jobs is narrowed, and what operators do with them."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db.models import Case, CharField, Exists, OuterRef, Q, Value, When
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
+from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
+from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.operations import BatchOperation, OperationUnavailable
 from kilit.bulk.queues import BulkQueue
+from kilit.bulk.search import PrefixSearch, by
+from kilit.lock.prefixes import begins_with
 from kilit.workers import doorbells
 from pdfjobs import cleanup
-from pdfjobs.filters import FILTERS
 from pdfjobs.models import PdfJob
-from pdfjobs.models.queryset import PdfJobQuerySet
-from pdfjobs.states import LIVE, PDF_JOBS, PdfStatus
+from pdfjobs.models.job import FAILURES, PdfJobQuerySet
+from pdfjobs.states import LIVE, PDF_JOBS, ErrorCode, PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
 
+MOST_OWNERS = 100
 ALREADY_QUEUED = gettext_noop("the same document was requested again")
+
+
+def by_key(text: str) -> Q | None:
+    return Q(job_key=text) if len(text) == len(hashlib.sha256().hexdigest()) else None
+
+
+def by_owner(text: str) -> Q:
+    # Two queries: with the owners' ids the planner knows how many jobs there are and uses their index.
+    owners = get_user_model().objects.filter(begins_with("username", text)).values_list("pk", flat=True)
+    return Q(owner__in=list(owners[:MOST_OWNERS]))
+
+
+FILTERS = FilterSet(
+    (
+        state_filter(PDF_JOBS, index="pdf_in_status", leads=True),
+        ChoiceFilter(
+            name="template",
+            title=_("template"),
+            column="template_name",
+            index="pdf_of_template",
+            leads=True,
+            choices=lambda _user: [(name, name) for name in settings.PDF_TEMPLATES],
+        ),
+        ChoiceFilter(
+            name="code",
+            title=_("error code"),
+            column="error_code",
+            index="pdf_of_code",
+            leads=True,
+            where=Q(status=PdfStatus.FAILED),
+            choices=[(code, code) for code in ErrorCode.values],
+        ),
+        AgeFilter(),
+        *CREATED_BETWEEN,
+        ErrorGroupFilter(failures=FAILURES, index="pdf_of_error_group"),
+        BulkFilter(),
+    ),
+    search=PrefixSearch((by("document_number"), by("recipient"), by_key, by_owner)),
+)
 
 
 class PdfJobOperation(BatchOperation):

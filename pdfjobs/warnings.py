@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering.glyphs import unprintable
+from pdfjobs.rendering.fonts import unprintable
 from pdfjobs.schemas import PdfWarning
 
 MISSING_CHARACTERS = "MISSING_CHARACTERS"
@@ -23,7 +23,6 @@ def warnings_of(job: PdfJob) -> list[PdfWarning]:
 
 
 def missing_characters(job: PdfJob) -> str:
-    """Return the characters of a document that no font has, each once."""
     return unprintable("".join(_texts((job.payload, job.options.get("header"), job.options.get("footer")))))
 
 

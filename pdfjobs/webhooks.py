@@ -38,20 +38,20 @@ class PdfEventData(TypedDict):
 
 def describe(status: PdfStatus, events: Sequence[Event]) -> dict[int, Described]:
     """Return the events by which jobs got this result, or were asked for it when they had it."""
-    found = without_retried([event for event in events if event.to_state == status and is_result(event)])
-    jobs = {job.pk: job for job in jobs_of(found)}
+    results = without_retried([event for event in events if event.to_state == status and is_result(event)])
+    jobs = {job.pk: job for job in jobs_of(results)}
     callbacks = callbacks_of(jobs)
     return {
         event.pk: Described(
             event_data(event, jobs[event.object_id]),
             callbacks=[
-                Callback(each.url, jobs[event.object_id].owner_id)
-                for each in callbacks[event.object_id]
-                if is_called(each, event)
+                Callback(callback.url, jobs[event.object_id].owner_id)
+                for callback in callbacks[event.object_id]
+                if is_called(callback, event)
             ],
             for_callbacks_only=event.event_type == CALLBACK_REQUESTED,
         )
-        for event in found
+        for event in results
         if event.object_id in jobs
     }
 
@@ -94,10 +94,10 @@ def jobs_of(events: Iterable[Event]) -> Iterable[PdfJob]:
 
 
 def callbacks_of(jobs: Mapping[UUID, PdfJob]) -> Mapping[UUID, list[PdfCallback]]:
-    found: dict[UUID, list[PdfCallback]] = defaultdict(list)
+    callbacks: dict[UUID, list[PdfCallback]] = defaultdict(list)
     for callback in PdfCallback.objects.filter(job__in=list(jobs)).order_by("pk"):
-        found[callback.job_id].append(callback)
-    return found
+        callbacks[callback.job_id].append(callback)
+    return callbacks
 
 
 def event_data(event: Event, job: PdfJob) -> PdfEventData:

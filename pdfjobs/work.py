@@ -16,7 +16,6 @@ from kilit.lock.guard import MoveRefused
 from kilit.trace import job_trace
 from kilit.workers import doorbells
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
-from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
 from pdfjobs.models.statements import Claim, Claimed, not_left
 from pdfjobs.rendering import PageOptions, RenderError, render
@@ -42,15 +41,11 @@ VERSION_MISMATCH = (
 _loaded_at = time.monotonic()  # of this process's code: a worker is forked from a process that has loaded it
 _left: dict[UUID, float] = {}  # jobs that this process left to others, and until when
 _served: dict[int, None] = {}  # owners whose jobs this process claimed, the last one last
-_claim = Claim(PdfJob.objects.filter(not_left()))
+_claim = Claim(PdfJob.objects.claimable().filter(not_left()), others=PdfJob.objects.claimable())
 
 
 class OlderVersionError(Exception):
     """The job was created by a newer version than this worker's."""
-
-
-def is_due() -> bool:
-    return PdfJob.objects.claimable().exists()
 
 
 def run_due_jobs() -> None:
@@ -73,12 +68,11 @@ def run_due_jobs() -> None:
                 break
         else:
             return  # nothing left to claim
-    if is_due():
-        doorbells.ring_now(BELL)
+    doorbells.ring_if_due(BELL)
 
 
-def claim() -> Claimed | None:
-    """Claim the next job; its owner's next one comes after those of other owners."""
+def claim() -> Claimed[PdfJob] | None:
+    """Claim the next job; then other owners have their turn."""
     now = time.monotonic()
     for pk in [pk for pk, until in _left.items() if until < now]:
         del _left[pk]
@@ -98,7 +92,7 @@ def process(job: PdfJob) -> bool:
     except RenderError as error:
         fail(job, error.code, error.detail)
     except OlderVersionError:
-        leave(job)
+        release(job)
     except (DocumentError, UnknownTemplateError) as error:
         fail(job, ErrorCode.TEMPLATE_ERROR, str(error))
     except artifacts.StorageUnavailable as error:
@@ -116,10 +110,10 @@ def render_job(job: PdfJob) -> bytes:
     template = document(job.template_name)
     try:
         options = PageOptions.read(job.options)
-    except InvalidInput as error:  # stored by an older version
+    except InvalidInput as error:  # stored by another version
         raise RenderError(ErrorCode.UNKNOWN, f"The stored options are invalid. {error}") from None
     # Later requests with this key get this file, so it must not come from an older version than the key's.
-    if job_key(template, job.payload, options) != job.job_key and not is_newer_than(job):
+    if template.job_key(job.payload, options) != job.job_key and not is_newer_than(job):
         raise OlderVersionError
     html = template.html(job.payload)
     # Check kilit.W005 warns when TASK_TIMEOUT allows less than a caller may ask for.
@@ -141,13 +135,13 @@ def age_of(job: PdfJob) -> timedelta:
     return (job.started_at or job.created_at) - job.created_at
 
 
-def leave(job: PdfJob) -> None:
-    """Leave a job to a worker of its version; if none comes, fail it, as it cannot wait forever."""
+def release(job: PdfJob) -> None:
+    """Release a job for a worker of its version. A job that has waited too long for one fails."""
     if age_of(job) > VERSION_WAIT:
         fail(job, ErrorCode.VERSION_MISMATCH, VERSION_MISMATCH)
         return
     _left[job.pk] = time.monotonic() + LEFT_FOR
-    PdfJob.objects.held_by(job).leave()
+    PdfJob.objects.held_by(job).release()
     logger.warning("%s is of a newer version and waits for a worker of that version", job)
 
 
@@ -170,8 +164,7 @@ def fail(job: PdfJob, code: str, detail: str) -> None:
 
 
 def reap() -> str:
-    """Take jobs back from workers that died or hang, and ring for those that are retried."""
-    result = PdfJob.objects.reap()
+    result = PdfJob.objects.recover()
     if result.retried:
         doorbells.ring(BELL)
     return f"Reaped {len(result.failed)}, of which {len(result.retried)} are retried."

@@ -1,12 +1,9 @@
 """`kilit-runner`: run, check, and control the Windows service."""
 
 import argparse
-import os
 import sys
-import threading
 
-import django
-
+from config.runner.startup import run_until, set_up
 from config.settings.startup_errors import one_line_errors
 
 SERVICE_VERBS = {
@@ -38,11 +35,6 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def set_up() -> None:
-    os.environ["DJANGO_SETTINGS_MODULE"] = "config.runner.settings"
-    django.setup()
-
-
 def check() -> int:
     from config.runner.status import read_status, version
 
@@ -60,18 +52,6 @@ def run() -> int:
     with stop_on_signal() as stop:
         run_until(stop)
     return 0
-
-
-def run_until(stop: threading.Event) -> None:
-    """Work jobs and serve the status page until stopped; the command and the service do the same."""
-    from config.runner.settings import DATABASE_TIMEOUT, LOG_FILE, RUNNER_PORT
-    from config.runner.status import status_page
-    from kilit.database.limits import limit_statements
-    from orchestrator.workflow.watching import watch
-
-    limit_statements(DATABASE_TIMEOUT)
-    with status_page(RUNNER_PORT, log=LOG_FILE):
-        watch(stop)
 
 
 def control_service(options: argparse.Namespace) -> int:

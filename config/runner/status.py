@@ -30,8 +30,8 @@ from django.utils.translation.trans_real import parse_accept_lang_header
 from config.settings.startup_errors import first_line
 from kilit.database.origin import SchemaOrigin, read_origin
 from kilit.spans import format_span
-from orchestrator.workflow.current_jobs import CurrentJob, current_jobs
 from orchestrator.workflow.preflight import CheckLevel, PreflightCheck, preflight_checks
+from orchestrator.workflow.runner import CurrentJob, current_jobs
 
 Check = Callable[[], Iterable[PreflightCheck]]
 
@@ -130,14 +130,14 @@ def check_database() -> Iterator[PreflightCheck]:
 
 def compare_versions(origin: SchemaOrigin) -> Iterator[PreflightCheck]:
     own = {(label, path.stem) for label in APPS for path in _migrations(label)}
-    theirs = {key for key in origin.migrations if key[0] in APPS}
-    if theirs - own and not origin.is_newer:
+    applied = {key for key in origin.migrations if key[0] in APPS}
+    if applied - own and not origin.is_newer:
         message = _("The server's tables were made by an unreleased version: set up the server again.")
         yield PreflightCheck(_("version"), CheckLevel.FAIL, message)
-    elif missing := sorted(own - theirs):
+    elif missing := sorted(own - applied):
         message = _("This runner is newer than the server: update the server first. Missing: %(migration)s.")
         yield PreflightCheck(_("version"), CheckLevel.FAIL, message % {"migration": ".".join(missing[0])})
-    elif theirs - own:
+    elif applied - own:
         message = _("The server is newer than this runner: update the runner.")
         yield PreflightCheck(_("version"), CheckLevel.WARN, message)
 

@@ -1,7 +1,7 @@
 """Pagination cursors: the id of a page's last row. Ids never change, so pages are stable while rows move."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
@@ -15,6 +15,12 @@ def cut_page(found: Sequence[Row], limit: int) -> tuple[Sequence[Row], str | Non
     """Return a page of rows, and the cursor of the next page if there is one: then one row more was found."""
     page = found[:limit]
     return page, encode_cursor(page[-1].pk) if len(found) > limit else None
+
+
+def page_body(name: str, rows: Sequence[Row], limit: int, present: Callable[[Row], Any]) -> dict[str, Any]:
+    """Return a page as the API has it: the rows under their name, and the cursor of the next page if there is one."""
+    shown, following = cut_page(rows, limit)
+    return {name: [present(row) for row in shown], **({"next_cursor": following} if following else {})}
 
 
 def encode_cursor(pk: UUID | int) -> str:

@@ -163,5 +163,9 @@ def page(
     """
     request.current_app = model_admin.admin_site.name
     everywhere = model_admin.admin_site.each_context(request)
-    page_context = {"title": title, "crumb": "" if is_own_page else title}
-    return TemplateResponse(request, template, {**everywhere, "opts": model_admin.opts, **page_context, **context})
+    shown = {"title": title, "crumb": "" if is_own_page else title}
+    return TemplateResponse(request, template, {**everywhere, "opts": model_admin.opts, **shown, **context})
+
+
+def confirm_page(model_admin: Any, request: HttpRequest, *, title: str, **context: Any) -> TemplateResponse:
+    return page(model_admin, request, "admin/console/confirm.html", title=title, **context)

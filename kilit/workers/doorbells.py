@@ -94,6 +94,12 @@ def ring_now(name: str, *, at: str | None = None) -> bool:
     return broker.rang
 
 
+def ring_if_due(name: str) -> None:
+    """Ring at the end of a turn for the rows that are left."""
+    if doorbells[name].is_due():
+        ring_now(name)
+
+
 def conditions() -> dict[str, BoundSql]:
     """Return for each bell when it has to ring: a row lost its bell, or became due by time alone."""
     return {name: any_exists(bell.due) for name, bell in doorbells.items()}

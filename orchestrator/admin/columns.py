@@ -66,7 +66,6 @@ def _plate(job: Job) -> str:
 
 
 def warning_text(job: Job) -> str:
-    """Return which parts are larger than which plate, or an empty string."""
     if not job.warning_code:
         return ""
     details = job.warning_details or {}
@@ -105,8 +104,8 @@ FIGURES = {
 
 
 def figures(solution: dict[str, Any] | None) -> list[tuple[str, Any]]:
-    known = solution or {}
-    return [(str(label), known[name]) for name, label in FIGURES.items() if known.get(name) not in (None, "")]
+    values = solution or {}
+    return [(str(label), values[name]) for name, label in FIGURES.items() if values.get(name) not in (None, "")]
 
 
 def unit_of(job: Job) -> str:

@@ -16,8 +16,6 @@ from orchestrator.schemas.orders import InvalidOrder, NewCustomer, phone
 
 
 class CustomerForm(forms.ModelForm[Customer]):
-    """Accepts a phone number in any format, like the API."""
-
     class Meta:
         model = Customer
         fields = ["phone", "name"]
@@ -33,14 +31,14 @@ class CustomerForm(forms.ModelForm[Customer]):
             )
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
+        cleaned = super().clean() or {}
         try:
-            return NewCustomer.read(given).model_dump()
+            return NewCustomer.read(cleaned).model_dump()
         except InvalidOrder as invalid:
             for error in invalid.errors:
-                if error["field"] in given:  # the form itself reports what is missing
+                if error["field"] in cleaned:  # the form itself reports what is missing
                     self.add_error(error["field"], gettext(error["message"]))
-            return given
+            return cleaned
 
 
 @admin.register(Customer)

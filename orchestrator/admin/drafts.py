@@ -1,5 +1,6 @@
-"""Orders by hand in the console: the page of an order, and the list of drafts."""
+"""Orders by hand in the console: the page of an order, its check, and the list of drafts."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import path, reverse
 from django.utils.dateparse import parse_datetime
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -20,22 +22,112 @@ from kilit.console.jobs.timeline import Story
 from kilit.console.lists.listing import LongListAdmin
 from kilit.lock.identity import uuid7
 from kilit.masking import mask_phone
-from orchestrator.admin import order_form, sheet_import
-from orchestrator.admin.order_check import OrderCheck
+from kilit.spans import moment
+from orchestrator.admin import columns, order_form, sheet_import
+from orchestrator.admin.order_form import LABELS, OrderForm
+from orchestrator.admin.rule_texts import entry_text
 from orchestrator.drafts.sending import DraftChanged, save_draft, send_draft
 from orchestrator.drafts.suggestions import find_customers, suggest
-from orchestrator.drafts.typed import SHEET_FAULTS, InvalidDraft
-from orchestrator.errors import JobError
-from orchestrator.models import OrderDraft
-from orchestrator.planning.rules import current_rules
+from orchestrator.drafts.typed import SHEET_FAULTS, DraftFault, InvalidDraft, TypedOrder
+from orchestrator.figures.job_figures import compute
+from orchestrator.models import Customer, Job, OrderDraft
+from orchestrator.orders.enqueue import similar_jobs
+from orchestrator.orders.order import canonical, payload_hash
+from orchestrator.planning.missing_rules import missing_rules
+from orchestrator.planning.rules import valid_rules
+from orchestrator.schemas.orders import Order, plain
 from orchestrator.schemas.rules import Rules
 
+MOST_PARTS_SHOWN = 200
 
-def known_rules() -> Rules | None:
-    try:
-        return current_rules()
-    except JobError:
-        return None
+
+def _job_link(job: Job) -> Any:
+    text = _("%(order)s of %(time)s") % {"order": job.order_id, "time": moment(job.created_at)}
+    return link(reverse("admin:orchestrator_job_change", args=[job.pk]), text)
+
+
+class OrderCheck:
+    def __init__(self, content: Mapping[str, Any], rules: Rules | None, draft: OrderDraft | None) -> None:
+        self.typed, self.cells = TypedOrder(content), draft.cells if draft else {}
+        self.faults: list[DraftFault] = []
+        self.beyond, self.order = 0, None
+        self.similar: list[Any] = []  # links to jobs that the order may repeat
+        self.has_rules = rules is not None
+        if rules is None:
+            return
+        try:
+            self.order = self.typed.check(rules)
+            self.facts = self._facts(self.order, rules)
+            self.notes = self._notes(self.order, rules)
+            self.similar = [
+                _job_link(job) for job in similar_jobs(self.order, sheet=draft.file_sha256 if draft else "")
+            ]
+        except InvalidDraft as invalid:
+            self.faults, self.beyond = invalid.faults, invalid.beyond
+
+    def mark(self, form: OrderForm) -> None:
+        for fault in self.faults:
+            if fault.row is None and fault.field in form.fields:
+                form.add_error(fault.field, fault.message)
+
+    def listed(self) -> list[dict[str, Any]]:
+        return [
+            {"row": fault.row, "column": fault.field, "where": self._where(fault), "message": fault.message}
+            for fault in self.faults
+        ]
+
+    def _where(self, fault: DraftFault) -> str:
+        if fault.cell:
+            return _("Cell %(cell)s") % {"cell": fault.cell}
+        if fault.row is None:
+            label = OrderForm.base_fields[fault.field].label if fault.field in OrderForm.base_fields else ""
+            return self._with_cell(str(label or _("Parts")), self.cells.get(fault.field, ""))
+        row = _("Row %(number)s") % {"number": fault.row + 1}
+        place = f"{row} · {LABELS[fault.field]}" if fault.field in LABELS else row
+        part = self.typed.rows[fault.row].get("id", "")
+        return self._with_cell(place, self.cells.get(f"{part}.{fault.field}", "") if part else "")
+
+    def _with_cell(self, place: str, cell: str) -> str:
+        return _("%(place)s (cell %(cell)s)") % {"place": place, "cell": cell} if cell else place
+
+    def _facts(self, order: Order, rules: Rules) -> list[tuple[str, Any]]:
+        figures = compute(order, rules)
+        plate = order.plate_size or rules.default_plate_size
+        customer = Customer.objects.filter(phone=order.customer_phone).first()
+        unknown = order.customer_snapshot_name or _("unknown")
+        edges = ", ".join(f"{edge.edge}: {number_format(edge.metres)} m" for edge in figures.edges)
+        return [
+            (_("Customer"), f"{customer.name if customer else unknown} ({order.customer_phone})"),
+            (_("Mode"), order.opti_mode),
+            (_("Plate"), f"{plain(plate.width_mm)} × {plain(plate.height_mm)} mm" if plate else _("unknown")),
+            (_("Pieces"), figures.pieces),
+            (_("Area"), f"{number_format(figures.parts_m2)} m²"),
+            (_("Edge band"), edges or _("none")),
+        ]
+
+    def _notes(self, order: Order, rules: Rules) -> list[Any]:
+        """Return what will keep the job waiting, and whether it exists already."""
+        notes: list[Any] = []
+        existing = Job.objects.filter(payload_hash=payload_hash(canonical(order))).first()
+        if existing:
+            notes.append(
+                link(reverse("admin:orchestrator_job_change", args=[existing.pk]), _("This order exists already."))
+            )
+        if not Customer.objects.filter(phone=order.customer_phone).exists():
+            notes.append(_("No customer has this phone number: the job will wait until the customer is added."))
+        if missing := missing_rules(order, rules):
+            names = ", ".join(map(entry_text, missing[:10]))
+            notes.append(
+                _("The rules lack: %(names)s. The job will wait or fail until they are added.") % {"names": names}
+            )
+        return notes
+
+    def parts(self) -> dict[str, Any]:
+        if self.order is None:
+            return {}
+        parts = canonical(self.order)["parts"]
+        table = columns.part_table(parts[:MOST_PARTS_SHOWN], Job(), unit=self.typed.unit)
+        return {**table, "beyond": max(0, len(parts) - MOST_PARTS_SHOWN)}
 
 
 def read_time(text: str) -> datetime | None:
@@ -94,12 +186,11 @@ class OrderDraftAdmin(LongListAdmin):
         """Return customers for the form; those who write orders may read their phone numbers."""
         if not self.has_operate_permission(request) or not request.user.has_perm("orchestrator.view_customer"):
             raise PermissionDenied
-        found = find_customers(request.GET.get("q", "")[:200])
-        rows = [{"name": row.name, "phone": row.phone, "masked": mask_phone(row.phone)} for row in found]
+        customers = find_customers(request.GET.get("q", "")[:200])
+        rows = [{"name": row.name, "phone": row.phone, "masked": mask_phone(row.phone)} for row in customers]
         return JsonResponse({"customers": rows})
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        """Show a draft, or store what was typed; the form of a new order already has an id."""
         pk = self.read_id(object_id)
         if request.method == "POST":
             if not self.has_operate_permission(request):
@@ -121,9 +212,9 @@ class OrderDraftAdmin(LongListAdmin):
         if "delete" in request.POST:
             return self._delete(request, pk)
         content = order_form.posted_content(request.POST)
-        found = OrderDraft.objects.filter(pk=pk).values_list(f"content__{SHEET_FAULTS}", flat=True).first()
-        if found and "sheet_checked" not in request.POST:
-            content[SHEET_FAULTS] = found
+        sheet_faults = OrderDraft.objects.filter(pk=pk).values_list(f"content__{SHEET_FAULTS}", flat=True).first()
+        if sheet_faults and "sheet_checked" not in request.POST:
+            content[SHEET_FAULTS] = sheet_faults
         try:
             with transaction.atomic():
                 draft, is_new = save_draft(pk, content, based_on=read_time(request.POST.get("based_on", "")))
@@ -155,7 +246,7 @@ class OrderDraftAdmin(LongListAdmin):
 
     def _send(self, request: HttpRequest, draft: OrderDraft) -> HttpResponse:
         back = f"{self.address('change', draft.pk)}?checked=1#order-check"
-        rules = known_rules()
+        rules = valid_rules()
         if rules is None:
             messages.error(request, _("Not sent: the cutting rules cannot be read. The draft is saved."))
             return HttpResponseRedirect(back)
@@ -201,7 +292,7 @@ class OrderDraftAdmin(LongListAdmin):
         is_checked: bool = False,
         status: int = 200,
     ) -> HttpResponse:
-        rules = known_rules()
+        rules = valid_rules()
         form = order_form.OrderForm(content, rules)
         check = OrderCheck(content, rules, draft) if is_checked else None
         if check:

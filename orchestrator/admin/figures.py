@@ -1,24 +1,14 @@
-"""A job's figures on its page, and the page of the bookkeeper's file."""
+"""A job's figures on its page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
-from django.urls import path
 from django.utils import timezone
-from django.utils.formats import get_format, number_format
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import page
-from kilit.console.lists.day_forms import DaysForm
-from kilit.csv.writer import csv_response
-from orchestrator.figures.export import export_lines
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job
 from orchestrator.schemas.figures import AmountLine, Amounts, JobFigures, MissingAmount
@@ -53,7 +43,7 @@ def figures_card(job: Job) -> FiguresCard | None:
         [_line(line, amounts.currency) for line in amounts.lines[:MOST_LINES]],
         max(0, len(amounts.lines) - MOST_LINES),
         list(_totals(amounts)),
-        [missing_text(each) for each in amounts.missing],
+        [missing_text(amount) for amount in amounts.missing],
         list(_notes(job, figures, amounts)),
     )
 
@@ -66,7 +56,7 @@ def _facts(figures: JobFigures) -> Iterator[tuple[str, str]]:
     if figures.yield_percent is not None:
         percent = _("%(number)s %%") % {"number": number_format(figures.yield_percent)}
         yield _("Yield"), _("%(percent)s of the boards become parts") % {"percent": percent}
-    yield _("Edge band"), " · ".join(f"{each.edge}: {_quantity(each.metres, 'm')}" for each in figures.edges)
+    yield _("Edge band"), " · ".join(f"{edge.edge}: {_quantity(edge.metres, 'm')}" for edge in figures.edges)
     yield _("Cuts"), number_format(figures.cuts, force_grouping=True) if figures.cuts is not None else ""
     yield _("Machine time"), _quantity(figures.machine_minutes, _("min"))
 
@@ -126,33 +116,3 @@ def _notes(job: Job, figures: JobFigures, amounts: Amounts) -> Iterator[str]:
 def last_month() -> dict[str, str]:
     last = timezone.localdate().replace(day=1) - timedelta(days=1)
     return {"first": f"{last.replace(day=1)}", "last": f"{last}"}
-
-
-class FiguresExportMixin(ModelAdmin):
-    def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.figures_file)
-        return [path("figures/", view, name="orchestrator_job_figures_file"), *super().get_urls()]
-
-    def figures_file(self, request: HttpRequest) -> HttpResponseBase:
-        """Ask for the days, and stream the jobs that were finished on them."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        form = DaysForm(request.POST if request.method == "POST" else None, initial=last_month())
-        if form.is_valid():
-            jobs = Job.objects.finished_between(*form.span())
-            is_comma = get_format("DECIMAL_SEPARATOR") == ","
-            return csv_response("figures", export_lines(jobs, decimal_comma=is_comma))
-        sentences = [
-            _("A line for each job that was finished on these days, with its figures and amounts."),
-            _("Days are those of your time zone, %(zone)s.") % {"zone": timezone.get_current_timezone_name()},
-        ]
-        return page(
-            self,
-            request,
-            "admin/console/confirm.html",
-            title=_("Figures for the bookkeeper"),
-            form=form,
-            sentences=sentences,
-            submit=_("Download CSV"),
-            back=self.address("changelist"),
-        )

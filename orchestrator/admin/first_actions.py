@@ -3,25 +3,36 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
+from django import forms
 from django.conf import settings
+from django.contrib import admin
 from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
+from kilit.console.formatting import number
 from kilit.console.jobs.job_page import JobOffer, first_at_once
-from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
+from kilit.console.lists.actions import Action, ActionReport
+from kilit.lock.audit import for_reason
 from orchestrator.admin.rule_texts import action_text
-from orchestrator.admin.send_again import send_again_offer
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.missing_rules import missing_rules
-from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules import valid_rules
+from orchestrator.schemas.orders import InvalidOrder, NewCustomer
 from orchestrator.states import FAILING, JobState
 from orchestrator.workflow.decisions import can_be_sent_again
 
+REASON = "The customer was added."
+MOST_CONTINUED = 500  # as many as an action on a selection
 Offers = dict[str, JobOffer]
 # An entry of the rules is missing.
 RULE_CODES = (
@@ -34,8 +45,73 @@ RULE_CODES = (
 FIRST = "first"  # the name of the offer that stands out
 
 
+def format_phone(phone: str) -> str:
+    """Return an E.164 number as people read it: +90 555 123 45 67."""
+    import phonenumbers
+
+    parsed = phonenumbers.parse(phone)
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+
+
+def held_jobs(phone: str) -> Any:
+    return Job.objects.filter(customer_phone=phone, status=JobState.HOLD, error_code=Code.CRM_NO_MATCH)
+
+
+class HeldCustomerForm(forms.Form):
+    name = forms.CharField(
+        label=gettext_lazy("Customer's name"),
+        max_length=200,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+    )
+    all_jobs = forms.BooleanField(required=False, initial=True, widget=UnfoldBooleanWidget())
+
+    def __init__(self, job: Job, data: Any = None) -> None:
+        super().__init__(data, initial={"name": job.customer_snapshot_name})
+        self.job = job
+        self.fields["name"].help_text = _("Phone: %(phone)s") % {"phone": format_phone(job.customer_phone)}
+        others = held_jobs(job.customer_phone).exclude(pk=job.pk)[:MOST_CONTINUED].count()
+        if others:
+            text = ngettext(
+                "Also continue the other job of this customer",
+                "Also continue the %(number)s other jobs of this customer",
+                others,
+            )
+            self.fields["all_jobs"].label = text % {"number": number(others)}
+        else:
+            del self.fields["all_jobs"]
+
+    def clean_name(self) -> str:
+        try:
+            return NewCustomer.read({"phone": self.job.customer_phone, "name": self.cleaned_data["name"]}).name
+        except InvalidOrder as invalid:
+            raise forms.ValidationError([_(error["message"]) for error in invalid.errors]) from None
+
+    def ids(self) -> list[UUID]:
+        if not self.cleaned_data.get("all_jobs"):
+            return [self.job.pk]
+        ids = held_jobs(self.job.customer_phone).order_by("pk").values_list("pk", flat=True)
+        return list(dict.fromkeys([self.job.pk, *ids[: MOST_CONTINUED - 1]]))
+
+    def save(self, request: HttpRequest, approve: Action, ids: list[UUID]) -> tuple[Customer, ActionReport]:
+        """Add the customer and approve the jobs, both or neither; one that was added meanwhile stays as it is."""
+        with transaction.atomic(), for_reason(REASON):
+            customer, is_new = Customer.objects.get_or_create(
+                phone=self.job.customer_phone, defaults={"name": self.cleaned_data["name"]}
+            )
+            if is_new:
+                admin.site.get_model_admin(Customer).log_addition(request, customer, [{"added": {}}])
+            return customer, approve.perform(request.user, ids, {})
+
+
+def send_again_offer(job: Job) -> JobOffer:
+    return JobOffer(send_again_title(job), "send", reverse("admin:orchestrator_job_send_again", args=[job.pk]))
+
+
+def send_again_title(job: Job) -> str:
+    return _("Send again as revision %(number)s") % {"number": job.revision + 1}
+
+
 def with_first(job: Job, offers: Offers, user: User | AnonymousUser) -> Offers:
-    """Return a job's offers, and the one that its error needs before all others."""
     if job.status not in FAILING or not offers:
         return offers or _send_again(job)
     if job.error_code == Code.HANDOVER_UNKNOWN:
@@ -70,10 +146,10 @@ def _customer(job: Job) -> Offers:
 
 def _rules(job: Job) -> Offers:
     """Lead to the rules while they lack something; afterwards the job can be approved or retried."""
-    try:
-        missing = missing_rules(order_from(job.payload), current_rules())
-    except JobError:  # there are no valid rules
+    rules = valid_rules()
+    if rules is None:
         return {FIRST: JobOffer(_("Open the rules"), "rule", rules_address(job))}
+    missing = missing_rules(order_from(job.payload), rules)
     return {FIRST: JobOffer(action_text(missing), "rule", rules_address(job))} if missing else {}
 
 
@@ -82,11 +158,8 @@ def rules_address(job: Job) -> str:
 
 
 def _send_again(job: Job) -> Offers:
-    try:
-        rules = current_rules()
-    except JobError:  # there are none to judge by
-        return {}
-    return {FIRST: send_again_offer(job)} if can_be_sent_again(job, rules) else {}
+    rules = valid_rules()
+    return {FIRST: send_again_offer(job)} if rules and can_be_sent_again(job, rules) else {}
 
 
 def _template() -> Offers:

@@ -10,36 +10,93 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from django.urls import path
+from django.utils import timezone
+from django.utils.formats import get_format
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.dashboard.queue_pauses import PausableQueueAdmin
-from kilit.console.formatting import badge, button, page
-from kilit.console.jobs.job_page import JobOffer
-from kilit.console.jobs.priorities import PriorityAdmin
+from kilit.api.errors import ApiError
+from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES, PausableQueueAdmin
+from kilit.console.formatting import badge, button, confirm_page, joined, page, with_local_times
+from kilit.console.jobs.job_page import JobDescription, JobOffer
+from kilit.console.jobs.priorities import PRIORITY_SENTENCES, PriorityAdmin
+from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
+from kilit.console.lists.day_forms import DaysForm
+from kilit.csv.writer import csv_response
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data, mask_phone
-from orchestrator.admin import blockers, columns, description
-from orchestrator.admin.figures import FiguresExportMixin, figures_card
-from orchestrator.admin.first_actions import with_first
-from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
+from orchestrator.admin import blockers, columns
+from orchestrator.admin.columns import state_notes
+from orchestrator.admin.figures import figures_card, last_month
+from orchestrator.admin.first_actions import (
+    HeldCustomerForm,
+    choose_primary,
+    format_phone,
+    send_again_title,
+    with_first,
+)
 from orchestrator.admin.papers import papers_of
 from orchestrator.admin.plan_drawing import drawn_plans
-from orchestrator.admin.send_again import SendAgainMixin
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
+from orchestrator.figures.export import export_lines
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
-from orchestrator.models.job import FAILURES
-from orchestrator.models.queryset import JobQuerySet
+from orchestrator.models.job import FAILURES, JobQuerySet
 from orchestrator.planning.excel.writing import render_sheets
-from orchestrator.states import BEFORE_OPTIPLANNING
-from orchestrator.workflow import operations
+from orchestrator.saw.leftovers import LEFTOVER_REMOVED
+from orchestrator.states import BEFORE_OPTIPLANNING, WORKING, JobState
+from orchestrator.workflow import decisions, operations
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.step_context import plan_for
 
+LABELS = {
+    JobState.NEW: gettext_lazy("New"),
+    JobState.PREPARED: gettext_lazy("Prepared"),
+    JobState.OPTI_IMPORTED: gettext_lazy("Imported into OptiPlanning"),
+    JobState.OPTI_RUNNING: gettext_lazy("Optimization running"),
+    JobState.OPTI_DONE: gettext_lazy("Optimization finished"),
+    JobState.XML_READY: gettext_lazy("XML ready"),
+    JobState.DELIVERED: gettext_lazy("Delivered to the saw"),
+    JobState.DONE: gettext_lazy("Done"),
+    JobState.HOLD: gettext_lazy("Needs approval"),
+    JobState.FAILED: gettext_lazy("Failed"),
+}
+STORY = Story(
+    {
+        "JOB_CREATED": gettext_lazy("Ordered by %(who)s"),
+        "saved": gettext_lazy("New rules saved by %(who)s"),
+        "prepare": gettext_lazy("Prepared: customer, template and rules are fine"),
+        "import_files": gettext_lazy("Sheets written to OptiPlanning's import folder"),
+        "start": gettext_lazy("OptiPlanning started"),
+        "collect": gettext_lazy("Solution of OptiPlanning stored"),
+        "validate": gettext_lazy("Solution checked"),
+        "deliver": gettext_lazy("Taken by the saw"),
+        "finish": gettext_lazy("Finished"),
+        **PRIORITY_SENTENCES,
+        **PAUSE_SENTENCES,
+        "hold": gettext_lazy("Held until an operator approves"),
+        "fail": gettext_lazy("Failed"),
+        "approve": gettext_lazy("Approved by %(who)s"),
+        "retry": gettext_lazy("Retried by %(who)s"),
+        "undo_retry": gettext_lazy("Retry taken back by %(who)s"),
+        "cancel": gettext_lazy("Cancelled by %(who)s"),
+        "reuse_solution": gettext_lazy("The stored solution is used; OptiPlanning is not needed"),
+        "confirm_cut": gettext_lazy("Confirmed by %(who)s: it was cut"),
+        "hand_over": gettext_lazy("Handed over to the saw again by %(who)s"),
+        "HOLD_APPROVED": gettext_lazy("Approval recorded"),
+        "JOB_RETRY_SCHEDULED": gettext_lazy("Retry scheduled"),
+        "JOB_DEDUP": gettext_lazy("The same order was sent again by %(who)s"),
+        "BACKING_EDGE_RESET": gettext_lazy("Edges of backing parts removed"),
+        LEFTOVER_REMOVED: gettext_lazy("A file that a stopped runner had left in a folder was removed"),
+    },
+    links={"JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", ""))},
+)
 MOST_PARTS_SHOWN = 200
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 LEVELS = {
@@ -112,11 +169,32 @@ EXPORT_FIELDS = {
 EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
 
 
+def belongs_to(job: Job) -> SafeString:
+    revision = _("revision %(number)s") % {"number": job.revision} if job.revision else ""
+    return joined(job.customer_name or _("unknown customer"), revision)
+
+
+def explain_error(job: Job) -> str:
+    return _(Code(job.error_code).label)
+
+
+CUTTING_JOB = JobDescription(
+    belongs_to=belongs_to,
+    state_labels=LABELS,
+    state_notes=state_notes,
+    way=(*WORKING, JobState.DONE),
+    story=STORY,
+    explain_error=explain_error,
+    choose_primary=choose_primary,
+    copied_fields={"order_id": "order_id", "whole_customer": "customer_phone"},
+)
+
+
 @admin.register(Job)
-class JobAdmin(SendAgainMixin, FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
+class JobAdmin(PriorityAdmin, PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
-    description = description.CUTTING_JOB
+    description = CUTTING_JOB
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
@@ -178,50 +256,74 @@ class JobAdmin(SendAgainMixin, FiguresExportMixin, PriorityAdmin, PausableQueueA
 
     def add_customer(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Add the customer of a held order and approve its jobs. After a mistake in the form, ask again."""
-        job = self.get_object(request, unquote(object_id))
-        if not (self.has_operate_permission(request) and request.user.has_perm("orchestrator.operate_customer")):
+        job = self.row_to_change(request, object_id)
+        if not request.user.has_perm("orchestrator.operate_customer"):
             raise PermissionDenied
-        if job is None:
-            raise Http404
         form = HeldCustomerForm(job, request.POST if request.method == "POST" else None)
         if not form.is_valid():
             title = _("Add %(phone)s as customer and continue") % {"phone": format_phone(job.customer_phone)}
             back = self.address("change", job.pk)
-            return page(
-                self,
-                request,
-                "admin/console/confirm.html",
-                title=title,
-                form=form,
-                submit=title,
-                back=back,
-                original=job,
-            )
+            return confirm_page(self, request, title=title, form=form, submit=title, back=back, original=job)
         ids = form.ids()
         customer, report = form.save(request, APPROVE, ids)
-        known = _("%(name)s is a customer now.") % {"name": customer.name}
-        messages.add_message(request, report.level, f"{known} {report.sentence}")
+        sentence = _("%(name)s is a customer now.") % {"name": customer.name}
+        messages.add_message(request, report.level, f"{sentence} {report.sentence}")
         if len(ids) > 1:  # the list shows what becomes of them
             self.remember(request, APPROVE, ids)
         return HttpResponseRedirect(self.back_address(ids, filters="", from_row=len(ids) == 1))
 
+    def send_again(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Send the order of a failed job again, with the next revision, where a retry would be refused."""
+        job = self.row_to_change(request, object_id)
+        back = self.address("change", job.pk)
+        if request.method != "POST":
+            sentences = [_("The same order becomes a new job. To change it, have it sent again by its sender.")]
+            title = send_again_title(job)
+            return confirm_page(self, request, title=title, sentences=sentences, submit=title, back=back, original=job)
+        try:
+            sent, _is_known = decisions.send_again(job.pk)
+        except ApiError as refusal:
+            messages.warning(request, str(refusal.detail))
+            return HttpResponseRedirect(back)
+        sentence = _("Order %(order)s was sent again as revision %(number)s.")
+        messages.success(request, sentence % {"order": sent.order_id, "number": sent.revision})
+        return HttpResponseRedirect(self.address("change", sent.pk))
+
+    def figures_file(self, request: HttpRequest) -> HttpResponseBase:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        form = DaysForm(request.POST if request.method == "POST" else None, initial=last_month())
+        if form.is_valid():
+            jobs = Job.objects.finished_between(*form.span())
+            is_comma = get_format("DECIMAL_SEPARATOR") == ","
+            return csv_response("figures", export_lines(jobs, decimal_comma=is_comma))
+        title, back = _("Figures for the bookkeeper"), self.address("changelist")
+        sentences = [
+            _("A line for each job that was finished on these days, with its figures and amounts."),
+            _("Days are those of your time zone, %(zone)s.") % {"zone": timezone.get_current_timezone_name()},
+        ]
+        submit = _("Download CSV")
+        return confirm_page(self, request, title=title, form=form, sentences=sentences, submit=submit, back=back)
+
     def solution_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
-        job = self.get_object(request, unquote(object_id))
-        file = job and job.solution_files.filter(pk=number).first()
-        if not file or not self.has_view_permission(request, job):
-            raise Http404
-        return download(file.name, bytes(file.content), "application/xml")
+        return self._download(self._visible_job(request, object_id).solution_files, number, "application/xml")
 
     def order_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
-        job = self.get_object(request, unquote(object_id))
-        file = job and job.order_files.filter(pk=number).first()
-        if not file or not self.has_view_permission(request, job):
+        return self._download(self._visible_job(request, object_id).order_files, number, "application/octet-stream")
+
+    def _download(self, files: Any, number: int, content_type: str) -> HttpResponse:
+        file = get_object_or_404(files, pk=number)
+        return download(file.name, bytes(file.content), content_type)
+
+    def _visible_job(self, request: HttpRequest, object_id: str) -> Job:
+        job: Job | None = self.get_object(request, unquote(object_id))
+        if job is None or not self.has_view_permission(request, job):
             raise Http404
-        return download(file.name, bytes(file.content), "application/octet-stream")
+        return job
 
     def sheet_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
-        job = self.get_object(request, unquote(object_id))
-        if job is None or not self.has_view_permission(request, job) or number >= len(job.files):
+        job = self._visible_job(request, object_id)
+        if number >= len(job.files):
             raise Http404
         content = find_sheet(job, **job.files[number])
         if content is None:
@@ -230,16 +332,19 @@ class JobAdmin(SendAgainMixin, FiguresExportMixin, PriorityAdmin, PausableQueueA
         return download(job.files[number]["name"], content, XLSX)
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view
-        return [
-            path("<path:object_id>/add-customer/", view(self.add_customer), name="orchestrator_job_add_customer"),
-            path(
-                "<path:object_id>/order-file/<int:number>/", view(self.order_file), name="orchestrator_job_order_file"
-            ),
-            path("<path:object_id>/sheet/<int:number>/", view(self.sheet_file), name="orchestrator_job_sheet"),
-            path("<path:object_id>/solution/<int:number>/", view(self.solution_file), name="orchestrator_job_solution"),
-            *super().get_urls(),
+        pages = {
+            "send_again": ("<path:object_id>/send-again/", self.send_again),
+            "figures_file": ("figures/", self.figures_file),
+            "add_customer": ("<path:object_id>/add-customer/", self.add_customer),
+            "order_file": ("<path:object_id>/order-file/<int:number>/", self.order_file),
+            "sheet": ("<path:object_id>/sheet/<int:number>/", self.sheet_file),
+            "solution": ("<path:object_id>/solution/<int:number>/", self.solution_file),
+        }
+        own = [
+            path(route, self.admin_site.admin_view(view), name=self.view_name(name))
+            for name, (route, view) in pages.items()
         ]
+        return own + super().get_urls()
 
 
 def find_sheet(job: Job, *, name: str, sha256: str) -> bytes | None:

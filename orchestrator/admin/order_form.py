@@ -81,7 +81,7 @@ class OrderForm(forms.Form):
         by_rules = _("as in the rules: %(value)s") % {"value": rules.opti_mode_default if rules else "?"}
         fields: dict[str, Any] = self.fields
         fields["opti_mode"].choices = [("", by_rules), *Mode.choices]
-        fields["priority"].choices = [(each.api_name, each.label) for each in Priority]
+        fields["priority"].choices = [(priority.api_name, priority.label) for priority in Priority]
         if rules and (plate := rules.default_plate_size):
             fields["plate_width"].widget.attrs["placeholder"] = plain(plate.width_mm)
             fields["plate_height"].widget.attrs["placeholder"] = plain(plate.height_mm)
@@ -123,7 +123,6 @@ def text_from_rows(rows: list[dict[str, str]]) -> str:
 
 
 def grid(content: Mapping[str, Any], rules: Rules | None) -> dict[str, Any]:
-    """Return what the template and its script need to show the parts."""
     columns = [
         {
             "name": name,

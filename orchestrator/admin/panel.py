@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 from kilit.console.dashboard.panels import Panel, PanelItem
 from orchestrator.admin.columns import COLOURS
 from orchestrator.models import Job
-from orchestrator.models.queryset import ORDER
+from orchestrator.models.job import ORDER
 from orchestrator.workflow.operations import QUEUE
 
 

@@ -56,7 +56,6 @@ class DrawnPlan:
 
 
 def drawn_plans(job: Job) -> list[DrawnPlan]:
-    """Return the plan of each solution file that can be read."""
     if not job.xml_sha256:
         return []
     files = job.solution_files.order_by("name").values_list("name", "pk", "sha256")
@@ -72,12 +71,12 @@ def _drawn(name: str, plan: CuttingPlan) -> DrawnPlan:
 
 
 def figure_cells(figures: Figures) -> list[tuple[str, str]]:
-    """Return the figures that people compare, each with its label; a dash where a solution has none."""
+    """Return the figures that people compare, each with its label, or a dash for a missing figure."""
     boards, drops, seconds = (_decimal(figures, name) for name in ("boards_m2", "drops_m2", "time_s"))
     share = (boards - drops) / boards if boards and drops is not None and drops <= boards else None
     return [
         (_("Boards"), _amount(boards, 2, " m²")),
-        # Not the yield: that of the job is by the area of its parts, which no solution has.
+        # Not the job's yield, which needs the area of its parts. No solution has that area.
         (_("Without offcuts"), _("%(number)s %%") % {"number": f"{share * 100:.0f}"} if share is not None else "–"),
         (_("Offcuts"), _amount(drops, 2, " m²")),
         (_("Patterns"), _amount(figures.get("patterns"), 0)),
@@ -127,9 +126,8 @@ def _title(place: int, pattern: CutPattern) -> Iterator[str]:
 
 
 def part_name(part: Rectangle) -> str:
-    """Return the name that the order gives a part."""
-    found = NAME.fullmatch(part.name)
-    return found[1] if found else part.name or "?"
+    match = NAME.fullmatch(part.name)
+    return match[1] if match else part.name or "?"
 
 
 def _sides(rectangle: Rectangle) -> str:

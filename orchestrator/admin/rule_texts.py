@@ -9,8 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from orchestrator.planning.missing_rules import MissingRule
 from orchestrator.schemas.orders import plain
-from orchestrator.schemas.prices import Prices
-from orchestrator.schemas.rules import Rules
+from orchestrator.schemas.rules import Prices, Rules
 
 GRAINS = [
     gettext_lazy("free"),
@@ -22,8 +21,6 @@ GRAINS = [
 
 @dataclass(frozen=True)
 class RuleSection:
-    """Some rules, by the name that rules.json has for them."""
-
     name: str
     title: str
     values: list[str]
@@ -31,10 +28,10 @@ class RuleSection:
 
 
 def sections(rules: Rules, missing: list[MissingRule]) -> list[RuleSection]:
-    described = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules), **_of_offers(rules)}
+    texts = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules), **_of_offers(rules)}
     return [
-        RuleSection(name, title, values, [entry_text(each) for each in missing if each.section == name])
-        for name, (title, values) in described.items()
+        RuleSection(name, title, values, [entry_text(entry) for entry in missing if entry.section == name])
+        for name, (title, values) in texts.items()
     ]
 
 
@@ -99,9 +96,9 @@ def _of_prices(rules: Rules) -> dict[str, tuple[str, list[str]]]:
     }
     values = [
         _("VAT %(percent)s %%") % {"percent": plain(prices.vat_percent)},
-        *(f"{name} → {_price(each, prices)}/m²" for name, each in prices.board_per_m2.items()),
-        *(f"{name} → {_price(each, prices)}/m" for name, each in prices.edge_per_metre.items()),
-        *(f"{name} → {_price(each, prices)}" for name, each in per_unit.items() if each is not None),
+        *(f"{name} → {_price(price, prices)}/m²" for name, price in prices.board_per_m2.items()),
+        *(f"{name} → {_price(price, prices)}/m" for name, price in prices.edge_per_metre.items()),
+        *(f"{name} → {_price(price, prices)}" for name, price in per_unit.items() if price is not None),
     ]
     if prices.waste_percent is not None:
         values.append(_("waste in estimates: %(percent)s %%") % {"percent": plain(prices.waste_percent)})
@@ -122,7 +119,6 @@ def _minutes(span: timedelta) -> str:
 
 
 def entry_text(missing: MissingRule) -> str:
-    """Return what is missing, as part of a sentence."""
     return _entry_texts()[missing.section] % {"entry": missing.entry}
 
 
@@ -137,7 +133,6 @@ def _entry_texts() -> dict[str, str]:
 
 
 def action_text(missing: list[MissingRule]) -> str:
-    """Return the words of the button that leads to the rules."""
     first = {"what": entry_text(missing[0]), "number": len(missing) - 1}
     if len(missing) == 1:
         return _("Rules: add %(what)s") % first

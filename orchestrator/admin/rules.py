@@ -61,8 +61,6 @@ class RulesForm(forms.Form):
 
 @dataclass(frozen=True)
 class RulesCheck:
-    """What a new version would change, or what is wrong with it."""
-
     faults: tuple[str, ...] = ()
     changes: list[RuleChange] = field(default_factory=list)
     tried: list[TriedJob] = field(default_factory=list)
@@ -119,9 +117,9 @@ class RulesVersionAdmin(ReadOnlyAdmin):
 
     def _with_entries(self, request: HttpRequest, file: RulesFile, text: str) -> str:
         _job, missing = self._missing(request, file)
-        for number, each in enumerate(missing):
+        for number, entry in enumerate(missing):
             if f"add-{number}" in request.POST and "add" in request.POST:
-                text = with_entry(text, each, request.POST[f"add-{number}"])
+                text = with_entry(text, entry, request.POST[f"add-{number}"])
         return text
 
     def _save(self, request: HttpRequest, form: RulesForm, text: str) -> bool:
@@ -147,7 +145,6 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         return True
 
     def _missing(self, request: HttpRequest, file: RulesFile) -> tuple[Job | None, list[MissingRule]]:
-        """Return the job from whose page the user came, and what it lacks."""
         with suppress(ValueError):
             job = Job.objects.filter(pk=UUID(request.GET.get("job", ""))).first()
             if job and file.rules and request.user.has_perm("orchestrator.view_job"):
@@ -159,28 +156,27 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         versions = RulesVersion.objects.order_by("-pk").defer("content")
         if (before := read_digits(request.GET.get("before", ""))) is not None:
             versions = versions.filter(pk__lt=before)
-        shown = list(versions[: VERSIONS_SHOWN + 1])
+        page_versions = list(versions[: VERSIONS_SHOWN + 1])
         context: dict[str, Any] = {
             "file": file,
             "sections": rule_texts.sections(file.rules, missing) if file.rules else [],
             "job": job,
             "missing": [
-                (each, rule_texts.entry_text(each), request.POST.get(f"add-{number}", ""))
-                for number, each in enumerate(missing)
+                (entry, rule_texts.entry_text(entry), request.POST.get(f"add-{number}", ""))
+                for number, entry in enumerate(missing)
             ],
             "form": form if self.may_check(request) else None,
             "may_save": self.may_save(request),
             "check": check,
             "tried": check.tried if check else try_on_held_jobs(file.rules) if file.rules else [],
             "saved_by": saved_by(file.version) if file.version else "",
-            "versions": [(version, saved_by(version)) for version in shown[:VERSIONS_SHOWN]],
-            "older_than": shown[VERSIONS_SHOWN - 1].pk if len(shown) > VERSIONS_SHOWN else None,
+            "versions": [(version, saved_by(version)) for version in page_versions[:VERSIONS_SHOWN]],
+            "older_than": page_versions[VERSIONS_SHOWN - 1].pk if len(page_versions) > VERSIONS_SHOWN else None,
             "floor_is_here": settings.FLOOR_IS_HERE,
         }
         return page(self, request, "admin/orchestrator/rules.html", title=_("Rules"), is_own_page=True, **context)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        """Show a version, and what it changed."""
         version = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, version):
             raise PermissionDenied

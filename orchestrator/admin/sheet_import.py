@@ -80,10 +80,10 @@ class SheetForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
 
     def read(self, content: bytes, rules: Rules) -> SheetOrder:
-        given = {name: self.cleaned_data[name] for name in ("material_code", "color", "thickness_mm", "edge")}
+        defaults = {name: self.cleaned_data[name] for name in ("material_code", "color", "thickness_mm", "edge")}
         name = self.cleaned_data["file"].name
         return read_sheet(
-            name, content, rules, defaults=SheetDefaults(**given), sheet=self.cleaned_data.get("sheet", "")
+            name, content, rules, defaults=SheetDefaults(**defaults), sheet=self.cleaned_data.get("sheet", "")
         )
 
 
@@ -116,7 +116,6 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 
 def _replaced(model_admin: Any, request: HttpRequest) -> OrderDraft | None:
-    """Return the draft whose sheet is uploaded again."""
     if not (text := request.GET.get("draft")):
         return None
     draft = OrderDraft.objects.unsent().filter(pk=model_admin.read_id(text)).defer("file_content").first()
@@ -144,7 +143,6 @@ def _import(
 
 
 def source_rows(draft: OrderDraft) -> list[dict[str, str]]:
-    """Return what was taken from where, for people."""
     return [
         {
             "label": _label(source["field"]),
@@ -162,14 +160,14 @@ def _label(field: str) -> str:
         return str(LABELS[name])
     if name in OrderForm.base_fields:
         return str(OrderForm.base_fields[name].label)
-    others = {
+    labels = {
         "not read": _("Not read"),
         "plate_size": _("Plate"),
         "file": _("File"),
         "sheet": _("Sheet"),
         "edge": _("Edge band"),
     }
-    return others.get(name, name)
+    return labels.get(name, name)
 
 
 def template_file() -> HttpResponse:

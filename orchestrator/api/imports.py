@@ -15,16 +15,12 @@ from kilit.api.input_model import FieldError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.parsers import MultiPartParser
 from orchestrator.api import presenters
-from orchestrator.api.access import QueueView
-from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, download, job_stored
+from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, QueueView, download, job_stored
 from orchestrator.models import Job
-from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.enqueue import enqueue, similar_jobs, store_order_file
 from orchestrator.orders.order import canonical, read_order
-from orchestrator.orders.order_file import store_order_file
-from orchestrator.orders.similar import similar_jobs
 from orchestrator.planning.fitting import refuse_oversized
-from orchestrator.schemas.imports import ImportPreview, OrderImport, TemplateQuery
-from orchestrator.schemas.jobs import JobStored
+from orchestrator.schemas.jobs import ImportPreview, JobStored, OrderImport, TemplateQuery
 from orchestrator.schemas.orders import InvalidOrder, Order
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets import template
@@ -67,16 +63,16 @@ class ImportView(QueueView):
         form = OrderImport.read({name: value for name, value in fields.items() if value != ""})
         rules = decisions.require_rules()
         content = form.file.read()
-        found = _read(form, content, rules)
+        sheet = _read(form, content, rules)
         try:
-            order = read_order(found.order, default_mode=rules.opti_mode_default)
+            order = read_order(sheet.order, default_mode=rules.opti_mode_default)
             similar = similar_jobs(order, sheet=hashlib.sha256(content).hexdigest())
             if form.dry_run:
                 refuse_oversized(order, rules)
-                return Response({**_preview(found, order), "similar_to": presenters.present_similar(similar)})
-            job, is_known = _store(found, order, rules, form.file.name, content)
+                return Response({**_preview(sheet, order), "similar_to": presenters.present_similar(similar)})
+            job, is_known = _store(sheet, order, rules, form.file.name, content)
         except InvalidOrder as error:  # a part is larger than the plate
-            raise _refusal(locate(found, error.errors), error.count) from None
+            raise _refusal(locate(sheet, error.errors), error.count) from None
         return job_stored(job, similar, is_known=is_known)
 
 
@@ -92,33 +88,31 @@ class TemplateView(QueueView):
         ),
         query=TemplateQuery,
     )
-    def get(self, request: Request, asked: TemplateQuery) -> HttpResponse:
+    def get(self, request: Request, query: TemplateQuery) -> HttpResponse:
         """Download the template for orders.
 
         With headings in Turkish and English, and an example to replace.
         """
-        content_type, make = TEMPLATES[asked.format]
-        return download(f"siparis-sablonu.{asked.format}", make(), content_type)
+        content_type, make = TEMPLATES[query.format]
+        return download(f"siparis-sablonu.{query.format}", make(), content_type)
 
 
 def _read(form: OrderImport, content: bytes, rules: Rules) -> SheetOrder:
-    """Read the sheet, or refuse it with every fault."""
-    given = {name: value for name in GIVEN if (value := getattr(form, name)) is not None}
+    defaults = {name: value for name in GIVEN if (value := getattr(form, name)) is not None}
     try:
-        found = read_sheet(form.file.name, content, rules, defaults=SheetDefaults(**given), sheet=form.sheet or "")
+        sheet = read_sheet(form.file.name, content, rules, defaults=SheetDefaults(**defaults), sheet=form.sheet or "")
     except SheetError as error:
         raise _refusal([CellFault("", "file", str(error))], 1) from None
-    if found.faults:
-        raise _refusal(found.faults, len(found.faults) + found.faults_beyond)
-    return found
+    if sheet.faults:
+        raise _refusal(sheet.faults, len(sheet.faults) + sheet.faults_beyond)
+    return sheet
 
 
-def _store(found: SheetOrder, order: Order, rules: Rules, name: str, content: bytes) -> tuple[Job, bool]:
-    """Store the job and its file together."""
+def _store(sheet: SheetOrder, order: Order, rules: Rules, name: str, content: bytes) -> tuple[Job, bool]:
     with transaction.atomic():
-        is_given = "opti_mode" in found.order
+        is_given = "opti_mode" in sheet.order
         job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_oversized, rules=rules))
-        store_order_file(job, name, content, layout=found.layout)
+        store_order_file(job, name, content, layout=sheet.layout)
     return job, is_known
 
 
@@ -132,6 +126,6 @@ def _field_error(fault: CellFault) -> FieldError:
     return {"field": f"{fault.cell} {name}".strip(), "message": fault.message}
 
 
-def _preview(found: SheetOrder, order: Order) -> dict[str, Any]:
-    shown = {"layout": found.layout, "sheet": found.sheet, "order": canonical(order), "cells": dict(found.cells)}
-    return {**shown, "sources": [asdict(source) for source in found.sources]}
+def _preview(sheet: SheetOrder, order: Order) -> dict[str, Any]:
+    preview = {"layout": sheet.layout, "sheet": sheet.sheet, "order": canonical(order), "cells": dict(sheet.cells)}
+    return {**preview, "sources": [asdict(source) for source in sheet.sources]}

@@ -1,4 +1,4 @@
-"""The endpoints of jobs and customers."""
+"""The endpoints of jobs, customers and figures: viewers read, operators act, and a key has the role of its user."""
 
 import io
 import zipfile
@@ -7,32 +7,55 @@ from functools import partial
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.presenter import present
+from kilit.csv.writer import csv_response
 from kilit.lock.audit import for_reason
 from orchestrator.api import presenters
-from orchestrator.api.access import QueueView
 from orchestrator.errors import PERMANENT_CODES, Code
+from orchestrator.figures.export import export_lines
 from orchestrator.models import Customer, Job
-from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.enqueue import enqueue, similar_jobs
 from orchestrator.orders.order import read_order
-from orchestrator.orders.similar import similar_jobs
 from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas import jobs as messages
-from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, NewCustomer, Order
+from orchestrator.schemas.jobs import FinishedSpan
+from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, InvalidOrder, NewCustomer, Order
 from orchestrator.workflow import decisions
 
+MOST_IN_MESSAGE = 20
 INVALID_ORDER = {422: {Code.VALIDATION.value: "`faults` lists every error with its path."}}
 NO_RULES = {503: {Code.UNKNOWN.value: "The rules cannot be read.", Code.TEMPLATE_INVALID.value: "The same."}}
+
+
+class QueueView(APIView):
+    tag = "Cutting jobs"
+    errors: ClassVar = {403: {"FORBIDDEN": "Your role does not allow this."}}
+
+    def check_permissions(self, request: Request) -> None:
+        super().check_permissions(request)
+        needed = "view" if request.method in ("GET", "HEAD", "OPTIONS") else "operate"
+        if not request.user.has_perm(f"orchestrator.{needed}_job"):
+            raise PermissionDenied("Viewers cannot do this." if needed == "operate" else "You cannot view jobs.")
+
+    def handle_exception(self, exc: Exception) -> Any:
+        if isinstance(exc, InvalidOrder):
+            message = "; ".join(exc.lines[:MOST_IN_MESSAGE])
+            if (more := exc.count - MOST_IN_MESSAGE) > 0:
+                message = f"{message}; and {more} more"
+            beyond = {"faults_beyond": exc.count - len(exc.lines)} if exc.count > len(exc.lines) else {}
+            exc = ApiError(422, Code.VALIDATION, message, faults=exc.lines, **beyond)
+        return super().handle_exception(exc)
 
 
 class JobsView(QueueView):
@@ -61,12 +84,12 @@ class JobsView(QueueView):
         return job_stored(job, similar, is_known=is_known)
 
     @endpoint(messages.JobPage, query=messages.CuttingJobsQuery)
-    def get(self, request: Request, asked: messages.CuttingJobsQuery) -> Response:
+    def get(self, request: Request, query: messages.CuttingJobsQuery) -> Response:
         """List jobs.
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.
         """
-        return Response(presenters.job_page(asked))
+        return Response(presenters.job_page(query))
 
 
 class OneJobView(QueueView):
@@ -85,8 +108,8 @@ class DecisionView(OneJobView):
     decide: Callable[[UUID], Job]
 
     @endpoint(messages.JobDecided, body=messages.DecisionReason, may_retry_after=[409])
-    def post(self, request: Request, asked: messages.DecisionReason, pk: str) -> Response:
-        with for_reason(asked.reason or ""):
+    def post(self, request: Request, body: messages.DecisionReason, pk: str) -> Response:
+        with for_reason(body.reason or ""):
             return Response({"job": presenters.present_job(self.decide(read_id(pk)))})
 
 
@@ -217,18 +240,18 @@ class LookupView(QueueView):
         query=CustomerLookup,
         errors={**INVALID_ORDER, 404: {"NOT_FOUND": "No customer has this phone number."}},
     )
-    def get(self, request: Request, asked: CustomerLookup) -> Response:
+    def get(self, request: Request, query: CustomerLookup) -> Response:
         """Find a customer by phone."""
-        customer = Customer.objects.filter(phone=asked.phone).first()
+        customer = Customer.objects.filter(phone=query.phone).first()
         if customer is None:
             raise NotFound("No customer has this phone number.")
         return Response({"customer": present(customer, messages.CustomerShown)})
 
 
 def job_stored(job: Job, similar: list[Job], *, is_known: bool) -> Response:
-    answer = {"job": presenters.present_job(job), "deduplicated": is_known}
+    body = {"job": presenters.present_job(job), "deduplicated": is_known}
     return Response(
-        {**answer, "similar_to": presenters.present_similar(similar)},
+        {**body, "similar_to": presenters.present_similar(similar)},
         status=200 if is_known else 201,
     )
 
@@ -247,3 +270,21 @@ def read_id(text: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise ApiError(404, Code.JOB_NOT_FOUND, f"There is no job {text[:64]}.") from None
+
+
+class FiguresFileView(QueueView):
+    @endpoint(
+        ApiResponse(
+            "A line for each job, the first finished first.",
+            media={"text/csv": {"type": "string"}},
+            headers={"Content-Disposition": "The file's name."},
+        ),
+        query=FinishedSpan,
+    )
+    def get(self, request: Request, query: FinishedSpan) -> StreamingHttpResponse:
+        """Download figures and amounts as CSV.
+
+        Of the jobs that were finished in a time span. `prices` is `fixed` for amounts that were stored when the job was
+        finished, and `today` for jobs without a stored total, which are by the prices in force.
+        """
+        return csv_response("figures", export_lines(Job.objects.finished_between(query.start, query.end)))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kilit.api.cursor import cut_page
+from kilit.api.cursor import page_body
 from kilit.api.presenter import present
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
@@ -41,13 +41,8 @@ def present_job_detail(job: Job) -> dict[str, Any]:
 
 
 def job_page(query: CuttingJobsQuery) -> dict[str, Any]:
-    """Return a page of jobs, newest first, and the cursor of the next; ids never change, so pages are stable."""
     filters = {"status": query.state.value} if query.state else {}
     jobs = FILTERS.apply(Job.objects.defer("payload", "figures"), filters).order_by(*FILTERS.ordering(filters), "-id")
     jobs = jobs.filter(order_id=query.order_id) if query.order_id else jobs
     jobs = jobs.filter(pk__lt=query.cursor) if query.cursor else jobs
-    shown, following = cut_page(list(jobs[: query.limit + 1]), query.limit)
-    page: dict[str, Any] = {"jobs": [present_job(job) for job in shown]}
-    if following:
-        page["next_cursor"] = following
-    return page
+    return page_body("jobs", list(jobs[: query.limit + 1]), query.limit, present_job)

@@ -2,13 +2,13 @@
 
 from django.urls import path
 
-from orchestrator.api import figures, imports, jobs
+from orchestrator.api import imports, jobs
 
 urlpatterns = [
     path("jobs", jobs.JobsView.as_view()),
     path("jobs/import", imports.ImportView.as_view()),
     path("jobs/import/template", imports.TemplateView.as_view()),
-    path("jobs/figures.csv", figures.FiguresFileView.as_view()),
+    path("jobs/figures.csv", jobs.FiguresFileView.as_view()),
     path("jobs/<str:pk>", jobs.JobView.as_view()),
     path("jobs/<str:pk>/retry", jobs.RetryView.as_view()),
     path("jobs/<str:pk>/approve", jobs.ApproveView.as_view()),

@@ -31,7 +31,6 @@ def upload_of(sheet: SheetOrder, name: str, content: bytes) -> Upload:
 
 
 def content_of(sheet: SheetOrder, rules: Rules, *, replacing: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the content of a draft; fields that the sheet does not have keep what was typed before."""
     typed = _typed_order(sheet, replacing)
     if faults := _faults_of_sheet(sheet, typed, rules):
         typed[SHEET_FAULTS] = [{"cell": fault.cell, "message": fault.message} for fault in faults]
@@ -43,26 +42,26 @@ def _typed_order(sheet: SheetOrder, replacing: Mapping[str, Any] | None) -> dict
     order = sheet.order
     plate = order.get("plate_size") or {}
     sides = {name: plate.get(side) for name, side in (("plate_width", "width_mm"), ("plate_height", "height_mm"))}
-    found = {name: _typed(value) for name, value in {**order, **sides}.items() if name in FIELDS}
+    texts = {name: _typed(value) for name, value in {**order, **sides}.items() if name in FIELDS}
     before = replacing["fields"] if replacing else {"priority": "normal"}
     return {
         "unit": unit,
-        "fields": {**before, **{name: text for name, text in found.items() if text}},
+        "fields": {**before, **{name: text for name, text in texts.items() if text}},
         "rows": [_row(part, unit) for part in order.get("parts", [])],
     }
 
 
 def _faults_of_sheet(sheet: SheetOrder, typed: Mapping[str, Any], rules: Rules) -> list[CellFault]:
-    """Return the faults that the grid does not have: those of headings, and of cells that could mean something else."""
+    """Return the faults that the grid cannot show: in headings, and in cells that could mean something else."""
     try:
         TypedOrder(typed).read(rules)
-        known = set()
+        places = set()
     except InvalidDraft as invalid:
-        known = {(fault.row, fault.field) for fault in invalid.faults}
+        places = {(fault.row, fault.field) for fault in invalid.faults}
     # What the sheet does not have may have been typed before.
     missing = {(None, name) for name in FIELDS}
-    found = [(fault, place_of(fault.field)) for fault in sheet.faults]
-    return [fault for fault, place in found if place not in known and (fault.cell or place not in missing)]
+    faults = [(fault, place_of(fault.field)) for fault in sheet.faults]
+    return [fault for fault, place in faults if place not in places and (fault.cell or place not in missing)]
 
 
 def _row(part: Mapping[str, Any], unit: str) -> dict[str, str]:

@@ -14,8 +14,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import current_context
 from orchestrator.drafts.typed import TypedOrder
 from orchestrator.models import Job, OrderDraft
-from orchestrator.orders.enqueue import enqueue
-from orchestrator.orders.order_file import store_order_file
+from orchestrator.orders.enqueue import enqueue, store_order_file
 from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas.orders import InvalidOrder
 from orchestrator.schemas.rules import Rules
@@ -33,8 +32,6 @@ class DraftChanged(ValueError):
 
 @dataclass(frozen=True)
 class Upload:
-    """A sheet, and what was read from it."""
-
     name: str
     content: bytes
     layout: str

@@ -27,12 +27,12 @@ class Suggestions:
 def suggest(rules: Rules | None) -> Suggestions:
     """Return names to choose from: those of the rules first, then those used most recently."""
     parts = _recent_parts()
-    used = {name: [str(part[name]) for part in parts] for name in ("material_code", "color", "thickness_mm")}
+    recent = {name: [str(part[name]) for part in parts] for name in ("material_code", "color", "thickness_mm")}
     thicknesses = sorted(rules.trim_by_thickness | dict.fromkeys(rules.backing_thicknesses)) if rules else []
     return Suggestions(
-        _first(used["material_code"]),
-        _first(used["color"]),
-        _first([*map(plain, thicknesses), *used["thickness_mm"]]),
+        _first(recent["material_code"]),
+        _first(recent["color"]),
+        _first([*map(plain, thicknesses), *recent["thickness_mm"]]),
         _first([name for name, mapped in rules.edge_mapping.items() if mapped is not None] if rules else []),
     )
 
@@ -64,7 +64,7 @@ def find_customers(text: str) -> list[Customer]:
         # National numbers are typed without the country's code.
         national = digits.removeprefix("00").removeprefix(COUNTRY).removeprefix("0")
         starts = {f"+{digits.removeprefix('00')}", f"+{COUNTRY}{national}"}
-        found = [row for start in sorted(starts) for row in rows.filter(phone__startswith=start)[:MOST_CUSTOMERS]]
+        customers = [row for start in sorted(starts) for row in rows.filter(phone__startswith=start)[:MOST_CUSTOMERS]]
     else:
-        found = list(rows.filter(begins_with("name", typed))[:MOST_CUSTOMERS])
-    return sorted({row.pk: row for row in found}.values(), key=lambda row: row.name)[:MOST_CUSTOMERS]
+        customers = list(rows.filter(begins_with("name", typed))[:MOST_CUSTOMERS])
+    return sorted({row.pk: row for row in customers}.values(), key=lambda row: row.name)[:MOST_CUSTOMERS]

@@ -1,22 +1,24 @@
-"""Reads an order as it was typed: texts in a grid, sizes in the unit that was chosen."""
+"""Reads an order as it was typed, and says what is wrong with it in the reader's language."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from orchestrator.drafts.fault_texts import fault_text
 from orchestrator.orders.order import read_order
 from orchestrator.planning.fitting import refuse_oversized
-from orchestrator.schemas.orders import EDGES, InvalidOrder, Order
+from orchestrator.schemas.orders import EDGES, LARGEST_MM, InvalidOrder, Order
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.edges import Marked, read_edge
 from orchestrator.sheets.headings import fold
 from orchestrator.sheets.numbers import read_number
 from orchestrator.sheets.part_reader import PART_TYPES
 
+Groups = dict[str, str]
 # Of the grid, in its order; each is the field of a part, but sizes have no unit.
 COLUMNS = (
     "material_code",
@@ -54,6 +56,51 @@ NUMBERS = ("thickness_mm", "length", "width", "quantity", "grain")
 EMPTY = {"part_type": "GOVDE", "grain": "0"}
 
 
+def _size(groups: Groups) -> str:
+    return _("Expected a size above 0, up to %(most)s %(unit)s.") % groups
+
+
+# By the texts of kilit.api.input_model, orchestrator.schemas.orders and orchestrator.planning.fitting.
+PATTERNS: dict[str, Callable[[Groups], str]] = {
+    r"This field is required\b.*": lambda _groups: _("Fill this in."),
+    r"At most (?P<most>\d+) characters\.": lambda groups: _("At most %(most)s characters.") % groups,
+    r"At most (?P<most>\d+) digits\.": lambda groups: _("At most %(most)s digits.") % groups,
+    r"Expected one of (?P<words>.+)\.": lambda groups: _("Expected one of %(words)s.") % groups,
+    r"Expected at least 1, got 0\.": lambda _groups: _("The order has no parts."),
+    r"Expected at most (?P<most>[\d,]+), got (?P<given>[\d,]+)\.": lambda groups: (
+        _("At most %(most)s parts; these are %(given)s.") % groups
+    ),
+    r"Expected a whole number from (?P<least>\d+) to (?P<most>[\d,]+)\.": lambda groups: (
+        _("Expected a whole number from %(least)s to %(most)s.") % groups
+    ),
+    r"Expected a size above 0, up to (?P<most>[\d,]+) (?P<unit>\w+)\.": _size,
+    r"'(?P<id>.*)' is the id of an earlier part\.": lambda groups: _("“%(id)s” is the id of an earlier part.") % groups,
+    r"Part .*, (?P<size>\S+ × \S+ mm), is larger than the plate of (?P<plate>.+) less (?P<trim>\S+) mm of trim\.": (
+        lambda groups: _("%(size)s is larger than the plate of %(plate)s less %(trim)s mm of trim.") % groups
+    ),
+    r"Part .*, (?P<size>\S+ × \S+ mm), is larger than the plate of (?P<plate>.+) less (?P<trim>\S+) mm of trim, .+": (
+        lambda groups: (
+            _(
+                "%(size)s is larger than the plate of %(plate)s less %(trim)s mm of trim, and its grain does not allow "
+                "it to be turned."
+            )
+            % groups
+        )
+    ),
+}
+
+
+def fault_text(message: str, *, unit: str) -> str:
+    """Return an error of `read_order` for people; sizes in the unit in which they were typed."""
+    for pattern, translate in PATTERNS.items():
+        if match := re.fullmatch(pattern, message):
+            groups = match.groupdict()
+            if groups.get("unit") == "cm" and unit == "mm":
+                groups |= {"most": number_format(LARGEST_MM, force_grouping=True), "unit": unit}
+            return translate(groups)
+    return _(message)
+
+
 @dataclass(frozen=True)
 class DraftFault:
     """A fault of a field, or of a cell if it has a row; rows count from 0."""
@@ -82,13 +129,11 @@ def place_of(path: str) -> tuple[int | None, str]:
 
 
 class TypedOrder:
-    """What was typed, and the order it stands for."""
-
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.fields: dict[str, str] = {name: content.get("fields", {}).get(name, "").strip() for name in FIELDS}
         self.unit: str = content.get("unit", "mm")
         self.rows: list[Mapping[str, str]] = content.get("rows", [])
-        # The row of each part: empty rows are none.
+        # The row of each part; empty rows are skipped.
         self.numbers = [number for number, row in enumerate(self.rows) if any(map(str.strip, row.values()))]
         self.sheet_faults = [
             DraftFault("", fault["message"], cell=fault["cell"]) for fault in content.get(SHEET_FAULTS, [])
@@ -119,7 +164,6 @@ class TypedOrder:
         return order
 
     def explain(self, invalid: InvalidOrder) -> InvalidDraft:
-        """Return the faults at the cells where they were typed."""
         faults = [self._fault(error["field"], error["message"]) for error in invalid.errors]
         return InvalidDraft(self.sheet_faults + faults, invalid.count - len(faults))
 
@@ -158,20 +202,20 @@ class TypedOrder:
                 yield name, typed
 
     def _edge(self, path: str, typed: str, rules: Rules) -> Any:
-        """Return the edge as the rules call it; what is none becomes a number, which the order refuses."""
+        """Return the edge as the rules call it. An unknown edge becomes a number, which the order refuses."""
         try:
             edge = read_edge(typed, rules)
         except ValueError as error:
             self._unread[path] = str(error)
             return 0
         if isinstance(edge, Marked):
-            known = ", ".join(name for name, mapped in rules.edge_mapping.items() if mapped is not None)
-            self._unread[path] = _("Which edge band? The rules have: %(known)s.") % {"known": known}
+            names = ", ".join(name for name, mapped in rules.edge_mapping.items() if mapped is not None)
+            self._unread[path] = _("Which edge band? The rules have: %(known)s.") % {"known": names}
             return 0
         return edge
 
     def _number(self, path: str, typed: str) -> Any:
-        """Return a number; what is none stays text, which the order refuses, and the fault says why."""
+        """Return a number. Other text stays as it is: the order refuses it, and the fault says why."""
         try:
             return read_number(typed)
         except ValueError as error:

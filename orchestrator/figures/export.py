@@ -7,7 +7,7 @@ from typing import Any
 from kilit.csv.writer import csv_lines
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet
+from orchestrator.models.job import JobQuerySet
 from orchestrator.schemas.figures import Amounts, JobFigures
 
 CHUNK = 100  # figures of an order with thousands of materials are large
@@ -48,12 +48,12 @@ def export_lines(jobs: JobQuerySet, *, decimal_comma: bool = False) -> Iterator[
 
 
 def _cells(job: Job, *, decimal_comma: bool) -> list[Any]:
-    figures = figures_of(job)  # reads the order only if the job was finished before figures were kept
-    about = [job.finished_at, job.order_id, job.revision, job.pk, job.customer_name]
-    found = [*about, *(_measures(figures) if figures else NONE * 9), *_amounts(figures)]
+    figures = figures_of(job)  # reads the order only if no figures were stored
+    identity = [job.finished_at, job.order_id, job.revision, job.pk, job.customer_name]
+    cells = [*identity, *(_measures(figures) if figures else NONE * 9), *_amounts(figures)]
     if not decimal_comma:
-        return found
-    return [str(cell).replace(".", ",") if isinstance(cell, Decimal) else cell for cell in found]
+        return cells
+    return [str(cell).replace(".", ",") if isinstance(cell, Decimal) else cell for cell in cells]
 
 
 def _measures(figures: JobFigures) -> list[Any]:
@@ -63,8 +63,8 @@ def _measures(figures: JobFigures) -> list[Any]:
         figures.boards_m2,
         figures.drops_m2,
         figures.yield_percent,
-        sum((each.metres for each in figures.edges), Decimal(0)),
-        ", ".join(f"{each.edge}: {each.metres} m" for each in figures.edges),
+        sum((edge.metres for edge in figures.edges), Decimal(0)),
+        ", ".join(f"{edge.edge}: {edge.metres} m" for edge in figures.edges),
         figures.cuts,
         figures.machine_minutes,
     ]
@@ -73,7 +73,7 @@ def _measures(figures: JobFigures) -> list[Any]:
 def _amounts(figures: JobFigures | None) -> list[Any]:
     if figures is None or figures.amounts is None:
         return [*NONE * 7]
-    found: Amounts = figures.amounts
+    amounts: Amounts = figures.amounts
     prices = "fixed" if figures.is_fixed else "today"
-    missing = " ".join(each.message for each in found.missing)
-    return [found.currency, found.net, found.vat_percent, found.vat, found.gross, prices, missing]
+    missing = " ".join(missing_amount.message for missing_amount in amounts.missing)
+    return [amounts.currency, amounts.net, amounts.vat_percent, amounts.vat, amounts.gross, prices, missing]

@@ -1,43 +1,209 @@
-"""The figures of a job: stored when it is finished, computed by the rules in force before that."""
+"""The figures of a job: stored when it is finished, computed by the rules in force before that.
 
-from collections.abc import Mapping
+Each line of the amounts is its quantity, rounded to a thousandth, times its price, rounded half up to a hundredth. Net
+is the sum of the lines, VAT is rounded once, on the net. While one price is missing there is no total: it would be too
+low.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
+from itertools import accumulate
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from orchestrator.errors import JobError
-from orchestrator.figures.amounts import price
-from orchestrator.figures.measures import measure
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
-from orchestrator.planning.rules import current_rules
-from orchestrator.schemas.figures import JobFigures
-from orchestrator.schemas.orders import Order
-from orchestrator.schemas.rules import Rules
+from orchestrator.planning.plan import banded_sides, millimetres
+from orchestrator.planning.rules import valid_rules
+from orchestrator.schemas.figures import (
+    AmountLine,
+    Amounts,
+    Basis,
+    EdgeLength,
+    JobFigures,
+    LineKind,
+    MaterialArea,
+    Measures,
+    MissingAmount,
+    Unit,
+)
+from orchestrator.schemas.orders import Order, plain
+from orchestrator.schemas.rules import Prices, Rules
 
+THOUSANDTH, TENTH = Decimal("0.001"), Decimal("0.1")
+MM2_PER_M2, MM_PER_METRE, SECONDS_PER_MINUTE = 1_000_000, 1_000, 60
+# The sides that run along a part's length; the others run along its width.
+ALONG_LENGTH = ("edge_up", "edge_lo")
+CENT = Decimal("0.01")
+NO_WASTE = MissingAmount("prices", "wastePercent", "", "The rules have no wastePercent.")
 STORED = TypeAdapter(JobFigures)
+
+
+def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> Measures:
+    """Measure an order by the sizes and edges that its sheets have, and by the figures of its solution."""
+    pieces: dict[tuple[str, Decimal], int] = defaultdict(int)
+    areas: dict[tuple[str, Decimal], Decimal] = defaultdict(Decimal)
+    edges: dict[str, Decimal] = defaultdict(Decimal)
+    for part in order.parts:
+        material = part.material_code, part.thickness_mm
+        length, width = millimetres(part.length_cm, rules), millimetres(part.width_cm, rules)
+        pieces[material] += part.quantity
+        areas[material] += length * width * part.quantity
+        for side, edge in banded_sides(part, rules).items():
+            edges[edge] += (length if side in ALONG_LENGTH else width) * part.quantity
+    rows = [MaterialArea(*material, pieces[material], rounded(area / MM2_PER_M2)) for material, area in areas.items()]
+    solved = _of_solution(solution or {}, sum((row.area_m2 for row in rows), Decimal(0)))
+    return Measures(
+        pieces=sum(pieces.values()),
+        materials=tuple(_with_boards(rows, solved["boards_m2"], (solution or {}).get("boards_by_material") or {})),
+        edges=tuple(EdgeLength(edge, rounded(side / MM_PER_METRE)) for edge, side in sorted(edges.items())),
+        **solved,
+    )
+
+
+def _with_boards(
+    materials: list[MaterialArea], boards_m2: Decimal | None, by_material: Mapping[str, str]
+) -> Iterator[MaterialArea]:
+    """Share the solution's boards among the materials.
+
+    By the boards of each material, if the solution has them for all; else, and among the thicknesses of a material, by
+    the area of the parts. The running sums are rounded, so the shares add up to the whole and none is negative.
+    """
+    areas: dict[str, Decimal] = defaultdict(Decimal)
+    for material in materials:
+        areas[material.material_code] += material.area_m2
+    is_known = all(by_material.get(code) and area for code, area in areas.items())
+    per_m2 = {code: Decimal(by_material[code]) / area if is_known else Decimal(1) for code, area in areas.items()}
+    weights = [material.area_m2 * per_m2[material.material_code] for material in materials]
+    *sums, total = accumulate(weights if any(weights) else [Decimal(1)] * len(weights), initial=Decimal(0))
+    for material, begin, end in zip(materials, sums, [*sums[1:], total], strict=True):
+        share = rounded(boards_m2 * end / total) - rounded(boards_m2 * begin / total) if boards_m2 is not None else None
+        yield replace(material, boards_m2=share)
+
+
+def _of_solution(solution: Mapping[str, Any], parts_m2: Decimal) -> dict[str, Any]:
+    boards, drops, seconds = (_amount(solution, name) for name in ("boards_m2", "drops_m2", "time_s"))
+    return {
+        "parts_m2": parts_m2,
+        "boards_m2": boards,
+        "drops_m2": drops,
+        "yield_percent": (parts_m2 * 100 / boards).quantize(TENTH, ROUND_HALF_UP) if boards else None,
+        "cuts": solution.get("cuts"),
+        "machine_minutes": rounded(seconds / SECONDS_PER_MINUTE) if seconds is not None else None,
+    }
+
+
+def _amount(solution: Mapping[str, Any], name: str) -> Decimal | None:
+    return rounded(Decimal(solution[name])) if solution.get(name) is not None else None
+
+
+def rounded(quantity: Decimal) -> Decimal:
+    return quantity.quantize(THOUSANDTH, ROUND_HALF_UP)
+
+
+def material_name(material: MaterialArea) -> str:
+    return f"{material.material_code} {plain(material.thickness_mm)} mm"
+
+
+def price(measures: Measures, prices: Prices, *, basis: Basis) -> Amounts:
+    lines: list[AmountLine] = []
+    missing: list[MissingAmount] = []
+    for item in [*_boards(measures, prices, basis), *_edges(measures, prices), *_saw(measures, prices, basis)]:
+        (lines if isinstance(item, AmountLine) else missing).append(item)  # type: ignore[arg-type]
+    net = vat = None
+    if not missing:
+        net = sum((line.amount for line in lines if line.amount is not None), Decimal(0)).quantize(CENT)
+        vat = (net * prices.vat_percent / 100).quantize(CENT, ROUND_HALF_UP)
+    return Amounts(
+        prices.currency,
+        basis,
+        prices.waste_percent if basis == "estimate" else None,
+        tuple(lines),
+        tuple(missing),
+        prices.vat_percent,
+        net,
+        vat,
+        net + vat if net is not None and vat is not None else None,
+    )
+
+
+def _boards(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
+    if basis == "estimate" and prices.waste_percent is None:
+        yield NO_WASTE
+    elif basis == "solution" and measures.boards_m2 is None:
+        yield no_figure("boards_m2")
+    else:
+        for material in measures.materials:
+            unit_price = prices.of_board(material.material_code, plain(material.thickness_mm))
+            yield line("boards", material_name(material), _board_area(material, prices), "m²", unit_price)
+            if unit_price is None:
+                yield no_price("boardPerM2", material.material_code)
+
+
+def _board_area(material: MaterialArea, prices: Prices) -> Decimal:
+    if material.boards_m2 is not None:
+        return material.boards_m2
+    return rounded(material.area_m2 * (100 + (prices.waste_percent or 0)) / 100)
+
+
+def _edges(measures: Measures, prices: Prices) -> Iterator[AmountLine | MissingAmount]:
+    for edge in measures.edges:
+        unit_price = prices.of_edge(edge.edge)
+        yield line("edge", edge.edge, edge.metres, "m", unit_price)
+        if unit_price is None:
+            yield no_price("edgePerMetre", edge.edge)
+
+
+def _saw(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
+    if basis == "estimate":
+        return
+    if prices.per_cut is not None:
+        if measures.cuts is None:
+            yield no_figure("cuts")
+        else:
+            yield line("cuts", "", Decimal(measures.cuts), "pcs", prices.per_cut)
+    if prices.per_machine_minute is not None:
+        if measures.machine_minutes is None:
+            yield no_figure("time_s")
+        else:
+            yield line("machine", "", measures.machine_minutes, "min", prices.per_machine_minute)
+
+
+def line(kind: LineKind, name: str, quantity: Decimal, unit: Unit, unit_price: Decimal | None) -> AmountLine:
+    amount = (quantity * unit_price).quantize(CENT, ROUND_HALF_UP) if unit_price is not None else None
+    return AmountLine(kind, name, quantity, unit, unit_price, amount)
+
+
+def no_price(section: str, entry: str) -> MissingAmount:
+    return MissingAmount("prices", section, entry, f"The rules have no price for {section} {entry}.")
+
+
+def no_figure(name: str) -> MissingAmount:
+    return MissingAmount("solution", name, "", f"The solution has no {name}.")
 
 
 def compute(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> JobFigures:
     """Return the figures by these rules; without a solution the amounts are an estimate."""
-    found = measure(order, rules, solution)
-    amounts = price(found, rules.prices, basis="estimate" if solution is None else "solution") if rules.prices else None
-    return JobFigures(**vars(found), amounts=amounts)
+    measures = measure(order, rules, solution)
+    amounts = (
+        price(measures, rules.prices, basis="estimate" if solution is None else "solution") if rules.prices else None
+    )
+    return JobFigures(**vars(measures), amounts=amounts)
 
 
 def figures_of(job: Job) -> JobFigures | None:
     """Return a job's figures, or None while there are no valid rules to compute them by.
 
-    A total that was stored stays. Where none could be, because a price was missing, the amounts are by the rules in
-    force.
+    A stored total stays. If no total could be stored, because a price was missing, the rules in force are used.
     """
     stored = STORED.validate_python(job.figures) if job.figures is not None else None
     if stored and stored.amounts and stored.amounts.net is not None:
         return replace(stored, is_fixed=True)
-    try:
-        rules = current_rules()
-    except JobError:
+    rules = valid_rules()
+    if rules is None:
         return stored
     if stored:
         return replace(stored, amounts=price(stored, rules.prices, basis="solution") if rules.prices else None)
@@ -45,6 +211,5 @@ def figures_of(job: Job) -> JobFigures | None:
 
 
 def to_json(figures: JobFigures) -> dict[str, Any]:
-    """Return the figures as the API and the database have them: decimals as strings."""
-    found: dict[str, Any] = STORED.dump_python(figures, mode="json")
-    return found
+    content: dict[str, Any] = STORED.dump_python(figures, mode="json")
+    return content

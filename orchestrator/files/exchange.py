@@ -32,7 +32,7 @@ def remove_leftovers(folder: Path) -> list[str]:
 
 
 def old_ones(files: Sequence[Path], folder: Path) -> list[Path]:
-    """Return the files of a folder that no process writes any more; none if it is read-only."""
+    """Return the files of a folder that no process writes any more; nothing if the folder is read-only."""
     old: list[Path] = []
     if files:
         with suppress(OSError):
@@ -67,7 +67,6 @@ def read_bounded(path: Path, *, most: int) -> bytes:
 
 
 def file_sha256(path: Path) -> str | None:
-    """Return the sha256 of a regular file, or None if there is none."""
     with suppress(FileNotFoundError):
         if stat.S_ISREG(path.lstat().st_mode):
             with path.open("rb") as file:
@@ -77,7 +76,6 @@ def file_sha256(path: Path) -> str | None:
 
 @contextmanager
 def folder_errors(folder: Path) -> Iterator[None]:
-    """Turn an OSError into a JobError that names the folder and the reason."""
     try:
         yield
     except OSError as error:

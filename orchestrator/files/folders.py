@@ -42,7 +42,6 @@ class Folders:
         return self.saw / "failed"
 
     def all(self) -> dict[str, Path]:
-        """Return every folder that must exist, by its display name."""
         return {
             "import": self.imports,
             "export": self.export,

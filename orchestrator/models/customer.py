@@ -15,7 +15,7 @@ class Customer(models.Model):
 
     class Meta:
         verbose_name, verbose_name_plural = _("customer"), _("customers")
-        # Operators add and correct customers; none is deleted, because jobs refer to them.
+        # Operators add and correct customers. They cannot delete them, because jobs refer to them.
         default_permissions = ("view", "operate")
         constraints = [
             models.CheckConstraint(condition=Q(phone__regex=r"^\+[1-9][0-9]{6,14}$"), name="customer_phone_is_e164"),

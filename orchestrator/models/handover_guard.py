@@ -1,4 +1,4 @@
-"""The database's guard of unknown handovers: a failed job of which the saw may have a file is not simply retried."""
+"""The database's guard of unknown handovers: a failed job is not retried while the saw may have one of its files."""
 
 import pgtrigger
 
@@ -9,7 +9,7 @@ DECIDED = (JOBS.moves["confirm_cut"].target, JOBS.moves["hand_over"].target)
 
 
 def handover_guard() -> pgtrigger.Trigger:
-    """Refuse a retry while a file is open, to close one without a decision, and a decision where none is open."""
+    """Refuse to retry while a file is open, to close a file without a decision, and to decide without an open file."""
     failed, new = quote(JobState.FAILED), quote(JobState.NEW)
     return refuse_rows(
         "handover_is_decided",

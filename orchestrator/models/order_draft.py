@@ -1,4 +1,4 @@
-"""Orders that people type or import, as they are before they are sent, and the files they came from."""
+"""Orders that people type or import, as they are before they are sent."""
 
 from datetime import timedelta
 from typing import Self
@@ -61,24 +61,3 @@ class OrderDraft(models.Model):
 
     def __str__(self) -> str:
         return self.order_id or str(self.pk)
-
-
-class OrderFile(models.Model):
-    """The sheet an order was imported from, byte for byte."""
-
-    job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="order_files")
-    name = models.CharField(max_length=255)
-    sha256 = models.CharField(max_length=64)
-    content = models.BinaryField()
-    layout = models.CharField(max_length=16, blank=True, default="", db_default="", help_text="As a draft's.")
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
-
-    class Meta:
-        default_permissions = ()
-        # Two people who import the same file keep it once.
-        constraints = [models.UniqueConstraint(fields=["job", "sha256"], name="one_order_file_per_content")]
-        # An import looks for jobs of the same sheet.
-        indexes = [models.Index(fields=["sha256"], name="order_file_of_content")]
-
-    def __str__(self) -> str:
-        return self.name

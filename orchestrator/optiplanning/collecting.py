@@ -44,8 +44,8 @@ class FileHistory:
         """Return how long a file has not changed, and remember its current state."""
         at = time.monotonic()
         with self._lock:
-            known, since = self.seen.pop(path, (None, at))
-            if known != fingerprint(now):
+            last, since = self.seen.pop(path, (None, at))
+            if last != fingerprint(now):
                 since = at
             self.seen[path] = (fingerprint(now), since)  # at the end: the first entry is dropped first
             if len(self.seen) > MOST_FILES:
@@ -63,14 +63,12 @@ history = FileHistory()
 @dataclass(frozen=True)
 class Collected:
     paths: tuple[Path, ...]  # in the order of their names
-    solution: Figures  # of the best Solution; empty when the file has none
+    solution: Figures  # of the best Solution; empty when the file has no Solution
     sha256: str  # of the concatenated contents
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which files are the solution of a job's attempt."""
-
     job_id: UUID
     newer_than: datetime
     sheets: Sequence[str]  # names of the job's files for OptiPlanning
@@ -109,31 +107,29 @@ def is_begun(wanted: Wanted, folders: Folders) -> bool:
 
 
 def missing(wanted: Wanted, folders: Folders) -> list[str]:
-    """Return the sheets without a solution, if others have one."""
     try:
-        found = _by_sheet(wanted, _candidates(wanted, folders.export))
+        by_sheet = _by_sheet(wanted, _candidates(wanted, folders.export))
     except OSError:
         return []
-    return [name for name in wanted.sheets if not found[name]] if any(found.values()) else []
+    return [name for name in wanted.sheets if not by_sheet[name]] if any(by_sheet.values()) else []
 
 
 def _chosen(wanted: Wanted, folder: Path) -> list[Path]:
-    """Return the files of the solution sorted by name, or an empty list if one is missing."""
-    found = _candidates(wanted, folder)
-    by_sheet = _by_sheet(wanted, found)
+    candidates = _candidates(wanted, folder)
+    by_sheet = _by_sheet(wanted, candidates)
     named = {path for paths in by_sheet.values() for path in paths}
-    for_all = [path for path in found if len(wanted.sheets) == 1 or path not in named]
+    for_all = [path for path in candidates if len(wanted.sheets) == 1 or path not in named]
     # A file named after one of several sheets solves only that one: taken for all, the others would never be cut.
     each = wanted.each or (bool(named) and not for_all)
     choices = list(by_sheet.values()) if each else [for_all]
     return sorted((newest for newest, *_ in choices), key=lambda path: path.name) if all(choices) else []
 
 
-def _by_sheet(wanted: Wanted, found: list[Path]) -> dict[str, list[Path]]:
+def _by_sheet(wanted: Wanted, paths: list[Path]) -> dict[str, list[Path]]:
     """Return the files by the sheet they name; if several names match, by the longest."""
     longest_first = sorted(wanted.sheets, key=len, reverse=True)
     by_sheet: dict[str, list[Path]] = {name: [] for name in wanted.sheets}
-    for path in found:
+    for path in paths:
         named = (name for name in longest_first if whole_token(Path(name).stem).search(path.name))
         if name := next(named, None):
             by_sheet[name].append(path)
@@ -141,9 +137,8 @@ def _by_sheet(wanted: Wanted, found: list[Path]) -> dict[str, list[Path]]:
 
 
 def _candidates(wanted: Wanted, folder: Path) -> list[Path]:
-    """Return the XML files that name the job and are of this attempt, newest first."""
     ours = whole_token(str(wanted.job_id))
-    found = []
+    files = []
     with os.scandir(folder) as entries:
         for entry in entries:
             if not entry.name.lower().endswith(".xml") or entry.name.startswith((".", "~")):
@@ -153,8 +148,8 @@ def _candidates(wanted: Wanted, folder: Path) -> list[Path]:
             with suppress(FileNotFoundError):
                 modified_at = datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
                 if modified_at >= wanted.newer_than:
-                    found.append((modified_at, entry.name))
-    return [folder / name for _, name in sorted(found, reverse=True)]
+                    files.append((modified_at, entry.name))
+    return [folder / name for _, name in sorted(files, reverse=True)]
 
 
 def whole_token(text: str) -> re.Pattern[str]:

@@ -50,7 +50,6 @@ class CutPattern:
 
     @property
     def used(self) -> float:
-        """Return the share of the board that becomes parts."""
         return min(1.0, sum(part.length * part.width for part in self.parts) / (self.length * self.width))
 
 
@@ -77,11 +76,11 @@ def read_plan(content: bytes) -> CuttingPlan | None:
     except InvalidSolution:
         return None
     chosen = handler.chosen.attributes if handler.chosen else None
-    found = next((each for each in handler.found if each.attributes == chosen), None)
+    best = next((solution for solution in handler.found if solution.attributes == chosen), None)
     return CuttingPlan(
         figures_of(chosen) if chosen is not None else None,
-        [figures_of(each.attributes) for each in handler.found if each is not found],
-        found.patterns if found else [],
+        [figures_of(solution.attributes) for solution in handler.found if solution is not best],
+        best.patterns if best else [],
         is_cut_short=handler.is_cut_short,
     )
 
@@ -93,8 +92,6 @@ class _Solution:
 
 
 class _PlanHandler(SolutionHandler):
-    """Keeps all solutions, and the patterns inside each."""
-
     def __init__(self) -> None:
         super().__init__()
         self.found: list[_Solution] = []

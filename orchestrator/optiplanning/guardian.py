@@ -16,7 +16,6 @@ from typing import Any
 
 
 def own_group() -> dict[str, Any]:
-    """Return the Popen arguments that start a new process group."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
     return {"start_new_session": True}

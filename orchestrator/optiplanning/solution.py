@@ -62,7 +62,6 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
 
 
 def parse(chunks: Iterable[bytes], handler: "SolutionHandler") -> None:
-    """Read a file safely; raise InvalidSolution if it is not a solution."""
     parser = create_parser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
     parser.setContentHandler(handler)
     at_end, length, chunk = False, 0, b""
@@ -107,8 +106,6 @@ class SolutionElement:
 
 
 class SolutionHandler(ContentHandler):
-    """Counts the root's children and keeps the best Solution element."""
-
     def __init__(self) -> None:
         super().__init__()
         self.depth = self.children = self.solutions = 0
@@ -136,45 +133,46 @@ class SolutionHandler(ContentHandler):
 
     @property
     def chosen(self) -> SolutionElement | None:
-        """Return the best; if there are several and none is marked, it is unknown which one was chosen."""
+        """Return the best. If no one of several is marked, it is unknown which was chosen."""
         return self.best or (self.first if self.solutions == 1 else None)
 
 
 def figures_of(solution: Mapping[str, str]) -> Figures:
     """Return the figures of a Solution element. They are only displayed, so what is no number is left out."""
-    found: Figures = {name: solution[name][:LONGEST_TEXT] for name in TEXTS if solution.get(name)}
+    figures: Figures = {name: solution[name][:LONGEST_TEXT] for name in TEXTS if solution.get(name)}
     for attribute, name in COUNTS.items():
         # Digits only: 1,234 may be a thousand or a decimal.
         if COUNT.fullmatch(count := solution.get(attribute, "").strip()):
-            found[name] = int(count)
+            figures[name] = int(count)
     for attribute, name in AMOUNTS.items():
         # Also with a decimal comma: 12,5.
         if AMOUNT.fullmatch(amount := solution.get(attribute, "").strip().replace(",", ".")):
-            found[name] = plain(Decimal(amount))
-    return found
+            figures[name] = plain(Decimal(amount))
+    return figures
 
 
 def board_figures(boards: Mapping[str, Decimal | None]) -> Figures:
-    """Return the boards of each material, unless one is unknown."""
-    known = {material: plain(area) for material, area in boards.items() if material and area}
-    return {"boards_by_material": known} if known and len(known) == len(boards) else {}
+    areas = {material: plain(area) for material, area in boards.items() if material and area}
+    return {"boards_by_material": areas} if areas and len(areas) == len(boards) else {}
 
 
 def merge_figures(figures: list[Figures]) -> Figures:
     """Return the figures of several solutions as one: numbers are added, texts kept if all agree."""
     if len(figures) == 1:
         return figures[0]
-    found: dict[str, list[Any]] = defaultdict(list)
-    for name, value in chain.from_iterable(each.items() for each in figures):
-        found[name].append(value)
-    texts = {name: values[0] for name, values in found.items() if name in TEXTS and len(set(values)) == 1}
-    counts = {name: sum(found[name]) for name in COUNTS.values() if name in found}
-    amounts = {name: plain(sum(map(Decimal, found[name]), Decimal(0))) for name in AMOUNTS.values() if name in found}
-    return texts | counts | amounts | _merge_boards(found["boards_by_material"], of=len(figures))
+    values_of: dict[str, list[Any]] = defaultdict(list)
+    for name, value in chain.from_iterable(file_figures.items() for file_figures in figures):
+        values_of[name].append(value)
+    texts = {name: values[0] for name, values in values_of.items() if name in TEXTS and len(set(values)) == 1}
+    counts = {name: sum(values_of[name]) for name in COUNTS.values() if name in values_of}
+    amounts = {
+        name: plain(sum(map(Decimal, values_of[name]), Decimal(0))) for name in AMOUNTS.values() if name in values_of
+    }
+    return texts | counts | amounts | _merge_boards(values_of["boards_by_material"], of=len(figures))
 
 
 def _merge_boards(boards: list[dict[str, str]], *, of: int) -> Figures:
     merged: dict[str, Decimal | None] = defaultdict(Decimal)
-    for material, area in chain.from_iterable(each.items() for each in boards):
+    for material, area in chain.from_iterable(areas.items() for areas in boards):
         merged[material] += Decimal(area)  # type: ignore[operator]  # none is None
     return board_figures(merged) if len(boards) == of else {}

@@ -1,6 +1,9 @@
-"""Turns a validated order into a job. The same order is the same job."""
+"""Turns a validated order into a job. The same order is the same job; similar ones are found."""
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from django.db import transaction
 
@@ -8,13 +11,44 @@ from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
 from kilit.workers import doorbells
-from orchestrator.models import Customer, Job
+from orchestrator.errors import Code
+from orchestrator.models import Customer, Job, OrderFile
 from orchestrator.orders.order import canonical, payload_hash
-from orchestrator.orders.similar import parts_digest
-from orchestrator.schemas.orders import Order
+from orchestrator.schemas.orders import UNSAFE_CHARS, Order
 from orchestrator.states import Mode
 
+MOST_NAMED = 5
 BELL = "orchestrator"
+LONGEST_NAME = 255
+
+
+def parts_digest(payload: Mapping[str, Any]) -> str:
+    """Return the sha256 of an order's parts, whatever their order and ids are."""
+    parts = [{name: value for name, value in part.items() if name != "id"} for part in payload["parts"]]
+    texts = sorted(json.dumps(part, sort_keys=True, ensure_ascii=False) for part in parts)
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def similar_jobs(order: Order, *, sheet: str = "") -> list[Job]:
+    """Return the newest jobs with the same parts, or from the sheet with this sha256.
+
+    Nothing for an order that exists already, which becomes no second job. A cancelled job is not cut, and a revision is
+    a second cut on purpose.
+    """
+    payload = canonical(order)
+    if Job.objects.filter(payload_hash__in=[payload_hash(payload | {"opti_mode": mode}) for mode in Mode]).exists():
+        return []
+    same_parts = Job.objects.filter(parts_digest=parts_digest(payload))
+    same_sheet = Job.objects.filter(pk__in=OrderFile.objects.filter(sha256=sheet or None).values("job"))
+    jobs = {job.pk: job for rows in (same_parts, same_sheet) for job in _newest(rows, order)}
+    return sorted(jobs.values(), key=lambda job: job.pk, reverse=True)[:MOST_NAMED]
+
+
+def _newest(rows: Any, order: Order) -> list[Job]:
+    rows = rows.exclude(error_code=Code.CANCELLED)
+    if order.revision:
+        rows = rows.exclude(order_id=order.order_id)
+    return list(rows.only("order_id", "created_at").order_by("-id")[:MOST_NAMED])
 
 
 def enqueue(
@@ -42,8 +76,8 @@ def enqueue(
     )
     with transaction.atomic():
         # An order without a mode is the same order even if the default mode has changed since.
-        others = [payload_hash(payload | {"opti_mode": mode}) for mode in Mode] if not mode_is_given else []
-        stored = Job.objects.filter(payload_hash__in=others).order_by("created_at").first()
+        hashes = [payload_hash(payload | {"opti_mode": mode}) for mode in Mode] if not mode_is_given else []
+        stored = Job.objects.filter(payload_hash__in=hashes).order_by("created_at").first()
         if stored is None:
             with for_reason(_summary(job)):
                 Job.objects.bulk_create([job], ignore_conflicts=True)
@@ -68,3 +102,10 @@ def ring() -> None:
     """Wake the workers if the factory's folders are on this machine; elsewhere the watching runner polls."""
     if BELL in doorbells.doorbells:
         doorbells.ring(BELL)
+
+
+def store_order_file(job: Job, name: str, content: bytes, *, layout: str) -> None:
+    """Store a sheet with its job; the same content is stored once. Call it in the transaction of `enqueue`."""
+    name = UNSAFE_CHARS.sub("_", name)[-LONGEST_NAME:]
+    file = OrderFile(job=job, name=name, sha256=hashlib.sha256(content).hexdigest(), content=content, layout=layout)
+    OrderFile.objects.bulk_create([file], ignore_conflicts=True)

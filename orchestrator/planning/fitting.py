@@ -57,7 +57,6 @@ def fits(part: Part, plate: PlateSize, rules: Rules) -> bool:
 
 
 def _ways(part: Part, plate: PlateSize, rules: Rules) -> tuple[bool, bool]:
-    """Return whether a part fits with its length along the longer side of the plate, and whether with its width."""
     trim = _trim(part, rules)
     short, long = (side - trim for side in sorted((plate.width_mm, plate.height_mm)))
     length, width = millimetres(part.length_cm, rules), millimetres(part.width_cm, rules)

@@ -9,26 +9,26 @@ from orchestrator.schemas.rules import Rules
 @dataclass(frozen=True)
 class MissingRule:
     section: str  # as rules.json calls it
-    entry: str = ""  # a thickness, an edge or a grain; none for the default plate
+    entry: str = ""  # a thickness, an edge or a grain; empty for the default plate
 
 
 def missing_rules(order: Order, rules: Rules) -> list[MissingRule]:
-    found = [] if order.plate_size or rules.default_plate_size else [MissingRule("defaultPlateSize")]
+    missing = [] if order.plate_size or rules.default_plate_size else [MissingRule("defaultPlateSize")]
     for part in order.parts:
-        found += _missing_for(part, rules)
-    return list(dict.fromkeys(found))
+        missing += _missing_for(part, rules)
+    return list(dict.fromkeys(missing))
 
 
 def _missing_for(part: Part, rules: Rules) -> list[MissingRule]:
     thickness, is_backing = plain(part.thickness_mm), part.part_type == "ARKALIK"
-    found = []
+    missing = []
     if is_backing and part.thickness_mm not in rules.backing_thicknesses:
-        found.append(MissingRule("backingThicknesses", thickness))
+        missing.append(MissingRule("backingThicknesses", thickness))
     if part.thickness_mm not in rules.trim_by_thickness:
-        found.append(MissingRule("trimByThickness", thickness))
+        missing.append(MissingRule("trimByThickness", thickness))
     if str(part.grain) not in rules.grain_mapping:
-        found.append(MissingRule("grainMapping", str(part.grain)))
+        missing.append(MissingRule("grainMapping", str(part.grain)))
     if not is_backing:  # its edges are removed
         edges = [name for name in (getattr(part, side) for side in EDGES) if name is not None]
-        found += [MissingRule("edgeMapping", name) for name in edges if name not in rules.edge_mapping]
-    return found
+        missing += [MissingRule("edgeMapping", name) for name in edges if name not in rules.edge_mapping]
+    return missing

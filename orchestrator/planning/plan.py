@@ -48,7 +48,7 @@ class Plan:
 
 
 def banded_sides(part: Part, rules: Rules) -> dict[str, str]:
-    """Return the sides that get a band, and its name. A backing has none, whatever was ordered."""
+    """Return the sides that get a band, and its name. A backing gets no band, even if one was ordered."""
     if part.part_type == "ARKALIK":
         return {}
     named = {side: getattr(part, side) for side in EDGES}

@@ -34,8 +34,8 @@ def read_rules(content: bytes) -> Rules:
         text = content.decode("utf-8-sig")
         return Rules.model_validate(parse_json(text.encode()), context={"thicknesses": set()})
     except ValidationError as error:
-        found = located_errors(error, Rules)
-        lines = [f"line {_line(text, *path)}: {format_error(shown)}" for path, shown in found]
+        errors = located_errors(error, Rules)
+        lines = [f"line {_line(text, *path)}: {format_error(message)}" for path, message in errors]
         raise InvalidRules(*lines) from None
     except json.JSONDecodeError as error:
         raise InvalidRules(f"line {error.lineno}: {error.msg}.") from None
@@ -55,7 +55,7 @@ def _line(text: str, *path: str | int, nth: int = 1) -> int:
     at = 0
     for name in filter(lambda step: isinstance(step, str), path):
         pattern = re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:"
-        places = [found.start() for found in re.finditer(pattern, text[at:])]
+        places = [match.start() for match in re.finditer(pattern, text[at:])]
         at += places[min(nth, len(places)) - 1] if places else 0
     return text.count("\n", 0, at) + 1
 
@@ -77,8 +77,15 @@ def current_rules() -> Rules:
     return _read()[0]
 
 
+def valid_rules() -> Rules | None:
+    """Return the current rules, or None if no valid ones were ever read."""
+    try:
+        return current_rules()
+    except JobError:
+        return None
+
+
 def rules_error() -> str:
-    """Return what is wrong with the rules on disk, or an empty string."""
     try:
         return _read()[1]
     except JobError as error:
@@ -88,17 +95,17 @@ def rules_error() -> str:
 def _read() -> tuple[Rules, str]:
     path = rules_path()
     with _lock:
-        known = _last.get(path)
+        last = _last.get(path)
         try:
             # Read every time: the file is small, and its mtime need not change with its content.
             content = read_bounded(path, most=BIGGEST_FILE)
-            if known and known[0] == content:
-                return known[1], ""
+            if last and last[0] == content:
+                return last[1], ""
             rules = read_rules(content)
         except ValueError as error:
             reason = f"{path.name}: {error}"
-            if known is None:
+            if last is None:
                 raise JobError(Code.UNKNOWN, f"There are no valid rules. {reason}") from None
-            return known[1], reason
+            return last[1], reason
         _last[path] = (content, rules)
         return rules, ""

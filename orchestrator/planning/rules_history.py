@@ -54,7 +54,6 @@ class RulesFile:
 
     @property
     def is_saved_here(self) -> bool:
-        """Return whether the console saved the file as it is."""
         return bool(self.version and self.version.actor and self.version.sha256 == self.sha256)
 
     @property

@@ -29,18 +29,17 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
         rows[part.part_type, part.color, part.thickness_mm].append(row)
         if was_reset:
             reset.append(part.id)
-    batches = tuple(Batch(*key, rows=tuple(found)) for key, found in rows.items())
+    batches = tuple(Batch(*key, rows=tuple(batch_rows)) for key, batch_rows in rows.items())
     return Plan(plate, batches, tuple(reset), fit_warning(order, rules))
 
 
 def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
-    """Return the row of a part, and whether edges of a backing part were removed."""
     thickness = plain(part.thickness_mm)
     backing = part.part_type == "ARKALIK"
     if backing and part.thickness_mm not in rules.backing_thicknesses:
-        known = ", ".join(map(plain, sorted(rules.backing_thicknesses)))
+        thicknesses = ", ".join(map(plain, sorted(rules.backing_thicknesses)))
         raise _part_error(
-            Code.BACKING_THICKNESS_UNKNOWN, part, f"a backing of {thickness} mm is not one of {known} mm."
+            Code.BACKING_THICKNESS_UNKNOWN, part, f"a backing of {thickness} mm is not one of {thicknesses} mm."
         )
     trim = rules.trim_by_thickness.get(part.thickness_mm)
     if trim is None:
@@ -49,7 +48,7 @@ def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
     if grain is None:
         raise _part_error(Code.INVALID_GRAIN, part, f"grain {part.grain} is not in grainMapping.")
     named = {side: getattr(part, side) for side in EDGES}
-    # A backing never has edges, whatever was ordered, so an unknown edge does no harm there.
+    # A backing never has edges, so an unknown edge in its order does no harm.
     edges = {side: None if backing else _edge(part, rules, side, name) for side, name in named.items()}
     had_edges = any(name is not None and rules.edge_mapping.get(name, name) is not None for name in named.values())
     row = Row(
@@ -70,8 +69,8 @@ def _edge(part: Part, rules: Rules, side: str, name: str | None) -> Decimal | No
     if name is None:
         return None
     if name not in rules.edge_mapping:
-        known = ", ".join(rules.edge_mapping)
-        raise _part_error(Code.EDGE_MAPPING_UNKNOWN, part, f"{side} {name!r} is not one of {known}.")
+        names = ", ".join(rules.edge_mapping)
+        raise _part_error(Code.EDGE_MAPPING_UNKNOWN, part, f"{side} {name!r} is not one of {names}.")
     return rules.edge_mapping[name]
 
 

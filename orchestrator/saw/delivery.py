@@ -80,19 +80,18 @@ def withdraw(name: str, folders: Folders, *, keep: bool = False) -> bool | None:
             (folders.inbox / name).replace(withdrawn)
         except FileNotFoundError:
             stat_folders(folders)
-            answer = acknowledged(name, folders)
-            if answer is None and not os.path.lexists(withdrawn):
+            is_taken = acknowledged(name, folders)
+            if is_taken is None and not os.path.lexists(withdrawn):
                 raise HandoverUnknownError(name, f"{name} left inbox/. {NOWHERE}") from None
         else:
-            answer = acknowledged(name, folders)
-        if not keep or answer is not None:
+            is_taken = acknowledged(name, folders)
+        if not keep or is_taken is not None:
             withdrawn.unlink(missing_ok=True)
         sync_folder(folders.inbox, required=False)
-    return answer
+    return is_taken
 
 
 def discard(name: str, folders: Folders) -> None:
-    """Remove a file that was taken back."""
     _withdrawn(name, folders).unlink(missing_ok=True)
 
 

@@ -18,14 +18,13 @@ from orchestrator.errors import Code, HandoverUnknownError, JobError
 from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job, SolutionFile
-from orchestrator.models.queryset import LOST_TOO_MANY_RUNNERS
+from orchestrator.models.job import LOST_TOO_MANY_RUNNERS
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, discard, stat_folders, withdraw
 
 logger = logging.getLogger(__name__)
 
 
 def files_to_deliver(job: Job) -> dict[SolutionFile, str]:
-    """Return the files that the saw has not taken, with their names in its folders."""
     files = job.solution_files.filter(acknowledged_as="").order_by("name")
     return {file: delivery_name(job.pk, job.attempt, Path(file.name)) for file in files}
 
@@ -66,7 +65,7 @@ def record_delivery(job: Job, columns: dict[str, Any], keep_alive: Callable[[], 
 def settle_earlier_attempts(job: Job, folders: Folders) -> None:
     """Take back files that earlier attempts left in the inbox; those that the saw took count as taken.
 
-    The names are the recorded ones, not those of the current solution, which may be a different one.
+    The recorded names are used, because the current solution may be a different one.
     """
     with folder_errors(folders.saw):
         stat_folders(folders)
@@ -104,8 +103,8 @@ def take_back(job: Job, names: Iterable[str], folders: Folders) -> tuple[dict[st
         else:
             if answers[name] and name in ours:
                 mark_taken(ours[name], name)
-    known = {*answers, *job.solution_files.values_list("acknowledged_as", flat=True)}
-    job.note(open_deliveries=[name for name in job.open_deliveries if name not in known])
+    settled = {*answers, *job.solution_files.values_list("acknowledged_as", flat=True)}
+    job.note(open_deliveries=[name for name in job.open_deliveries if name not in settled])
     return answers, errors
 
 
@@ -161,7 +160,7 @@ def release_lapsed() -> int:
 
 
 def mark_open_taken(job: Job) -> None:
-    """Record that the saw has the files of which that was not known."""
+    """Record that the saw has the files that were in doubt."""
     ours = files_by_name(job)
     for name in job.open_deliveries:
         # A name that is not ours is of an earlier solution of this order: then the order was cut.

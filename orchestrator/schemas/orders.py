@@ -42,7 +42,6 @@ def is_visible(text: str) -> bool:
 
 
 def clean(value: Any) -> Any:
-    """Return text trimmed and in composed Unicode form (NFC)."""
     if not isinstance(value, str):
         return value
     if UNSAFE_CHARS.search(value):
@@ -170,7 +169,7 @@ class Part(InputModel):
 
     @property
     def drill_code(self) -> str | None:
-        """Return what `[P_IIDESC]` gets; stored orders may have two codes, and their sheets had `iidesc`."""
+        """Return what `[P_IIDESC]` gets."""
         return self.iidesc or self.delik_kodu
 
 

@@ -1,4 +1,4 @@
-"""The factory's rules, as rules.json has them."""
+"""The factory's rules and prices, as rules.json has them."""
 
 import re
 from datetime import timedelta
@@ -8,10 +8,56 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
 
 from kilit.api.input_model import Expected, InputModel, invalid
-from orchestrator.schemas.orders import OptiMode, PlateSize, Text32, Text100, Text200, clean
-from orchestrator.schemas.prices import ANY, Prices, exact
+from orchestrator.schemas.orders import OptiMode, PlateSize, Text32, Text100, Text200, clean, plain
 
+ANY = "*"  # stands for each material or edge that has no price of its own
+DECIMALS = 4
 A_DAY_OF_MINUTES = 24 * 60
+
+
+def exact(value: Any) -> Any:
+    return Decimal(value) if type(value) is int else value
+
+
+def without_exponent(value: Decimal) -> Decimal:
+    return Decimal(plain(abs(value)))  # -0.0 is 0
+
+
+Price = Annotated[
+    Decimal,
+    Field(ge=0, le=1_000_000, decimal_places=DECIMALS),
+    BeforeValidator(exact),
+    AfterValidator(without_exponent),
+    Expected(f"a price from 0 to 1,000,000 with at most {DECIMALS} decimals"),
+]
+Percent = Annotated[
+    Decimal,
+    Field(ge=0, le=100, decimal_places=DECIMALS),
+    BeforeValidator(exact),
+    AfterValidator(without_exponent),
+    Expected(f"a number from 0 to 100 with at most {DECIMALS} decimals"),
+]
+
+
+class Prices(InputModel):
+    """Prices without VAT. Each material and each edge needs one; cuts and minutes without one are not charged."""
+
+    currency: Annotated[str, Field(pattern="^[A-Z]{3}$"), Expected("a currency of three capital letters, such as TRY")]
+    vat_percent: Annotated[Percent, Field(alias="vatPercent")]
+    board_per_m2: Annotated[dict[str, Price], Field(alias="boardPerM2", default_factory=dict)]
+    edge_per_metre: Annotated[dict[str, Price], Field(alias="edgePerMetre", default_factory=dict)]
+    per_cut: Annotated[Price | None, Field(alias="perCut")] = None
+    per_machine_minute: Annotated[Price | None, Field(alias="perMachineMinute")] = None
+    # An offer is made before OptiPlanning knows the boards: it adds this to the area of the parts.
+    waste_percent: Annotated[Percent | None, Field(alias="wastePercent")] = None
+
+    def of_board(self, material_code: str, thickness: str) -> Decimal | None:
+        """Return the price of a material: the one for this thickness, if there is one."""
+        names = (f"{material_code} {thickness}mm", material_code, f"{ANY} {thickness}mm", ANY)
+        return next((self.board_per_m2[name] for name in names if name in self.board_per_m2), None)
+
+    def of_edge(self, edge: str) -> Decimal | None:
+        return self.edge_per_metre.get(edge, self.edge_per_metre.get(ANY))
 
 
 def read_minutes(value: Any) -> timedelta:
@@ -106,7 +152,7 @@ class Rules(InputModel):
     @field_validator("prices")
     @classmethod
     def has_known_edges(cls, prices: Prices | None, info: ValidationInfo) -> Prices | None:
-        known = [name for name, mm in info.data.get("edge_mapping", {}).items() if mm is not None]
-        if known and prices and (unknown := [name for name in prices.edge_per_metre if name not in (*known, ANY)]):
-            raise invalid(f"edgePerMetre has {', '.join(unknown)}. Expected names of edgeMapping: {', '.join(known)}.")
+        edges = [name for name, mm in info.data.get("edge_mapping", {}).items() if mm is not None]
+        if edges and prices and (unknown := [name for name in prices.edge_per_metre if name not in (*edges, ANY)]):
+            raise invalid(f"edgePerMetre has {', '.join(unknown)}. Expected names of edgeMapping: {', '.join(edges)}.")
         return prices

@@ -40,8 +40,8 @@ def read_edge(value: Value | None, rules: Rules) -> str | Marked | None:
     names |= {fold(name): name for name in rules.edge_mapping}
     if fold(text) in names:
         return names[fold(text)]
-    if found := THICKNESS.search(text):
-        return _by_thickness(read_number(found[1]), rules)
+    if match := THICKNESS.search(text):
+        return _by_thickness(read_number(match[1]), rules)
     return _read_bare(text, rules)
 
 
@@ -60,6 +60,6 @@ def _by_thickness(thickness: Decimal, rules: Rules) -> str:
     for name, mapped in rules.edge_mapping.items():
         if mapped == thickness:
             return name
-    known = ", ".join(rules.edge_mapping)
+    names = ", ".join(rules.edge_mapping)
     message = _("The rules have no edge band of %(thickness)s mm. They have: %(known)s.")
-    raise CellError(message % {"thickness": plain(thickness), "known": known})
+    raise CellError(message % {"thickness": plain(thickness), "known": names})

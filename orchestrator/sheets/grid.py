@@ -68,7 +68,6 @@ def coordinate(row: int, column: int) -> str:
 
 
 def position(cell: str) -> tuple[int, int]:
-    """Return the row and the column of a cell such as B7."""
     column = 0
     letters = cell.rstrip("0123456789")
     if len(letters) > MOST_LETTERS:

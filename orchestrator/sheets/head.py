@@ -28,8 +28,6 @@ HEADINGS = 2  # recognised headings that make a row a row of headings
 
 @dataclass(frozen=True)
 class HeadValue:
-    """A value and its cell, or what is wrong with it."""
-
     value: Any
     cell: str
     note: str = ""
@@ -41,22 +39,21 @@ class Head:
     values: dict[str, list[HeadValue]] = field(default_factory=dict)
 
     def add(self, name: str, value: Any, cell: str, *, note: str = "", fault: str = "") -> None:
-        known = self.values.setdefault(name, [])
-        if all(each.value != value for each in known):
-            known.append(HeadValue(value, cell, note, fault))
+        values = self.values.setdefault(name, [])
+        if all(existing.value != value for existing in values):
+            values.append(HeadValue(value, cell, note, fault))
 
     def find(self, name: str) -> HeadValue | None:
         """Return the value of a field; a second one is a fault, because no one can know which is right."""
-        found = self.values.get(name, [])
-        if len(found) < 2:  # one or none
-            return found[0] if found else None
-        cells = ", ".join(each.cell for each in found)
+        values = self.values.get(name, [])
+        if len(values) < 2:
+            return values[0] if values else None
+        cells = ", ".join(value.cell for value in values)
         fault = _("The sheet says this more than once, and differently: %(cells)s.") % {"cells": cells}
-        return HeadValue(shown(found[0].value), found[1].cell, fault=fault)
+        return HeadValue(shown(values[0].value), values[1].cell, fault=fault)
 
 
 def shown(value: Any) -> str:
-    """Return a value as people read it."""
     if isinstance(value, Decimal):
         return plain(value)
     if isinstance(value, dict):
@@ -67,8 +64,8 @@ def shown(value: Any) -> str:
 def is_headings(grid: Grid, row: int) -> bool:
     """Return whether a row has headings; `RENK: Beyaz` and `RENK`, `Beyaz` are labels with their values."""
     texts = [value for value in grid.rows.get(row, {}).values() if isinstance(value, str)]
-    found = sum(bool(read_heading(text)[0]) for text in texts if ":" not in text)
-    return found >= HEADINGS and found * 2 > len(texts)
+    headings = sum(bool(read_heading(text)[0]) for text in texts if ":" not in text)
+    return headings >= HEADINGS and headings * 2 > len(texts)
 
 
 def read_head(grid: Grid, rows: Iterable[int], *, labels_only: bool = False) -> Head:
@@ -93,7 +90,7 @@ def read_head(grid: Grid, rows: Iterable[int], *, labels_only: bool = False) -> 
 
 def _next(grid: Grid, row: int, column: int) -> int | None:
     """Return the next filled cell of a row, unless it is a label itself."""
-    following = min((each for each in grid.rows[row] if each > column), default=None)
+    following = min((other for other in grid.rows[row] if other > column), default=None)
     value = grid.find(row, following) if following else None
     return None if isinstance(value, str) and read_label(value)[0] else following
 
@@ -123,17 +120,17 @@ def _scan(head: Head, text: str, cell: str) -> None:
         head.add("edge", band[1] or band[2], cell)
     text = EDGE.sub(" ", text)
     _add_sizes(head, text, cell)
-    for found in THICKNESS.finditer(SIZES.sub(" ", text)):
-        head.add("thickness_mm", read_number(found[1]), cell)
+    for thickness in THICKNESS.finditer(SIZES.sub(" ", text)):
+        head.add("thickness_mm", read_number(thickness[1]), cell)
 
 
 def _add_sizes(head: Head, text: str, cell: str) -> bool:
     """Add the plate of `210*280`; of three sizes the smallest is the thickness."""
-    found = SIZES.search(text)
-    if not found:
+    match = SIZES.search(text)
+    if not match:
         return False
     try:
-        sizes = [read_number(size) for size in re.findall(NUMBER, found[0])]
+        sizes = [read_number(size) for size in re.findall(NUMBER, match[0])]
     except ValueError as error:
         head.add("plate_size", text, cell, fault=str(error))
         return True
@@ -142,6 +139,6 @@ def _add_sizes(head: Head, text: str, cell: str) -> bool:
         head.add("thickness_mm", thickness, cell)
     in_cm = any(size < CENTIMETRES_BELOW for size in sizes)
     width, height = (size * 10 if size < CENTIMETRES_BELOW else size for size in sizes)
-    note = _("%(text)s: below 1,000 it is centimetres") % {"text": found[0]} if in_cm else ""
+    note = _("%(text)s: below 1,000 it is centimetres") % {"text": match[0]} if in_cm else ""
     head.add("plate_size", {"width_mm": width, "height_mm": height}, cell, note=note)
     return True

@@ -52,8 +52,8 @@ def _fold(text: str) -> str:
     return re.sub("[^a-z0-9]+", " ", letters).strip()
 
 
-def _names(listed: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    return {name: field for field, names in listed.items() for name in names}
+def _names(fields: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    return {name: field for field, names in fields.items() for name in names}
 
 
 COLUMN_NAMES, LABEL_NAMES = _names(COLUMNS), _names(LABELS)

@@ -32,23 +32,23 @@ def find_headings(grid: Grid) -> Headings | None:
     for row in grid.numbered_rows():
         if row > SEARCHED_ROWS:
             return None
-        found = _read_headings(grid, row)
-        if found.columns.keys() >= RECOGNISED_BY:
-            return found
+        headings = _read_headings(grid, row)
+        if headings.columns.keys() >= RECOGNISED_BY:
+            return headings
     return None
 
 
 def _read_headings(grid: Grid, row: int) -> Headings:
-    found = Headings(row, {}, {}, [], [])
+    headings = Headings(row, {}, {}, [], [])
     for column, value in sorted(grid.rows[row].items()):
         field, unit = read_heading(value) if isinstance(value, str) else ("", "")
         if not field:
-            found.unknown.append(column)
-        elif field in found.columns:
-            found.repeated.append(column)
+            headings.unknown.append(column)
+        elif field in headings.columns:
+            headings.repeated.append(column)
         else:
-            found.columns[field], found.units[field] = column, unit
-    return found
+            headings.columns[field], headings.units[field] = column, unit
+    return headings
 
 
 def read_parts(builder: OrderBuilder, headings: Headings) -> None:

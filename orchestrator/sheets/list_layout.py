@@ -72,10 +72,10 @@ def _pass_over(builder: OrderBuilder, row: int, *, last: int) -> None:
     builder.skip(row)
     if row > last or builder.is_total(row):
         return
-    found = read_head(builder.grid, [row]).values
+    head = read_head(builder.grid, [row]).values
     types = [value for value in builder.grid.rows[row].values() if read_part_type(value)]
-    if found or types:
-        cell = next(iter(found.values()))[0].cell if found else coordinate(row, min(builder.grid.rows[row]))
+    if head or types:
+        cell = next(iter(head.values()))[0].cell if head else coordinate(row, min(builder.grid.rows[row]))
         message = _("A row between parts is not read. Write the thickness of each part in column A.")
         builder.fault(cell, "parts", message)
 
@@ -110,9 +110,9 @@ class ListReader(PartReader):
         part = self.read(row)
         self._drill_code(part, row)
         notes = [self._first_column(part, row), self.builder.at(row, NOTE)]
-        found = [(shown(text(value)), cell) for value, cell in notes if value is not None]
-        if found:
-            self.builder.put(part, "desc1", ", ".join(value for value, _cell in found), found[-1][1])
+        texts = [(shown(text(value)), cell) for value, cell in notes if value is not None]
+        if texts:
+            self.builder.put(part, "desc1", ", ".join(value for value, _cell in texts), texts[-1][1])
         if part.get("part_type") == "ARKALIK" and "thickness_mm" not in part:
             self._backing_thickness(part, row)
         self.finish(part, row)
@@ -147,24 +147,23 @@ class ListReader(PartReader):
             return
         self.thickness(part, value, cell)
         rules = self.builder.rules
-        found, known = part["thickness_mm"], {*rules.trim_by_thickness, *rules.backing_thicknesses}
-        if isinstance(found, Decimal) and found not in known and not has_unit:
+        thickness, thicknesses = part["thickness_mm"], {*rules.trim_by_thickness, *rules.backing_thicknesses}
+        if isinstance(thickness, Decimal) and thickness not in thicknesses and not has_unit:
             message = _("The rules have no thickness of %(value)s mm. Write %(value)sMM if it is one.")
-            self.builder.fault(cell, f"{self.builder.path}.thickness_mm", message % {"value": plain(found)})
+            self.builder.fault(cell, f"{self.builder.path}.thickness_mm", message % {"value": plain(thickness)})
 
     def _backing_thickness(self, part: dict[str, Any], row: int) -> None:
-        known = self.builder.rules.backing_thicknesses
-        found = self.builder.head.find("thickness_mm")
-        inherited = found.value if found and not found.fault else self.builder.defaults.thickness_mm
-        if inherited not in known:
-            sizes = ", ".join(plain(each) for each in sorted(known))
+        thicknesses = self.builder.rules.backing_thicknesses
+        head = self.builder.head.find("thickness_mm")
+        inherited = head.value if head and not head.fault else self.builder.defaults.thickness_mm
+        if inherited not in thicknesses:
+            sizes = ", ".join(plain(thickness) for thickness in sorted(thicknesses))
             message = _("How thick is this backing? The rules have %(sizes)s mm: write ARKALIK and its thickness.")
             cell = self.builder.at(row, FIRST)[1]
             self.builder.fault(cell, f"{self.builder.path}.thickness_mm", message % {"sizes": sizes})
             part["thickness_mm"] = ""
 
     def _drill_code(self, part: dict[str, Any], row: int) -> None:
-        """Join the drill codes of J and K."""
         for column in DRILL_CODES:
             before = part.get("iidesc")
             self.builder.text(part, "iidesc", row, column)

@@ -39,7 +39,6 @@ class OrderBuilder:
 
     @property
     def path(self) -> str:
-        """The path of the part that is being read."""
         return f"parts.{len(self.parts)}"
 
     def fault(self, cell: str, field: str, message: str) -> None:
@@ -67,7 +66,6 @@ class OrderBuilder:
         return True
 
     def skip(self, row: int) -> None:
-        """Show that a row was not read."""
         column, value = min(self.grid.rows[row].items())
         self.source("not read", value if isinstance(value, str) else "", Origin.CELL, coordinate(row, column))
 
@@ -76,7 +74,6 @@ class OrderBuilder:
         self.cells[f"{self.path}.{name}"] = cell
 
     def reject(self, part: dict[str, Any], name: str, value: Value, cell: str, message: str) -> None:
-        """Keep a cell as its text, with what is wrong with it."""
         text = value.text if isinstance(value, Unreadable) else shown(value)
         self.put(part, name, text, cell)
         self.fault(cell, f"{self.path}.{name}", message)
@@ -102,15 +99,15 @@ class OrderBuilder:
 
     def inherit(self, part: dict[str, Any], name: str, cell: str, hint: str) -> None:
         """Take what the part does not say from the head, else from the caller."""
-        found, given = self.head.find(name), getattr(self.defaults, name)
-        if found and not found.fault:
-            self.put(part, name, found.value, found.cell)
-            self.source(name, found.value, Origin.CELL, found.cell)
-        elif found:
-            self.miss(name, found.cell, found.fault)
-        elif given not in (None, ""):
-            part[name] = given
-            self.source(name, given, Origin.CALLER)
+        head, default = self.head.find(name), getattr(self.defaults, name)
+        if head and not head.fault:
+            self.put(part, name, head.value, head.cell)
+            self.source(name, head.value, Origin.CELL, head.cell)
+        elif head:
+            self.miss(name, head.cell, head.fault)
+        elif default not in (None, ""):
+            part[name] = default
+            self.source(name, default, Origin.CALLER)
         else:
             self.miss(name, cell, hint)
 
@@ -124,9 +121,9 @@ class OrderBuilder:
             same: dict[str, list[CellFault]] = {}
             for fault in faults:
                 same.setdefault("" if is_everywhere else fault.cell, []).append(fault)
-            for first, *others in same.values():
-                more = ngettext("So in %(number)s other row.", "So in %(number)s other rows.", len(others))
-                message = f"{first.message} {more % {'number': len(others)}}" if others else first.message
+            for first, *repeats in same.values():
+                more = ngettext("So in %(number)s other row.", "So in %(number)s other rows.", len(repeats))
+                message = f"{first.message} {more % {'number': len(repeats)}}" if repeats else first.message
                 self.faults.append(CellFault(first.cell, first.field, message))
 
     def is_reported(self, field: str) -> bool:
@@ -137,15 +134,15 @@ class OrderBuilder:
     def settle_head(self, names: Mapping[str, str]) -> None:
         """Fill in the fields of the order from the head and the caller; they may not contradict each other."""
         for name, fallback in names.items():
-            found, given = self.head.find(name), getattr(self.defaults, name, None)
-            if found:
-                self._put_head(name, found.value, found.cell, found.note, found.fault)
-                if not found.fault and given not in (None, "") and not is_same(name, given, found.value):
-                    values = {"sheet": shown(found.value), "given": shown(given)}
-                    self.fault(found.cell, name, _("The sheet says %(sheet)s, the request %(given)s.") % values)
-            elif given not in (None, ""):
-                self.order[name] = given
-                self.source(name, given, Origin.CALLER)
+            head, default = self.head.find(name), getattr(self.defaults, name, None)
+            if head:
+                self._put_head(name, head.value, head.cell, head.note, head.fault)
+                if not head.fault and default not in (None, "") and not is_same(name, default, head.value):
+                    values = {"sheet": shown(head.value), "given": shown(default)}
+                    self.fault(head.cell, name, _("The sheet says %(sheet)s, the request %(given)s.") % values)
+            elif default not in (None, ""):
+                self.order[name] = default
+                self.source(name, default, Origin.CALLER)
             elif fallback:
                 self.order[name] = fallback
                 self.source(name, fallback, Origin.FILE_NAME)
@@ -160,11 +157,11 @@ class OrderBuilder:
             self.order[name] = value
 
 
-def is_same(name: str, given: Any, found: Any) -> bool:
+def is_same(name: str, default: Any, value: Any) -> bool:
     if name == "customer_phone":
         with suppress(ValueError):
-            return phone(shown(given)) == phone(shown(found))
-    return shown(given) == shown(found)
+            return phone(shown(default)) == phone(shown(value))
+    return shown(default) == shown(value)
 
 
 def as_number(value: Value, unit: str = "") -> Decimal:

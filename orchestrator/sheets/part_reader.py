@@ -19,8 +19,6 @@ FREE = 0  # the grain of a part that does not say
 
 
 class PartReader:
-    """Columns by field, and the units of the sizes."""
-
     def __init__(self, builder: OrderBuilder, columns: Mapping[str, int], units: Mapping[str, str]) -> None:
         self.builder, self.columns, self.units = builder, columns, units
         self._hints = missing_hints()
@@ -46,7 +44,6 @@ class PartReader:
         return part
 
     def finish(self, part: dict[str, Any], row: int) -> None:
-        """Add what the row does not say, and keep the part."""
         for name, hint in self._hints.items():
             if name not in part:
                 cell = coordinate(row, self.columns[name]) if name in self.columns else ""
@@ -79,25 +76,25 @@ class PartReader:
             except ValueError as error:
                 self.builder.reject(part, side, value if value is not None else "", cell, str(error))
                 return
-        if (known := self._edges[value]) is not None:
-            self.builder.put(part, side, known, cell)
+        if (edge_name := self._edges[value]) is not None:
+            self.builder.put(part, side, edge_name, cell)
 
     def _of_order(self) -> str | None:
-        """Return the order's edge, which marked cells mean; ValueError if there is none."""
-        found, given = self.builder.head.find("edge"), self.builder.defaults.edge
-        if not found and not given:
+        """Return the order's edge, which marked cells mean; ValueError without an edge."""
+        head, default = self.builder.head.find("edge"), self.builder.defaults.edge
+        if not head and not default:
             message = _("Which edge band? Write it here, as 1MM, or for all in the rows above the parts, as BANT: 1MM.")
             raise CellError(message)
-        if found and found.fault:
-            raise CellError(found.fault)
-        text = found.value if found else given
+        if head and head.fault:
+            raise CellError(head.fault)
+        text = head.value if head else default
         edge = read_edge(text, self.builder.rules)
         if isinstance(edge, Marked):  # a 1 in a part's cell is a mark; of the order it is a thickness
             edge = read_edge(f"{text}mm", self.builder.rules)
         if isinstance(edge, Marked):
             raise CellError(_("%(text)s is not an edge band.") % {"text": text})
-        if found:
-            self.builder.source("edge", edge, Origin.CELL, found.cell, _("for marked edges"))
+        if head:
+            self.builder.source("edge", edge, Origin.CELL, head.cell, _("for marked edges"))
         else:
             self.builder.source("edge", edge, Origin.CALLER, note=_("for marked edges"))
         return edge
@@ -121,7 +118,6 @@ class PartReader:
 
 
 def read_part_type(value: Value | None) -> str | None:
-    """Return the part type that a text names."""
     if value is None or isinstance(value, (bool, Decimal, Unreadable)):
         return None
     return next((PART_TYPES[word] for word in fold(value).split() if word in PART_TYPES), None)

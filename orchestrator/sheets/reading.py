@@ -1,26 +1,118 @@
-"""Reads an order from a sheet: our own layout, or a customer's list."""
+"""Reads an order from an XLSX or CSV file, as Excel in Turkey writes them: our own layout, or a customer's list."""
 
+import csv
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from io import StringIO
+from itertools import islice
 from pathlib import PurePath
 
 from django.utils.translation import gettext as _
 
 from kilit.api.input_model import FieldError
+from kilit.csv.writer import unescape_formula
 from orchestrator.orders.order import read_order
 from orchestrator.schemas.orders import InvalidOrder
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets import kilit_layout, list_layout
-from orchestrator.sheets.files import read_grids
-from orchestrator.sheets.grid import Grid, position
+from orchestrator.sheets.grid import MOST_CELLS, Grid, clean_text, position, too_large
 from orchestrator.sheets.head import ROWS, read_head
 from orchestrator.sheets.order_builder import OrderBuilder
 from orchestrator.sheets.sheet_order import CellFault, Origin, SheetDefaults, SheetError, SheetOrder
+from orchestrator.sheets.xlsx import read_xlsx
 
+logger = logging.getLogger(__name__)
+
+DELIMITERS = (";", "\t", ",")
+MOST_SAMPLED = 50  # lines that decide the delimiter
+FIRST_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+QUOTED = re.compile(r'"[^"]*"')
+BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+MEGABYTES = 5
+MOST_ROWS = 20_000
+ZIP, OLE = b"PK\x03\x04", bytes.fromhex("d0cf11e0a1b11ae1")
+ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
+OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"
+OTHERS = (b"%pdf", b"<html", b"<!doctype", b"<table", b"<?xml", b"{\\rtf", b"\x89png", b"\xff\xd8\xff")
 NO_DEFAULTS = SheetDefaults()
 MOST_FAULTS = 100
 HEAD = ("order_id", "customer_phone", "customer_snapshot_name", "opti_mode", "plate_size", "revision", "priority")
+
+
+def read_csv(content: bytes) -> Grid:
+    text, encoding = _decode(content)
+    delimiter, text = _delimiter(text)
+    grid = Grid(about=f"CSV, {encoding}, {delimiter.replace(chr(9), 'tab')}")
+    cells = 0
+    try:
+        for number, line in enumerate(csv.reader(StringIO(text, newline=""), delimiter=delimiter), start=1):
+            cells += len(line)
+            if cells > MOST_CELLS:
+                raise too_large()
+            if row := {column: text_value for column, cell in enumerate(line, start=1) if (text_value := _text(cell))}:
+                grid.rows[number] = dict(row)
+    except csv.Error as error:
+        raise SheetError(_("The file is not a readable CSV file: %(error)s.") % {"error": error}) from None
+    return grid
+
+
+def _text(cell: str) -> str:
+    return clean_text(unescape_formula(cell.strip()))
+
+
+def _decode(content: bytes) -> tuple[str, str]:
+    mark = next((mark for mark in BYTE_ORDER_MARKS if content.startswith(mark)), None)
+    encodings = [BYTE_ORDER_MARKS[mark]] if mark else ["utf-8", "cp1254"]
+    for encoding in encodings:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\x00" not in text:
+            return text, encoding
+    raise SheetError(_("This is neither an Excel file nor text. In Excel, save it as .xlsx."))
+
+
+def _delimiter(text: str) -> tuple[str, str]:
+    """Return the delimiter and the text without Excel's line `sep=;`, which Excel does not show as a row."""
+    if (first := FIRST_LINE.match(text)) and first[1] in DELIMITERS:
+        return first[1], text[first.end() :]
+    sample = [QUOTED.sub("", line) for line in islice(filter(str.strip, text.splitlines()), MOST_SAMPLED)]
+    # A comma may be a decimal comma, so the others are looked for first.
+    for delimiter in DELIMITERS:
+        if sum(delimiter in line for line in sample) * 2 > len(sample):
+            return delimiter, text
+    return next((delimiter for delimiter in DELIMITERS if any(delimiter in line for line in sample)), ";"), text
+
+
+def read_grids(content: bytes) -> list[Grid]:
+    if len(content) > MEGABYTES * 1024**2:
+        raise SheetError(_("The file is larger than %(most)s MB.") % {"most": MEGABYTES})
+    if not content.strip():
+        raise SheetError(_("The file is empty."))
+    if content.startswith(OLE):
+        if ENCRYPTED_PACKAGE in content:
+            raise SheetError(_("The file is protected with a password. Remove it in Excel, and save the file again."))
+        raise SheetError(_("This is an old Excel file (.xls). In Excel, save it as .xlsx."))
+    if content[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(OTHERS) or OPEN_DOCUMENT in content[:200]:
+        raise SheetError(_("This is not an Excel file. Open it in Excel, and save it as .xlsx."))
+    grids = _read_xlsx(content) if content.startswith(ZIP) else [read_csv(content)]
+    if any(len(grid.rows) > MOST_ROWS for grid in grids):
+        raise too_large()
+    return grids
+
+
+def _read_xlsx(content: bytes) -> list[Grid]:
+    try:
+        return read_xlsx(content)
+    except SheetError:
+        raise
+    except Exception as error:  # noqa: BLE001 - damaged files raise almost anything
+        logger.info("an order's sheet cannot be read", extra={"error": type(error).__name__})
+        message = _("The file is damaged, or not an Excel workbook. Open it in Excel, and save it as .xlsx.")
+        raise SheetError(message) from None
 
 
 def read_sheet(
@@ -37,8 +129,8 @@ def read_sheet(
     builder.settle_head({field: stem if field == "order_id" else "" for field in HEAD})
     builder.settle_missing()
     _describe(builder, grids, grid)
-    found = SheetOrder(layout, grid.name, builder.order, builder.cells, builder.sources)
-    return _check(found, builder)
+    order = SheetOrder(layout, grid.name, builder.order, builder.cells, builder.sources)
+    return _check(order, builder)
 
 
 def _choose(grids: Sequence[Grid], name: str) -> Grid:
@@ -51,19 +143,19 @@ def _choose(grids: Sequence[Grid], name: str) -> Grid:
         candidates = [chosen]
     else:
         candidates = [grid for grid in grids if not grid.is_hidden]
-    found = [grid for grid in candidates if kilit_layout.find_headings(grid) or list_layout.find_start(grid)]
-    if not found:
+    with_parts = [grid for grid in candidates if kilit_layout.find_headings(grid) or list_layout.find_start(grid)]
+    if not with_parts:
         message = _(
             "No parts were found: neither the headings of the template, nor a row with numbers in B, C and D (length, "
             "width, pieces)."
         )
         raise SheetError(message)
-    if len(found) > 1:
-        names = tuple(grid.name for grid in found)
+    if len(with_parts) > 1:
+        names = tuple(grid.name for grid in with_parts)
         raise SheetError(
             _("Several sheets have parts: %(names)s. Choose one.") % {"names": ", ".join(names)}, sheets=names
         )
-    return found[0]
+    return with_parts[0]
 
 
 def _read(grid: Grid, rules: Rules, defaults: SheetDefaults) -> tuple[OrderBuilder, str]:
@@ -89,23 +181,23 @@ def _describe(builder: OrderBuilder, grids: Sequence[Grid], chosen: Grid) -> Non
             builder.source("not read", grid.name, Origin.FILE, note=_("hidden sheet") if grid.is_hidden else _("sheet"))
 
 
-def _check(found: SheetOrder, builder: OrderBuilder) -> SheetOrder:
+def _check(sheet: SheetOrder, builder: OrderBuilder) -> SheetOrder:
     """Add what `read_order` finds, and sort the faults as a person reads the sheet."""
     faults, beyond = [*builder.faults], 0
     try:
-        read_order(found.order, default_mode=builder.rules.opti_mode_default)
+        read_order(sheet.order, default_mode=builder.rules.opti_mode_default)
     except InvalidOrder as error:
         beyond = error.count - len(error.errors)
-        faults += locate(found, [each for each in error.errors if not builder.is_reported(each["field"])])
+        faults += locate(sheet, [fault for fault in error.errors if not builder.is_reported(fault["field"])])
     beyond += max(0, len(faults) - MOST_FAULTS)
-    return replace(found, faults=sorted(faults, key=_reading_order)[:MOST_FAULTS], faults_beyond=beyond)
+    return replace(sheet, faults=sorted(faults, key=_reading_order)[:MOST_FAULTS], faults_beyond=beyond)
 
 
 def locate(sheet: SheetOrder, errors: Sequence[FieldError]) -> list[CellFault]:
     """Return the errors of `read_order` at their cells; one of a whole part is shown at its length."""
     return [
-        CellFault(sheet.cells.get(each["field"]) or sheet.cells.get(f"{each['field']}.length_cm", ""), **each)
-        for each in errors
+        CellFault(sheet.cells.get(error["field"]) or sheet.cells.get(f"{error['field']}.length_cm", ""), **error)
+        for error in errors
     ]
 
 

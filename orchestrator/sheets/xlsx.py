@@ -1,21 +1,83 @@
-"""Reads XLSX files: the values of cells as Excel saved them, merged areas, and which sheets are hidden."""
+"""Reads XLSX files: the values of cells as Excel saved them, merged areas, and which sheets are hidden.
+
+Their XML is read with limits on size and elements, and without a tree, so that memory is bounded.
+"""
 
 import posixpath
 import re
 from collections.abc import Mapping
 from decimal import Decimal
+from io import BytesIO
+from typing import Any, Protocol
+from xml.parsers.expat import ParserCreate
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from django.utils.translation import gettext as _
 
 from orchestrator.sheets.grid import MOST_CELLS, Grid, Unreadable, Value, clean_text, coordinate, position, too_large
-from orchestrator.sheets.xml_parts import XmlParts
 
+MOST_UNPACKED = 30 * 1024**2  # of the parts that are read
+MOST_ELEMENTS = 1_000_000
+MOST_ENTRIES = 2_000
+ENCRYPTED = 0x1
 # Excel writes the control characters of a text in this way.
 ESCAPED = re.compile(r"_x(000[9ADad]|005[Ff])_")
 AREA = re.compile("[A-Z]+[0-9]+:[A-Z]+[0-9]+")
 MOST_SHEETS, MOST_AREAS, MOST_FORMATS = 100, 20_000, 10_000
 DIGITS = 15  # of a number in Excel; further ones are noise of binary fractions
 DATE_FORMATS = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)])  # that Excel numbers itself
+
+
+class XmlHandler(Protocol):
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None: ...
+
+    def end(self, tag: str, text: str) -> None: ...
+
+
+class XmlParts:
+    """The XML parts of an archive. The sizes in its directory are checked first; zipfile never extracts more."""
+
+    def __init__(self, content: bytes) -> None:
+        self.archive = ZipFile(BytesIO(content))
+        self.entries = {entry.filename: entry for entry in self.archive.infolist()}
+        self.unpacked = self.elements = 0
+        if len(self.entries) > MOST_ENTRIES:
+            raise too_large()
+
+    def read(self, name: str, handler: XmlHandler) -> None:
+        """Pass every element to a handler; names come without their prefix."""
+        entry = self.entries[name]
+        self.unpacked += entry.file_size
+        if self.unpacked > MOST_UNPACKED:
+            raise too_large()
+        if entry.flag_bits & ENCRYPTED or entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise ValueError(f"{name} is packed in another way")
+        # Whole, not in chunks: expat begins a long token again with each of them.
+        self._parser(handler).Parse(self.archive.read(entry), True)  # noqa: FBT003 - takes no keyword
+
+    def _parser(self, handler: XmlHandler) -> Any:
+        parser, text = ParserCreate(), list[str]()
+
+        def start(tag: str, attributes: dict[str, str]) -> None:
+            self.elements += 1
+            if self.elements > MOST_ELEMENTS:
+                raise too_large()
+            text.clear()
+            handler.start(tag.rpartition(":")[2], attributes)
+
+        def end(tag: str) -> None:
+            handler.end(tag.rpartition(":")[2], "".join(text))
+            text.clear()
+
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = start, end
+        parser.CharacterDataHandler = text.append
+        parser.StartDoctypeDeclHandler = _refuse_entities
+        return parser
+
+
+def _refuse_entities(*_declared: Any) -> None:
+    raise ValueError("a document type is not allowed, and so no entity can be")
 
 
 def read_xlsx(content: bytes) -> list[Grid]:
@@ -59,8 +121,6 @@ def _spread(areas: list[str], *, last: int) -> dict[tuple[int, int], tuple[int, 
 
 
 class _Relations:
-    """The files that a part refers to, by id."""
-
     def __init__(self, parts: XmlParts, owner: str) -> None:
         folder, name = posixpath.split(owner)
         self.folder, self.paths, self.types = folder, dict[str, str](), dict[str, str]()
@@ -123,8 +183,6 @@ class _SharedStrings:
 
 
 class _Styles:
-    """Which of the cell styles show a number as a date."""
-
     def __init__(self, parts: XmlParts, path: str) -> None:
         self.is_date: list[bool] = []
         self.formats: dict[int, bool] = dict.fromkeys(DATE_FORMATS, True)
@@ -187,7 +245,7 @@ class _Sheet:
         kind, saved = self._cell.get("t", "n"), self._saved or ""
         if kind in ("s", "str", "inlineStr"):
             text = self._strings[int(saved)] if kind == "s" and saved else saved or "".join(self._inline)
-            return clean_text(ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)) or None
+            return clean_text(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)) or None
         if not saved:
             return _without_result() if self._is_formula else None
         if kind == "b":
@@ -209,10 +267,10 @@ def _date(saved: str, *, is_from_1904: bool) -> Unreadable:
     from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
     try:
-        shown = (
+        text = (
             from_excel(float(saved), MAC_EPOCH if is_from_1904 else WINDOWS_EPOCH).isoformat().removesuffix("T00:00:00")
         )
     except (ValueError, OverflowError, AttributeError):
-        shown = saved
+        text = saved
     message = _("This is a date (%(date)s), not a number: Excel makes a date of 3.12. Type it again as a number.")
-    return Unreadable(shown, message % {"date": shown})
+    return Unreadable(text, message % {"date": text})

@@ -18,7 +18,7 @@ from orchestrator.errors import PERMANENT_CODES, Code, JobError
 from orchestrator.figures.job_figures import figures_of, to_json
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet, retry_blocker
+from orchestrator.models.job import JobQuerySet, retry_blocker
 from orchestrator.orders.enqueue import enqueue, ring
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules
@@ -65,10 +65,10 @@ def approve(pk: UUID) -> Job:
 def confirm_cut(pk: UUID) -> Job:
     """End a job as DONE: an operator found out at the saw that it was cut. Files that were not are delivered."""
     with transaction.atomic(), _with_reason("It was cut: an operator asked at the saw."):
-        asked = Job.objects.of_unknown_handover().filter(pk=pk).select_for_update(of=("self",)).first()
-        if asked:
-            mark_open_taken(asked)
-        figures = figures_of(asked) if asked else None
+        undecided = Job.objects.of_unknown_handover().filter(pk=pk).select_for_update(of=("self",)).first()
+        if undecided:
+            mark_open_taken(undecided)
+        figures = figures_of(undecided) if undecided else None
         amounts = to_json(figures) if figures else None
         job = apply(pk, lambda jobs: jobs.confirm_cut(figures=amounts) or jobs.hand_over())
         if job is None:
@@ -78,7 +78,6 @@ def confirm_cut(pk: UUID) -> Job:
 
 
 def hand_over(pk: UUID) -> Job:
-    """Deliver the stored solution again: an operator found out at the saw that it was not cut."""
     with transaction.atomic(), _with_reason("It was not cut: an operator asked at the saw."):
         job = apply(pk, lambda jobs: jobs.hand_over())
         if job is None:
@@ -105,7 +104,6 @@ def can_be_sent_again(job: Job, rules: Rules) -> bool:
 
 
 def cancel(pk: UUID) -> Job:
-    """End a job before the saw has it, with E_CANCELLED and the reason."""
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
     # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
     taken = taken_earlier(waiting, Folders.from_settings()) if waiting else []

@@ -17,7 +17,7 @@ from orchestrator.errors import NOT_RETRIED, Code
 from orchestrator.filters import FILTERS
 from orchestrator.metrics import ALARMING_SHARE, FEWEST_COUNTED
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet, retry_blocker
+from orchestrator.models.job import JobQuerySet, retry_blocker
 from orchestrator.states import CANCELLABLE, JOBS, JobState
 from orchestrator.workflow import decisions
 
@@ -35,7 +35,6 @@ class JobOperation(Operation):
     batch: int = 20  # a decision may look into folders, and a batch holds its jobs for that long
 
     def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
-        """Decide on each job separately, in one order; no job waits for another's folders."""
         moved, messages = set(), {}
         for pk in sorted(ids):
             try:
@@ -51,7 +50,6 @@ class RetryJobs(JobOperation):
         return code not in NOT_RETRIED
 
     def with_skip_reason(self, rows: JobQuerySet) -> JobQuerySet:
-        """Skip permanent errors, and jobs that were retried often enough."""
         try:
             most = decisions.require_rules().retry_count_max
         except ApiError as refusal:  # there are no rules to judge by
@@ -65,14 +63,12 @@ class DecideHandover(JobOperation):
         return code == Code.HANDOVER_UNKNOWN
 
     def with_skip_reason(self, rows: JobQuerySet) -> JobQuerySet:
-        """Skip failed jobs of which the saw has nothing that it has not answered for."""
-        known = When(Q(status=JobState.FAILED) & ~Q(error_code=Code.HANDOVER_UNKNOWN), then=Value(HANDOVER_KNOWN))
-        return rows.annotate(skip_reason=Case(known, default=Value(""), output_field=CharField()))
+        answered = When(Q(status=JobState.FAILED) & ~Q(error_code=Code.HANDOVER_UNKNOWN), then=Value(HANDOVER_KNOWN))
+        return rows.annotate(skip_reason=Case(answered, default=Value(""), output_field=CharField()))
 
 
 class CancelJobs(JobOperation):
     def with_skip_reason(self, rows: JobQuerySet) -> JobQuerySet:
-        """Skip jobs that a runner is working on, and jobs that are partly cut."""
         may_end = Q(status__in=CANCELLABLE)
         cut = When(may_end & Q(Job.objects.with_the_saw()), then=Value(WITH_THE_SAW))
         busy = When(may_end & ~Job.objects.free_to_cancel(), then=Value(IN_PROGRESS))

@@ -17,7 +17,7 @@ from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, is_command_simulated, is_macro_simulated, macro_missing
 from orchestrator.planning.excel.template import check_template
-from orchestrator.planning.rules import current_rules, rules_error
+from orchestrator.planning.rules import current_rules, rules_error, valid_rules
 
 LITTLE_SPACE = 100 * 1024**2
 NO_SPACE = 5 * 1024**2
@@ -38,7 +38,7 @@ class PreflightCheck:
 
 
 def preflight() -> list[PreflightCheck]:
-    return [found for check in preflight_checks().values() for found in check()]
+    return [result for check in preflight_checks().values() for result in check()]
 
 
 def preflight_checks() -> dict[str, Callable[[], Iterable[PreflightCheck]]]:
@@ -142,9 +142,7 @@ def _mode(name: str, problem: str | None, fine: str, *, mode: str) -> PreflightC
     if problem is None:
         return PreflightCheck(name, CheckLevel.PASS, fine)
     # A factory need not use every mode; only a default mode that cannot work stops orders.
-    try:
-        is_default = current_rules().opti_mode_default == mode
-    except JobError:
-        is_default = False
+    rules = valid_rules()
+    is_default = rules is not None and rules.opti_mode_default == mode
     message = _("%(problem)s Orders in mode %(mode)s will fail.") % {"problem": problem, "mode": mode}
     return PreflightCheck(name, CheckLevel.FAIL if is_default else CheckLevel.WARN, message)

@@ -3,18 +3,24 @@
 The command, the workers' doorbell and the watching runner (`watching`) all call `tick`.
 """
 
+import errno
 import logging
 import math
 import os
 import socket
+import threading
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
@@ -22,23 +28,85 @@ from kilit.lock.leases import ClaimLost
 from kilit.lock.models import Event
 from kilit.trace import job_trace
 from orchestrator.errors import HOLD_CODES, Code, JobError
-from orchestrator.files.share_outages import ShareOutages
 from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import fail, release_lapsed
 from orchestrator.states import JOBS, JobState
-from orchestrator.workflow.current_jobs import working_on
 from orchestrator.workflow.step_context import KeepAlive, poll
 from orchestrator.workflow.steps import STEPS
 
 logger = logging.getLogger(__name__)
 
+OUTAGE_LIMIT = timedelta(minutes=5)
+MOST_JOBS = 1000
+# Errors of an unmounted share or an unreachable server; a full disk or a missing permission is another matter.
+OUTAGE_ERRNOS = {
+    errno.ENOENT,
+    errno.EIO,
+    errno.ENODEV,
+    errno.ENOTCONN,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+    errno.EHOSTDOWN,
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+}
+# The same as Windows error numbers: path, name or share not found, device gone, timeout, network unreachable.
+OUTAGE_WINERRORS = {53, 59, 64, 67, 121, 1231}
 LOG_EVERY = 60.0  # seconds between two log lines about the same problem
 RENEW_EVERY = 2.0  # seconds; the program of a cancelled job may run on for this long
 # A worker's task has a time limit; jobs that are still due ring again.
 WORKERS_TURN = timedelta(seconds=30)
 # These states wait for folders only; later ones have time limits of their own.
 UNSTARTED = (JobState.NEW, JobState.PREPARED)
+
+
+@dataclass(frozen=True)
+class CurrentJob:
+    job: Job
+    since: datetime
+
+
+_by_thread: dict[int, CurrentJob] = {}
+
+
+@contextmanager
+def working_on(job: Job) -> Iterator[None]:
+    thread = threading.get_ident()
+    _by_thread[thread] = CurrentJob(job, timezone.now())
+    try:
+        yield
+    finally:
+        _by_thread.pop(thread, None)  # a tick within a tick has removed it
+
+
+def current_jobs() -> list[CurrentJob]:
+    return sorted(_by_thread.copy().values(), key=lambda current: current.since)
+
+
+class ShareOutages:
+    """Since when this process has seen each job's share away. Every process counts for itself."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._since: dict[UUID, float] = {}
+
+    def is_short(self, job_id: UUID, error: JobError) -> bool:
+        """Return whether a job failed because of an outage that is still within the limit."""
+        cause = error.__cause__
+        if error.code != Code.UNKNOWN or not isinstance(cause, OSError):  # a missing template has its own code
+            return False
+        if cause.errno not in OUTAGE_ERRNOS and getattr(cause, "winerror", None) not in OUTAGE_WINERRORS:
+            return False
+        now = time.monotonic()
+        with self._lock:
+            since = self._since.pop(job_id, now)
+            if now - since > OUTAGE_LIMIT.total_seconds():
+                return False
+            self._since[job_id] = since  # at the end: the first entry is dropped first
+            if len(self._since) > MOST_JOBS:
+                del self._since[next(iter(self._since))]
+        return True
 
 
 class Stopping(Exception):
@@ -74,7 +142,7 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = lambda: False) -> int:
 
 
 def has_rules() -> bool:
-    """Return whether there are rules to work by. A process that started with a broken file has none.
+    """Return whether there are rules. A process that started with a broken file has no rules.
 
     The jobs then wait for the file to be fixed: failing them would cost each a retry and take back the saw's files.
     """
@@ -96,7 +164,6 @@ def is_time_to_log(message: str) -> bool:
 
 
 def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = lambda: False) -> None:
-    """Take a claimed job as far as possible now, and release it."""
     try:
         wait = take_steps(job, patient=patient, keep_alive=keeper(job, stopping))
     except (MoveRefused, ClaimLost):
@@ -147,11 +214,10 @@ def keeper(job: Job, stopping: Callable[[], bool]) -> KeepAlive:
 
 
 def give_up(job: Job, error: JobError) -> None:
-    """Hold the job if an operator can fix the cause, otherwise fail it."""
-    held = error.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
+    may_hold = error.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
     with acting_as(actor(), reason=error.message[:1000]):
         try:
-            job.hold(error) if held else fail(job, error)
+            job.hold(error) if may_hold else fail(job, error)
         except (MoveRefused, ClaimLost):
             logger.warning("%s is now held by another runner", job)
 
@@ -160,10 +226,6 @@ def due_rows() -> "list[QuerySet[Job]]":
     """Return what the workers have to do: jobs that are due, or will be when `tick` wakes them."""
     quick = Job.objects.quick()
     return [quick.claimable(), quick.next_for_slot()]
-
-
-def is_due() -> bool:
-    return any(rows.exists() for rows in due_rows())
 
 
 def handle_bell() -> None:

@@ -1,6 +1,7 @@
 """The steps of a job. Each moves it by one state or returns how long to wait; each may be repeated safely."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -12,9 +13,10 @@ from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
 from orchestrator.figures.job_figures import figures_of, to_json
 from orchestrator.files.exchange import folder_errors
-from orchestrator.models import Customer, Job
-from orchestrator.models.queryset import NO_ERROR, UNSOLVED
-from orchestrator.optiplanning.collecting import file_clock
+from orchestrator.models import Customer, Job, SolutionFile
+from orchestrator.models.job import NO_ERROR, UNSOLVED
+from orchestrator.optiplanning.adapters import run_optiplanning
+from orchestrator.optiplanning.collecting import Collected, Wanted, collect, file_clock, is_begun, missing
 from orchestrator.planning.excel.writing import render_sheets, write_files
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import (
@@ -26,13 +28,107 @@ from orchestrator.saw.saw_handover import (
 )
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState, Mode
-from orchestrator.workflow.optimizing import digest, optimize
 from orchestrator.workflow.step_context import KeepAlive, age, folders_here, format_minutes, plan_for, poll
 
 Step = Callable[[Job, KeepAlive], timedelta | None]
 
 # The job that has waited longest is woken as soon as the slot is free; this is for the others.
 ASK_FOR_SLOT_AFTER = timedelta(seconds=30)
+
+
+def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
+    """Run OptiPlanning unless it has run already, then store its solution when it is complete."""
+    solution, keep_looking = first_look(job)
+    if keep_looking:
+        time_left(job)
+        return poll()
+    if solution is None and job.opti_ended_at is None:
+        files = [folders_here().imports / sheet["name"] for sheet in job.files]
+        try:
+            # Only the remaining time, so that a job whose runners die repeatedly still times out.
+            run_optiplanning(
+                job.opti_mode, files, plate=job.plate_size or {}, keep_alive=keep_alive, time_limit=time_left(job)
+            )
+        except JobError as error:
+            if error.code == Code.OPTI_XML_TIMEOUT:
+                raise timed_out(job) from error  # operators see the whole limit, not the remaining time
+            raise
+        job.note(opti_ended_at=Now())
+        solution = find_solution(job)
+    if solution is None:
+        time_left(job)
+        return poll()
+    return None if store(job, solution) else poll()
+
+
+def first_look(job: Job) -> tuple[Collected | None, bool]:
+    """Return the solution, and whether to keep looking instead of starting OptiPlanning.
+
+    Before OptiPlanning was seen to end, a file was left by a runner that died: either a complete solution, which is
+    taken once it is stable, or a fragment, which OptiPlanning has to write again.
+    """
+    if job.opti_mode == Mode.C or job.opti_ended_at:
+        return find_solution(job), False
+    try:
+        solution = find_solution(job)
+    except JobError as error:
+        if error.code != Code.XML_INVALID:
+            raise
+        return None, False
+    return solution, solution is None and is_begun(wanted(job), folders_here())
+
+
+def find_solution(job: Job) -> Collected | None:
+    return collect(wanted(job), folders_here())
+
+
+def wanted(job: Job) -> Wanted:
+    newer_than = job.attempt_started_at
+    if newer_than is None:  # a check constraint rules this out
+        raise JobError(Code.UNKNOWN, "The attempt has no start time.")
+    sheets = [sheet["name"] for sheet in job.files]
+    return Wanted(job.pk, newer_than, sheets, each=current_rules().xml_expected == "batch")
+
+
+def store(job: Job, solution: Collected) -> bool:
+    """Store the solution and move on, in one transaction; return False if the files changed since they were read."""
+    try:
+        contents = {path.name: path.read_bytes() for path in solution.paths}
+    except OSError:
+        return False  # removed or locked: it is still being written
+    if digest(contents.values()) != solution.sha256:
+        return False
+    if is_cut_in_part(job):
+        message = "The saw took an earlier solution of this order. Another one would be cut a second time."
+        raise JobError(Code.UNKNOWN, message)
+    with transaction.atomic():
+        job.solution_files.filter(acknowledged_as="").delete()
+        SolutionFile.objects.bulk_create(
+            SolutionFile(job=job, name=name, content=content, sha256=digest([content]))
+            for name, content in contents.items()
+        )
+        columns = {"xml_sha256": solution.sha256, "solution": dict(solution.solution)}
+        job.advance("collect", f"Collected {', '.join(contents)}.", **columns)
+    return True
+
+
+def digest(contents: Iterable[bytes]) -> str:
+    """Return one sha256 of several files in the order of their names; for a single file it is the file's own."""
+    return hashlib.sha256(b"".join(contents)).hexdigest()
+
+
+def time_left(job: Job) -> timedelta:
+    left = current_rules().timeouts.opti_xml - age(job, "opti_started_at")
+    if left <= timedelta(0):
+        raise timed_out(job)
+    return left
+
+
+def timed_out(job: Job) -> JobError:
+    lacking = missing(wanted(job), folders_here())
+    of_what = f" for {', '.join(lacking)}, only for the other sheets," if lacking else ""
+    limit = format_minutes(current_rules().timeouts.opti_xml)
+    return JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning wrote no solution{of_what} within {limit}.")
 
 
 def prepare(job: Job, _: KeepAlive) -> None:
@@ -53,7 +149,7 @@ def prepare(job: Job, _: KeepAlive) -> None:
             plate_size={"width_mm": plain(plan.plate.width_mm), "height_mm": plain(plan.plate.height_mm)},
             batch_count=batches,
             backing_edge_reset_count=reset,
-            **plan.warning,  # by these rules, which may not be those of the order's arrival
+            **plan.warning,  # the rules may have changed since the order came
             attempt_started_at=job.attempt_started_at or file_clock(folders.export),
             **NO_ERROR,
         )
@@ -105,7 +201,6 @@ def start(job: Job, _: KeepAlive) -> timedelta | None:
 
 
 def validate(job: Job, _: KeepAlive) -> None:
-    """Check the stored solution once more before it goes to a machine."""
     # Sorted in Python, as when it was collected: the database may collate names differently.
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
@@ -176,9 +271,9 @@ def format_figures(figures: dict[str, Any]) -> str:
         "cuts": ("cut", "cuts"),
         "time_s": ("s", "s"),
     }
-    known = [
+    texts = [
         f"{figures[name]} {one if figures[name] == 1 else many}"
         for name, (one, many) in units.items()
         if figures.get(name) is not None
     ]
-    return f"Solution: {', '.join(known)}." if known else "The solution has no figures."
+    return f"Solution: {', '.join(texts)}." if texts else "The solution has no figures."

@@ -16,7 +16,7 @@ from kilit.workers.due_rows import PreparedQuery, any_exists, exists_query
 from kilit.workers.notifications import LATER, Poller, announce, announce_changes
 from kilit.workers.presence import present
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet
+from orchestrator.models.job import JobQuerySet
 from orchestrator.saw.leftovers import LeftoverWatch
 from orchestrator.states import JOBS
 from orchestrator.workflow.runner import actor, tick

@@ -2,26 +2,148 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
+from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from unfold.admin import ModelAdmin
+from unfold.admin import ModelAdmin, StackedInline
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from kilit.access.roles import is_owner
-from kilit.console.account.preferences import zone_of
-from kilit.console.formatting import ago, badge, button, column, joined, page
+from kilit.console.account.preferences import zone_of, zones
+from kilit.console.dashboard.panels import panels
+from kilit.console.formatting import ago, badge, button, column, confirm_page, joined
+from kilit.problems.disk import PART as INSTALLATION
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import Severity
+from kilit.problems.workers import TASKS, WORKERS
+from kilit.sites.scopes import scope_choices, scopes_seen_by
 from kilit.workers.models import Heartbeat
-from outbox.admin.channel_forms import AlertRuleInline, ChannelForm
-from outbox.alerts.addresses import shown_address
+from outbox.alerts.addresses import check_address, shown_address
 from outbox.alerts.making import send_test
-from outbox.models import Channel
+from outbox.models import AlertRule, Channel
+
+
+class ChannelForm(ModelForm[Channel]):
+    """The address is encrypted: it is entered, and never shown again."""
+
+    may_name_hosts = False  # set for the request
+    address = forms.CharField(
+        label=gettext_lazy("Address"),
+        max_length=2000,
+        required=False,
+        strip=True,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy(
+            "An e-mail address, or an address of apprise such as tgram://token/chat or ntfy://topic."
+        ),
+    )
+    time_zone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        choices=lambda: [(name, name.replace("_", " ")) for name in zones()],
+        widget=UnfoldAdminSelectWidget,
+        help_text=gettext_lazy("Of the quiet hours, and of the times in messages."),
+    )
+
+    class Meta:
+        model = Channel
+        fields = ["name", "owner", "kind", "language", "time_zone", "quiet_from", "quiet_to", "is_on"]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.instance.encrypted_address:
+            self.fields["address"].help_text = _("Encrypted; it cannot be viewed again. Leave it empty to keep it.")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        address, kind = cleaned.get("address"), cleaned.get("kind")
+        needs_address = not self.instance.encrypted_address or "kind" in self.changed_data
+        if address and kind:
+            try:
+                check_address(kind, address, may_name_hosts=self.may_name_hosts)
+            except ValidationError as error:
+                self.add_error("address", error)
+        elif needs_address:
+            self.add_error("address", _("Enter the address."))
+        if (cleaned.get("quiet_from") is None) != (cleaned.get("quiet_to") is None):
+            self.add_error("quiet_to", _("Enter both times, or none."))
+        return cleaned
+
+    def save(self, commit: bool = True) -> Channel:
+        if self.cleaned_data.get("address"):
+            self.instance.address = self.cleaned_data["address"]
+        return super().save(commit)
+
+
+def parts() -> list[tuple[str, Any]]:
+    """Return the parts of the product that have problems, for a rule to choose one."""
+    queues = [(panel.table.queue, panel.queue.title) for panel in panels]
+    other_parts = [(WORKERS, _("Workers")), (TASKS, _("Scheduled tasks")), (INSTALLATION, _("Installation"))]
+    return [("", _("All")), *queues, *other_parts]
+
+
+class AlertRuleForm(ModelForm[AlertRule]):
+    user: Any = None  # set for the request
+    part = forms.ChoiceField(label=gettext_lazy("Queue"), required=False, widget=UnfoldAdminSelectWidget)
+    scope = forms.ChoiceField(
+        label=gettext_lazy("Site"), required=False, widget=UnfoldAdminSelectWidget(attrs={"data-choose": ""})
+    )
+    kinds = forms.MultipleChoiceField(
+        label=gettext_lazy("Problems"),
+        choices=ProblemKind.choices,
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=gettext_lazy("All if none is chosen."),
+    )
+    min_severity = forms.TypedChoiceField(
+        label=gettext_lazy("From this severity"),
+        coerce=int,
+        choices=lambda: [(level.value, level.word) for level in Severity],
+        initial=Severity.WARNING.value,
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    class Meta:
+        model = AlertRule
+        fields = ["part", "scope", "kinds", "min_count", "min_severity"]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        scopes = scopes_seen_by(self.user)
+        sites = [(scope, name) for scope, name in scope_choices().items() if scopes is None or scope in scopes]
+        stored = self.instance.scope
+        if stored and stored not in dict(sites):  # a site that the user left, or one of another owner's channel
+            sites.append((stored, stored))
+        part, scope = self.fields["part"], self.fields["scope"]
+        part.choices, scope.choices = parts(), [("", _("All")), *sites]  # type: ignore[attr-defined]
+
+
+class AlertRuleInline(StackedInline):
+    model = AlertRule
+    form = AlertRuleForm
+    extra = 0
+    verbose_name, verbose_name_plural = gettext_lazy("rule"), gettext_lazy("rules")
+
+    def get_formset(self, request: Any, obj: Any = None, **options: Any) -> Any:
+        options["form"] = type("RequestRuleForm", (AlertRuleForm,), {"user": request.user})
+        return super().get_formset(request, obj, **options)
+
+    def has_add_permission(self, request: Any, obj: Any = None) -> bool:
+        return True
+
+    has_view_permission = has_change_permission = has_delete_permission = has_add_permission
 
 
 def _state(channel: Channel) -> SafeString:
@@ -96,8 +218,8 @@ class ChannelAdmin(ModelAdmin):
         return type("RequestChannelForm", (form,), {"may_name_hosts": is_owner(request.user)})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        mine = {"owner": request.user.pk, "language": get_language(), "time_zone": str(zone_of(request))}
-        return {**mine, **super().get_changeform_initial_data(request)}
+        own_settings = {"owner": request.user.pk, "language": get_language(), "time_zone": str(zone_of(request))}
+        return {**own_settings, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: Channel, form: Any, change: bool) -> None:
         if not change and not is_owner(request.user):
@@ -117,16 +239,9 @@ class ChannelAdmin(ModelAdmin):
         if request.method == "POST":
             self._send_test(request, channel)
             return HttpResponseRedirect(back)
-        return page(
-            self,
-            request,
-            "admin/console/confirm.html",
-            title=_("Send a test?"),
-            sentences=[_("A short message is sent to %(address)s at once.") % {"address": shown_address(channel)}],
-            original=channel,
-            submit=_("Send a test"),
-            back=back,
-        )
+        title, submit = _("Send a test?"), _("Send a test")
+        sentences = [_("A short message is sent to %(address)s at once.") % {"address": shown_address(channel)}]
+        return confirm_page(self, request, title=title, sentences=sentences, original=channel, submit=submit, back=back)
 
     def _send_test(self, request: HttpRequest, channel: Channel) -> None:
         if not channel.is_on:

@@ -1,4 +1,4 @@
-"""Columns and fields of a message in the console; the query of an address, which may be secret, is in none of them."""
+"""Columns and fields of a message in the console, without the query of an address, which may be secret."""
 
 from typing import Any
 

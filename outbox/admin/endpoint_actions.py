@@ -1,22 +1,25 @@
 """What is done with an endpoint on its page: switch it on or off, rotate its secret, test it, replay a time span."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.formatting import new_key, number, page
+from kilit.console.formatting import confirm_page, new_key, number
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
+from kilit.sites.scopes import scopes_run_by
 from kilit.spans import moment
 from kilit.workers import doorbells
 from outbox.admin.endpoint_forms import SpanForm, SwitchForm
-from outbox.admin.endpoint_permissions import endpoint_of, may_manage
 from outbox.endpoints import record_change, send_test
 from outbox.models import Endpoint
 from outbox.models.endpoint import ROTATION, OffReason
@@ -25,6 +28,26 @@ from outbox.states import EXPIRES_AFTER, MESSAGES
 
 REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
 SUGGESTED_SPAN = timedelta(hours=24)
+
+
+def may_manage(user: Any, endpoint: Endpoint) -> bool:
+    return Endpoint.objects.managed_by(user).filter(pk=endpoint.pk).exists()
+
+
+def may_manage_any(user: Any) -> bool:
+    return bool(user.has_perm("outbox.operate_endpoint") and scopes_run_by(user) != [])
+
+
+def endpoint_of(
+    model_admin: Any, request: HttpRequest, object_id: str, *, allowed: Callable[[Any, Endpoint], bool] | None = None
+) -> Endpoint:
+    """Return an endpoint that the user may see, or manage; those of others are not found."""
+    endpoint: Endpoint | None = model_admin.get_object(request, unquote(object_id))
+    if endpoint is None:
+        raise Http404
+    if not (allowed(request.user, endpoint) if allowed else model_admin.has_view_permission(request, endpoint)):
+        raise PermissionDenied
+    return endpoint
 
 
 def page_of(endpoint: Endpoint) -> str:
@@ -104,7 +127,6 @@ def _last_rotation(endpoint: Endpoint) -> str:
 
 @transaction.atomic
 def send_test_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Send a test, and lead to the message's page, which shows how it goes."""
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     if request.method != "POST":  # logging in again leads here without the form
         return HttpResponseRedirect(page_of(endpoint))
@@ -153,13 +175,5 @@ def _suggested_span() -> dict[str, Any]:
 def _confirm(
     model_admin: Any, request: HttpRequest, endpoint: Endpoint, *, title: str, sentences: list[str], **context: Any
 ) -> HttpResponse:
-    return page(
-        model_admin,
-        request,
-        "admin/console/confirm.html",
-        title=title,
-        original=endpoint,
-        sentences=sentences,
-        back=page_of(endpoint),
-        **context,
-    )
+    context |= {"original": endpoint, "sentences": sentences, "back": page_of(endpoint)}
+    return confirm_page(model_admin, request, title=title, **context)

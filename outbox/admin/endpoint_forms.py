@@ -48,12 +48,12 @@ class EndpointForm(forms.ModelForm[Endpoint]):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        known = {name: format_html("<b>{}</b> {}", name, kind.about) for name, kind in webhook_kinds.items()}
+        labels = {name: format_html("<b>{}</b> {}", name, kind.about) for name, kind in webhook_kinds.items()}
         for name in kinds_beyond(self.instance.scope, webhook_kinds):  # of a site
-            del known[name]
-        kept: Any = self.instance.kinds  # also those that this version no longer has
+            del labels[name]
+        stored_kinds: Any = self.instance.kinds  # also those that this version no longer has
         fields: Any = self.fields
-        fields["kinds"].choices = [*known.items(), *((name, name) for name in kept if name not in known)]
+        fields["kinds"].choices = [*labels.items(), *((name, name) for name in stored_kinds if name not in labels)]
         if not self.instance._state.adding:
             del self.fields["scope"]
             return
@@ -90,8 +90,6 @@ class SwitchForm(forms.Form):
 
 
 class MomentInput(UnfoldAdminTextInputWidget):
-    """A day and a time; the browser offers a calendar."""
-
     input_type = "datetime-local"
 
     def format_value(self, value: Any) -> str | None:

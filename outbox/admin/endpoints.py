@@ -1,35 +1,179 @@
 """Webhook endpoints in the console: the list, the page of one, and its form."""
 
 import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import connection
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
-from kilit.console.formatting import ago, column, new_key, two_lines
+from kilit.api.webhooks import webhook_kinds
+from kilit.console.formatting import ago, badge, breakable, column, exactly, link, new_key, number, page, two_lines
+from kilit.console.jobs.blockers import Blocker, blocked, ended, paused, waiting
+from kilit.console.jobs.timeline import Story
 from kilit.sites.scopes import scope_names
-from outbox.admin import endpoint_actions
-from outbox.admin.columns import site_name
+from kilit.spans import moment
+from outbox.admin import columns, endpoint_actions
+from outbox.admin.endpoint_actions import endpoint_of, may_manage, may_manage_any
 from outbox.admin.endpoint_forms import EndpointForm
-from outbox.admin.endpoint_health import count_link, fetch_health
-from outbox.admin.endpoint_page import overview, state_badges
-from outbox.admin.endpoint_permissions import endpoint_of, may_manage, may_manage_any
 from outbox.endpoints import record_change
-from outbox.models import Endpoint
-from outbox.models.endpoint import EndpointQuerySet
-from outbox.states import MessageStatus
+from outbox.error_meanings import explain_code
+from outbox.models import Endpoint, OutboxMessage
+from outbox.models.endpoint import EndpointQuerySet, OffReason
+from outbox.states import EXPIRES_AFTER, MESSAGES, SWITCH_OFF_AFTER, MessageStatus
 
+MOST_COUNTED = 1000
+LOOKED_AT = 200  # of an endpoint's newest messages
+
+# Each count follows an index and stops at the cap.
+READ = """
+    SELECT endpoint.id,
+      (SELECT count(*) FROM (SELECT 1 FROM outbox_outboxmessage AS message
+        WHERE message.endpoint_id = endpoint.id AND message.status IN ('QUEUED', 'RETRY') LIMIT %(most)s) AS counted),
+      (SELECT count(*) FROM (SELECT 1 FROM outbox_outboxmessage AS message
+        WHERE message.endpoint_id = endpoint.id AND message.status = 'FAILED' LIMIT %(most)s) AS counted),
+      (SELECT max(delivered_at) FROM (SELECT delivered_at FROM outbox_outboxmessage AS message
+        WHERE message.endpoint_id = endpoint.id ORDER BY message.id DESC LIMIT %(looked_at)s) AS newest)
+    FROM outbox_endpoint AS endpoint WHERE endpoint.id = ANY(%(ids)s)
+"""
+NEWEST = 10
 COPY_NOW = gettext_lazy("Copy the signing secret now; it cannot be viewed again:")
 ONE_BUTTON = {"show_save_and_continue": False, "show_save_and_add_another": False}
+
+
+@dataclass(frozen=True)
+class EndpointHealth:
+    waiting: int = 0
+    failed: int = 0
+    delivered_at: datetime | None = None  # of the newest messages
+
+
+def fetch_health(endpoints: Sequence[Endpoint]) -> None:
+    values: Any = {"most": MOST_COUNTED + 1, "looked_at": LOOKED_AT, "ids": [endpoint.pk for endpoint in endpoints]}
+    with connection.cursor() as cursor:
+        cursor.execute(READ, values)
+        health_by_id = {pk: EndpointHealth(*numbers) for pk, *numbers in cursor.fetchall()}
+    for endpoint in endpoints:
+        endpoint.health = health_by_id.get(endpoint.pk, EndpointHealth())  # type: ignore[attr-defined]
+
+
+def capped(count: int) -> str:
+    return number(count) if count <= MOST_COUNTED else _("more than %(most)s") % {"most": number(MOST_COUNTED)}
+
+
+def list_address(endpoint: Endpoint, status: str = "") -> str:
+    filters = {"endpoint": str(endpoint.pk), **({"status": status} if status else {})}
+    return reverse("admin:outbox_outboxmessage_changelist", query=filters)
+
+
+def count_link(endpoint: Endpoint, count: int, status: str = "") -> SafeString | str:
+    return link(list_address(endpoint, status), capped(count)) if count else "0"
+
+
+def state_badges(endpoint: Endpoint) -> SafeString:
+    if not endpoint.is_on:
+        badges = [badge(_("off"), "danger", title=str(OffReason(endpoint.off_reason).label))]
+    else:
+        badges = [badge(_("on"), "success")]
+        if endpoint.failing_since:
+            since = _("Since %(time)s") % {"time": exactly(endpoint.failing_since)}
+            badges.append(badge(_("failing"), "warning", title=since))
+    return format_html_join(" ", "{}", ((element,) for element in badges))
+
+
+def overview(model_admin: Any, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+    fetch_health([endpoint])
+    manages = may_manage(request.user, endpoint)
+    newest = OutboxMessage.objects.filter(endpoint=endpoint).defer("body").order_by("-id")[:NEWEST]
+    health: Any = endpoint.health  # type: ignore[attr-defined]
+    return page(
+        model_admin,
+        request,
+        "admin/outbox/endpoint.html",
+        title=str(endpoint),
+        is_own_page=True,
+        crumb_names_row=True,
+        original=endpoint,
+        state=state_badges(endpoint),
+        site=columns.site_name(endpoint),
+        status=list(status_of(endpoint, newest.first())),
+        tiles=_tiles(endpoint, health),
+        delivered_at=health.delivered_at,
+        delivered_href=list_address(endpoint, MessageStatus.DELIVERED),
+        facts=list(_facts(endpoint, manages=manages)),
+        kinds=[(name, webhook_kinds[name].about if name in webhook_kinds else "") for name in endpoint.kinds],
+        newest=[_message(message) for message in newest],
+        manages=manages,
+        may_delete=model_admin.has_delete_permission(request, endpoint),
+    )
+
+
+def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocker]:
+    yield from paused(MESSAGES, reverse("admin:outbox_outboxmessage_changelist"))
+    if not endpoint.is_on:
+        by = Story().who(endpoint.off_by) if endpoint.off_reason == OffReason.OPERATOR else ""
+        off_at = exactly(endpoint.off_at) if endpoint.off_at else ""
+        values = {"time": off_at, "why": OffReason(endpoint.off_reason).label}
+        yield blocked(_("Off since %(time)s: %(why)s.") % values + (f" ({by})" if by else ""))
+        days = {"days": EXPIRES_AFTER.days}
+        yield blocked(
+            _("Events are not reported. Messages that wait are kept for %(days)s days, then they fail.") % days
+        )
+        yield waiting(_("Fix the receiver, switch the endpoint on, then replay the time it was off."))
+        return
+    if endpoint.failing_since:
+        values = {"time": exactly(endpoint.failing_since), "why": explain_code(last.error_code) if last else ""}
+        yield blocked((_("It has failed since %(time)s. %(why)s") % values).strip())
+        off_at = moment(endpoint.failing_since + SWITCH_OFF_AFTER)
+        yield waiting(_("It is switched off at %(time)s unless a message is delivered before.") % {"time": off_at})
+    if endpoint.wait_until and endpoint.wait_until > timezone.now():
+        yield waiting(_("The receiver asked to wait until %(time)s.") % {"time": moment(endpoint.wait_until)})
+    if not endpoint.failing_since:
+        yield ended(_("On. Events are reported as they happen."))
+
+
+def _tiles(endpoint: Endpoint, health: Any) -> list[tuple[str, str, str, bool]]:
+    failed = list_address(endpoint, MessageStatus.FAILED)
+    return [
+        (_("Waiting"), capped(health.waiting), list_address(endpoint), bool(health.waiting)),
+        (_("Failed"), capped(health.failed), failed, bool(health.failed)),
+    ]
+
+
+def _facts(endpoint: Endpoint, *, manages: bool) -> Iterator[tuple[str, Any]]:
+    # The query of an address may be secret: it is for those who may change it.
+    yield _("Address"), breakable(endpoint.url if manages else endpoint.shown_url)
+    yield _("Site"), columns.site_name(endpoint)
+    yield _("Signing secret"), _("Encrypted; it cannot be viewed again.")
+    if endpoint.previous_until and endpoint.previous_until > timezone.now():
+        yield _("Previous secret"), _("Signs too, until %(time)s.") % {"time": moment(endpoint.previous_until)}
+    yield _("Created"), exactly(endpoint.created_at)
+
+
+def _message(message: OutboxMessage) -> dict[str, Any]:
+    return {
+        "name": columns.row_name(message),
+        "href": reverse("admin:outbox_outboxmessage_change", args=[message.pk]),
+        "state": columns.state_badge(message.status),
+        "attempts": message.attempt_count,
+        "error": message.error_code,
+        "meaning": explain_code(message.error_code),
+        "at": message.created_at,
+    }
 
 
 class EndpointChangeList(ChangeList):
@@ -54,18 +198,20 @@ def _events(endpoint: Endpoint) -> str:
 
 
 name = column("name", gettext_lazy("endpoint"), _name)
-site = column("site", gettext_lazy("site"), site_name)
+site = column("site", gettext_lazy("site"), columns.site_name)
 events = column("events", gettext_lazy("events"), _events)
 state = column("state", gettext_lazy("state"), state_badges)
 delivered = column("delivered", gettext_lazy("last delivery"), lambda row: ago(row.health.delivered_at))
-waiting = column("waiting", gettext_lazy("waiting"), lambda row: count_link(row, row.health.waiting))
-failed = column("failed", gettext_lazy("failed"), lambda row: count_link(row, row.health.failed, MessageStatus.FAILED))
+waiting_count = column("waiting", gettext_lazy("waiting"), lambda row: count_link(row, row.health.waiting))
+failed_count = column(
+    "failed", gettext_lazy("failed"), lambda row: count_link(row, row.health.failed, MessageStatus.FAILED)
+)
 
 
 @admin.register(Endpoint)
 class EndpointAdmin(ModelAdmin):
     form = EndpointForm
-    list_display = [name, state, site, events, delivered, waiting, failed]
+    list_display = [name, state, site, events, delivered, waiting_count, failed_count]
     list_filter = ["is_on"]
     list_per_page = 50
     search_fields = ["description"]
@@ -131,10 +277,10 @@ class EndpointAdmin(ModelAdmin):
 
     def _may_add(self, request: HttpRequest) -> bool:
         """Ask the database once a request; the sidebar of every page asks several times."""
-        answers: dict[str, bool] = request.__dict__.setdefault("may_act_in", {})
-        if self.opts.label_lower not in answers:
-            answers[self.opts.label_lower] = may_manage_any(request.user)
-        return answers[self.opts.label_lower]
+        permissions: dict[str, bool] = request.__dict__.setdefault("may_act_in", {})
+        if self.opts.label_lower not in permissions:
+            permissions[self.opts.label_lower] = may_manage_any(request.user)
+        return permissions[self.opts.label_lower]
 
     def has_delete_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
         """Delete only what has no messages: their pages show the endpoint, and they are pruned on their own."""

@@ -1,51 +1,98 @@
 """Messages in the console."""
 
-from dataclasses import replace
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from kilit.console.dashboard.queue_pauses import PausableQueueAdmin
-from kilit.console.jobs.blockers import lease_holdings
-from kilit.console.jobs.job_page import ShownError
+from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES, PausableQueueAdmin
+from kilit.console.formatting import joined
+from kilit.console.jobs.blockers import (
+    Blocker,
+    blocked,
+    ended,
+    held,
+    lease_holdings,
+    no_worker,
+    overdue,
+    paused,
+    ready,
+    waiting,
+)
+from kilit.console.jobs.job_page import JobDescription, ShownError
+from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.console.lists.error_groups import ErrorGroupRow
 from kilit.console.lists.listing import CappedChangeList
+from kilit.lock.models import Event
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data
 from kilit.sites.scopes import scope_names
+from kilit.spans import moment
 from outbox import operations
-from outbox.admin import blockers, columns, description
-from outbox.admin.attempts import attempts_of, pretty_body
+from outbox.admin import columns
 from outbox.error_meanings import explain_code
-from outbox.models import OutboxMessage
-from outbox.models.endpoint import hide_query
+from outbox.models import Attempt, Endpoint, OutboxMessage
+from outbox.models.endpoint import OffReason, hide_query
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
-from outbox.states import MessageStatus
+from outbox.states import EXPIRES_AFTER, MESSAGES, MessageStatus
 
+LABELS = {
+    MessageStatus.QUEUED: gettext_lazy("Waiting"),
+    MessageStatus.SENDING: gettext_lazy("Being sent"),
+    MessageStatus.RETRY: gettext_lazy("Sent again later"),
+    MessageStatus.DELIVERED: gettext_lazy("Delivered"),
+    MessageStatus.FAILED: gettext_lazy("Failed"),
+}
+STORY = Story(
+    {
+        "JOB_CREATED": gettext_lazy("Created by %(who)s"),
+        "claim": gettext_lazy("Claimed by %(who)s"),
+        "deliver": gettext_lazy("Delivered by %(who)s"),
+        "retry_later": gettext_lazy("Not delivered, as reported by %(who)s"),
+        "fail": gettext_lazy("Failed, as reported by %(who)s"),
+        "release": gettext_lazy("Put back unsent by %(who)s"),
+        "recover": gettext_lazy("Taken back by %(who)s"),
+        "expire": gettext_lazy("Failed by %(who)s: it waited too long"),
+        "retry": gettext_lazy("Retried by %(who)s"),
+        "replay": gettext_lazy("Sent again by %(who)s"),
+        "mark_failed": gettext_lazy("Marked failed by %(who)s"),
+        **PAUSE_SENTENCES,
+    },
+    attempts="attempt_count",
+)
+MOST_SHOWN = 50
 RETRY = Action(
     operations.RETRY,
-    title=_("Retry"),
-    done=_("Retried"),
-    effect=_("They are sent again under the same ids, with all attempts of the schedule."),
+    title=gettext_lazy("Retry"),
+    done=gettext_lazy("Retried"),
+    effect=gettext_lazy("They are sent again under the same ids, with all attempts of the schedule."),
     icon="replay",
     is_done_at_once=True,
 )
 REPLAY = Action(
     operations.REPLAY,
-    title=_("Send again"),
-    done=_("Queued again"),
-    effect=_("Receivers get them once more, under the same ids, and may ignore what they have processed."),
+    title=gettext_lazy("Send again"),
+    done=gettext_lazy("Queued again"),
+    effect=gettext_lazy("Receivers get them once more, under the same ids, and may ignore what they have processed."),
     icon="forward_to_inbox",
 )
 MARK_FAILED = Action(
     operations.MARK_FAILED,
-    title=_("Mark failed"),
-    done=_("Marked failed"),
-    effect=_("They are not sent. They can be retried later."),
+    title=gettext_lazy("Mark failed"),
+    done=gettext_lazy("Marked failed"),
+    effect=gettext_lazy("They are not sent. They can be retried later."),
     icon="cancel",
     is_dangerous=True,
 )
@@ -64,6 +111,113 @@ EXPORT_FIELDS: dict[str, Any] = {
 }
 
 
+def belongs_to(row: OutboxMessage) -> SafeString:
+    return joined(str(row.receiver), columns.site_name(row))
+
+
+MESSAGE = JobDescription(
+    belongs_to=belongs_to,
+    state_labels=LABELS,
+    way=(MessageStatus.QUEUED, MessageStatus.SENDING, MessageStatus.DELIVERED),
+    story=STORY,
+    explain_error=lambda row: explain_code(row.error_code),
+    copied_fields={"webhook_id": "webhook_id", "job": "object_id"},
+)
+
+
+def reasons(row: OutboxMessage, timeline: list[Event]) -> Iterator[Blocker]:
+    match row.status:
+        case MessageStatus.DELIVERED if row.delivered_at:
+            yield ended(_("Delivered at %(time)s.") % {"time": moment(row.delivered_at)})
+        case MessageStatus.FAILED:
+            yield from _failed(row)
+        case MessageStatus.SENDING if row.lease_until:
+            yield held(row.lease_until, timeline, after=_("the scheduled task outbox_recover takes it back"))
+            if row.lease_until < timezone.now():
+                yield from overdue("outbox_recover") or no_worker()
+        case _:
+            yield from _waiting(row)
+
+
+def off_sentence(endpoint: Endpoint) -> str:
+    return _("The endpoint is switched off: %(why)s.") % {"why": OffReason(endpoint.off_reason).label}
+
+
+def _failed(row: OutboxMessage) -> Iterator[Blocker]:
+    yield blocked(_("Failed. It will not be retried automatically."))
+    if row.endpoint and not row.endpoint.is_on:
+        yield blocked(off_sentence(row.endpoint), **_endpoint_link(row.endpoint))
+        yield blocked(_("Switch the endpoint on, then Retry. It is sent under the same id."))
+    else:
+        yield blocked(_("Fix the cause at the receiver, then Retry. It is sent under the same id."))
+
+
+def _waiting(row: OutboxMessage) -> Iterator[Blocker]:
+    blockers = [*paused(MESSAGES, reverse("admin:outbox_outboxmessage_changelist")), *_receiver(row), *no_worker()]
+    if row.next_try_at > timezone.now():
+        values = {"number": row.attempt_count + 1, "time": moment(row.next_try_at)}
+        blockers.append(waiting(_("Attempt %(number)s is made at %(time)s.") % values))
+    yield from blockers or [ready(_("seconds"))]
+
+
+def _receiver(row: OutboxMessage) -> Iterator[Blocker]:
+    if row.channel and not row.channel.is_on:
+        yield blocked(_("The channel is switched off."))
+    endpoint = row.endpoint
+    if endpoint is None:
+        return
+    if not endpoint.is_on:
+        yield blocked(off_sentence(endpoint), **_endpoint_link(endpoint))
+        expires_at = moment(row.updated_at + EXPIRES_AFTER)
+        yield waiting(_("It fails at %(time)s if the endpoint stays off.") % {"time": expires_at})
+    elif endpoint.wait_until and endpoint.wait_until > timezone.now():
+        sentence = _("The receiver asked to wait until %(time)s.") % {"time": moment(endpoint.wait_until)}
+        yield waiting(sentence, **_endpoint_link(endpoint))
+
+
+def _endpoint_link(endpoint: Endpoint) -> dict[str, str]:
+    return {"link": str(endpoint), "href": reverse("admin:outbox_endpoint_change", args=[endpoint.pk])}
+
+
+@dataclass(frozen=True)
+class ShownAttempt:
+    number: int
+    at: datetime
+    took: str
+    status: int | None
+    outcome: str
+    detail: str
+    headers: Mapping[str, str]
+    answer: str
+
+
+def attempts_of(message: OutboxMessage) -> list[ShownAttempt]:
+    newest = Attempt.objects.filter(message_id=message.pk).order_by("-id")[:MOST_SHOWN]
+    return [_shown(attempt, message.address) for attempt in newest]
+
+
+def _shown(attempt: Attempt, url: str) -> ShownAttempt:
+    outcome = explain_code(attempt.error_code) or attempt.error_message if attempt.error_code else _("Delivered.")
+    return ShownAttempt(
+        number=attempt.number,
+        at=attempt.started_at,
+        took=_("%(number)s s") % {"number": number_format(attempt.seconds, 2)},
+        status=attempt.response_code,
+        outcome=outcome,
+        detail=hide_query(attempt.error_message, url) if attempt.error_code else "",
+        headers={name: hide_query(str(value), url) for name, value in attempt.request_headers.items()},
+        answer=hide_query(attempt.answer, url),
+    )
+
+
+def pretty_body(message: OutboxMessage) -> str:
+    try:
+        body: Any = json.loads(message.body)
+    except ValueError:  # the text of an alert
+        return message.body
+    return json.dumps(body, indent=2, ensure_ascii=False)
+
+
 class MessageChangeList(CappedChangeList):
     """Fetches the names of the sites for all rows of a page at once."""
 
@@ -80,19 +234,19 @@ class MessageChangeList(CappedChangeList):
 class OutboxMessageAdmin(PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
-    description = description.MESSAGE
-    find_blockers = staticmethod(blockers.reasons)
+    description = MESSAGE
+    find_blockers = staticmethod(reasons)
     find_holdings = staticmethod(lease_holdings)
     failures = FAILURES
     row_name = staticmethod(columns.row_name)
     operator_actions = (RETRY, REPLAY, MARK_FAILED)
     scope_filter = "site"
-    pause_title = _("Pause all webhooks?")
-    pause_effect = _("No messages are sent until the queue is resumed. New ones are stored and wait.")
+    pause_title = gettext_lazy("Pause all webhooks?")
+    pause_effect = gettext_lazy("No messages are sent until the queue is resumed. New ones are stored and wait.")
 
     list_display = columns.COLUMNS
     list_select_related = ["endpoint", "channel"]
-    search_help_text = _("The id of a message, or of the job that it is about")
+    search_help_text = gettext_lazy("The id of a message, or of the job that it is about")
     more_template = "admin/outbox/message.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS

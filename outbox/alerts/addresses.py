@@ -64,7 +64,6 @@ def named_host(service: Any) -> str:
 
 
 def shown_address(channel: Channel) -> str:
-    """Return an address without what is secret or personal in it."""
     try:
         address = channel.address
     except DecryptionError:

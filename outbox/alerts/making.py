@@ -6,29 +6,227 @@ alert is lost or made twice.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 from django.db.models.functions import Now
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from pydantic_core import to_json
 
 from kilit.lock.clock import database_time
 from kilit.problems.models import ProblemRecord
+from kilit.problems.registry import Severity
+from kilit.spans import format_span
 from kilit.workers import doorbells
-from outbox.alerts.changes import Change, ChangeKind, find_changes
-from outbox.alerts.texts import AlertText, text_of_changes, text_of_test
-from outbox.models import AlertedProblem, Channel, OutboxMessage
-
-if TYPE_CHECKING:
-    from uuid import UUID
+from outbox.models import AlertedProblem, AlertRule, Channel, OutboxMessage
 
 logger = logging.getLogger(__name__)
 
+GROWN = 10  # times as many as in the last message
+PRODUCT = "Kilit"
 BELL = "alerts"
 MOST_SINGLE = 3  # more than these at once become a digest
 DIGEST, TEST = "alert.digest", "alert.test"
+
+
+class ChangeKind(Enum):
+    OPENED = "alert.opened"
+    GREW = "alert.grew"
+    CLOSED = "alert.closed"
+    CAME_AND_WENT = "alert.came_and_went"  # in quiet hours
+
+
+@dataclass(frozen=True)
+class Change:
+    kind: ChangeKind
+    record: ProblemRecord
+
+    @property
+    def is_over(self) -> bool:
+        return self.kind in (ChangeKind.CLOSED, ChangeKind.CAME_AND_WENT)
+
+
+def find_changes(channel: Channel, now: datetime) -> list[Change]:
+    """Return what a channel has not reported yet; nothing about problems that are muted."""
+    alerted = {row.record_id: row for row in AlertedProblem.objects.filter(channel=channel)}
+    rules = list(channel.rules.all()) or [AlertRule()]
+    records = ProblemRecord.objects.filter(reader=channel.reader)
+    over = records.closed().filter(Q(closed_at__gt=channel.looked_at) | Q(pk__in=alerted)).order_by("closed_at")
+    return [
+        *_opened_or_grown(records.open().order_by("-severity", "-count", "key"), alerted, rules, now),
+        *_over(over, alerted, rules),
+    ]
+
+
+def _opened_or_grown(
+    records: Iterable[ProblemRecord], alerted: Mapping[UUID, AlertedProblem], rules: list[AlertRule], now: datetime
+) -> Iterator[Change]:
+    for record in records:
+        is_muted = record.muted_until is not None and record.muted_until > now
+        if is_muted or not any(rule.matches(record) for rule in rules):
+            continue
+        last = alerted.get(record.pk)
+        if last is None:
+            yield Change(ChangeKind.OPENED, record)
+        elif record.count >= GROWN * last.count:
+            yield Change(ChangeKind.GREW, record)
+
+
+def _over(
+    records: Iterable[ProblemRecord], alerted: Mapping[UUID, AlertedProblem], rules: list[AlertRule]
+) -> Iterator[Change]:
+    for record in records:
+        was_muted = record.muted_until is not None and record.muted_until > (record.closed_at or record.seen_at)
+        if was_muted:
+            continue
+        if record.pk in alerted:
+            yield Change(ChangeKind.CLOSED, record)
+        elif any(rule.matches(record) for rule in rules):
+            yield Change(ChangeKind.CAME_AND_WENT, record)
+
+
+@dataclass(frozen=True)
+class AlertText:
+    """What a message's body holds: the same text is sent with each attempt."""
+
+    subject: str
+    text: str
+    html: str
+    is_over: bool = False  # every problem in it is over
+    severity: int = Severity.NOTICE.value  # of the worst
+
+
+@dataclass(frozen=True)
+class AlertLine:
+    heading: str
+    title: str
+    details: Sequence[str]
+    link: str
+
+
+def text_of_changes(channel: Channel, changes: Sequence[Change]) -> AlertText:
+    with _in_words_of(channel):
+        lines = [_line(change) for change in changes]
+        subject = _subject(changes[0]) if len(changes) == 1 else _digest_subject(changes)
+        is_over = all(change.is_over for change in changes)
+        return _text(channel, subject, lines, is_over=is_over, severity=max(item.record.severity for item in changes))
+
+
+def text_of_test(channel: Channel) -> AlertText:
+    with _in_words_of(channel):
+        line = AlertLine("", _("This is a test. The channel works."), [], "")
+        return _text(channel, _("Test of the channel %(name)s") % {"name": channel.name}, [line])
+
+
+@contextmanager
+def _in_words_of(channel: Channel) -> Iterator[None]:
+    with translation.override(channel.language), timezone.override(ZoneInfo(channel.time_zone)):
+        yield
+
+
+def _text(
+    channel: Channel,
+    subject: str,
+    lines: Sequence[AlertLine],
+    *,
+    is_over: bool = False,
+    severity: int = Severity.NOTICE.value,
+) -> AlertText:
+    context = {
+        "lines": lines,
+        "settings_link": f"{settings.PUBLIC_URL}/admin/outbox/channel/{channel.pk}/change/",
+        "channel": channel,
+    }
+    return AlertText(
+        " ".join(f"[{PRODUCT}] {subject}".split()),
+        _plain(lines, channel, context["settings_link"]),
+        render_to_string("outbox/alert.html", context),
+        is_over,
+        severity,
+    )
+
+
+def _plain(lines: Sequence[AlertLine], channel: Channel, settings_link: object) -> str:
+    blocks = ["\n".join(filter(None, [line.heading, line.title, *line.details, line.link])) for line in lines]
+    footer = _("You get this through the channel %(name)s: %(link)s") % {"name": channel.name, "link": settings_link}
+    return "\n\n".join([*blocks, f"--\n{footer}"])
+
+
+def _subject(change: Change) -> str:
+    title = _record_text(change, "title")
+    if change.kind == ChangeKind.GREW:
+        return _("Grown: %(title)s") % {"title": title}
+    if change.is_over:
+        return _("Over after %(span)s: %(title)s") % {
+            "span": format_span(change.record.lasted, units=2),
+            "title": title,
+        }
+    return f"{Severity(change.record.severity).word}: {title}"
+
+
+def _digest_subject(changes: Sequence[Change]) -> str:
+    over = sum(change.is_over for change in changes)
+    opened = len(changes) - over
+    parts = []
+    if opened:
+        parts.append(ngettext("%(number)s problem", "%(number)s problems", opened) % {"number": _number(opened)})
+    if over:
+        parts.append(
+            ngettext("%(number)s problem is over", "%(number)s problems are over", over) % {"number": _number(over)}
+        )
+    return ", ".join(parts)
+
+
+def _line(change: Change) -> AlertLine:
+    record = change.record
+    link = f"{settings.PUBLIC_URL}{record.link}" if record.link else ""
+    return AlertLine(_heading(change), _record_text(change, "title"), [*_details(change)], link)
+
+
+def _heading(change: Change) -> str:
+    span = {"span": format_span(change.record.lasted, units=2)}
+    match change.kind:
+        case ChangeKind.OPENED:
+            return Severity(change.record.severity).word
+        case ChangeKind.GREW:
+            return _("It has grown tenfold")
+        case ChangeKind.CLOSED:
+            return _("Over after %(span)s") % span
+        case ChangeKind.CAME_AND_WENT:
+            return _("Came and went; it lasted %(span)s") % span
+
+
+def _details(change: Change) -> Iterator[str]:
+    if cause := _record_text(change, "cause"):
+        yield cause
+    if where := change.record.text("where", translation.get_language()):
+        beyond = change.record.text("beyond", translation.get_language())
+        more = [_("%(number)s more") % {"number": _number(beyond)}] if beyond else []
+        yield _("Where: %(places)s") % {"places": ", ".join([*where, *more])}
+    since = change.record.since or change.record.opened_at
+    yield _("Since: %(time)s") % {"time": date_format(timezone.localtime(since), "DATETIME_FORMAT")}
+
+
+def _record_text(change: Change, name: str) -> str:
+    return str(change.record.text(name, translation.get_language()))
+
+
+def _number(value: int) -> str:
+    return number_format(value, force_grouping=True)
 
 
 class AlertsNotMade(Exception):
@@ -57,8 +255,7 @@ def make_alerts(**_: Any) -> None:
         raise AlertsNotMade(f"The alerts of {failed} channels were not made; the log says why.")
 
 
-def make_for_channel(pk: "UUID") -> int:
-    """Make the messages of one channel; return how many."""
+def make_for_channel(pk: UUID) -> int:
     with transaction.atomic():
         locked = Channel.objects.on().select_for_update(of=("self",), skip_locked=True)
         channel = locked.select_related("owner").filter(pk=pk).first()
@@ -79,7 +276,6 @@ def make_for_channel(pk: "UUID") -> int:
 
 
 def send_test(channel: Channel) -> OutboxMessage:
-    """Make a message that is sent at once, also in quiet hours."""
     return _store(channel, TEST, text_of_test(channel))
 
 
@@ -98,12 +294,11 @@ def _store(channel: Channel, kind: str, text: AlertText, record: ProblemRecord |
 
 
 def _note(channel: Channel, changes: Sequence[Change]) -> None:
-    """Note what was reported, and forget what is over."""
-    mine = AlertedProblem.objects.filter(channel=channel)
+    own_rows = AlertedProblem.objects.filter(channel=channel)
     for change in changes:
         if change.kind == ChangeKind.OPENED:
-            mine.create(channel=channel, record_id=change.record.pk, count=change.record.count)
+            own_rows.create(channel=channel, record_id=change.record.pk, count=change.record.count)
         elif change.kind == ChangeKind.GREW:
-            mine.filter(record_id=change.record.pk).update(count=change.record.count)
+            own_rows.filter(record_id=change.record.pk).update(count=change.record.count)
     still_open = ProblemRecord.objects.open().filter(reader=channel.reader)
-    mine.exclude(record_id__in=still_open.values("pk")).delete()
+    own_rows.exclude(record_id__in=still_open.values("pk")).delete()

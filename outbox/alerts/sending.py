@@ -1,33 +1,145 @@
-"""What a worker does with alerts: claim, deliver, settle. The schedule of retries is that of webhooks."""
+"""What a worker does with alerts: claim, deliver, settle. They are retried on the schedule of webhooks."""
 
 import json
+import logging
+import re
+import smtplib
 import time
+from concurrent.futures import Future
 from copy import copy
+from dataclasses import dataclass
+from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
 from django.db import transaction
+from django.db.models import TextChoices
 from django.db.models.functions import Now
 
+from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as
 from kilit.lock.clock import database_time
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import no_lease
 from kilit.lock.outages import keep_trying
+from kilit.problems.registry import Severity
 from kilit.workers import doorbells
-from outbox.alerts.addresses import shown_address
-from outbox.alerts.delivery import Delivery, deliver
+from outbox.alerts.addresses import new_service, shown_address
 from outbox.alerts.making import BELL
 from outbox.models import Attempt, Channel, OutboxMessage
+from outbox.models.channel import ChannelKind
 from outbox.retrying import next_try, wait_of
 from outbox.settling import TRY_FOR
 
+TIMEOUT = 30.0  # seconds for everything; libraries have timeouts for a step only
+STATUS = re.compile(r"error=(\d{3})")
 ACTOR = "worker:alerts"
 TURN = 10.0  # seconds; then other tasks get their turn
 BATCH = 3  # three that take the longest time fit into the lease
 
 
-def is_due() -> bool:
-    return OutboxMessage.objects.claimable_alerts().exists()
+class AlertError(TextChoices):
+    """Error codes; the sentences are stored, and never translated: error groups compare them."""
+
+    ADDRESS_UNREADABLE = "ADDRESS_UNREADABLE", "The channel's address cannot be decrypted; enter it again."
+    ADDRESS_INVALID = "ADDRESS_INVALID", "The channel's address is not valid any more."
+    TIMEOUT = "TIMEOUT", "The channel did not answer in time."
+    UNREACHABLE = "UNREACHABLE", "The channel's server could not be reached."
+    REJECTED = "REJECTED", "The channel's server rejected the message."
+    LOGIN_FAILED = "LOGIN_FAILED", "The mail server rejected the login."
+    FAILED = "FAILED", "The message could not be sent."
+
+
+@dataclass(frozen=True)
+class Delivery:
+    seconds: float = 0.0
+    error: AlertError | None = None
+    status: int | None = None  # of HTTP or SMTP, if known
+
+
+class DeliveryError(Exception):
+    def __init__(self, error: AlertError, status: int | None = None) -> None:
+        self.error, self.status = error, status
+
+
+def deliver(channel: Channel, message: OutboxMessage, text: dict[str, Any]) -> Delivery:
+    """Send a message; a library that hangs is left behind in its thread."""
+    started = time.monotonic()
+    done: Future[None] = Future()
+
+    def send() -> None:
+        try:
+            _send_now(channel, message, text)
+            done.set_result(None)
+        except Exception as error:  # noqa: BLE001 - libraries raise anything, and their texts may contain tokens
+            done.set_exception(error)
+
+    Thread(target=send, name="alert", daemon=True).start()
+    try:
+        done.result(TIMEOUT)
+    except Exception as error:  # noqa: BLE001 - as above
+        problem = _explain(error)
+        return Delivery(time.monotonic() - started, problem.error, problem.status)
+    return Delivery(time.monotonic() - started)
+
+
+def _send_now(channel: Channel, message: OutboxMessage, text: dict[str, Any]) -> None:
+    if channel.kind == ChannelKind.EMAIL:
+        # The same on every attempt, so that mail programs recognise one that was sent twice.
+        message_id = f"<{message.webhook_id}@{urlsplit(settings.PUBLIC_URL).hostname}>"
+        mail = EmailMultiAlternatives(
+            text["subject"],
+            text["text"],
+            to=[channel.address],
+            headers={"Message-ID": message_id, "Auto-Submitted": "auto-generated"},
+        )
+        mail.attach_alternative(text["html"], "text/html")
+        mail.send()
+    else:
+        _send_by_apprise(channel.address, text)
+
+
+def _send_by_apprise(address: str, text: dict[str, Any]) -> None:
+    import apprise
+
+    service = new_service(address)
+    if service is None:
+        raise DeliveryError(AlertError.ADDRESS_INVALID)
+    # Its log may contain tokens: it is searched for the status, and goes nowhere else (config.settings.logs).
+    with apprise.LogCapture(level=logging.WARNING) as log:
+        sent = service.notify(
+            title=text["subject"], body=text["text"], notify_type=_type(text), body_format=apprise.NotifyFormat.TEXT
+        )
+        code = STATUS.search(log.getvalue())
+    if not sent:
+        raise DeliveryError(AlertError.REJECTED if code else AlertError.UNREACHABLE, int(code[1]) if code else None)
+
+
+def _type(text: dict[str, Any]) -> str:
+    if text["is_over"]:
+        return "success"
+    return "failure" if text["severity"] >= Severity.SERIOUS else "warning" if text["severity"] > 1 else "info"
+
+
+def _explain(error: Exception) -> DeliveryError:  # noqa: PLR0911 - a line for each cause
+    match error:
+        case DeliveryError():
+            return error
+        case DecryptionError():
+            return DeliveryError(AlertError.ADDRESS_UNREADABLE)
+        case smtplib.SMTPAuthenticationError():
+            return DeliveryError(AlertError.LOGIN_FAILED, error.smtp_code)
+        case smtplib.SMTPResponseException():
+            return DeliveryError(AlertError.REJECTED, error.smtp_code)
+        case smtplib.SMTPRecipientsRefused():
+            return DeliveryError(AlertError.REJECTED)
+        case TimeoutError():
+            return DeliveryError(AlertError.TIMEOUT)
+        case OSError():
+            return DeliveryError(AlertError.UNREACHABLE)
+    return DeliveryError(AlertError.FAILED)
 
 
 def send_alerts() -> int:
@@ -41,8 +153,7 @@ def send_alerts() -> int:
             for message in claimed:
                 _send(message)
             tried += len(claimed)
-    if is_due():
-        doorbells.ring_now(BELL)
+    doorbells.ring_if_due(BELL)
     return tried
 
 
@@ -83,8 +194,8 @@ def _settle(channel: Channel, message: OutboxMessage, result: Delivery) -> None:
         message.move_held(verb, **error, **changes, **no_lease())
     except MoveRefused:
         return  # another worker has it by now
-    noted: dict[str, Any] = {"error": error["error_message"]} if result.error else {"error": "", "sent_at": Now()}
-    Channel.objects.filter(pk=channel.pk).update(**noted)
+    columns: dict[str, Any] = {"error": error["error_message"]} if result.error else {"error": "", "sent_at": Now()}
+    Channel.objects.filter(pk=channel.pk).update(**columns)
 
 
 def _verb(message: OutboxMessage, result: Delivery) -> tuple[str, dict[str, Any]]:

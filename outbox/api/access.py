@@ -1,4 +1,4 @@
-"""Who sees and manages which endpoints: a site's key and its operators those of the site, owners all."""
+"""Who sees and manages which endpoints: a site's key and its operators manage the site's, owners all."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -33,16 +33,15 @@ def managed_endpoints(user: Any) -> EndpointQuerySet:
 
 
 def scope_for(user: Any, site_id: str | None) -> str:
-    """Return the scope of a new endpoint; the error names the field."""
     public_ids, runs = scope_public_ids(), scopes_run_by(user)
     if site_id is None and runs is None:
         return INSTALLATION
     managed = list(public_ids) if runs is None else runs
     if site_id is not None:
-        found = [scope for scope in managed if site_id in (public_ids.get(scope), scope)]
-        if not found:
+        scopes = [scope for scope in managed if site_id in (public_ids.get(scope), scope)]
+        if not scopes:
             raise field_error("site_id", "There is no such site, or you do not manage it.")
-        return found[0]
+        return scopes[0]
     if not managed:
         raise PermissionDenied("Only operators of a site and owners manage endpoints.")
     if len(managed) > 1:
@@ -89,21 +88,21 @@ class OutboxView(APIView):
 
     def find_endpoint(self, request: Request, pk: str) -> Endpoint:
         """Return an endpoint that the caller sees; to change it, the caller must manage it."""
-        found = visible_endpoints(request.user).filter(pk=read_id(pk)).first()
-        if found is None:
+        endpoint = visible_endpoints(request.user).filter(pk=read_id(pk)).first()
+        if endpoint is None:
             raise NotFound("There is no such endpoint.")
         if request.method not in SAFE_METHODS:
-            self.require_manager(request, found)
-        return found
+            self.require_manager(request, endpoint)
+        return endpoint
 
     def find_message(self, request: Request, pk: str) -> OutboxMessage:
         rows = OutboxMessage.objects.of_scopes(scopes_seen_by(request.user)).select_related("endpoint")
-        found = rows.filter(pk=read_id(read_message_id(pk))).first()
-        if found is None or found.endpoint is None:
+        message = rows.filter(pk=read_id(read_message_id(pk))).first()
+        if message is None or message.endpoint is None:
             raise NotFound("There is no such message.")
         if request.method not in SAFE_METHODS:
-            self.require_manager(request, found.endpoint)
-        return found
+            self.require_manager(request, message.endpoint)
+        return message
 
     @staticmethod
     def require_manager(request: Request, endpoint: Endpoint) -> None:

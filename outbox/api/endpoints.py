@@ -32,54 +32,54 @@ class EndpointsView(OutboxView):
     @endpoint(schemas.Endpoints)
     def get(self, request: Request) -> Response:
         """List endpoints."""
-        seen = visible_endpoints(request.user)
-        return Response({"endpoints": present_endpoints(seen, managed_endpoints(request.user))})
+        endpoints = visible_endpoints(request.user)
+        return Response({"endpoints": present_endpoints(endpoints, managed_endpoints(request.user))})
 
     @endpoint(
         responses={201: ApiResponse("The new endpoint, with its secret.", schemas.EndpointWithSecret)},
         body=schemas.NewEndpoint,
         errors={409: {"TOO_MANY_ENDPOINTS": f"A site, and the installation, has at most {MOST_ENDPOINTS} endpoints."}},
     )
-    def post(self, request: Request, asked: schemas.NewEndpoint) -> Response:
+    def post(self, request: Request, body: schemas.NewEndpoint) -> Response:
         """Create an endpoint.
 
         The answer contains the secret that signs messages. It cannot be read again.
         """
-        scope = scope_for(request.user, asked.site_id)
+        scope = scope_for(request.user, body.site_id)
         if Endpoint.objects.filter(scope=scope).count() >= MOST_ENDPOINTS:
             raise ApiError(409, "TOO_MANY_ENDPOINTS", f"There are {MOST_ENDPOINTS} endpoints already.")
-        check_kinds(scope, asked.kinds)
-        made = Endpoint(url=asked.url, kinds=asked.kinds, description=asked.description, scope=scope)
+        check_kinds(scope, body.kinds)
+        row = Endpoint(url=body.url, kinds=body.kinds, description=body.description, scope=scope)
         with transaction.atomic():
-            secret = made.make_secret()
-            made.save()
-            self.record(request, made, "added")
-        made.refresh_from_db()
-        return Response({**present_endpoint(made, is_manager=True), "secret": secret}, status=201)
+            secret = row.make_secret()
+            row.save()
+            self.record(request, row, "added")
+        row.refresh_from_db()
+        return Response({**present_endpoint(row, is_manager=True), "secret": secret}, status=201)
 
 
 class EndpointView(OneEndpointView):
     @endpoint(schemas.EndpointShown)
     def get(self, request: Request, pk: str) -> Response:
         """Get an endpoint."""
-        found = self.find_endpoint(request, pk)
-        is_manager = managed_endpoints(request.user).filter(pk=found.pk).exists()
-        return Response(present_endpoint(found, is_manager=is_manager))
+        row = self.find_endpoint(request, pk)
+        is_manager = managed_endpoints(request.user).filter(pk=row.pk).exists()
+        return Response(present_endpoint(row, is_manager=is_manager))
 
     @endpoint(schemas.EndpointShown, body=schemas.EndpointChanges)
-    def patch(self, request: Request, asked: schemas.EndpointChanges, pk: str) -> Response:
+    def patch(self, request: Request, body: schemas.EndpointChanges, pk: str) -> Response:
         """Change an endpoint's URL, kinds or description.
 
         Messages that wait go to the new URL.
         """
-        found = self.find_endpoint(request, pk)
-        changes = asked.model_dump(exclude_none=True)
-        check_kinds(found.scope, changes.get("kinds", ()))
+        row = self.find_endpoint(request, pk)
+        changes = body.model_dump(exclude_none=True)
+        check_kinds(row.scope, changes.get("kinds", ()))
         with transaction.atomic():
-            if changes and Endpoint.objects.filter(pk=found.pk).update(**changes):
-                self.record(request, found, "changed", f"Changed {', '.join(sorted(changes))}.")
-        found.refresh_from_db()
-        return Response(present_endpoint(found, is_manager=True))
+            if changes and Endpoint.objects.filter(pk=row.pk).update(**changes):
+                self.record(request, row, "changed", f"Changed {', '.join(sorted(changes))}.")
+        row.refresh_from_db()
+        return Response(present_endpoint(row, is_manager=True))
 
     @endpoint(
         responses={204: ApiResponse("Deleted.")},
@@ -90,13 +90,13 @@ class EndpointView(OneEndpointView):
 
         One with messages can be switched off; it can be deleted once they are pruned.
         """
-        found = self.find_endpoint(request, pk)
+        row = self.find_endpoint(request, pk)
         with transaction.atomic():
-            Endpoint.objects.select_for_update().filter(pk=found.pk).first()  # no message is added meanwhile
-            if found.messages.exists():
+            Endpoint.objects.select_for_update().filter(pk=row.pk).first()  # no message is added meanwhile
+            if row.messages.exists():
                 raise ApiError(409, "ENDPOINT_HAS_MESSAGES", "Messages to it are kept; switch it off instead.")
-            self.record(request, found, "deleted")
-            found.delete()
+            self.record(request, row, "deleted")
+            row.delete()
         return Response(status=204)
 
 
@@ -107,11 +107,11 @@ class RotateSecretView(OneEndpointView):
 
         For 24 hours messages are signed with both, so a receiver can change its own in between.
         """
-        found = self.find_endpoint(request, pk)
+        row = self.find_endpoint(request, pk)
         with transaction.atomic():
-            secret = found.rotate_secret()
-            self.record(request, found, "changed", "Rotated the signing secret.", kind=ActivityKind.KEY)
-        return Response({**present_endpoint(found, is_manager=True), "secret": secret})
+            secret = row.rotate_secret()
+            self.record(request, row, "changed", "Rotated the signing secret.", kind=ActivityKind.KEY)
+        return Response({**present_endpoint(row, is_manager=True), "secret": secret})
 
 
 class SwitchOnView(OneEndpointView):
@@ -121,13 +121,13 @@ class SwitchOnView(OneEndpointView):
 
         Messages that wait are sent. What happened while it was off is not sent by itself; replay it.
         """
-        found = self.find_endpoint(request, pk)
+        row = self.find_endpoint(request, pk)
         with transaction.atomic():
-            if Endpoint.objects.filter(pk=found.pk).switch_on():
-                self.record(request, found, "changed", "Switched on.")
+            if Endpoint.objects.filter(pk=row.pk).switch_on():
+                self.record(request, row, "changed", "Switched on.")
                 doorbells.ring(MESSAGES.queue)
-        found.refresh_from_db()
-        return Response(present_endpoint(found, is_manager=True))
+        row.refresh_from_db()
+        return Response(present_endpoint(row, is_manager=True))
 
 
 class SwitchOffView(OneEndpointView):
@@ -137,12 +137,12 @@ class SwitchOffView(OneEndpointView):
 
         Messages that wait are kept, and fail after four days.
         """
-        found = self.find_endpoint(request, pk)
+        row = self.find_endpoint(request, pk)
         with transaction.atomic():
-            if Endpoint.objects.filter(pk=found.pk).switch_off(OffReason.OPERATOR):
-                self.record(request, found, "changed", "Switched off.")
-        found.refresh_from_db()
-        return Response(present_endpoint(found, is_manager=True))
+            if Endpoint.objects.filter(pk=row.pk).switch_off(OffReason.OPERATOR):
+                self.record(request, row, "changed", "Switched off.")
+        row.refresh_from_db()
+        return Response(present_endpoint(row, is_manager=True))
 
 
 class SendTestView(OneEndpointView):
@@ -151,31 +151,31 @@ class SendTestView(OneEndpointView):
     )
     def post(self, request: Request, pk: str) -> Response:
         """Send a test message."""
-        found = self.find_endpoint(request, pk)
-        if not found.is_on:
+        row = self.find_endpoint(request, pk)
+        if not row.is_on:
             raise ApiError(409, "ENDPOINT_OFF", "The endpoint is off. Switch it on first.")
         with transaction.atomic():
-            message = send_test(found)
-            self.record(request, found, "changed", "Sent a test.")
+            message = send_test(row)
+            self.record(request, row, "changed", "Sent a test.")
         message.refresh_from_db()
         return Response(present_message(message), status=201)
 
 
 class ReplayView(OneEndpointView):
     @endpoint(schemas.Replayed, body=schemas.ReplayRequest, errors=IS_OFF)
-    def post(self, request: Request, asked: schemas.ReplayRequest, pk: str) -> Response:
+    def post(self, request: Request, body: schemas.ReplayRequest, pk: str) -> Response:
         """Replay a time span.
 
         Messages about what happened in it are sent again under their own ids, and events that the endpoint has no
         message about get one. A request works for ten seconds; a long span takes several.
         """
-        found = self.find_endpoint(request, pk)
-        span = replaying.Span(asked.start, asked.end)
+        row = self.find_endpoint(request, pk)
+        span = replaying.Span(body.start, body.end)
         try:
             result = replaying.replay(
-                found, span, failed_only=asked.failed_only, after=asked.resume_after, seconds=REPLAY_SECONDS
+                row, span, failed_only=body.failed_only, after=body.resume_after, seconds=REPLAY_SECONDS
             )
         except replaying.ReplayRefused as error:
             raise ApiError(409, "ENDPOINT_OFF", str(error)) from None
-        self.record(request, found, "changed", f"Replayed {span.start.isoformat()} to {span.end.isoformat()}.")
+        self.record(request, row, "changed", f"Replayed {span.start.isoformat()} to {span.end.isoformat()}.")
         return Response(vars(result))

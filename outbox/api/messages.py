@@ -19,12 +19,12 @@ from outbox.states import MESSAGES
 
 class MessagesView(OutboxView):
     @endpoint(schemas.MessagePage, query=schemas.MessagesQuery)
-    def get(self, request: Request, asked: schemas.MessagesQuery) -> Response:
+    def get(self, request: Request, query: schemas.MessagesQuery) -> Response:
         """List messages.
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while messages move.
         """
-        return Response(message_page(asked, scopes_seen_by(request.user)))
+        return Response(message_page(query, scopes_seen_by(request.user)))
 
 
 class MessageView(OneMessageView):

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from kilit.api.cursor import cut_page
+from kilit.api.cursor import page_body
 from kilit.api.presenter import present
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from kilit.sites.scopes import scope_public_ids
@@ -32,12 +32,11 @@ def present_endpoint(endpoint: Endpoint, *, is_manager: bool, public_ids: Mappin
 
 
 def present_endpoints(endpoints: Iterable[Endpoint], managed: QuerySet[Endpoint]) -> list[Any]:
-    mine, public_ids = set(managed.values_list("pk", flat=True)), scope_public_ids()
-    return [present_endpoint(each, is_manager=each.pk in mine, public_ids=public_ids) for each in endpoints]
+    managed_ids, public_ids = set(managed.values_list("pk", flat=True)), scope_public_ids()
+    return [present_endpoint(row, is_manager=row.pk in managed_ids, public_ids=public_ids) for row in endpoints]
 
 
 def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, Any]:
-    """Return a page of messages: of all endpoints, or of those of some sites."""
     rows = OutboxMessage.objects.filter(endpoint__isnull=False).select_related("endpoint").defer("body")
     rows = rows.filter(status=query.status.value) if query.status else rows
     rows = rows.filter(kind=query.kind) if query.kind else rows
@@ -46,11 +45,7 @@ def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, An
     rows = rows.filter(pk__lt=query.cursor) if query.cursor else rows
     if query.endpoint:
         rows = rows.filter(endpoint=query.endpoint)
-    shown, following = cut_page(_newest(rows, scopes, limit=query.limit + 1), query.limit)
-    page: dict[str, Any] = {"messages": [present_message(row) for row in shown]}
-    if following:
-        page["next_cursor"] = following
-    return page
+    return page_body("messages", _newest(rows, scopes, limit=query.limit + 1), query.limit, present_message)
 
 
 def _newest(rows: OutboxMessageQuerySet, scopes: list[str] | None, *, limit: int) -> list[OutboxMessage]:
@@ -58,8 +53,8 @@ def _newest(rows: OutboxMessageQuerySet, scopes: list[str] | None, *, limit: int
     newest = rows.order_by("-pk")
     if scopes is None:
         return list(newest[:limit])
-    each = chain.from_iterable(newest.filter(scope=scope)[:limit] for scope in scopes)
-    return sorted(each, key=lambda row: row.pk, reverse=True)[:limit]
+    candidates = chain.from_iterable(newest.filter(scope=scope)[:limit] for scope in scopes)
+    return sorted(candidates, key=lambda row: row.pk, reverse=True)[:limit]
 
 
 def present_message(message: OutboxMessage) -> dict[str, Any]:

@@ -31,7 +31,6 @@ class ChannelQuerySet(models.QuerySet["Channel"]):
         return self.filter(Q(owner=None) | Q(owner__is_active=True), is_on=True)
 
     def managed_by(self, user: Any) -> Self:
-        """Return a user's own channels; owners manage all."""
         return self.all() if is_owner(user) else self.filter(owner=user.pk)
 
 

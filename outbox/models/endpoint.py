@@ -50,7 +50,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.of_scopes(scopes_run_by(user)) if user.has_perm("outbox.operate_endpoint") else self.none()
 
     def usable_by(self, user: Any) -> Self:
-        """Return the endpoints that a caller's callbacks may go to."""
         scopes = scopes_seen_by(user)
         return self.on() if scopes is None else self.on().filter(scope__in=[INSTALLATION, *scopes])
 
@@ -135,8 +134,8 @@ class Endpoint(models.Model):
     def rotate_secret(self) -> str:
         """Store a new secret and return its text; the old one signs too until the rotation is over."""
         with transaction.atomic():
-            mine = Endpoint.objects.select_for_update().get(pk=self.pk)
-            text, previous = new_secret(), mine.encrypted_secret
+            locked = Endpoint.objects.select_for_update().get(pk=self.pk)
+            text, previous = new_secret(), locked.encrypted_secret
             Endpoint.objects.filter(pk=self.pk).update(
                 encrypted_secret=encrypt(text), previous_secret=previous, previous_until=Now() + ROTATION
             )
@@ -148,7 +147,7 @@ class Endpoint(models.Model):
         valid = [self.encrypted_secret]
         if self.previous_until is not None and self.previous_until > now:
             valid.append(self.previous_secret)
-        return [decrypt(each) for each in valid]
+        return [decrypt(secret) for secret in valid]
 
 
 def check_url(url: str) -> None:
@@ -163,7 +162,6 @@ def check_url(url: str) -> None:
 
 
 def without_query(url: str) -> str:
-    """Return an address without what may be secret: its query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" + ("?…" if parts.query else "")
 

@@ -42,7 +42,6 @@ class OutboxMessageQuerySet(LeasedQuerySet["OutboxMessage"]):
         return self.of_scopes(scopes_seen_by(user)) if may_view else self.none()
 
     def managed_by(self, user: Any) -> Self:
-        """Return the messages of the endpoints that a user manages."""
         may_operate = user.has_perm("outbox.operate_outboxmessage")
         return self.of_scopes(scopes_run_by(user)) if may_operate else self.none()
 

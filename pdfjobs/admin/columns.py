@@ -66,7 +66,6 @@ def remedy(row: PdfJob) -> str:
 
 
 def row_name(row: PdfJob) -> str:
-    """Return what people call the document; older jobs did not store it, and show their template."""
     return row.document_number or row.template_name
 
 
@@ -75,8 +74,8 @@ def retry_can_help(row: PdfJob) -> bool:
 
 
 def _name(row: PdfJob) -> SafeString:
-    about = [row.recipient, row.template_name] if row.document_number else [f"…{row.job_id[-12:]}"]
-    return two_lines(row_name(row), " · ".join(filter(None, about)), title=row.job_id)
+    details = [row.recipient, row.template_name] if row.document_number else [f"…{row.job_id[-12:]}"]
+    return two_lines(row_name(row), " · ".join(filter(None, details)), title=row.job_id)
 
 
 def _retries(row: PdfJob) -> str:
@@ -88,7 +87,6 @@ def _took(row: PdfJob) -> str:
 
 
 def request_of(row: PdfJob) -> list[tuple[str, SafeString]]:
-    """Return what was requested, which may be long."""
     return [(gettext("Variables"), verbatim(_json(row.payload))), (gettext("Options"), verbatim(_json(row.options)))]
 
 

@@ -1,38 +1,98 @@
 """PDF jobs in the console."""
 
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
-from django.contrib import admin
+from django.conf import settings
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.db import transaction
+from django.db.models import Subquery
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import path, reverse
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from kilit.console.dashboard.queue_pauses import PausableQueueAdmin
-from kilit.console.jobs.blockers import lease_holdings
-from kilit.console.jobs.priorities import PriorityAdmin
+from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES, PausableQueueAdmin
+from kilit.console.formatting import joined, with_copy_button
+from kilit.console.formatting import number as grouped
+from kilit.console.jobs.blockers import (
+    Blocker,
+    blocked,
+    ended,
+    held,
+    lease_holdings,
+    no_worker,
+    overdue,
+    paused,
+    ready,
+    waiting,
+)
+from kilit.console.jobs.job_page import JobDescription, JobOffer
+from kilit.console.jobs.priorities import PRIORITY_SENTENCES, PriorityAdmin
+from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
+from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.masking import mask_personal_data
+from kilit.spans import moment
 from pdfjobs import operations
-from pdfjobs.admin import blockers, columns, description
-from pdfjobs.admin.links import PdfLinkAdmin
-from pdfjobs.enqueue import expire_changed
+from pdfjobs.admin import columns
+from pdfjobs.admin.columns import remedy, retry_can_help
+from pdfjobs.enqueue import CHANGED, expire_changed
 from pdfjobs.file_response import ArtifactChangedError, ArtifactMissingError, file_response
+from pdfjobs.links import LINK_CREATED, DeadLinkError, create_link
 from pdfjobs.models import PdfJob
-from pdfjobs.models.job import FAILURES
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.models.job import FAILURES, PdfJobQuerySet
+from pdfjobs.models.turns import TURN, most_running
 from pdfjobs.rendering import sandbox_warning
-from pdfjobs.states import WAITING, PdfStatus
+from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, PDF_JOBS, WAITING, ErrorCode, PdfStatus
+from pdfjobs.storage import artifacts
 from pdfjobs.storage.artifacts import StorageUnavailable
 from pdfjobs.warnings import MOST_NAMED, missing_characters
 
+LABELS = {
+    PdfStatus.QUEUED: gettext_lazy("Waiting"),
+    PdfStatus.RUNNING: gettext_lazy("Being rendered"),
+    PdfStatus.SUCCEEDED: gettext_lazy("Ready"),
+    PdfStatus.FAILED: gettext_lazy("Failed"),
+    PdfStatus.EXPIRED: gettext_lazy("Expired"),
+}
+STORY = Story(
+    {
+        "JOB_CREATED": gettext_lazy("Requested by %(who)s"),
+        "claim": gettext_lazy("Claimed by %(who)s"),
+        "succeed": gettext_lazy("Rendered by %(who)s"),
+        "fail": gettext_lazy("Failed, as reported by %(who)s"),
+        "retry": gettext_lazy("Queued again automatically"),
+        "retry_selected": gettext_lazy("Retried by %(who)s"),
+        "undo_retry": gettext_lazy("Retry taken back by %(who)s"),
+        **PRIORITY_SENTENCES,
+        **PAUSE_SENTENCES,
+        "expire": gettext_lazy("Expired by %(who)s"),
+        CALLBACK_REQUESTED: gettext_lazy("Callback requested by %(who)s"),
+        LINK_CREATED: gettext_lazy("Link created by %(who)s"),
+        FILE_CHANGED: gettext_lazy("Changed file found by %(who)s"),
+    },
+    attempts="retry_count",
+    first_attempt=0,
+)
+MOST_COUNTED = 1000
+LIVES = {
+    "hour": (timedelta(hours=1), gettext_lazy("for 1 hour")),
+    "day": (timedelta(days=1), gettext_lazy("for 1 day")),
+    "week": (timedelta(days=7), gettext_lazy("for 7 days")),
+}
+LONGEST = timedelta(days=7)
+UNTIL_DELETED = "file"
 RETRY = Action(
     operations.RETRY,
-    title=_("Retry"),
-    done=_("Retried"),
-    effect=_(
+    title=gettext_lazy("Retry"),
+    done=gettext_lazy("Retried"),
+    effect=gettext_lazy(
         "They are queued again with two retries. A job is skipped if the same document was requested again in the "
         "meantime."
     ),
@@ -42,9 +102,11 @@ RETRY = Action(
 )
 EXPIRE = Action(
     operations.EXPIRE,
-    title=_("Expire"),
-    done=_("Expired"),
-    effect=_("Their files and variables are deleted permanently. A new request for the document creates a new job."),
+    title=gettext_lazy("Expire"),
+    done=gettext_lazy("Expired"),
+    effect=gettext_lazy(
+        "Their files and variables are deleted permanently. A new request for the document creates a new job."
+    ),
     icon="delete_forever",
     is_dangerous=True,
 )
@@ -62,19 +124,123 @@ EXPORT_FIELDS = {
 }
 
 
+def belongs_to(row: PdfJob) -> SafeString:
+    return joined(row.recipient, row.template_name if row.document_number else "", row.owner.get_username())
+
+
+def explain_error(row: PdfJob) -> str:
+    return _(ErrorCode(row.error_code).label)
+
+
+def choose_primary(row: PdfJob, offers: Mapping[str, JobOffer]) -> JobOffer | None:
+    if row.status == PdfStatus.SUCCEEDED:
+        href = reverse("admin:pdfjobs_pdfjob_file", args=[row.pk])
+        return JobOffer(gettext_lazy("Download the PDF"), "download", f"{href}?download")
+    return offers.get("retry") if retry_can_help(row) else None
+
+
+PDF_JOB = JobDescription(
+    belongs_to=belongs_to,
+    state_labels=LABELS,
+    way=(PdfStatus.QUEUED, PdfStatus.RUNNING, PdfStatus.SUCCEEDED),
+    story=STORY,
+    explain_error=explain_error,
+    choose_primary=choose_primary,
+    copied_fields={"document_number": "document_number", "key": "job_key"},
+)
+
+
+def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
+    match row.status:
+        case PdfStatus.QUEUED:
+            yield from _queued(row)
+        case PdfStatus.RUNNING if row.lease_until:
+            yield held(row.lease_until, timeline, after=_("the scheduled task pdf_reap takes it back"))
+            if row.lease_until < timezone.now():
+                yield from overdue("pdf_reap") or no_worker()
+        case PdfStatus.FAILED:
+            yield blocked(_("Failed. It will not be retried automatically."))
+            yield blocked(remedy(row))
+        case PdfStatus.SUCCEEDED if row.finished_at:
+            kept_until = row.finished_at + settings.PDF_TTL
+            yield ended(_("Succeeded. The PDF is kept until %(time)s.") % {"time": moment(kept_until)})
+            if kept_until < timezone.now():
+                yield from overdue("pdf_cleanup")
+        case _ if any(event.message == CHANGED for event in timeline):
+            yield from _changed(row)
+        case _:
+            yield ended(_("Expired. The file and the variables are deleted."))
+
+
+def _changed(row: PdfJob) -> Iterator[Blocker]:
+    yield blocked(
+        _("The stored file was changed after it was rendered. It is no longer served, and the job is expired.")
+    )
+    yield blocked(_("Request the document again to render a new PDF."))
+    text = _(
+        "Find out who can write to the storage. The changed file is in %(folder)s there until the hourly cleanup "
+        "deletes it; copy it before."
+    )
+    yield blocked(text % {"folder": artifacts.folder_of(row.pk)})
+
+
+def _queued(row: PdfJob) -> Iterator[Blocker]:
+    if unable := [*paused(PDF_JOBS, reverse("admin:pdfjobs_pdfjob_changelist")), *no_worker()]:
+        yield from unable
+        return
+    if artifacts.is_unavailable():
+        yield blocked(_("The storage of PDF files does not answer. Workers continue when it does."))
+        return
+    owners = PdfJob.objects.filter(owner=row.owner_id)
+    limit = settings.PDF_JOBS_PER_OWNER
+    if limit and owners.filter(status=PdfStatus.RUNNING).count() >= limit:
+        text = ngettext(
+            "Its owner has %(number)s running job, as many as KILIT_PDF_JOBS_PER_OWNER allows.",
+            "Its owner has %(number)s running jobs, as many as KILIT_PDF_JOBS_PER_OWNER allows.",
+            limit,
+        )
+        yield waiting(text % {"number": grouped(limit)})
+        return
+    running = PdfJob.objects.filter(status=PdfStatus.RUNNING)
+    if owners.filter(status=PdfStatus.RUNNING).exists() and running.count() >= most_running():
+        yield waiting(
+            _("Its owner has a running job, and the last worker stays free for other owners (KILIT_PDF_FREE_WORKERS).")
+        )
+        return
+    # Owners take turns, so the jobs of others do not say how long it waits.
+    own_turn = PdfJob.objects.filter(pk=row.pk).values(turn=TURN)
+    before = owners.due().alias(turn=TURN).filter(turn__lt=Subquery(own_turn))[: MOST_COUNTED + 1].count()
+    if before:
+        most = _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
+        number = grouped(before) if before <= MOST_COUNTED else most
+        yield waiting(_("Waiting for a worker. Jobs of its owner ahead of it: %(number)s.") % {"number": number})
+    else:
+        yield ready(_("seconds"))
+
+
+def choices(row: PdfJob) -> Iterator[tuple[str, Any]]:
+    """Return how long a link may work: the spans that the file outlives, or as long as the file is kept."""
+    if row.status != PdfStatus.SUCCEEDED or row.finished_at is None:
+        return
+    left = row.finished_at + settings.PDF_TTL - timezone.now()
+    yield from ((name, label) for name, (life, label) in LIVES.items() if life < left)
+    if timedelta(0) < left < LONGEST:
+        yield UNTIL_DELETED, _("until the PDF is deleted")
+
+
 @admin.register(PdfJob)
-class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
+class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
-    description = description.PDF_JOB
-    find_blockers = staticmethod(blockers.reasons)
+    description = PDF_JOB
+    find_blockers = staticmethod(reasons)
     find_holdings = staticmethod(lease_holdings)
     failures = FAILURES
     row_name = staticmethod(columns.row_name)
     operator_actions = (RETRY, EXPIRE)
     priority_states = WAITING
-    pause_title = _("Pause the PDF queue?")
-    pause_effect = _(
+    pause_title = gettext_lazy("Pause the PDF queue?")
+    pause_effect = gettext_lazy(
         "Workers take no more jobs until the queue is resumed. Jobs that are being rendered finish, and new requests "
         "are accepted and wait."
     )
@@ -82,7 +248,7 @@ class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
     list_display = columns.COLUMNS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
-    search_help_text = _("Number, recipient or owner: the first letters are enough")
+    search_help_text = gettext_lazy("Number, recipient or owner: the first letters are enough")
     more_template = "admin/pdfjobs/preview.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
@@ -114,14 +280,45 @@ class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
         try:
             return file_response(request, row, as_attachment="download" in request.GET)
         except (ArtifactMissingError, StorageUnavailable):
-            return HttpResponse(
-                gettext("The file does not exist."), status=410, content_type="text/plain; charset=utf-8"
-            )
+            return HttpResponse(_("The file does not exist."), status=410, content_type="text/plain; charset=utf-8")
         except ArtifactChangedError:
             expire_changed(row)
-            text = gettext("The file was changed after it was stored, so it is not shown. The job is expired.")
+            text = _("The file was changed after it was stored, so it is not shown. The job is expired.")
             return HttpResponse(text, status=410, content_type="text/plain; charset=utf-8")
 
+    def reader_context(self, request: HttpRequest, row: PdfJob) -> dict[str, Any]:
+        may_share = self.has_operate_permission(request, str(row.pk))
+        return {
+            **super().reader_context(request, row),
+            "link_choices": list(choices(row)) if may_share else [],
+            "link_href": self.address("link", row.pk),
+        }
+
+    def create_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        row = self.row_to_change(request, object_id)
+        if request.method == "POST":  # logging in again leads here without the form
+            life, _label = LIVES.get(request.POST.get("life", ""), (LONGEST, ""))
+            try:
+                self._show_link(request, row, life)
+            except DeadLinkError:
+                messages.warning(request, _("No link was created: there is no PDF, or it is about to be deleted."))
+        return HttpResponseRedirect(self.back_address([row.pk], filters=request.POST.get("filters", ""), from_row=True))
+
+    def _show_link(self, request: HttpRequest, row: PdfJob, life: timedelta) -> None:
+        with transaction.atomic():
+            link = create_link(row, life=life)
+            Activity.objects.record(ActivityKind.ACTION, LINK_CREATED, queue=PDF_JOBS.queue, object_id=row.job_id)
+        sentence = _("Everyone who has this link can download the PDF until %(time)s:")
+        url = request.build_absolute_uri(reverse("pdf-link", args=[link.token]))
+        messages.success(
+            request, with_copy_button(sentence % {"time": moment(link.expires_at)}, url, what=_("the link"))
+        )
+
     def get_urls(self) -> list[Any]:
-        view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))
-        return [path("<str:object_id>/file/", view, name="pdfjobs_pdfjob_file"), *super().get_urls()]
+        file_view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))
+        link_view = self.admin_site.admin_view(self.create_link)
+        return [
+            path("<str:object_id>/file/", file_view, name="pdfjobs_pdfjob_file"),
+            path("<path:object_id>/link/", link_view, name=self.view_name("link")),
+            *super().get_urls(),
+        ]

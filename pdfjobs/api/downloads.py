@@ -1,4 +1,4 @@
-"""The endpoints for PDF files: downloads with a key, and links that need none."""
+"""The endpoints for PDF files: downloads with a key, and links without a key."""
 
 from datetime import timedelta
 from http import HTTPStatus
@@ -105,7 +105,7 @@ class CreateLinkView(OnePdfView):
             410: FILE_ERRORS[410],
         },
     )
-    def post(self, request: Request, asked: PdfLinkRequest, job_id: str) -> Response:
+    def post(self, request: Request, body: PdfLinkRequest, job_id: str) -> Response:
         """Create a link that needs no key.
 
         For this PDF only, until `expires_at`, and not after the file is deleted. Everyone who has the link can
@@ -119,7 +119,7 @@ class CreateLinkView(OnePdfView):
             expire_missing(job)
             raise expired(job)
         try:
-            link = create_link(job, life=timedelta(seconds=asked.expiresIn))
+            link = create_link(job, life=timedelta(seconds=body.expiresIn))
         except DeadLinkError:
             raise expired(job) from None
         url = request.build_absolute_uri(reverse("pdf-link", args=[link.token]))
@@ -177,7 +177,6 @@ class LinkView(FileView):
 
 
 def finished(job: PdfJob) -> PdfJob:
-    """Return a job that has succeeded, or raise why there is no file."""
     if job.status == PdfStatus.FAILED:
         message = f"The PDF could not be rendered: {ErrorCode(job.error_code).label}."
         raise ApiError(409, job.error_code, message, job_id=job.job_id, state=job.status)

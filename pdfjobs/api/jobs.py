@@ -1,6 +1,7 @@
 """The endpoints for templates and jobs."""
 
 import logging
+from functools import partial
 from typing import Any, cast
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 from kilit.access.authentication import given_key
 from kilit.access.key_scopes import KeyScope
 from kilit.api.callbacks import callback_hosts
-from kilit.api.cursor import cut_page
+from kilit.api.cursor import page_body
 from kilit.api.errors import ApiError
 from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
@@ -85,18 +86,15 @@ class TemplatesView(PdfView):
 
 class PdfJobsView(PdfView):
     @endpoint(PdfJobsPage, query=PdfJobsQuery)
-    def get(self, request: Request, asked: PdfJobsQuery) -> Response:
+    def get(self, request: Request, query: PdfJobsQuery) -> Response:
         """List your jobs.
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.
         """
-        jobs = PdfJob.objects.listed_for(request.user, status=asked.status, cursor=asked.cursor)
-        jobs = jobs.created_between(asked.created_after, asked.created_before).defer("payload", "options")
-        shown, following = cut_page(list(jobs[: asked.limit + 1]), asked.limit)
-        page: dict[str, Any] = {"jobs": [detail_body(request, job) for job in shown]}
-        if following:
-            page["next_cursor"] = following
-        return Response(page)
+        jobs = PdfJob.objects.listed_for(request.user, status=query.status, cursor=query.cursor)
+        jobs = jobs.created_between(query.created_after, query.created_before).defer("payload", "options")
+        rows = list(jobs[: query.limit + 1])
+        return Response(page_body("jobs", rows, query.limit, partial(detail_body, request)))
 
     @endpoint(responses=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS, scope=KeyScope.ENQUEUE)
     def post(self, request: Request) -> Response | HttpResponse:
@@ -167,7 +165,7 @@ def request_document(request: Request, job_request: JobRequest) -> Response | Ht
 
 
 def check_callback(request: Request, url: str) -> None:
-    """Refuse an address that none of the caller's webhook endpoints has: documents are reported to known receivers."""
+    """Refuse an address whose host is not a webhook endpoint's of the caller: only known receivers get reports."""
     if not url or parse_url(url).host in (hosts := callback_hosts(request.user)):
         return
     allowed = f"Expected one of these hosts: {', '.join(sorted(hosts))}." if hosts else "You have none yet."
@@ -191,8 +189,8 @@ def describe_template(document: Document) -> PdfTemplate:
 
 
 def warnings_body(job: PdfJob) -> dict[str, Any]:
-    found = warnings_of(job)
-    return {"warnings": found} if found else {}
+    warnings = warnings_of(job)
+    return {"warnings": warnings} if warnings else {}
 
 
 def detail_body(request: Request, job: PdfJob) -> dict[str, Any]:

@@ -14,8 +14,8 @@ KNOWN = {kind.name: kind for kind in (INVOICE, OFFER, CUTTING_SHEET, LABEL_SHEET
 
 class UnknownTemplateError(Exception):
     def __init__(self, name: str, allowed: list[str]) -> None:
-        listed = ", ".join(allowed) or "none"
-        super().__init__(f"{str(name)[:80]!r} is not an allowed template. Allowed: {listed}.")
+        names = ", ".join(allowed) or "none"
+        super().__init__(f"{str(name)[:80]!r} is not an allowed template. Allowed: {names}.")
         self.name, self.allowed = name, allowed
 
 
@@ -24,7 +24,6 @@ def documents() -> list[Document]:
 
 
 def document(name: str) -> Document:
-    """Return a document on the allowlist, or raise UnknownTemplateError."""
     allowed = {kind.name: kind for kind in documents()}
     if name not in allowed:
         raise UnknownTemplateError(name, list(allowed))

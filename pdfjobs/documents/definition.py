@@ -16,7 +16,9 @@ from django.template import Context, Engine, TemplateDoesNotExist, TemplateSynta
 from kilit.api.input_model import InvalidInput
 from pdfjobs.documents.fields import Variables
 from pdfjobs.documents.images import ImageError, embed_images
+from pdfjobs.rendering.chromium import engine_version
 from pdfjobs.rendering.fonts import fonts_digest
+from pdfjobs.rendering.options import PageOptions
 from pdfjobs.rendering.renderer import MOST_HTML
 
 INCLUDED = re.compile(r"""\{%-?\s*(?:include|extends)\s+["']([^"']+)["']""")
@@ -67,6 +69,18 @@ class Document:
         digests = [hashlib.sha256(path.read_bytes()).digest() for path in (*self._templates(), *code)]
         return hashlib.sha256(fonts_digest().encode() + b"".join(digests)).hexdigest()
 
+    def job_key(self, variables: Mapping[str, Any], options: PageOptions) -> str:
+        """Hash everything that determines the PDF except its dates: the same document has the same key."""
+        parts = {
+            "template": self.name,
+            "payload": variables,
+            "options": options.canonical(),
+            "digest": self.digest,
+            "engine": engine_version(),
+        }
+        text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def html(self, variables: Mapping[str, Any]) -> str:
         try:
             context = embed_images(self.shape(self.model.read(variables)))
@@ -101,14 +115,14 @@ class Document:
         return self.template, None
 
     def _templates(self) -> list[Path]:
-        found: list[Path] = []
+        paths: list[Path] = []
         pending = [self.template]
         while pending:
             path = _folder() / pending.pop()
-            if path not in found and path.is_file():
-                found.append(path)
+            if path not in paths and path.is_file():
+                paths.append(path)
                 pending += INCLUDED.findall(path.read_text())
-        return sorted(found)
+        return sorted(paths)
 
 
 def _read(variables: Any, path: str) -> str:

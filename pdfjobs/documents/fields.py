@@ -31,13 +31,13 @@ class Variables(InputModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_absent(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
+    def _without_absent(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
         fields = cls.model_fields
-        unknown = islice((name for name in given if name not in fields), MOST_ERRORS)
-        known = (name for name in fields if not _is_absent(given.get(name), is_required=fields[name].is_required()))
-        return {name: given[name] for name in chain(known, unknown)}
+        unknown = islice((name for name in value if name not in fields), MOST_ERRORS)
+        present = (name for name in fields if not _is_absent(value.get(name), is_required=fields[name].is_required()))
+        return {name: value[name] for name in chain(present, unknown)}
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Rows(Checked):
             if not isinstance(value, list) or not least <= len(value) <= most:
                 return None
             lists = [row.get(inner) for row in value if isinstance(row, dict)] if inner else []
-            return value if sum(len(found) for found in lists if isinstance(found, list)) <= most_inner else None
+            return value if sum(len(items) for items in lists if isinstance(items, list)) <= most_inner else None
 
         together = f", at most {most_inner} {inner} in all" if inner else ""
         super().__init__(f"a list of {least} to {most} objects{together}", read)

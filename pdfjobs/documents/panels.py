@@ -30,7 +30,6 @@ class CutPanel(Variables):
 
 
 def drawing(panel: CutPanel) -> dict[str, Any]:
-    """Return the panel's rectangle, which has about its shape, its banded sides and the names of their bands."""
     scale = min(MOST_ACROSS / panel.length, MOST_UP / panel.width)
     across, up = max(panel.length * scale, LEAST_ACROSS), max(panel.width * scale, LEAST_UP)
     left, top = 50 - across / 2, 23 - up / 2

@@ -65,19 +65,19 @@ PRICING_LABELS = {
 }
 
 
-def priced_context(given: Any, labels: Mapping[str, tuple[str, str]], *, days: list[str]) -> dict[str, Any]:
-    formatter = LocaleFormatter(given.locale, given.currency)
+def priced_context(document: Any, labels: Mapping[str, tuple[str, str]], *, days: list[str]) -> dict[str, Any]:
+    formatter = LocaleFormatter(document.locale, document.currency)
     return {
-        **dict(given),
-        **_priced(given.lines, formatter),
-        **{name: formatter.day(getattr(given, name)) for name in days},
+        **dict(document),
+        **_priced(document.lines, formatter),
+        **{name: formatter.day(getattr(document, name)) for name in days},
         "words": formatter.labels({**PRICING_LABELS, **labels}),
     }
 
 
 def _priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, Any]:
     """Return formatted lines and totals. Tax is computed on the sum of each rate, as tax offices do."""
-    shown = []
+    rows = []
     gross = discount = Decimal(0)
     bases: dict[Decimal, Decimal] = {}
     for number, line in enumerate(lines, start=1):
@@ -86,7 +86,7 @@ def _priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, An
         gross, discount = gross + full, discount + off
         rate = line.tax_rate.normalize()
         bases[rate] = bases.get(rate, Decimal(0)) + full - off
-        shown.append(
+        rows.append(
             {
                 **dict(line),
                 "number": str(number),
@@ -100,7 +100,7 @@ def _priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, An
         )
     taxes = {rate: cents(base * rate / HUNDRED) for rate, base in sorted(bases.items())}
     return {
-        "lines": shown,
+        "lines": rows,
         "has_discount": bool(discount),
         "subtotal": formatter.money(gross),
         "discount": formatter.money(-discount),

@@ -1,6 +1,6 @@
 """The three statements of a job that succeeds: insert, claim and succeed; each is a transaction of its own.
 
-The rules are those of every move: querysets, the states that `states.py` lists, and triggers. But Django compiles them
+The rules are the same as for every move: querysets, the states in `states.py`, and triggers. But Django compiles them
 once in a process, and what belongs to them is part of them: the audit context, the job's trace, whether others wait,
 and the count of its render time. Compiling, and a statement for each, took most of a worker's time besides rendering.
 Checked with Django 5.2, as `kilit.lock.fast_sql` is.
@@ -9,7 +9,7 @@ Checked with Django 5.2, as `kilit.lock.fast_sql` is.
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 from uuid import UUID, uuid4
 
 from django.core.exceptions import EmptyResultSet
@@ -22,14 +22,12 @@ from django.db.models.sql import UpdateQuery
 
 from kilit.lock.audit import SET_CONTEXT, context_values
 from kilit.lock.fast_sql import Parameter, fast_instance, fill_in, parameter
-from kilit.lock.leases import new_lease, no_lease
+from kilit.lock.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
 from kilit.lock.models import Event
 from pdfjobs.models.turns import next_in_turn, read_limits
 from pdfjobs.states import PDF_JOBS
 
-if TYPE_CHECKING:
-    from pdfjobs.models.job import PdfJob
-    from pdfjobs.models.queryset import PdfJobQuerySet
+Row = TypeVar("Row", bound=LeasedModel)
 
 # On top of its timeout a job may launch a browser (10 s) and store its file; after that its worker counts as dead.
 LEASE_BEYOND_TIMEOUT = timedelta(seconds=30)
@@ -58,30 +56,30 @@ SUCCEED = """
 """
 
 
-class Claimed(NamedTuple):
-    job: "PdfJob"
+class Claimed(NamedTuple, Generic[Row]):
+    job: Row
     traceparent: str  # of the request that created it
     others_wait: bool
 
 
 def not_left() -> RawSQL:
-    """Return the condition that a job is none of those that this worker left to others."""
+    """Return the condition that this worker has not released the job for others."""
     return RawSQL('NOT "pdfjobs_pdfjob"."id" = ANY(%s::uuid[])', (Parameter("left"),), BooleanField())
 
 
-def insert_unless_taken(job: "PdfJob") -> bool:
+def insert_unless_taken(job: LeasedModel) -> bool:
     """Insert a new job and set the time of its creation; return False if the owner has a live job with its key."""
-    using = type(job).objects.db
+    using = type(job)._default_manager.db
     connection = connections[using]
     values = {field: getattr(job, field.attname) for field in job._meta.concrete_fields}
     fields = tuple(field for field, value in values.items() if not isinstance(value, DatabaseDefault))
     params = [field.get_db_prep_save(values[field], connection) for field in fields]
     with connection.cursor() as cursor:
         cursor.execute(_insert(using, fields), [*context_values(verb=""), *params])
-        found = cursor.fetchone()
-    if found:
-        (job.created_at,) = found
-    return found is not None
+        row = cursor.fetchone()
+    if row:
+        (job.created_at,) = row
+    return row is not None
 
 
 @cache
@@ -95,15 +93,18 @@ def _insert(using: str, fields: "tuple[models.Field[Any, Any], ...]") -> str:
     )
 
 
-class Claim:
-    """Claims the job of some rows whose turn it is: owners take turns (`turns`)."""
+class Claim(Generic[Row]):
+    """Claims the job of some claimable rows whose turn it is: owners take turns (`turns`).
 
-    def __init__(self, rows: "PdfJobQuerySet") -> None:
-        self._rows = rows
+    `others` are all claimable rows; the result says whether one of them waits.
+    """
+
+    def __init__(self, rows: QuerySet[Row], *, others: QuerySet[Row]) -> None:
+        self._rows, self._others = rows, others
         self._fields = rows.model._meta.concrete_fields
         self._names = [field.attname for field in self._fields]
 
-    def run(self, *, served: Sequence[int] = (), left: Collection[UUID] = ()) -> Claimed | None:
+    def run(self, *, served: Sequence[int] = (), left: Collection[UUID] = ()) -> Claimed[Row] | None:
         """Return the claimed job. `served` are the owners that the worker served before, the last one last."""
         try:
             sql, params = self._compiled
@@ -113,10 +114,10 @@ class Claim:
         connection = connections[self._rows.db]
         with connection.cursor() as cursor:
             cursor.execute(sql, [*context_values("claim"), *fill_in(params, values)])
-            found = cursor.fetchone()
-        if found is None:
+            row = cursor.fetchone()
+        if row is None:
             return None
-        *columns, traceparent, others_wait = found
+        *columns, traceparent, others_wait = row
         for place, field in enumerate(self._fields):
             for convert in field.get_db_converters(connection):
                 columns[place] = convert(columns[place], field.cached_col, connection)
@@ -135,10 +136,9 @@ class Claim:
         return sql, [param for _, params in parts.values() for param in params]
 
     def _compile_parts(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
-        """Return each part of the statement with its parameters, in the order in which they stand in it."""
         model, move = self._rows.model, PDF_JOBS.moves["claim"]
-        turn = next_in_turn(self._rows.claimable(), served=Parameter("served"))
-        due = model.objects.filter(pk=turn, status__in=move.sources).order_by("id")
+        turn = next_in_turn(self._rows, served=Parameter("served"))
+        due = model._default_manager.filter(pk=turn, status__in=move.sources).order_by("id")
         pick = due.select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
         lease = {**new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT), "claim_token": parameter("token", UUIDField())}
         changes = {"status": move.target, "updated_at": Now(), "started_at": Now(), **lease}
@@ -146,22 +146,20 @@ class Claim:
         claimed = RawSQL("updated.id", (), UUIDField())
         events = Event.objects.filter(queue=PDF_JOBS.queue, object_id=claimed).order_by("id")
         # By the order of its index; for EXISTS the planner may read the table, and dead rows at its beginning.
-        other = model.objects.claimable().exclude(pk=claimed).order_by("queued_at", "id").values("pk")[:1]
+        other = self._others.exclude(pk=claimed).order_by("queued_at", "id").values("pk")[:1]
         return {
             "pick": _select(pick),
-            "update": _update(model.objects.filter(is_picked), changes),
+            "update": _update(model._default_manager.filter(is_picked), changes),
             "trace": _select(events.values_list(KeyTextTransform("traceparent", "details"))[:1]),
             "other": _select(other),
         }
 
 
-class Success:
-    """Finishes a job, if the claim of the worker is still valid."""
+class Success(Generic[Row]):
+    def __init__(self, rows: LeasedQuerySet[Row], bounds: Sequence[float]) -> None:
+        self._rows, self._bounds = rows, list(bounds)
 
-    def __init__(self, model: "type[PdfJob]", bounds: Sequence[float]) -> None:
-        self._model, self._bounds = model, list(bounds)
-
-    def run(self, job: "PdfJob", *, artifact_key: str, size: int, digest: str) -> bool:
+    def run(self, job: Row, *, artifact_key: str, size: int, digest: str) -> bool:
         sql, params = self._compiled
         values = {
             "job": job.pk,
@@ -171,7 +169,7 @@ class Success:
             "digest": digest,
             "bounds": self._bounds,
         }
-        with connections[self._model.objects.db].cursor() as cursor:
+        with connections[self._rows.db].cursor() as cursor:
             cursor.execute(sql, [*context_values("succeed"), *fill_in(params, values)])
             return bool(cursor.fetchone()[0])
 
@@ -179,7 +177,7 @@ class Success:
     def _compiled(self) -> tuple[str, list[Any]]:
         move = PDF_JOBS.moves["succeed"]
         held: dict[str, Any] = {"pk": parameter("job", UUIDField()), "claim_token": parameter("token", UUIDField())}
-        mine = self._model.objects.held_by(self._model(**held)).filter(status__in=move.sources)
+        own_row = self._rows.held_by(self._rows.model(**held)).filter(status__in=move.sources)
         changes = {
             "status": move.target,
             "updated_at": Now(),
@@ -189,7 +187,7 @@ class Success:
             "artifact_digest": parameter("digest", CharField()),
             **no_lease(),
         }
-        update, params = _update(mine, changes)
+        update, params = _update(own_row, changes)
         return SUCCEED.format(context=SET_CONTEXT, update=update), [*params, Parameter("bounds")]
 
 

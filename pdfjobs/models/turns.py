@@ -7,19 +7,16 @@ many run in all when an owner gets a second one, so that a worker is free for an
 """
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import UUIDField
+from django.db.models import QuerySet, UUIDField
 from django.db.models.expressions import RawSQL
 
 from kilit.lock.fast_sql import Parameter
 from kilit.lock.priorities import TurnTime
 from kilit.workers.models import ALIVE_FOR
-
-if TYPE_CHECKING:
-    from pdfjobs.models.queryset import PdfJobQuerySet
 
 # An owner's jobs; the index pdf_turn_of_owner serves it.
 TURN = TurnTime("queued_at", "priority")
@@ -88,7 +85,7 @@ def most_running() -> int:
         return int(cursor.fetchone()[0])
 
 
-def next_in_turn(rows: "PdfJobQuerySet", *, served: Any) -> RawSQL:
+def next_in_turn(rows: QuerySet[Any], *, served: Any) -> RawSQL:
     """Return the id of the job of these rows that is claimed next, as an expression.
 
     `served` are owners, the one served last at the end.

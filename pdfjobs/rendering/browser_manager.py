@@ -5,6 +5,8 @@ web processes must not import it.
 """
 
 import asyncio
+import os
+import signal
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -12,10 +14,10 @@ from typing import Any, TypeVar
 import psutil
 from playwright.async_api import Browser, CDPSession, Error, Playwright, async_playwright
 
+from kilit.workers.processes import runs
 from pdfjobs.rendering.chromium import LAUNCH_LIMIT, launch_arguments
 from pdfjobs.rendering.errors import MISSING_PAGES, RenderError
 from pdfjobs.rendering.isolated_page import IsolatedPage
-from pdfjobs.rendering.processes import is_driver, is_up, kill, kill_tree
 from pdfjobs.states import ErrorCode
 
 RECYCLE_AFTER = 300  # jobs; after that a new browser takes less memory
@@ -28,6 +30,33 @@ Owner = int | str
 Html = tuple[str, str]  # our head, and the document
 # Parts of Playwright's messages about a browser or page that died.
 CRASH_MESSAGES = ("closed", "crash", "disconnected", "Printing failed")
+
+
+def is_up(process: psutil.Process | None) -> bool:
+    return process is not None and runs(process)
+
+
+def is_driver(process: psutil.Process) -> bool:
+    try:
+        return "run-driver" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
+def kill(process: psutil.Process | None) -> None:
+    """Kill a browser and its helpers: Playwright starts it as the leader of a process group."""
+    if process is None or not process.is_running():  # also False when its pid was reused
+        return
+    with suppress(ProcessLookupError):
+        leads = os.getpgid(process.pid) == process.pid
+        (os.killpg if leads else os.kill)(process.pid, signal.SIGKILL)
+
+
+def kill_tree(process: psutil.Process | None) -> None:
+    if process is not None:
+        with suppress(psutil.NoSuchProcess):
+            for child in (*process.children(recursive=True), process):
+                kill(child)
 
 
 class BrowserManager:
@@ -139,7 +168,6 @@ class BrowserManager:
             raise RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, message) from None
 
     async def _take_page(self, owner: Owner | None) -> IsolatedPage:
-        """Return the owner's page, else the spare one, else a new one."""
         kept = None if owner is None else self._pages.pop(owner, None)
         if kept and self._is_usable(kept):
             return kept
@@ -235,7 +263,6 @@ class BrowserManager:
         return browser
 
     def _discard_driver(self) -> None:
-        """Kill a driver that could not start a browser, and everything it did start."""
         self._connection = self._playwright = None
         kill_tree(self.driver)
         self.driver = None

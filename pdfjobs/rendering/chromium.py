@@ -15,6 +15,8 @@ from pdfjobs.rendering import fonts
 from pdfjobs.rendering.errors import RenderError
 from pdfjobs.states import ErrorCode
 
+logger = logging.getLogger(__name__)
+
 # Increase it when a change of our code gives other bytes for the same input, so that old PDFs are not returned.
 REVISION = 2
 LAUNCH_LIMIT = 10.0  # seconds
@@ -31,12 +33,11 @@ INSTALL_HINT = (
     f"no {PACKAGE} was found. Run `manage.py browser`, or install Debian's package `{PACKAGE}`, "
     "or set KILIT_CHROMIUM to the binary"
 )
-logger = logging.getLogger(__name__)
 
 
 def browser_path() -> Path:
-    if found := find_browser():
-        return found
+    if path := find_browser():
+        return path
     raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, f"PDFs cannot be rendered here: {INSTALL_HINT}.")
 
 
@@ -77,7 +78,6 @@ def launch_arguments() -> dict[str, Any]:
 
 
 def sandbox_warning() -> str | None:
-    """Return a warning for operators when Chromium runs without its sandbox."""
     if _sandboxed():
         return None
     if os.geteuid() == 0:
@@ -95,6 +95,5 @@ def _warn_once(warning: str) -> None:
 
 
 def _clean_environment() -> dict[str, str]:
-    """Return an environment without our secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH") if name in os.environ}
     return kept | {"LANG": "C.UTF-8", "TZ": "UTC"}

@@ -23,7 +23,7 @@ CONTEXT_OPTIONS: dict[str, Any] = {
     "accept_downloads": False,
     "service_workers": "block",
 }
-# While none of these has happened, the page shows nothing but its document.
+# Until one of these happens, the page shows only its document.
 UNEXPECTED_EVENTS = ("framenavigated", "frameattached", "request", "popup", "download")
 EMPTY_DOCUMENT = "<!doctype html>"
 # What a document sets by `meta` (colours, viewport, language, policies) stays with the page.
@@ -98,8 +98,8 @@ async def _new_page(context: BrowserContext, cdp: CDPSession, context_id: str) -
 
 
 async def _contexts(cdp: CDPSession) -> set[str]:
-    answer = await cdp.send("Target.getBrowserContexts")
-    return set(answer["browserContextIds"])
+    reply = await cdp.send("Target.getBrowserContexts")
+    return set(reply["browserContextIds"])
 
 
 async def _abort(route: Route) -> None:

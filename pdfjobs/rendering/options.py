@@ -1,7 +1,12 @@
-"""The page options that callers may send."""
+"""The page options that callers may send, as CSS and as arguments of Chromium's `Page.printToPDF`.
+
+Header and footer are CSS margin boxes. Chromium's own header templates are separate pages, which cost as much as the
+document and ignore its content security policy.
+"""
 
 import re
 from decimal import Decimal
+from html import unescape
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError, model_validator
@@ -26,6 +31,19 @@ MOST_PAGES = 1_000
 MOST_RANGES = 50
 RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 PLACEHOLDERS = ("{page}", "{pages}", "{title}")
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'; form-action 'none'"
+)
+# A browser ignores a second doctype and merges a second html tag, so any document can follow this.
+HEAD = (
+    '<!doctype html><meta charset="utf-8">'
+    '<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{style}</style>'
+)
+BOX = "@{place} {{ content: {content}; font: 8pt Inter, 'DejaVu Sans'; color: #6b7280; white-space: {wrap} }}"
+INCHES = 3.78 / 96  # a millimetre in inches as Playwright computes it; another rounding would change the bytes
+NO_WRAP_LENGTH = 24  # characters; so that a page number does not wrap next to a long text
+PLACEHOLDER = re.compile(r"(\{(?:page|pages|title)\})")
+TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 
 
 def _check_placeholders(line: str) -> str:
@@ -41,8 +59,8 @@ def _check_ranges(text: str) -> str:
     if len(ranges) > MOST_RANGES:
         raise invalid(f"At most {MOST_RANGES} ranges.")
     for part in ranges:
-        found = RANGE.fullmatch(part)
-        if not found or not 1 <= int(found[1]) <= int(found[2] or found[1]) <= MOST_PAGES:
+        match = RANGE.fullmatch(part)
+        if not match or not 1 <= int(match[1]) <= int(match[2] or match[1]) <= MOST_PAGES:
             raise invalid(f"{part!r} is not a range. Expected ranges such as '1-3,5', up to page {MOST_PAGES}.")
     return pages
 
@@ -110,15 +128,67 @@ class PageOptions(InputModel):
                 text = f"A {line} needs {ROOM_FOR_A_LINE} mm; send a wider margin, or {line} null."
                 errors.append((("margin", edge), text))
         if errors:
-            found = [InitErrorDetails(type=invalid(text), loc=path, input=margin) for path, text in errors]
-            raise ValidationError.from_exception_data("PageOptions", found)
+            details = [InitErrorDetails(type=invalid(text), loc=path, input=margin) for path, text in errors]
+            raise ValidationError.from_exception_data("PageOptions", details)
         return self
 
     def canonical(self) -> dict[str, Any]:
-        """Return all page options including defaults, as JSON; reading them gives the same options."""
         return self.model_dump(mode="json", include=set(PageOptions.model_fields))
 
     def size(self) -> tuple[float, float]:
-        """Return the width and height of the page in millimetres."""
         width, height = PAPERS[self.paper]
         return (height, width) if self.landscape else (width, height)
+
+
+def head(html: str, options: PageOptions) -> str:
+    """Return what is put before the document: a policy that allows only its own styles and embedded images."""
+    return HEAD.format(policy=POLICY, style=_style(options, _title(html, options)))
+
+
+def layout(options: PageOptions) -> dict[str, Any]:
+    width, height = options.size()
+    return {
+        "paperWidth": width * INCHES,
+        "paperHeight": height * INCHES,
+        **{f"margin{side.title()}": millimetres * INCHES for side, millimetres in options.margin},
+        # One page more than allowed, to detect longer documents.
+        "pageRanges": options.pages or f"1-{MOST_PAGES + 1}",
+        "landscape": False,  # width and height are swapped already
+        "displayHeaderFooter": False,
+        "printBackground": True,
+        "preferCSSPageSize": False,
+        "scale": 1,
+        "generateTaggedPDF": options.tagged,
+        "generateDocumentOutline": False,
+        "transferMode": "ReturnAsBase64",
+    }
+
+
+def _title(html: str, options: PageOptions) -> str:
+    match = TITLE.search(html)
+    return options.metadata.title or (" ".join(unescape(match[1]).split()) if match else "")
+
+
+def _style(options: PageOptions, title: str) -> str:
+    boxes = [*_boxes("top", options.header, title), *_boxes("bottom", options.footer, title)]
+    sides = " ".join(f"{millimetres:g}mm" for _, millimetres in options.margin)
+    return f"@page {{ margin: {sides}; {' '.join(boxes)} }}"
+
+
+def _boxes(edge: str, line: HeaderFooter | None, title: str) -> list[str]:
+    return [_box(f"{edge}-{side}", text, title) for side, text in line or () if text]
+
+
+def _box(place: str, text: str, title: str) -> str:
+    wrap = "nowrap" if len(text) <= NO_WRAP_LENGTH else "normal"
+    return BOX.format(place=place, content=_content(text, title), wrap=wrap)
+
+
+def _content(text: str, title: str) -> str:
+    filled = {"{page}": "counter(page)", "{pages}": "counter(pages)", "{title}": _string(title)}
+    return " ".join(filled.get(part) or _string(part) for part in PLACEHOLDER.split(text) if part)
+
+
+def _string(text: str) -> str:
+    """Return a CSS string with everything but letters and digits escaped, so that nothing can end it."""
+    return '"' + "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):06x}" for c in text) + '"'

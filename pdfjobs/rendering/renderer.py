@@ -10,15 +10,15 @@ from typing import Any
 
 from pdfjobs.rendering.chromium import LAUNCH_LIMIT
 from pdfjobs.rendering.errors import TOO_LARGE, RenderError
-from pdfjobs.rendering.layout import head, layout
-from pdfjobs.rendering.options import MOST_PAGES, PageOptions
+from pdfjobs.rendering.options import MOST_PAGES, PageOptions, head, layout
 from pdfjobs.rendering.stamp import page_count, stamp
 from pdfjobs.states import ErrorCode
+
+logger = logging.getLogger(__name__)
 
 GRACE = 5.0  # seconds by which the browser is killed before the job's limit
 MOST_HTML = 5 * 1024 * 1024  # bytes; this much takes Chromium 4 s and over 1 GB, ten times as much never finishes
 CLOSE_LIMIT = 10.0  # seconds
-logger = logging.getLogger(__name__)
 
 
 class Renderer:

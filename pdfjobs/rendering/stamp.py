@@ -60,7 +60,6 @@ def stamp(pdf: bytes, metadata: Metadata, *, made_at: datetime) -> bytes:
 
 
 def _structure_root(pdf: bytes, table: re.Match[bytes]) -> int | None:
-    """Return where the entries of a tagged document's structure begin."""
     catalog = _begin(pdf, table, ROOT.search(table[0]), CATALOG)
     if catalog is None:
         return None
@@ -75,8 +74,8 @@ def _begin(
     if reference is None:
         return None
     entry = int(reference[1]) * ENTRY_LENGTH
-    found = start.match(pdf, int(table[2][entry : entry + 10]))
-    return found.end() if found else None
+    match = start.match(pdf, int(table[2][entry : entry + 10]))
+    return match.end() if match else None
 
 
 def page_count(pdf: bytes) -> int:

@@ -24,15 +24,13 @@ class StorageUnavailable(StoreUnavailable):
 
 
 class Artifact(NamedTuple):
-    """What a job's row records about its file."""
-
     artifact_key: str
     size: int
     digest: str
 
 
 def new_key(job_id: UUID, at: datetime) -> str:
-    """Return the key of an attempt's file. The time differs for each attempt, so none overwrites another's file."""
+    """Return the key of an attempt's file. Each attempt has its own time, so no attempt overwrites another's file."""
     return f"{folder_of(job_id)}{at:%Y%m%dT%H%M%S%f}.pdf"
 
 
@@ -88,7 +86,6 @@ def delete(key: str) -> None:
 
 
 def list_files() -> Iterator[StorageEntry]:
-    """Yield every file, including those that belong to no job."""
     with _raising_unavailable():
         yield from _storage().list_files(PREFIX)
 

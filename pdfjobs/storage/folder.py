@@ -73,7 +73,6 @@ class FolderStorage(FileSystemStorage):
         return name
 
     def delete(self, name: str) -> None:
-        """Delete a file, and its folder when that is empty."""
         super().delete(name)
         path = Path(self.path(name))
         with suppress(OSError):  # not empty, or removed already

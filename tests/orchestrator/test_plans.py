@@ -12,7 +12,7 @@ from orchestrator.models import Job
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.schemas.jobs import CuttingJobsQuery
 from orchestrator.states import JobState
-from orchestrator.workflow.runner import is_due
+from orchestrator.workflow.runner import due_rows
 from tests.support.crowded_cutting_jobs import FILL, TABLE, crowded  # noqa: F401 - a fixture
 from tests.support.plans import blocks, crowding, explained, statements, walked
 
@@ -28,7 +28,7 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
     "share on HOLD, for metrics": metrics.held_share,
     "claim": Job.objects.claim,
     "claim of the workers": lambda: Job.objects.quick().claim(),
-    "is anything due": is_due,
+    "is anything due": lambda: [rows.exists() for rows in due_rows()],
     "wake the next": Job.objects.wake_next,
     "release lapsed": release_lapsed,
     "list": lambda: presenters.job_page(CuttingJobsQuery()),

@@ -9,7 +9,7 @@ from kilit.api.webhooks import Described, webhook_kinds
 from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from orchestrator.states import JobState
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 

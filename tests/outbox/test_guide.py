@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from outbox.batches import signed_headers, signers_of
 from outbox.models.endpoint import ROTATION
-from outbox.signing import signed_headers, signers_of
 from outbox.states import EXPIRES_AFTER, RETRY_AFTER, SWITCH_OFF_AFTER
 from tests.support.outbox import make_endpoint, make_message
 from tests.support.webhook_guide import BEGIN, END, GUIDE, kinds_section

@@ -83,7 +83,7 @@ def test_the_cleanup_runs_every_hour() -> None:
 def test_a_crash_between_file_and_row_is_healed_by_the_next_run(make_job, artifact_folder, monkeypatch) -> None:
     job = age(make_job("succeeded"))
     with monkeypatch.context() as patch:
-        patch.setattr("pdfjobs.models.queryset.PdfJobQuerySet.expire", lambda _: 1 / 0)
+        patch.setattr("pdfjobs.models.job.PdfJobQuerySet.expire", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             cleanup.clean()
     assert files(artifact_folder) == []

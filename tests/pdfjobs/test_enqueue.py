@@ -11,7 +11,7 @@ from pdfjobs import rendering
 from pdfjobs.enqueue import enqueue
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.models.job import PdfJobQuerySet
 from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import Api, body, bring, some_user
 from tests.support.waiting import PATIENCE

@@ -9,9 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from kilit.workers.doorbells import doorbells
 from pdfjobs import cleanup, enqueue, metrics, work
-from pdfjobs.filters import FILTERS
 from pdfjobs.models import PdfJob
+from pdfjobs.operations import FILTERS
 from tests.support.crowded_pdf_jobs import FILL, MOST_BUFFERS, TABLE, crowded  # noqa: F401 - a fixture
 from tests.support.pdf_jobs import new_job, some_user
 from tests.support.plans import blocks, crowding, explained, statements, walked
@@ -41,10 +42,10 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
     rows = PdfJob.objects.order_by("-id")
     rare = owner_of_the_oldest()
     chores: dict[str, Callable[[], Any]] = {
-        "is due": work.is_due,
+        "is due": doorbells[work.BELL].is_due,
         "the oldest, for metrics": metrics.oldest_queued,
         "claim": PdfJob.objects.claim,
-        "reap": PdfJob.objects.reap,
+        "reap": PdfJob.objects.recover,
         "cleanup": cleanup.clean,
         "look before cleanup": lambda: cleanup.preview(ttl=timedelta(hours=24)),
         "depth": lambda: enqueue.read_state(User(pk=crowded)),

@@ -18,7 +18,6 @@ from kilit.lock.models import Event
 from pdfjobs.documents import UnknownTemplateError, document, documents
 from pdfjobs.documents.images import is_allowed
 from pdfjobs.enqueue import enqueue
-from pdfjobs.job_key import job_key
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.metrics import PdfCollector
 from pdfjobs.models import PdfJob
@@ -89,14 +88,14 @@ def test_a_key_is_the_same_for_the_same_and_another_for_another(
 ) -> None:
     """Feature: pdf-render-worker, Property 2: deterministic hash of the job key."""
     invoice, options = document("invoice"), PageOptions.read({"landscape": landscape})
-    key = job_key(invoice, one, options)
+    key = invoice.job_key(one, options)
 
-    assert job_key(invoice, shuffled(one, random.Random(seed)), options) == key
-    assert (job_key(invoice, other, options) == key) == (
+    assert invoice.job_key(shuffled(one, random.Random(seed)), options) == key
+    assert (invoice.job_key(other, options) == key) == (
         json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
     )
-    assert job_key(document("offer"), one, options) != key
-    assert job_key(invoice, one, PageOptions.read({"landscape": not landscape})) != key
+    assert document("offer").job_key(one, options) != key
+    assert invoice.job_key(one, PageOptions.read({"landscape": not landscape})) != key
 
 
 @a_hundred_times()
@@ -234,7 +233,7 @@ def test_metrics_equal_the_history(fates: list[str]) -> None:
         if fate == "reaped":
             bring(job, "running")
             PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(seconds=1))
-            PdfJob.objects.reap()
+            PdfJob.objects.recover()
         elif fate in ErrorCode.values:
             bring(job, "failed", code=fate)
         else:

@@ -6,7 +6,7 @@ import pytest
 from fontTools.ttLib import TTFont
 
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering import glyphs
+from pdfjobs.rendering import fonts
 from pdfjobs.rendering.fonts import font_files
 from pdfjobs.warnings import warnings_of
 from tests.support.pdf_jobs import body
@@ -14,7 +14,7 @@ from tests.support.pdf_jobs import body
 
 @pytest.mark.parametrize("path", font_files(), ids=lambda path: path.stem)
 def test_the_characters_of_a_font_are_those_that_a_font_library_finds(path) -> None:
-    found = {code for codes in glyphs.codes_of(path.read_bytes()) for code in codes}
+    found = {code for codes in fonts.codes_of(path.read_bytes()) for code in codes}
 
     assert found == set(TTFont(path).getBestCmap())
 
@@ -29,12 +29,12 @@ def test_the_characters_of_a_font_are_those_that_a_font_library_finds(path) -> N
     ],
 )
 def test_characters_that_no_font_has_are_found(text: str, missing: str) -> None:
-    assert glyphs.unprintable(text) == missing
+    assert fonts.unprintable(text) == missing
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\1\0\0\0\1", b"ttcf\0\1\0\0\xff\xff\xff\xff"])
 def test_a_broken_font_has_no_characters(content: bytes) -> None:
-    assert list(glyphs.codes_of(content)) == []
+    assert list(fonts.codes_of(content)) == []
 
 
 def test_texts_anywhere_in_the_document_are_looked_at_and_not_all_are_named() -> None:

@@ -10,7 +10,7 @@ from django.test import Client
 from kilit.lock.leases import no_lease
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
 from tests.support.lifecycle_conformance import Specimen

@@ -21,7 +21,7 @@ if __name__ == "__main__" and not apps.ready:
 from django.db import connections
 
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet
+from orchestrator.models.job import JobQuerySet
 from orchestrator.optiplanning import collecting
 from orchestrator.workflow import steps, watching
 from tests.support.waiting import PATIENCE

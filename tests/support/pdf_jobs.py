@@ -14,10 +14,9 @@ from kilit.access.models import ApiKey
 from kilit.api.input_model import InvalidInput
 from kilit.lock.leases import new_lease, no_lease
 from pdfjobs.documents import Document, document
-from pdfjobs.job_key import job_key
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
-from pdfjobs.models.queryset import ENDED, FRESH
+from pdfjobs.models.job import ENDED, FRESH
 from pdfjobs.states import ErrorCode, PdfStatus
 from pdfjobs.storage import artifacts
 from tests.support.lifecycle_conformance import Specimen
@@ -59,7 +58,7 @@ def new_job(owner: User | None = None, number: int | None = None, **columns: Any
     job = PdfJob(
         owner=owner or some_user(),
         **{
-            "job_key": job_key(entry.document, variables, entry.options),
+            "job_key": entry.document.job_key(variables, entry.options),
             "template_name": "invoice",
             "payload": variables,
             **entry.document.names(variables),

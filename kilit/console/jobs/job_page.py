@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib.admin.utils import display_for_field, flatten, label_for_field, lookup_field, unquote
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.text import capfirst
 
@@ -232,6 +232,15 @@ class JobPageAdmin(ErrorGroupsAdmin):
         name = self.row_name(row)
         context |= self.reader_context(request, row)
         return page(self, request, self.job_template, title=name, name=name, **context, **self.detail_context(row))
+
+    def row_to_change(self, request: HttpRequest, object_id: str) -> Any:
+        """Return a row that the user may act on."""
+        row = self.get_object(request, unquote(object_id))
+        if not self.has_operate_permission(request, object_id):
+            raise PermissionDenied
+        if row is None:
+            raise Http404
+        return row
 
     def reader_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         return {}

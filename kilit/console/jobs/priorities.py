@@ -4,9 +4,7 @@ from collections.abc import Collection
 from typing import Any, ClassVar
 
 from django.contrib import messages
-from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -51,11 +49,7 @@ class PriorityAdmin(JobPageAdmin):
         }
 
     def change_priority(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        row = self.get_object(request, unquote(object_id))
-        if not self.has_operate_permission(request, object_id):
-            raise PermissionDenied
-        if row is None:
-            raise Http404
+        row = self.row_to_change(request, object_id)
         if request.method == "POST":  # logging in again leads here without the form
             chosen = Priority.__members__.get(request.POST.get("priority", "").upper())
             if chosen is None:

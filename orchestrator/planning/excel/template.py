@@ -36,7 +36,6 @@ MOST_UNPACKED = 50 * 1024**2  # a small zip can expand to gigabytes
 
 
 def check_template(path: Path) -> None:
-    """Raise E_TEMPLATE_INVALID unless the template is what OptiPlanning expects."""
     open_template(read_template(path))
 
 
@@ -62,8 +61,8 @@ def open_template(content: bytes) -> "tuple[Workbook, Worksheet]":
     sheet = next((s for s in workbook.worksheets if unicodedata.normalize("NFC", s.title) == SHEET), None)
     if sheet is None:
         raise _invalid(f"It has no sheet {SHEET}; its sheets are {', '.join(workbook.sheetnames)}.")
-    found = [cell.value for cell in next(sheet.iter_rows(min_row=1, max_row=1), ())]
-    for column, (tag, value) in enumerate(zip_longest(TAGS, found), start=1):
+    tags = [cell.value for cell in next(sheet.iter_rows(min_row=1, max_row=1), ())]
+    for column, (tag, value) in enumerate(zip_longest(TAGS, tags), start=1):
         if value != tag:
             place = sheet.cell(1, column).coordinate
             raise _invalid(f"Cell {place} should be {tag or 'empty'}, it is {repr(value) if value else 'empty'}.")

@@ -1,4 +1,4 @@
-"""Writes a job's sheets: all of them or none."""
+"""Writes all of a job's sheets, or nothing."""
 
 import errno
 import hashlib
@@ -61,7 +61,6 @@ def render_sheets(
 
 
 def _place_all(temps: dict[Path, Path]) -> None:
-    """Rename every file to its final name, or restore the folder."""
     done: list[tuple[Path, Path | None]] = []  # each new file, and the backup of the one it replaced
     try:
         for target, temp in temps.items():

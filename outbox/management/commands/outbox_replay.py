@@ -19,14 +19,14 @@ STEP = 10.0  # seconds between two lines of progress
 def moment(text: str) -> datetime:
     """Return a time such as 2026-11-16T09:30 or 2026-11-16, in the server's time zone unless it has an offset."""
     try:
-        found = parse_datetime(text) or parse_date(text)
+        time = parse_datetime(text) or parse_date(text)
     except ValueError:
-        found = None
-    if found is None:
+        time = None
+    if time is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 2026-11-16T09:30")
-    if not isinstance(found, datetime):
-        found = datetime(found.year, found.month, found.day)  # noqa: DTZ001 - made aware below
-    return found if timezone.is_aware(found) else timezone.make_aware(found)
+    if not isinstance(time, datetime):
+        time = datetime(time.year, time.month, time.day)  # noqa: DTZ001 - made aware below
+    return time if timezone.is_aware(time) else timezone.make_aware(time)
 
 
 class Command(BaseCommand):
@@ -58,10 +58,10 @@ class Command(BaseCommand):
 
     def _replay(self, endpoint: Endpoint, span: Span, options: dict[str, Any]) -> None:
         replayed = created = 0
-        chosen = {"failed_only": options["failed_only"], "dry_run": options["dry_run"]}
+        filters = {"failed_only": options["failed_only"], "dry_run": options["dry_run"]}
         after = options["after"]
         while True:
-            result = replay(endpoint, span, after=after, seconds=STEP, **chosen)
+            result = replay(endpoint, span, after=after, seconds=STEP, **filters)
             replayed, created, after = replayed + result.replayed, created + result.created, result.resume_after
             if after is None:
                 break

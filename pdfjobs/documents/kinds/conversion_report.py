@@ -74,28 +74,28 @@ class ConversionReport(PricedDocument):
     notes: LongText = Field("", description="free text at the end")
 
 
-def shape(given: ConversionReport) -> dict[str, Any]:
-    formatter = LocaleFormatter(given.locale, given.currency)
-    words, days = formatter.labels(LABELS), given.days
+def shape(report: ConversionReport) -> dict[str, Any]:
+    formatter = LocaleFormatter(report.locale, report.currency)
+    words, days = formatter.labels(LABELS), report.days
     uploaded, failed = sum(day.uploaded for day in days), sum(day.failed for day in days)
     value = sum((day.value for day in days), Decimal(0))
     return {
-        **dict(given),
-        "first_day": formatter.day(given.first_day),
-        "last_day": formatter.day(given.last_day),
+        **dict(report),
+        "first_day": formatter.day(report.first_day),
+        "last_day": formatter.day(report.last_day),
         "totals": {
             "uploaded": formatter.number(uploaded),
             "failed": formatter.number(failed),
-            "waiting": formatter.number(given.waiting),
+            "waiting": formatter.number(report.waiting),
             "success": formatter.percent(HUNDRED * uploaded / (uploaded + failed), 1) if uploaded + failed else "–",
             "value": formatter.money(value),
         },
         "bars": _bars(days, formatter),
         "highest": formatter.number(max(day.uploaded + day.failed for day in days)),
-        "actions": [_action(action, formatter) for action in given.actions],
+        "actions": [_action(action, formatter) for action in report.actions],
         "errors": [
             {**dict(error), "count": formatter.number(error.count), "kind": words[error.category]}
-            for error in given.errors
+            for error in report.errors
         ],
         "words": words,
     }

@@ -60,13 +60,11 @@ class CutPart(CutPanel):
 
     @property
     def bands(self) -> list[tuple[str, Decimal]]:
-        """Return the named bands of a piece, each with the side it is on."""
         sides = ((self.edge_up, self.length), (self.edge_lo, self.length))
         return [(name, side) for name, side in (*sides, (self.edge_sx, self.width), (self.edge_dx, self.width)) if name]
 
     @property
     def banded(self) -> Decimal:
-        """Return the millimetres of edge band of a piece."""
         if self.bands:
             return sum((side for _, side in self.bands), Decimal(0))
         return self.long_edges * self.length + self.short_edges * self.width
@@ -94,15 +92,15 @@ class CuttingSheet(LocalizedDocument):
     notes: LongText = Field("", description="notes on the whole order")
 
 
-def shape(given: CuttingSheet) -> dict[str, Any]:
-    formatter = LocaleFormatter(given.locale)
-    materials = [_material(material, given.waste_rate, formatter) for material in given.materials]
-    everything = [part for material in given.materials for part in material.parts]
+def shape(sheet: CuttingSheet) -> dict[str, Any]:
+    formatter = LocaleFormatter(sheet.locale)
+    materials = [_material(material, sheet.waste_rate, formatter) for material in sheet.materials]
+    everything = [part for material in sheet.materials for part in material.parts]
     return {
-        **dict(given),
-        "due_on": formatter.day(given.due_on),
-        "waste": formatter.percent(given.waste_rate),
-        "materials": [shown for shown, _ in materials],
+        **dict(sheet),
+        "due_on": formatter.day(sheet.due_on),
+        "waste": formatter.percent(sheet.waste_rate),
+        "materials": [context for context, _ in materials],
         "several": len(materials) > 1,
         "all": _totals({name: sum(sums[name] for _, sums in materials) for name in materials[0][1]}, formatter),
         "bands": _bands(everything, formatter),
@@ -121,14 +119,14 @@ def _material(
     board = material.board_length * material.board_width / SQUARE
     needed = sums["area"] * (HUNDRED + waste_rate) / HUNDRED / board
     sums["boards"] = needed.to_integral_value(ROUND_CEILING)
-    shown = {
+    context = {
         **dict(material),
         "parts": [_part(number, part, formatter) for number, part in enumerate(material.parts, start=1)],
         "short": len(material.parts) <= SHORT_TABLE,
         "size": f"{_side(material.board_length, formatter)} × {_side(material.board_width, formatter)} mm",
         "totals": _totals(sums, formatter),
     }
-    return shown, sums
+    return context, sums
 
 
 def _part(number: int, part: CutPart, formatter: LocaleFormatter) -> dict[str, Any]:
@@ -148,7 +146,6 @@ def _part(number: int, part: CutPart, formatter: LocaleFormatter) -> dict[str, A
 
 
 def _bands(parts: list[CutPart], formatter: LocaleFormatter) -> list[dict[str, str]]:
-    """Return the metres of each named edge band, by first appearance."""
     metres: dict[str, Decimal] = {}
     for part in parts:
         for name, side in part.bands:

@@ -37,8 +37,8 @@ class Invoice(PricedDocument):
     notes: LongText = Field("", description="free text below the totals")
 
 
-def shape(given: Invoice) -> dict[str, Any]:
-    return priced_context(given, LABELS, days=["issued_on", "due_on"])
+def shape(invoice: Invoice) -> dict[str, Any]:
+    return priced_context(invoice, LABELS, days=["issued_on", "due_on"])
 
 
 INVOICE = Document("invoice", "Invoice", Invoice, shape)

@@ -2,8 +2,10 @@
 
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from itertools import groupby
 from typing import Annotated, Any
 
+import segno
 from pydantic import Field
 
 from pdfjobs.documents.definition import Document
@@ -11,10 +13,31 @@ from pdfjobs.documents.fields import Amount, Choice, Rows, Text
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.panels import CutPanel, drawing, shorten
 from pdfjobs.documents.pricing import LocalizedDocument
-from pdfjobs.documents.qr_codes import qr_code
 from pdfjobs.rendering.options import Margin, Paper
 
+QUIET_ZONE = 2  # modules of white in the drawing; the label leaves the other two that the standard asks for
 MOST_LABELS = 240  # whole sheets of every format; with the longest texts 4 MB of HTML, and 5 MB are rendered
+
+
+@dataclass(frozen=True)
+class QrCode:
+    view_box: str
+    path: str  # horizontal strokes, one module high
+
+
+def qr_code(text: str) -> QrCode:
+    """Return the code of a text. UTF-8 always, and always the same modules for the same text."""
+    matrix = segno.make_qr(text, error="m", encoding="utf-8", boost_error=False).matrix
+    side = len(matrix) + 2 * QUIET_ZONE
+    strokes = []
+    for y, row in enumerate(matrix, start=QUIET_ZONE):
+        x = QUIET_ZONE
+        for is_dark, modules in groupby(row):
+            length = len(list(modules))
+            if is_dark:
+                strokes.append(f"M{x} {y}h{length}")
+            x += length
+    return QrCode(view_box=f"0 -.5 {side} {side}", path="".join(strokes))
 
 
 @dataclass(frozen=True)
@@ -59,22 +82,21 @@ class Labels(LocalizedDocument):
     labels: Annotated[list[PieceLabel], Rows(MOST_LABELS)] = Field(description="the labels, in the order of printing")
 
 
-def shape(given: Labels) -> dict[str, Any]:
-    formatter = LocaleFormatter(given.locale)
-    labels = [_label(label, given, formatter) for label in given.labels]
-    per_page = FORMATS[given.format].per_page
+def shape(document: Labels) -> dict[str, Any]:
+    formatter = LocaleFormatter(document.locale)
+    labels = [_label(label, document, formatter) for label in document.labels]
+    per_page = FORMATS[document.format].per_page
     return {
-        **dict(given),
-        "order": {"text": given.order_number, "fit": fit(given.order_number, 30, 60)},
-        "customer": shorten(given.customer, 60),
+        **dict(document),
+        "order": {"text": document.order_number, "fit": fit(document.order_number, 30, 60)},
+        "customer": shorten(document.customer, 60),
         "sheets": [labels[first : first + per_page] for first in range(0, len(labels), per_page)],
         "words": formatter.labels(LABELS),
     }
 
 
-def page_of(given: Labels) -> dict[str, Any]:
-    """Return the page options that the format needs: labels begin at the edge of the paper."""
-    paper = FORMATS[given.format].paper
+def page_of(document: Labels) -> dict[str, Any]:
+    paper = FORMATS[document.format].paper
     margin = Margin(top=0.0, right=0.0, bottom=0.0, left=0.0)
     return {"paper": paper, "landscape": paper == "100x50", "margin": margin, "header": None, "footer": None}
 
@@ -84,7 +106,7 @@ def fit(text: str, *lengths: int) -> int:
     return sum(len(text) > length for length in lengths)
 
 
-def _label(label: PieceLabel, given: Labels, formatter: LocaleFormatter) -> dict[str, Any]:
+def _label(label: PieceLabel, document: Labels, formatter: LocaleFormatter) -> dict[str, Any]:
     def number(value: Decimal) -> str:
         return formatter.number(value, grouped=False)
 
@@ -98,7 +120,7 @@ def _label(label: PieceLabel, given: Labels, formatter: LocaleFormatter) -> dict
         "piece": f"{label.piece} / {label.pieces}",
         "number": str(label.number),
         "panel": drawing(label),
-        "code": asdict(qr_code(f"{given.job}/{label.part}/{label.piece}")),
+        "code": asdict(qr_code(f"{document.job}/{label.part}/{label.piece}")),
     }
 
 

@@ -44,8 +44,8 @@ class Offer(PricedDocument):
     terms: Annotated[list[Term], Rows(20, least=0)] = Field([], description="delivery, payment, warranty")
 
 
-def shape(given: Offer) -> dict[str, Any]:
-    return priced_context(given, LABELS, days=["issued_on", "valid_until"])
+def shape(offer: Offer) -> dict[str, Any]:
+    return priced_context(offer, LABELS, days=["issued_on", "valid_until"])
 
 
 OFFER = Document("offer", "Offer", Offer, shape)

@@ -17,8 +17,8 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = find_browser()
-        if found is None:
+        path = find_browser()
+        if path is None:
             self.stdout.write("Installing headless Chromium for PDFs …")
-            found = install_browser()
-        self.stdout.write(f"Rendering PDFs with {found}" if found else self.style.WARNING(DISABLED))
+            path = install_browser()
+        self.stdout.write(f"Rendering PDFs with {path}" if path else self.style.WARNING(DISABLED))

@@ -12,8 +12,8 @@ import pytest
 from config.runner import status
 from kilit import __version__
 from kilit.database.origin import SchemaOrigin
-from orchestrator.workflow.current_jobs import current_jobs, working_on
 from orchestrator.workflow.preflight import CheckLevel, PreflightCheck
+from orchestrator.workflow.runner import current_jobs, working_on
 from tests.support.commands import free_port
 from tests.support.cutting_jobs import make_job
 from tests.support.fixtures.cutting_jobs import floor

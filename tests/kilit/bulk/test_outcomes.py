@@ -12,7 +12,7 @@ from kilit.bulk.models import BulkAction
 from ociqueue.models import Conversion
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from tests.support.bulk_actions import LIST, PAGES, asked, worked
 from tests.support.cutting_jobs import make_job
 

@@ -10,7 +10,7 @@ from kilit.bulk.models import BulkAction
 from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from pdfjobs.models import PdfJob
 from pdfjobs.operations import ALREADY_QUEUED
 from pdfjobs.storage import artifacts

@@ -164,7 +164,7 @@ def test_a_document_is_made_and_has_its_file(artifact_folder, monkeypatch, resum
 
     def lapse() -> None:
         held_rows_lapse(PdfJob)
-        PdfJob.objects.reap()
+        PdfJob.objects.recover()
 
     resume(work.run_due_jobs, until=has_ended, lapse=lapse)
 

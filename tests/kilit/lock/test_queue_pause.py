@@ -7,6 +7,7 @@ from django.db import IntegrityError, connection, transaction
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Activity, Event, QueuePause
+from kilit.workers.doorbells import doorbells
 from orchestrator.models import Job
 from orchestrator.states import JOBS
 from pdfjobs import work
@@ -69,7 +70,7 @@ def test_a_paused_queue_takes_jobs_and_hands_none_out(admin_user) -> None:
     make_job()
 
     assert PdfJob.objects.claim() == []
-    assert not work.is_due(), "the supervisor would ring every second"
+    assert not doorbells[work.BELL].is_due(), "the supervisor would ring every second"
     assert Job.objects.claim() is not None, "the other queue runs"
 
     QueuePause.objects.resume(PDF_JOBS)

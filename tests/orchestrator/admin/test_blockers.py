@@ -14,7 +14,7 @@ from kilit.lock.leases import new_lease
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import LEASE, failure
+from orchestrator.models.job import LEASE, failure
 from orchestrator.states import JobState
 from orchestrator.workflow.runner import tick
 from tests.support.crowded_cutting_jobs import crowded  # noqa: F401 - a fixture

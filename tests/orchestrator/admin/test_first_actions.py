@@ -10,7 +10,7 @@ from kilit.lock.models import Event
 from kilit.problems.registry import find_problems
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import make_job
 

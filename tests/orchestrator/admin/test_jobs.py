@@ -6,11 +6,11 @@ import pytest
 from django.urls import reverse
 
 from kilit.lock.models import Event
+from orchestrator.admin.blockers import HELP, help_for
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.models import Customer, Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from orchestrator.states import JobState
-from orchestrator.workflow.error_help import HELP, help_for
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 
 pytestmark = pytest.mark.django_db

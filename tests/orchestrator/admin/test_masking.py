@@ -7,7 +7,7 @@ from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from tests.support.cutting_jobs import make_job
 
 pytestmark = pytest.mark.django_db

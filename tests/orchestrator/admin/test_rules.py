@@ -11,7 +11,7 @@ from django.db import DatabaseError, transaction
 from kilit.lock.models import Activity, ActivityKind
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job, RulesVersion
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from orchestrator.planning.missing_rules import MissingRule
 from orchestrator.planning.rule_changes import changes, with_entry
 from orchestrator.planning.rules import current_rules

@@ -10,7 +10,7 @@ from kilit.lock.models import Event
 from kilit.lock.models import event as event_model
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from tests.support.cutting_jobs import ARKALIK, GOVDE, Api, error, make_job, order_body
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from hypothesis import example, given
 
-from orchestrator.sheets import grid, xml_parts
+from orchestrator.sheets import grid
 from orchestrator.sheets.sheet_order import SheetError
 from tests.support.garbage import damaged
 from tests.support.order_sheets import faults, origin, part, read, with_part, xlsx
@@ -91,11 +91,11 @@ def test_cells_and_elements_are_counted_while_reading(monkeypatch) -> None:
         read(many)
 
     monkeypatch.undo()
-    monkeypatch.setattr(xml_parts, "MOST_ELEMENTS", 500)
+    monkeypatch.setattr("orchestrator.sheets.xlsx.MOST_ELEMENTS", 500)
     with pytest.raises(SheetError, match="too many rows or cells"):
         read(many)
 
-    monkeypatch.setattr("orchestrator.sheets.csv_text.MOST_CELLS", 100)
+    monkeypatch.setattr("orchestrator.sheets.reading.MOST_CELLS", 100)
     with pytest.raises(SheetError, match="too many rows or cells"):
         read(b"1;2;3\n" * 40, "a.csv")
 
@@ -121,7 +121,7 @@ def test_what_no_sheet_has_is_refused(cell, message) -> None:
 
 
 def test_many_rows_sheets_areas_and_formats_are_refused(monkeypatch) -> None:
-    for name in ("files.MOST_ROWS", "xlsx.MOST_SHEETS", "xlsx.MOST_AREAS", "xlsx.MOST_FORMATS"):
+    for name in ("reading.MOST_ROWS", "xlsx.MOST_SHEETS", "xlsx.MOST_AREAS", "xlsx.MOST_FORMATS"):
         content = xlsx(["18MM"], [None, 720, 560, 2], merged=["F2:I2"])
         with monkeypatch.context() as patch:
             patch.setattr(f"orchestrator.sheets.{name}", 0)

@@ -6,7 +6,7 @@ from kilit.lock.models import Count, ErrorGroup
 from kilit.problems.registry import find_problems
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from orchestrator.workflow.decisions import cancel, retry
 from orchestrator.workflow.operations import QUEUE
 from tests.support.cutting_jobs import make_job

@@ -10,7 +10,7 @@ from kilit.lock.leases import ClaimLost, new_lease
 from kilit.lock.models import Event
 from orchestrator.errors import HOLD_CODES, PERMANENT_CODES, Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from orchestrator.states import CANCELLABLE, JOBS, WORKING, JobState
 from tests.support.cutting_jobs import CUTTING_JOBS, Api, new_job
 

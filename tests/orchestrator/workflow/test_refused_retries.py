@@ -10,7 +10,7 @@ from kilit.lock.models import Event
 from kilit.problems.registry import find_problems
 from orchestrator.errors import PERMANENT_CODES, Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.models.job import failure
 from orchestrator.states import JobState
 from tests.support.cutting_jobs import GOVDE, lose_sight, make_job
 from tests.support.guarded_columns import write_unguarded

@@ -8,7 +8,7 @@ from django.conf import settings as product_settings
 from django.db.models.functions import Now
 
 from kilit.problems.tracking import track_problems
-from outbox.alerts import delivery, making, sending
+from outbox.alerts import making, sending
 from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.models.channel import ChannelKind
 from outbox.states import MAX_ATTEMPTS
@@ -130,7 +130,7 @@ def test_an_address_that_cannot_be_decrypted_is_explained(mail_server) -> None:
 
 def test_a_channel_that_hangs_ends_in_time(receiver, monkeypatch) -> None:
     receiver.answers.clear()
-    monkeypatch.setattr(delivery, "TIMEOUT", 0.2)
+    monkeypatch.setattr(sending, "TIMEOUT", 0.2)
     message = making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE))
 
     sending.send_alerts()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pdfjobs.documents import fetching
+from pdfjobs.documents import images
 from tests.support.image_server import Server
 from tests.support.waiting import PATIENCE
 
@@ -13,7 +13,7 @@ from tests.support.waiting import PATIENCE
 @pytest.fixture
 def server(settings, monkeypatch) -> Iterator[Server]:
     """A server whose addresses are all allowed, with a time limit for busy machines."""
-    monkeypatch.setattr(fetching, "TIME_LIMIT", PATIENCE)
+    monkeypatch.setattr(images, "TIME_LIMIT", PATIENCE)
     started = Server()
     settings.PDF_ASSET_PATTERNS = [rf"http://[a-z.]+:{started.port}/.*"]
     yield started
@@ -38,4 +38,4 @@ def names(monkeypatch) -> list[str]:
 @pytest.fixture
 def as_if_public(monkeypatch, names: list[str]) -> None:
     """Treat this machine as public, because tests do not use the internet."""
-    monkeypatch.setattr(fetching, "is_public", lambda host: host == "127.0.0.1")
+    monkeypatch.setattr(images, "is_public", lambda host: host == "127.0.0.1")

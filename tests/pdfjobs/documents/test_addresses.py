@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from pdfjobs.documents import DocumentError, definition, document, fetching
+from pdfjobs.documents import DocumentError, definition, document, images
 from tests.support.image_server import Server, answer, refusal
 
 
@@ -36,7 +36,7 @@ def test_a_name_that_tls_cannot_send_is_reported(server: Server, settings) -> No
 def test_a_resolver_that_hangs_is_not_waited_for(settings, monkeypatch) -> None:
     settings.PDF_ASSET_PATTERNS = ["https?://.*"]
     is_over = threading.Event()
-    monkeypatch.setattr(fetching, "TIME_LIMIT", 0.1)
+    monkeypatch.setattr(images, "TIME_LIMIT", 0.1)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: is_over.wait(timeout=20) and [])
 
     try:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdfjobs.documents import DocumentError, document, fetching, images
+from pdfjobs.documents import DocumentError, document, images
 from tests.support.examples import a_hundred_times
 from tests.support.image_server import Server, answer, refusal
 from tests.support.waiting import PATIENCE
@@ -120,7 +120,7 @@ def test_redirects_that_leave_the_list_are_refused(server: Server, as_if_public:
 
 def test_a_redirect_to_an_inner_address_on_the_list_is_refused(server: Server, names, monkeypatch) -> None:
     judged: list[str] = []
-    monkeypatch.setattr(fetching, "is_public", lambda host: judged.append(host) or len(judged) == 1)
+    monkeypatch.setattr(images, "is_public", lambda host: judged.append(host) or len(judged) == 1)
     server.answers["/old.png"] = answer(b"", "302 Found", Location=server.address(host="inner.example"))
 
     assert "inner.example is not a public address" in refusal(server.address("/old.png"))
@@ -181,7 +181,7 @@ def pour(channel: socket.socket) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_no_small_image_in_time_is_refused(server, as_if_public, monkeypatch, sent, words) -> None:
-    monkeypatch.setattr(fetching, "TIME_LIMIT", 1.0 if words == "took more than" else PATIENCE)
+    monkeypatch.setattr(images, "TIME_LIMIT", 1.0 if words == "took more than" else PATIENCE)
     heard_out.clear()
     server.answers["/logo.png"] = sent
 

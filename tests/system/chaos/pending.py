@@ -6,6 +6,7 @@ from typing import Any
 
 from kilit.bulk.models import BulkAction
 from kilit.lock.models import Event
+from kilit.workers.doorbells import doorbells
 from ociqueue.models.limits import STUCK_AFTER
 from orchestrator.planning.rules import current_rules
 from outbox import log_reader
@@ -94,7 +95,7 @@ def waiting() -> int:
 
     Rows are counted before and after: one that ends leaves an event to read, and an event that is read a message.
     """
-    return _unended() or log_reader.is_due() or _unended()
+    return _unended() or doorbells[log_reader.BELL].is_due() or _unended()
 
 
 def _unended() -> int:

@@ -5,8 +5,10 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
+from kilit.workers.doorbells import Doorbell, doorbells
 from ociqueue.models import Conversion
 from orchestrator.models import Job
+from outbox.log_reader import BELL
 from tests.support.cutting_jobs import make_job
 from tests.system.chaos import pending
 from tests.system.chaos.calm import QUIET_TURNS, Patience, Step
@@ -79,11 +81,11 @@ def test_what_is_left_is_counted_with_a_reason_for_each_state() -> None:
 def test_a_row_that_ends_while_the_log_is_looked_at_is_waited_for(make_site, make_conversion, monkeypatch) -> None:
     make_conversion(make_site())
 
-    def is_read_before_the_row_ends() -> bool:
+    def is_read_before_the_row_ends() -> list[Conversion]:
         Conversion.objects.all().mark_failed()
-        return False
+        return []
 
-    monkeypatch.setattr(pending.log_reader, "is_due", is_read_before_the_row_ends)
+    monkeypatch.setitem(doorbells, BELL, Doorbell(BELL, is_read_before_the_row_ends, lambda: None))
 
     assert pending.waiting()
 

@@ -28,7 +28,7 @@ from pdfjobs.documents import document
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import PageOptions
 from pdfjobs.rendering.fonts import configuration
-from pdfjobs.rendering.layout import head
+from pdfjobs.rendering.options import head
 from pdfjobs.states import UNFINISHED, PdfStatus
 from tests.tools.benchmarks.harness import Figure, NotMeasured
 from tests.tools.benchmarks.servers import PATIENCE, Web, started, web

@@ -11,7 +11,7 @@ from kilit.lock.leases import new_lease
 from kilit.lock.models import Activity, Event
 from ociqueue.models import Conversion, Site
 from orchestrator.models import Job
-from orchestrator.models.queryset import LEASE
+from orchestrator.models.job import LEASE
 from pdfjobs.models import PdfJob
 from tests.support.conversions import make_failed
 from tests.support.cutting_jobs import failure_columns, make_job

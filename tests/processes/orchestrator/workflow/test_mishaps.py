@@ -10,13 +10,12 @@ from django.db.models.functions import Now
 
 from kilit.api.errors import ApiError
 from kilit.lock.leases import MOST_LAPSES
-from orchestrator.files.share_outages import OUTAGE_LIMIT, ShareOutages
 from orchestrator.models import Job
 from orchestrator.planning import rules
 from orchestrator.saw import delivery
 from orchestrator.workflow import runner, steps
 from orchestrator.workflow.decisions import cancel, retry
-from orchestrator.workflow.runner import tick
+from orchestrator.workflow.runner import OUTAGE_LIMIT, ShareOutages, tick
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job, order_body
 from tests.support.cutting_runs import command, due_again, let_leases_lapse, player, work_until
 

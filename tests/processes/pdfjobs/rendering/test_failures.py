@@ -15,7 +15,7 @@ import pytest
 from playwright.async_api import BrowserContext
 
 from pdfjobs import rendering
-from pdfjobs.rendering import RenderError, browser_manager, chromium, processes, renderer
+from pdfjobs.rendering import RenderError, browser_manager, chromium, renderer
 from tests.support.rendering import current_browser, when_printing
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
@@ -157,7 +157,7 @@ def test_a_driver_that_died_is_replaced(ahead, to_pdf: Callable[..., bytes], bro
             )
         )
     driver = renderer._renderer.browser_manager.driver
-    processes.kill_tree(driver)
+    browser_manager.kill_tree(driver)
     wait_for_the_end(driver)
 
     assert to_pdf() == expected
@@ -262,7 +262,7 @@ def test_a_loop_that_no_longer_answers_is_left_behind(to_pdf: Callable[..., byte
 
 
 def drivers() -> set[psutil.Process]:
-    return {child for child in psutil.Process().children() if processes.is_driver(child)}
+    return {child for child in psutil.Process().children() if browser_manager.is_driver(child)}
 
 
 def test_threads_of_one_process_take_turns(to_pdf: Callable[..., bytes], in_threads) -> None:

@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 from pypdf import PdfReader
 
 from pdfjobs import documents, rendering
-from pdfjobs.rendering import RenderError, chromium, isolated_page, layout
+from pdfjobs.rendering import RenderError, chromium, isolated_page, options
 from pdfjobs.rendering.chromium import browser_path
 from tests.support.rendering import MADE_AT
 from tests.support.waiting import PATIENCE, wait_until
@@ -197,7 +197,7 @@ def test_each_bar_stops_what_it_should(
         if kept != "names":
             patch.setattr(chromium, "FLAGS", [flag for flag in chromium.FLAGS if "resolver" not in flag])
         if kept != "policy":
-            patch.setattr(layout, "POLICY", "")
+            patch.setattr(options, "POLICY", "")
         visit(listener, to_pdf)
         if kept == "none":  # a page is thrown away when it is printed, be all that it asks for on its way or not
             wait_until(lambda: listener.heard(BARS["none"]) or visit(listener, to_pdf))
