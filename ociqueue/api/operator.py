@@ -16,7 +16,7 @@ from kilit.lock.audit import for_reason
 from ociqueue.api.agency import NOT_ALLOWED, administered_sites, note_of
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.operating import presenters
 from ociqueue.schemas import answers

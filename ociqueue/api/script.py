@@ -20,8 +20,8 @@ from ociqueue.api.authentication import ScriptSession, SessionTokenAuthenticatio
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Site
-from ociqueue.models.script_statements import find_site_run_by
 from ociqueue.models.site import SiteQuerySet
+from ociqueue.models.statements import find_site_run_by
 from ociqueue.schemas import answers, requests
 from ociqueue.schemas.adjustments import AdjustRequest
 from ociqueue.script import acknowledge, export

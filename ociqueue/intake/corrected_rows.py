@@ -19,7 +19,7 @@ from kilit.lock.audit import current_context, person_of, without_activity
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
 from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.schemas.conversions import AHEAD
 from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, WAITING, ConversionStatus, DeniedConsent
 

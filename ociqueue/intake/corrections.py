@@ -1,7 +1,7 @@
 """Corrections of rows by their ids: from the console, a file or a command.
 
 A row that failed, or that Google rejected after the script had reported it, is sent again as a corrected copy. It stays
-as it is, marked as replaced; the moves that would send it again look for that mark (ociqueue.models.queryset), and a
+as it is, marked as replaced; the moves that would send it again look for that mark (ociqueue.models.conversion), and a
 constraint refuses them in any case. A row that waits is corrected itself. See ociqueue.intake.corrected_rows.
 """
 

@@ -1,5 +1,6 @@
 """An adjustment to a conversion that Google may have: it is retracted, or gets another value."""
 
+from collections.abc import Mapping
 from typing import Self
 from uuid import UUID
 
@@ -13,9 +14,8 @@ from kilit.lock.constraints import checks
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import after_statement, lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
-from ociqueue.models.conversion import Conversion
+from ociqueue.models.conversion import END_RETRACTED, Conversion, ConversionQuerySet
 from ociqueue.models.limits import ATTEMPTS
-from ociqueue.models.queryset import END_RETRACTED, ConversionQuerySet
 from ociqueue.models.sending import FORGIVEN, FREE, NO_ERROR, Changes, UploadableQuerySet, failure
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
@@ -278,3 +278,6 @@ class Adjustment(Uploadable):
     @property
     def is_retraction(self) -> bool:
         return self.kind == AdjustmentKind.RETRACTION
+
+
+MODELS_BY_QUEUE: Mapping[str, type[Uploadable]] = {model.lifecycle.queue: model for model in (Conversion, Adjustment)}

@@ -15,8 +15,7 @@ from django.utils.translation import gettext_lazy, override
 from kilit.access.encryption import DecryptionError
 from kilit.workers import doorbells
 from ociqueue.models import Credentials, Site
-from ociqueue.models.credentials import GoogleAdsAccount, normalize_action
-from ociqueue.models.service_account import normalize_service_account
+from ociqueue.models.credentials import GoogleAdsAccount, normalize_action, normalize_service_account
 from ociqueue.operating.unsettled import UnsettledRows, with_open_rows
 
 REQUIRED = ("customer_id", "conversion_action")

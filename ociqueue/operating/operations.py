@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from kilit.bulk.operations import BatchOperation
 from kilit.bulk.queues import BulkQueue
 from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.models.limits import IS_TOO_OLD, is_withheld
 from ociqueue.models.sending import UploadableQuerySet
-from ociqueue.models.unsendable import IS_TOO_OLD, is_withheld
 from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS, ConversionStatus
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.adjustment import AdjustmentQuerySet
+from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.models.limits import STUCK_AFTER
-from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.sending import BY_ATTEMPTS, UploadableQuerySet
 from ociqueue.states import ENDED, SyncMethod
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce, TruncDate
 
 from kilit.lock.identity import first_at
 from ociqueue.models import Conversion, Site, UploadBatch
-from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.reconcile.compare import ANY_ACTION, DAYS, OurCount
 from ociqueue.states import CONVERSIONS, ConversionStatus, SyncMethod
 

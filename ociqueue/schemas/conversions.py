@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from kilit.api.input_model import InputModel, invalid, line
 from kilit.masking import IDENTIFIERS
 from ociqueue.models import Site
-from ociqueue.models.unsendable import LONGEST_AGE
+from ociqueue.models.limits import LONGEST_AGE
 from ociqueue.values import identifiers
 from ociqueue.values.currencies import CURRENCIES, MINOR_UNITS
 

@@ -11,9 +11,8 @@ from django.db import transaction
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
-from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.models.script_statements import ack_ids
+from ociqueue.models.conversion import PREFIX, ConversionQuerySet
+from ociqueue.models.statements import ack_ids
 from ociqueue.states import Category, ConversionStatus
 
 NOT_FOUND = "NOT_FOUND"

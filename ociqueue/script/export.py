@@ -9,12 +9,10 @@ from django.db.models import Count, Q
 from kilit.api.cursor import encode_cursor
 from kilit.api.input_model import InvalidInput
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
-from ociqueue.models.limits import RETRY_TIME_PASSED, is_over_cap
-from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.models.script_statements import claim_values
+from ociqueue.models.conversion import PREFIX, ConversionQuerySet
+from ociqueue.models.limits import IS_TOO_OLD, LONGEST_AGE, RETRY_TIME_PASSED, is_over_cap, is_withheld
 from ociqueue.models.sending import OLDEST_FIRST
-from ociqueue.models.unsendable import IS_TOO_OLD, LONGEST_AGE, is_withheld
+from ociqueue.models.statements import claim_values
 from ociqueue.schemas.answers import ClaimedPage, Item
 from ociqueue.states import SyncMethod
 from ociqueue.values.local_times import LocalTimes

@@ -6,7 +6,7 @@ from typing import Any
 
 from ociqueue.models import Adjustment, Conversion, Credentials, Site
 from ociqueue.models.sending import UploadableQuerySet
-from ociqueue.models.upload_statements import kinds_of_due_adjustments
+from ociqueue.models.statements import kinds_of_due_adjustments
 from ociqueue.states import AdjustmentKind, Category, SyncMethod
 from ociqueue.uploader.providers import sender_of
 from ociqueue.uploader.results import GATES, Disposition, RowResult

@@ -15,10 +15,9 @@ from django.db.models.functions import Now
 from kilit.lock.audit import for_reason
 from kilit.lock.bulk_sql import uuid_array
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Receipt, UploadBatch, upload_statements
-from ociqueue.models.per_row import PerRowValues
-from ociqueue.models.receipt import FIRST_CHECK_AFTER
-from ociqueue.models.sending import UploadableQuerySet, failure, rows_of
+from ociqueue.models import Receipt, UploadBatch, statements
+from ociqueue.models.batch import FIRST_CHECK_AFTER
+from ociqueue.models.sending import PerRowValues, UploadableQuerySet, failure, rows_of
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
 from ociqueue.uploader.answer_events import note_rest, note_warnings, note_zeros
@@ -133,11 +132,11 @@ def _move(
     if len(by_kind) > 1:  # a single statement locks its rows in order anyway
         held.lock_in_order()
     accepted, already_there, received, rejected, put_off = (by_kind.get(kind, []) for kind in KINDS)
-    moved = upload_statements.accept(model, batch, _request_ids(accepted)) if accepted else ()
+    moved = statements.accept(model, batch, _request_ids(accepted)) if accepted else ()
     if already_there:
         with for_reason(ALREADY_THERE):
             moved = [*moved, *held.accept(_request_ids(already_there))]
-    taken = upload_statements.receive(model, batch, _request_ids(received)) if received else ()
+    taken = statements.receive(model, batch, _request_ids(received)) if received else ()
     if received:
         _store_receipts(batch, rows, results)
         note_warnings(batch, received, among=every)

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from kilit.lock.audit import for_reason
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Circuit, Receipt, UploadBatch, upload_statements
+from ociqueue.models import Circuit, Receipt, UploadBatch, statements
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
 from ociqueue.uploader.answer_events import note_rest, note_warnings
@@ -144,4 +144,4 @@ def _move(
 
 def _confirm(batch: UploadBatch, groups: Groups) -> list[UUID]:
     ids = [pk for _, rows in groups for pk in ids_of(rows)]
-    return list(upload_statements.confirm(type(groups[0][1][0]), batch.pk, ids)) if ids else []
+    return list(statements.confirm(type(groups[0][1][0]), batch.pk, ids)) if ids else []

@@ -24,7 +24,7 @@ from kilit.lock.outages import keep_trying
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
-from ociqueue.models.upload_statements import claim_conversions, job_of, mark_rows_sent
+from ociqueue.models.statements import claim_conversions, job_of, mark_rows_sent
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category, SyncMethod
 from ociqueue.uploader.circuits import is_outage, update_circuits

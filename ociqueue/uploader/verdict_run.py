@@ -18,8 +18,8 @@ from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Conversion, Credentials, Receipt
-from ociqueue.models.queues import MODELS
-from ociqueue.models.upload_statements import find_rows
+from ociqueue.models.adjustment import MODELS_BY_QUEUE
+from ociqueue.models.statements import find_rows
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.providers import later_provider_for
@@ -115,7 +115,7 @@ class VerdictRun:
 
 def rows_of(receipt: Receipt) -> list[Uploadable]:
     """Return the rows of a request in the order that was sent; the verdict names rows by their place in it."""
-    model = MODELS[receipt.batch.queue]
+    model = MODELS_BY_QUEUE[receipt.batch.queue]
     columns = (*SETTLED_BY, *(IDENTIFIED_BY if model is Conversion else ()))
     found = {row.id: row for row in find_rows(model, columns, receipt.row_ids)}
     # A row that was pruned meanwhile keeps its place.

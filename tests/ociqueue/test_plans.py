@@ -14,7 +14,7 @@ from ociqueue.files.keys import LineKeys
 from ociqueue.intake.adjustments import find_originals
 from ociqueue.intake.enqueue import known_ids
 from ociqueue.models import Adjustment, Conversion, Credentials, IdentifierKind, Site
-from ociqueue.models.script_statements import claim_values
+from ociqueue.models.statements import claim_values
 from ociqueue.operating import erasure, presenters
 from ociqueue.operating.erasure import Person
 from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS

@@ -21,8 +21,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from ociqueue.models.credentials import GoogleAdsAccount, normalize_action, normalize_customer_id
-from ociqueue.models.service_account import LONGEST
+from ociqueue.models.credentials import LONGEST, GoogleAdsAccount, normalize_action, normalize_customer_id
 from ociqueue.operating.login_changes import (
     LABELS,
     LONGEST_NAME,

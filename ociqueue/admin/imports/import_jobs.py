@@ -28,8 +28,7 @@ from ociqueue.files.differences import format_advice
 from ociqueue.files.import_jobs import TALLIES, may_import
 from ociqueue.files.import_passes import MOST_LINES_KEPT
 from ociqueue.models import ImportJob, ImportLine
-from ociqueue.models.import_file import KEEP_LINES_FOR
-from ociqueue.models.import_job import ImportJobQuerySet
+from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet
 from ociqueue.operating.filters import IMPORT_FILTERS
 from ociqueue.states import IMPORTS, ImportState
 

@@ -21,7 +21,7 @@ from ociqueue.admin.base import columns
 from ociqueue.admin.rows import adjustment_columns
 from ociqueue.admin.rows.receipts import IN_ORDER, RECEIPTS, SIZE, receipt_line, settled_counts, verdict_badge
 from ociqueue.models import Site, UploadBatch
-from ociqueue.models.queues import MODELS
+from ociqueue.models.adjustment import MODELS_BY_QUEUE
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating.filters import UPLOAD_FILTERS
 from ociqueue.operating.presenters import with_upload
@@ -146,7 +146,7 @@ def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
     if receipt:
         receipt.refresh_from_db(fields=["row_ids"])
     is_of_adjustments = batch.queue == ADJUSTMENTS.queue
-    manager: Any = MODELS[batch.queue]._default_manager
+    manager: Any = MODELS_BY_QUEUE[batch.queue]._default_manager
     rows: UploadableQuerySet[Any] = with_upload(manager.for_site(batch.site))
     rows = rows.select_related("original__replaces") if is_of_adjustments else rows
     show: Any = adjustment_columns if is_of_adjustments else columns

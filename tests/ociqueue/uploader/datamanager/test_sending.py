@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from ociqueue.models import Circuit, Conversion, Credentials, Receipt, Site
-from ociqueue.models.service_account import normalize_service_account
+from ociqueue.models.credentials import normalize_service_account
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.datamanager import provider as provider_module
 from ociqueue.uploader.datamanager.requests import MOST_EVENTS, ingest_body, split_requests

@@ -223,7 +223,7 @@ def test_the_circuit_is_opened_in_the_transaction_of_the_verdict(uploaded, later
     def crash(*_args: object, **_columns: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ociqueue.models.receipt.ReceiptQuerySet.mark_settled", crash)
+    monkeypatch.setattr("ociqueue.models.batch.ReceiptQuerySet.mark_settled", crash)
     with pytest.raises(KeyboardInterrupt):
         ask_for_verdicts()
 

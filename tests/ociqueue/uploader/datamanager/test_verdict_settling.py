@@ -107,7 +107,7 @@ def test_a_crash_before_the_commit_changes_nothing(uploaded, later, dm_site, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("ociqueue.models.receipt.ReceiptQuerySet.mark_settled", crash)
+        patch.setattr("ociqueue.models.batch.ReceiptQuerySet.mark_settled", crash)
         with pytest.raises(KeyboardInterrupt):
             ask_for_verdicts()
     assert (states(dm_site), events(row)) == (["UPLOADED"], before)
