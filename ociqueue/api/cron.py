@@ -18,8 +18,8 @@ from kilit.lock.audit import acting_as
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
 from ociqueue.operating.sweeps import attempt_cap
-from ociqueue.schemas.answers import CronResult
 from ociqueue.schemas.requests import CapQuery
+from ociqueue.schemas.responses import CronResult
 
 
 class CronView(APIView):

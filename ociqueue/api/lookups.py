@@ -10,7 +10,7 @@ from kilit.access.key_scopes import KeyScope
 from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
 from ociqueue.api.script import EnqueueView, ScriptView, find_site
-from ociqueue.files.history import JSON_LINES, history_response
+from ociqueue.files.exports import JSON_LINES, history_response
 from ociqueue.models import Site
 from ociqueue.operating.lookups import look_up
 from ociqueue.schemas.lookups import ConversionsFound, HistoryQuery, LookedUp, LookupQuery, LookupRequest

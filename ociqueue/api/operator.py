@@ -19,9 +19,9 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.operating import presenters
-from ociqueue.schemas import answers
-from ociqueue.schemas.google_counts import GoogleCounts
+from ociqueue.schemas import responses as answers
 from ociqueue.schemas.requests import ActionRequest, RowsQuery, SiteRequest, StatsQuery
+from ociqueue.schemas.responses import GoogleCounts
 from ociqueue.script import acknowledge
 
 

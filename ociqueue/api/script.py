@@ -2,30 +2,73 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
+from django.core import signing
+from django.utils import timezone
 from pydantic_core import to_json
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import AuthenticationFailed, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from kilit.access.authentication import KeyAuthentication
+from kilit.access.authentication import KeyAuthentication, given_key
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
-from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
+from kilit.lock.audit import name_actor
+from kilit.lock.clock import database_time
+from kilit.workers import doorbells
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Site
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.models.statements import find_site_run_by
-from ociqueue.schemas import answers, requests
+from ociqueue.reconcile.reading import DaySummary, GoogleAlert, Reading, store
+from ociqueue.schemas import requests
+from ociqueue.schemas import responses as answers
 from ociqueue.schemas.adjustments import AdjustRequest
+from ociqueue.schemas.requests import UploadSummaryRequest
 from ociqueue.script import acknowledge, export
 from ociqueue.states import SyncMethod
+
+LASTS = timedelta(minutes=45)  # longer than a script may run
+SALT = "ociqueue.session"
+
+
+def open_session(key: ApiKey, site: Site) -> tuple[str, datetime]:
+    return signing.dumps({"key": key.pk, "site": str(site.pk)}, salt=SALT), timezone.now() + LASTS
+
+
+@dataclass(frozen=True)
+class ScriptSession:
+    """What a token grants: one site, with the rights of a key."""
+
+    key: ApiKey
+    site_id: str
+
+
+class SessionTokenAuthentication(KeyAuthentication):
+    """Accepts a session token in place of a key."""
+
+    schemes = (*KeyAuthentication.schemes, "sessionToken")
+
+    def authenticate(self, request: Request) -> tuple[Any, ApiKey | ScriptSession] | None:
+        try:
+            token = signing.loads(given_key(request), salt=SALT, max_age=LASTS)
+        except signing.BadSignature:
+            return super().authenticate(request)
+        # Revoking a key ends its sessions too.
+        key = ApiKey.objects.valid().filter(pk=token["key"]).select_related("user").first()
+        if key is None:
+            raise AuthenticationFailed("The key of this session was revoked.")
+        name_actor(f"key:{key.user.get_username()}")
+        return key.user, ScriptSession(key, token["site"])
+
 
 NO_SUCH_SITE = "There is no such site."
 NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}
@@ -183,3 +226,44 @@ def find_site(sites: SiteQuerySet, name: str) -> Site:
     if site := sites.with_id(name).first():
         return site
     raise NotFound(NO_SUCH_SITE)
+
+
+class UploadSummaryView(ScriptView):
+    @endpoint(
+        answers.SummaryStored,
+        body=UploadSummaryRequest,
+        scope=KeyScope.SCRIPT,
+        errors={409: {"NOT_A_SCRIPT_SITE": "The site uses one of Google's APIs."}},
+    )
+    def post(self, request: Request, asked: UploadSummaryRequest) -> Response:
+        """Send what Google counted.
+
+        The numbers of `offline_conversion_upload_conversion_action_summary`, all of them. They replace what was sent
+        before, so the same request may be sent again. The console shows them beside what the script reported.
+        """
+        site = self.site(request, asked.siteId)
+        if site.sync_method != SyncMethod.SCRIPT:
+            raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site uses one of Google's APIs; remove its script.")
+        store(site, reading_of(asked), read_at=database_time())
+        doorbells.ring("oci_reconcile")
+        return Response({"ok": True, "stored": len(asked.days)})
+
+
+def reading_of(asked: UploadSummaryRequest) -> Reading:
+    return Reading(
+        customer_id=asked.customerId,
+        time_zone=asked.timeZone,
+        summaries=[
+            DaySummary(
+                upload_date=each.day,
+                action_id=each.actionId,
+                action_name=each.actionName,
+                client=each.client,
+                successful=each.successful,
+                failed=each.failed,
+                pending=each.pending,
+            )
+            for each in asked.days
+        ],
+        alerts=[GoogleAlert(each.error, each.share, each.client, each.action) for each in asked.alerts],
+    )

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from ociqueue.api import agency, agency_keys, agency_senders, cron, lookups, operator, script, summaries
+from ociqueue.api import agency, agency_keys, agency_senders, cron, lookups, operator, script
+from ociqueue.api import script as summaries
 
 urlpatterns = [
     path("oci/sites", agency.SitesView.as_view()),

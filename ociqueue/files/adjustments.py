@@ -39,7 +39,7 @@ GOOGLE_NAMES = {
     "adjusted value": "value",
     "adjusted value currency": "currency",
 }
-# The other columns of the console's export of failed adjustments (ociqueue.files.failed).
+# The other columns of the console's export of failed adjustments (ociqueue.files.exports).
 EXPORTED = (
     *("adjustmentId", "adjustmentKey", "conversionOrderId", "siteId", "adjustedAt", "attemptCount"),
     *("errorCode", "errorCategory", "errorMessage", "createdAt", "failedAt"),

@@ -18,7 +18,7 @@ from kilit.csv.reader import (
     shorten,
 )
 from kilit.csv.text import START, FilePlace
-from ociqueue.files import failed as dead_letters
+from ociqueue.files import exports as dead_letters
 from ociqueue.files.table import CsvTable, import_table
 from ociqueue.intake.corrections import FIXED, Correction, CorrectionResult, read_id, replace_rows
 from ociqueue.models import Site

@@ -22,8 +22,8 @@ from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.adjustment import AdjustmentQuerySet
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.adjustments import NewAdjustment
-from ociqueue.schemas.answers import AdjustmentResult
 from ociqueue.schemas.conversions import too_many_digits
+from ociqueue.schemas.responses import AdjustmentResult
 from ociqueue.states import UPLOADED_HERE, WAITING, AdjustmentKind, ConversionStatus
 
 ADJUSTABLE_FOR = timedelta(days=54)  # after the conversion; Google refuses later adjustments

@@ -18,8 +18,8 @@ from ociqueue.intake.redelivery import Redelivery, redeliver
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.key import KEYS
-from ociqueue.schemas.answers import ConversionResult
 from ociqueue.schemas.conversions import EMPTY, ConversionContext, NewConversion
+from ociqueue.schemas.responses import ConversionResult
 from ociqueue.states import UPLOADED_HERE, WITHHELD, ConversionStatus, EventSource
 from ociqueue.values.identifiers import HashedEmail
 

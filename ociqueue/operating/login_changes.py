@@ -16,7 +16,7 @@ from kilit.access.encryption import DecryptionError
 from kilit.workers import doorbells
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import GoogleAdsAccount, normalize_action, normalize_service_account
-from ociqueue.operating.unsettled import UnsettledRows, with_open_rows
+from ociqueue.operating.senders import UnsettledRows, with_open_rows
 
 REQUIRED = ("customer_id", "conversion_action")
 OAUTH = ("client_id", "client_secret", "refresh_token")

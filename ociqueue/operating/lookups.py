@@ -12,7 +12,7 @@ from kilit.api.presenter import present
 from ociqueue.intake.redelivery import versions
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
-from ociqueue.operating.error_hints import hint_for
+from ociqueue.operating.errors import hint_for
 from ociqueue.operating.presenters import outcome_unknown, with_upload
 from ociqueue.schemas.lookups import MOST_FOUND, ConversionFound, Lookup, LookupResult
 from ociqueue.states import ENDED

@@ -9,8 +9,7 @@ from ociqueue.models import Conversion, ReadBack, Site
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating.filters import FILTERS
 from ociqueue.operating.site_health import SiteHealth, site_health
-from ociqueue.schemas.answers import ConversionRow, OpenActionCircuit, OpenCircuit, SiteStats
-from ociqueue.schemas.google_counts import GoogleCounts
+from ociqueue.schemas.responses import ConversionRow, GoogleCounts, OpenActionCircuit, OpenCircuit, SiteStats
 from ociqueue.states import CONVERSIONS, ConversionStatus
 
 COUNTED = ("accepted", "failed", "unknown", "google", "findings")

@@ -8,7 +8,6 @@ from typing import Any
 from django.db import transaction
 
 from ociqueue.models import ReadBack, Site, UploadSummary
-from ociqueue.uploader.googleads.account_check import query
 from ociqueue.uploader.googleads.provider import GoogleAds
 
 CUSTOMER = "SELECT customer.id, customer.time_zone FROM customer"
@@ -58,9 +57,9 @@ class Reading:
 
 def read_account(provider: GoogleAds) -> Reading:
     """Ask Google for the account's summaries; only workers call this."""
-    customer = next(iter(query(provider, CUSTOMER))).customer
-    clients = [row.offline_conversion_upload_client_summary for row in query(provider, CLIENTS)]
-    actions = [row.offline_conversion_upload_conversion_action_summary for row in query(provider, ACTIONS)]
+    customer = next(iter(provider.query(CUSTOMER))).customer
+    clients = [row.offline_conversion_upload_client_summary for row in provider.query(CLIENTS)]
+    actions = [row.offline_conversion_upload_conversion_action_summary for row in provider.query(ACTIONS)]
     return Reading(
         customer_id=provider.account.customer_id,
         time_zone=customer.time_zone,

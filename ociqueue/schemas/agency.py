@@ -6,9 +6,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import ONLY_DIGITS, InputModel, Time, line
-from ociqueue.schemas.answers import PublicId
+from kilit.api.messages import ONLY_DIGITS, Message, Time, line
 from ociqueue.schemas.requests import SITE, ScriptMessage
+from ociqueue.schemas.responses import PublicId
 from ociqueue.states import DeniedConsent, SyncMethod
 
 SiteRole = Literal["viewer", "operator", "admin"]

@@ -9,8 +9,8 @@ from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.api.cursor import Cursor
 from kilit.api.input_model import ONLY_DIGITS, InputModel, Moment, Time, line
 from ociqueue.schemas.agency import DRY_RUN, KNOWN_AS, MOST_LISTED
-from ociqueue.schemas.answers import PublicId
 from ociqueue.schemas.requests import SITE, ScriptMessage
+from ociqueue.schemas.responses import PublicId
 
 MOST_KEYS = 100
 LARGEST_ID = 2**63 - 1

@@ -11,8 +11,8 @@ from kilit.api.messages import Expected, Message, Time, invalid, line
 from ociqueue.models.credentials import LONGEST as LONGEST_SERVICE_ACCOUNT
 from ociqueue.models.credentials import normalize_customer_id
 from ociqueue.schemas.agency import SitesNamed
-from ociqueue.schemas.answers import PublicId
 from ociqueue.schemas.requests import SITE, SiteId
+from ociqueue.schemas.responses import PublicId
 from ociqueue.states import SyncMethod
 
 LONGEST_SECRET = 2_000

@@ -13,7 +13,7 @@ from ociqueue.models.conversion import PREFIX, ConversionQuerySet
 from ociqueue.models.limits import IS_TOO_OLD, LONGEST_AGE, RETRY_TIME_PASSED, is_over_cap, is_withheld
 from ociqueue.models.sending import OLDEST_FIRST
 from ociqueue.models.statements import claim_values
-from ociqueue.schemas.answers import ClaimedPage, Item
+from ociqueue.schemas.responses import ClaimedPage, Item
 from ociqueue.states import SyncMethod
 from ociqueue.values.local_times import LocalTimes
 

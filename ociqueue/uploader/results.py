@@ -1,7 +1,7 @@
 """What a provider answers: one result per row, whatever happened to the request."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -40,6 +40,22 @@ Row = TypeVar("Row")
 Identities = Collection[tuple[Hashable, ...]]
 UPLOADER_ERROR = "UPLOADER_ERROR"  # the code when a library of ours failed, so that no answer came
 GATES = (Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What happens to a row with this error, and a hint for the operator who has to fix it."""
+
+    disposition: Disposition
+    category: Category
+    hint: str = ""
+    if_all: Disposition | None = None  # what it means when every row of an answer has it
+    retry_after: timedelta | None = None  # when to try again, if not after the usual wait
+
+
+def worst(meanings: Iterable[Meaning]) -> Meaning:
+    """Return the meaning that decides for a row with several errors: a duplicate only if all of them are."""
+    return min(meanings, key=lambda meaning: WORST_FIRST.index(meaning.disposition))
 
 
 @dataclass(frozen=True)

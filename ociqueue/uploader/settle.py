@@ -1,8 +1,8 @@
 """Writes the answer to an upload: one statement for each kind of result, matched on the claim."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -14,20 +14,22 @@ from django.db.models.functions import Now
 
 from kilit.lock.audit import for_reason
 from kilit.lock.bulk_sql import uuid_array
+from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Receipt, UploadBatch, statements
 from ociqueue.models.batch import FIRST_CHECK_AFTER
 from ociqueue.models.sending import PerRowValues, UploadableQuerySet, failure, rows_of
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
-from ociqueue.uploader.answer_events import note_rest, note_warnings, note_zeros
-from ociqueue.uploader.meanings import after_defer
 from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, Groups, RowResult, group_rows, ids_of
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
+# Google does not find the conversion of an adjustment: it may not have processed it yet, so it is looked for twice.
+DEFERRED_ONCE = ("CONVERSION_NOT_FOUND", "ORIGINAL_CONVERSIONS_NOT_FOUND")
+LOOKED_TWICE = "A day later Google still does not find it."
 KINDS = ("accepted", "already_there", "received", "rejected", "put_off")
 Rows = UploadableQuerySet[Any]
 
@@ -159,6 +161,16 @@ def sort_groups(groups: Groups) -> dict[str, Groups]:
     return by_kind
 
 
+def after_defer(row: Uploadable, result: RowResult) -> RowResult:
+    """Return a result that is fatal if the row was deferred for the same reason before, and is deferred only once."""
+    if result.code not in DEFERRED_ONCE or result.disposition != Disposition.DEFER:
+        return result
+    if row.provider_error_code != result.code:  # as it was when the row was claimed, or deferred
+        return result
+    message = f"{LOOKED_TWICE} {result.message}"
+    return replace(result, disposition=Disposition.FATAL, category=Category.VALIDATION, message=message)
+
+
 def _store_receipts(batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult]) -> None:
     """Store one for each request, in the order that was sent, also with rows that were taken back.
 
@@ -247,3 +259,54 @@ def _wait(result: RowResult) -> timedelta | None:
 def _note(results: Sequence[RowResult]) -> str:
     whole = next((result for result in results if result.whole_request), None)
     return strip_control_chars(f"{whole.code}: {whole.message}")[:1000] if whole else ""
+
+
+SENT_AS_ZERO = (
+    "The Data Manager API has no retraction: the value was sent as 0, and Google still counts the conversion. With a"
+    " developer token in the site's connection, retractions go through the Google Ads API."
+)
+
+
+def note_warnings(batch: UUID, groups: Groups, *, among: Rows) -> None:
+    """Record what the provider ignored in rows that it took."""
+    by_text: dict[tuple[str, ...], list[UUID]] = defaultdict(list)
+    for result, rows in groups:
+        if result.warnings:
+            by_text[result.warnings] += ids_of(rows)
+    for texts, ids in by_text.items():
+        details = {"batch": str(batch), "warnings": list(texts)}
+        Event.objects.record_each(among.filter(pk__any_of=ids), "PROVIDER_WARNING", details=details)
+
+
+def note_zeros(groups: Groups, *, among: Rows) -> None:
+    """Record on retractions that they were sent as a value of 0."""
+    ids = [pk for result, rows in groups if result.sent_as_zero for pk in ids_of(rows)]
+    if ids:
+        Event.objects.record_each(among.filter(pk__any_of=ids), "SENT_AS_ZERO", message=SENT_AS_ZERO)
+
+
+def note_rest(batch: UUID, groups: Groups, settled: Sequence[Collection[UUID]], *, among: Rows) -> int:
+    """Record the answers for all rows but these: they were taken back meanwhile; return how many there are."""
+    late = sum(len(rows) for _, rows in groups) - sum(len(ids) for ids in settled)
+    if late:
+        done = {pk for ids in settled for pk in ids}
+        answers = {pk: result for result, rows in groups for pk in ids_of(rows) if pk not in done}
+        note_late(batch, answers, among=among)
+    return late
+
+
+def note_late(batch: UUID, results: Mapping[UUID, RowResult], *, among: Rows) -> None:
+    """Record what the provider answered for rows that were taken back meanwhile."""
+    by_answer: dict[tuple[str, str, str], list[UUID]] = defaultdict(list)
+    for pk, result in results.items():
+        by_answer[result.disposition, result.code, result.message].append(pk)
+    for (disposition, code, text), ids in by_answer.items():
+        details = {"batch": str(batch), "answer": disposition, "request_id": results[ids[0]].request_id}
+        details |= {"code": code} if code else {}
+        rows = list(among.filter(pk__any_of=ids))
+        # The answer may quote what was erased meanwhile.
+        erased = [row for row in rows if getattr(row, "erased_at", None)]
+        Event.objects.record_each(
+            [row for row in rows if row not in erased], "LATE_ANSWER", message=text, details=details
+        )
+        Event.objects.record_each(erased, "LATE_ANSWER", details=details)

@@ -6,7 +6,7 @@ No transaction is open while the provider is called, and every step stores what 
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -28,8 +28,7 @@ from ociqueue.models.statements import claim_conversions, job_of, mark_rows_sent
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category, SyncMethod
 from ociqueue.uploader.circuits import is_outage, update_circuits
-from ociqueue.uploader.identities import DUPLICATE_IN_BATCH, split_duplicates
-from ociqueue.uploader.providers import PROVIDERS, provider_for, sender_of
+from ociqueue.uploader.providers import PROVIDERS, Route, provider_for, routes_of, sender_of, without_gate
 from ociqueue.uploader.results import (
     UPLOADER_ERROR,
     CredentialsRejected,
@@ -38,7 +37,6 @@ from ociqueue.uploader.results import (
     RowResult,
     change_results,
 )
-from ociqueue.uploader.routes import Route, routes_of, without_gate
 from ociqueue.uploader.settle import UploadTally, put_back, settle
 
 logger = logging.getLogger(__name__)
@@ -48,6 +46,9 @@ Row = TypeVar("Row", bound=Uploadable)
 ACTOR = "uploader"
 MOST_ROWS = 2000  # Google's limit for one request, in both of its APIs
 MOST_ALONE = 20  # requests of a single row in one upload
+DUPLICATE_IN_BATCH = RowResult(
+    Disposition.UNSENT, "TWIN_IN_BATCH", Category.TRANSIENT, "A duplicate of this row is sent first."
+)
 
 
 def due_sites() -> QuerySet[Site]:
@@ -255,6 +256,18 @@ def claim_rows(
         return claim_some(turn.limit)
     alone = claim_some(MOST_ALONE, alone=True)
     return claim_some(turn.limit, alone=False) + alone
+
+
+def split_duplicates(provider: Provider, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Of two rows that the provider cannot tell apart, it would accept neither: the second one waits."""
+    seen: set[tuple[Hashable, ...]] = set()
+    unique: list[Row] = []
+    duplicates: list[Row] = []
+    for row in rows:
+        identities = provider.identities(row)
+        (unique if seen.isdisjoint(identities) else duplicates).append(row)
+        seen.update(identities)
+    return unique, duplicates
 
 
 def mark_sent(batch: UUID, rows: Sequence[Row]) -> list[Row]:

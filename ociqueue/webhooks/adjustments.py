@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
 from ociqueue.models import Adjustment, Site
-from ociqueue.schemas.answers import AdjustmentId, ConversionId, PublicId
+from ociqueue.schemas.responses import AdjustmentId, ConversionId, PublicId
 from ociqueue.states import ADJUSTMENTS, AdjustmentKind, Category, ConversionStatus
 from ociqueue.webhooks.conversions import (
     CONSOLE,

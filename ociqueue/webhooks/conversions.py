@@ -13,7 +13,7 @@ from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.site_events import PAUSED, RESUMED, SITES
-from ociqueue.schemas.answers import ConversionId, PublicId
+from ociqueue.schemas.responses import ConversionId, PublicId
 from ociqueue.states import CIRCUITS, CONVERSIONS, Category, CircuitStatus, ConversionStatus
 
 HIDDEN = "…"

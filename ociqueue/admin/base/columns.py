@@ -24,7 +24,7 @@ from kilit.console.formatting import (
 )
 from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_identifiers
-from ociqueue.files.failed import mask_click_id
+from ociqueue.files.exports import mask_click_id
 from ociqueue.models import Conversion, Site
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.operating.presenters import outcome_unknown

@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from kilit.console.formatting import badge, column, number, page, since, two_lines
@@ -22,15 +22,48 @@ from kilit.console.lists.listing import LongListAdmin
 from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
-from ociqueue.admin.imports.import_reports import MOST_SHOWN, about_kind, columns_of, submit_label
 from ociqueue.files import import_jobs
-from ociqueue.files.differences import format_advice
+from ociqueue.files.adjustments import AdjustmentTally
+from ociqueue.files.conversions import format_advice
+from ociqueue.files.corrections import COLUMNS as CORRECTION_COLUMNS
+from ociqueue.files.corrections import CorrectionTally
 from ociqueue.files.import_jobs import TALLIES, may_import
-from ociqueue.files.import_passes import MOST_LINES_KEPT
-from ociqueue.models import ImportJob, ImportLine
-from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet
+from ociqueue.files.import_run import MOST_LINES_KEPT
+from ociqueue.models import ImportJob, ImportLine, Site
+from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet, ImportKind
 from ociqueue.operating.filters import IMPORT_FILTERS
+from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
+from ociqueue.schemas.conversions import fields_of
 from ociqueue.states import IMPORTS, ImportState
+
+MOST_SHOWN = 200  # rejected lines on the page
+
+
+def about_kind(kind: str) -> str:
+    """Return how the file was understood, unless its lines are conversions."""
+    if kind == ImportKind.ADJUSTMENTS:
+        return _("This is a file of adjustments.")
+    if kind == ImportKind.CORRECTIONS:
+        return _("The file has a column “id”: its lines are corrections of failed conversions.")
+    return ""
+
+
+def submit_label(tally: FileTally) -> str:
+    if isinstance(tally, AdjustmentTally):
+        text = ngettext("Adjust %(number)s conversion", "Adjust %(number)s conversions", tally.created)
+        return text % {"number": number(tally.created)}
+    if isinstance(tally, CorrectionTally):
+        text = ngettext("Correct and resend %(number)s row", "Correct and resend %(number)s rows", tally.created)
+        return text % {"number": number(tally.created)}
+    return _("Import %(number)s lines") % {"number": number(tally.changes)}
+
+
+def columns_of(kind: str, site: Site) -> Sequence[str]:
+    """Return the columns of the file of rejected lines."""
+    if kind == ImportKind.ADJUSTMENTS:
+        return ADJUSTMENT_FIELDS
+    return fields_of(site, CORRECTION_COLUMNS) if kind == ImportKind.CORRECTIONS else fields_of(site)
+
 
 COLOURS = {
     ImportState.READING: "info",

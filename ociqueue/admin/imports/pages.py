@@ -25,10 +25,8 @@ from kilit.csv.writer import csv_lines, csv_response
 from kilit.lock.audit import for_reason
 from kilit.masking import IDENTIFIERS
 from ociqueue.admin.base.site_chooser import SiteChoiceField
-from ociqueue.admin.imports.import_jobs import page_of
-from ociqueue.admin.imports.import_reports import MOST_SHOWN, about_kind, columns_of, submit_label
-from ociqueue.files.conversions import ImportTally
-from ociqueue.files.differences import format_advice
+from ociqueue.admin.imports.import_jobs import MOST_SHOWN, about_kind, columns_of, page_of, submit_label
+from ociqueue.files.conversions import ImportTally, format_advice
 from ociqueue.files.import_jobs import TABLES, TALLIES, begin, kind_of, reason_of
 from ociqueue.files.table import import_table
 from ociqueue.models import ImportJob, Site

@@ -27,7 +27,7 @@ from ociqueue.intake.corrected_rows import why_not
 from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.operating.failure_groups import expected_groups
+from ociqueue.operating.errors import expected_groups
 from ociqueue.operating.presenters import outcome_unknown
 from ociqueue.operating.site_health import open_circuits
 from ociqueue.states import LIVE, UPLOADED_HERE, WITHHELD, Category, ConversionStatus, SyncMethod

@@ -12,9 +12,8 @@ from typing import Any
 from kilit.lock.text import strip_control_chars
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import USER_DATA_NOT_MATCHED
-from ociqueue.uploader.datamanager.later_reasons import AMBIGUOUS, UNSPECIFIED, classify_later, reason_name
-from ociqueue.uploader.meanings import Meaning, worst
-from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
+from ociqueue.uploader.datamanager.reasons import AMBIGUOUS, UNSPECIFIED, classify_later, reason_name
+from ociqueue.uploader.results import Disposition, Meaning, RowResult, Verdict, VerdictStatus, worst
 
 SUCCESS, PARTIAL_SUCCESS = "SUCCESS", "PARTIAL_SUCCESS"
 FAILED = ("FAILED", "FAILURE")  # the reference and the guide name it differently

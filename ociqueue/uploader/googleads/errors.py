@@ -9,8 +9,7 @@ from datetime import timedelta
 from functools import partial
 
 from ociqueue.states import Category
-from ociqueue.uploader.meanings import Meaning
-from ociqueue.uploader.results import Disposition
+from ociqueue.uploader.results import Disposition, Meaning
 
 FATAL, RETRY, DEFER, DUPLICATE = Disposition.FATAL, Disposition.RETRY, Disposition.DEFER, Disposition.DUPLICATE
 SPLIT, GATE, GATE_ACTION, GATE_ALL = Disposition.SPLIT, Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL

@@ -7,10 +7,9 @@ from functools import partial
 from typing import Any
 
 from ociqueue.states import Category
-from ociqueue.uploader.google_login import LOGIN_REJECTIONS
+from ociqueue.uploader.google import LOGIN_REJECTIONS
 from ociqueue.uploader.googleads.errors import classify
-from ociqueue.uploader.meanings import Meaning, worst
-from ociqueue.uploader.results import GATES, Disposition, RowResult, change_results
+from ociqueue.uploader.results import GATES, Disposition, Meaning, RowResult, change_results, worst
 from ociqueue.values.identifiers import hide_hashes
 
 UNPROVEN = "UNPROVEN_ANSWER"
@@ -215,3 +214,12 @@ def _retry_delay(error: Any) -> timedelta | None:
         if delay is not None:
             return duration_of(delay)
     return None
+
+
+def describe_failure(error: Exception) -> str:
+    """Return what an exception of Google's client says, for a reader."""
+    failure = getattr(error, "failure", None)
+    if failure is None:
+        return str(getattr(error, "message", None) or error)[:500]
+    errors = reported_errors([failure])
+    return " ".join(f"{error.meaning.hint} {error.name}: {error.message}".strip() for error in errors)[:500]

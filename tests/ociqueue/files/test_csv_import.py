@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from kilit.csv.text import LONGEST_LINE, CsvError
 from kilit.lock.models import Event
 from ociqueue.files.conversions import BATCH, import_file
-from ociqueue.management.progress_bar import ProgressBar
+from ociqueue.management.commands.oci_import import ProgressBar
 from ociqueue.models import Conversion
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from kilit.console.lists import failed_export
 from kilit.csv.writer import escape_formula
-from ociqueue.files.failed import FIELDS
+from ociqueue.files.exports import FIELDS
 from ociqueue.models import Conversion
 from tests.support.conversions import make_failed, new_conversion
 

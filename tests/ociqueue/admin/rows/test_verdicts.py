@@ -13,8 +13,8 @@ from ociqueue.models import Conversion, Receipt, Site
 from ociqueue.models.sending import PerRowValues
 from ociqueue.models.statements import confirm
 from ociqueue.states import ConversionStatus, SyncMethod
-from ociqueue.uploader.answer_events import note_warnings
 from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.settle import note_warnings
 from tests.support.conversions import Api
 from tests.support.uploads import CONVERSIONS, html, received, row_page
 

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from ociqueue.models import Conversion, Receipt
-from ociqueue.uploader.datamanager import transport
+from ociqueue.uploader.datamanager import replies as transport
 from ociqueue.uploader.datamanager.provider import DataManager
 from ociqueue.uploader.results import VerdictStatus
 from ociqueue.uploader.upload_run import upload_due

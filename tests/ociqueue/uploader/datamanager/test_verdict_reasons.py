@@ -10,7 +10,7 @@ from django.utils import timezone
 from kilit.lock.models import Event
 from ociqueue.models import Circuit, Conversion, Receipt, Site
 from ociqueue.states import SyncMethod
-from ociqueue.uploader.datamanager.later_reasons import LATER
+from ociqueue.uploader.datamanager.reasons import LATER
 from ociqueue.uploader.results import Disposition
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts

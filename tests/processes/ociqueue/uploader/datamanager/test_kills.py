@@ -8,8 +8,9 @@ import pytest
 from django.db.models.functions import Now
 
 from ociqueue.models import Conversion, Receipt
-from ociqueue.uploader import settle, settle_verdict, upload_run, verdict_run
-from ociqueue.uploader.datamanager.transport import Transport
+from ociqueue.uploader import settle, upload_run, verdict_run
+from ociqueue.uploader import verdict_run as settle_verdict
+from ociqueue.uploader.datamanager.replies import Transport
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.support.killed_process import die, die_after, fork
