@@ -2,27 +2,23 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
-from django.core import signing
-from django.utils import timezone
 from pydantic_core import to_json
-from rest_framework.exceptions import AuthenticationFailed, NotFound
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from kilit.access.authentication import KeyAuthentication, given_key
+from kilit.access.authentication import KeyAuthentication
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
-from kilit.lock.audit import name_actor
 from kilit.lock.clock import database_time
 from kilit.workers import doorbells
+from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Site
@@ -35,40 +31,6 @@ from ociqueue.schemas.adjustments import AdjustRequest
 from ociqueue.schemas.requests import UploadSummaryRequest
 from ociqueue.script import acknowledge, export
 from ociqueue.states import SyncMethod
-
-LASTS = timedelta(minutes=45)  # longer than a script may run
-SALT = "ociqueue.session"
-
-
-def open_session(key: ApiKey, site: Site) -> tuple[str, datetime]:
-    return signing.dumps({"key": key.pk, "site": str(site.pk)}, salt=SALT), timezone.now() + LASTS
-
-
-@dataclass(frozen=True)
-class ScriptSession:
-    """What a token grants: one site, with the rights of a key."""
-
-    key: ApiKey
-    site_id: str
-
-
-class SessionTokenAuthentication(KeyAuthentication):
-    """Accepts a session token in place of a key."""
-
-    schemes = (*KeyAuthentication.schemes, "sessionToken")
-
-    def authenticate(self, request: Request) -> tuple[Any, ApiKey | ScriptSession] | None:
-        try:
-            token = signing.loads(given_key(request), salt=SALT, max_age=LASTS)
-        except signing.BadSignature:
-            return super().authenticate(request)
-        # Revoking a key ends its sessions too.
-        key = ApiKey.objects.valid().filter(pk=token["key"]).select_related("user").first()
-        if key is None:
-            raise AuthenticationFailed("The key of this session was revoked.")
-        name_actor(f"key:{key.user.get_username()}")
-        return key.user, ScriptSession(key, token["site"])
-
 
 NO_SUCH_SITE = "There is no such site."
 NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}

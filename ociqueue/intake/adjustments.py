@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from kilit.api.input_model import FieldError, UnknownFields, field_errors
 from kilit.lock.clock import database_time
 from kilit.workers import doorbells
-from ociqueue.intake.redelivery import versions
+from ociqueue.intake.enqueue import versions
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.adjustment import AdjustmentQuerySet
 from ociqueue.models.conversion import PREFIX

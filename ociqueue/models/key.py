@@ -32,8 +32,8 @@ KEYS = KeyTable(
         **{name: f"{{row}}.{name}" for name in ("hashed_email", "hashed_phone")},
     },
 )
-# The beginnings of source keys that an import makes for lines without one: now, and in earlier versions.
-MADE_BY_IMPORT = ("csv2:", "csv:")
+# The beginning of the source keys that an import makes for lines without one.
+MADE_BY_IMPORT = "csv2:"
 # Of these, what an erasure removes; the others never change.
 ERASABLE = ("gclid", "wbraid", "gbraid", "hashed_email", "hashed_phone")
 # The triggers share it. A migration that copies the keys of older rows takes it alone: no row is erased or deleted

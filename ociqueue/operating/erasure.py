@@ -16,9 +16,10 @@ from django.db.models import Case, Count, Q, Value, When
 from django.db.models.functions import Lower, Now
 from django.db.models.lookups import Exact
 
-from kilit.lock.audit import current_context, person_of
-from kilit.lock.erasure import erasing
-from kilit.lock.free_text import (
+from kilit.lock.audit import current_context
+from kilit.lock.erasing import erasing
+from kilit.lock.models import Event
+from kilit.lock.scrubbing import (
     email_pattern,
     id_pattern,
     jobs_quoting,
@@ -31,15 +32,14 @@ from kilit.lock.free_text import (
 )
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.lock.text import strip_control_chars
+from ociqueue.intake.corrections import note_activity
 from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, ImportLine, Site
-from ociqueue.states import CONVERSIONS
 from ociqueue.values.identifiers import hash_email, hash_phone
 
 BATCH = 25  # rows of one transaction; a person rarely has more
 ERASED = "ERASED"
 SHORTEST_KEY = 6  # characters of an order id or source key; a shorter one is a word or a number of other texts
-HASHES = ("hashed_email", "hashed_email_ads", "hashed_phone")
-EMPTY = dict.fromkeys((*Conversion.CLICK_IDS, *HASHES), "")
+EMPTY = dict.fromkeys((*Conversion.CLICK_IDS, *Conversion.HASHES), "")
 # Two at once would wait for each other's texts in different orders.
 TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('ociqueue.operating.erasure'))"
 
@@ -248,14 +248,7 @@ def _record(person: Person, result: SiteResult, ids: list[UUID]) -> None:
     counts = {"rows_erased": result.erased, "rows_left": result.left}
     Erasure.objects.create(site=result.site, kind=person.kind, **counts, **_actor())
     if ids:
-        Activity.objects.record(
-            ActivityKind.ACTION if person_of(current_context().actor) else ActivityKind.TASK,
-            ERASED,
-            queue=CONVERSIONS.queue,
-            scope=str(result.site.pk),
-            rows=len(ids),
-            object_id=str(ids[0]) if len(ids) == 1 else "",
-        )
+        note_activity(ERASED, result.site, ids)
 
 
 def _actor() -> dict[str, str]:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from kilit.api.presenter import present
-from ociqueue.intake.redelivery import versions
+from kilit.api.presenting import present
+from ociqueue.intake.enqueue import versions
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.operating.errors import hint_for

@@ -7,13 +7,23 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from typing_extensions import TypedDict
 
-from kilit.api.input_model import InputModel, invalid, line
+from kilit.api.messages import FieldError, Message, UnknownFields, field_errors, invalid, line
 from kilit.masking import IDENTIFIERS
-from ociqueue.models import Site
+from ociqueue.models import Conversion, Site
 from ociqueue.models.limits import LONGEST_AGE
+from ociqueue.states import UPLOADED_HERE
 from ociqueue.values import identifiers
 from ociqueue.values.currencies import CURRENCIES, MINOR_UNITS
 
@@ -37,6 +47,8 @@ NOT_ACCEPTED = (
     "site's settings in the console."
 )
 T = TypeVar("T")
+Columns = dict[str, Any]
+NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
 
 
 class ConversionContext(TypedDict):
@@ -282,3 +294,53 @@ def without_identifiers(fields: Sequence[str]) -> Sequence[str]:
 def format_consent(stored: str) -> str:
     """Return a stored consent as it is sent: nothing if none was given."""
     return "" if stored == "UNSPECIFIED" else stored
+
+
+def read_columns(
+    site: Site,
+    raw: Any,
+    *,
+    now: datetime,
+    hashes: Mapping[str, str] = NO_HASHES,
+    unknown: UnknownFields | None = None,
+) -> Columns | list[FieldError]:
+    """Return the columns of a valid conversion, or everything that is wrong with it.
+
+    A correction keeps the `hashes` of its row, unless it has others.
+    """
+    context: ConversionContext = {
+        "now": now,
+        "currency": site.default_currency,
+        "accepts_identifiers": site.accepts_identifiers,
+        "sends_hashes_alone": site.sync_method in UPLOADED_HERE,
+        "has_hash": any(hashes.values()),
+    }
+    try:
+        conversion = NewConversion.model_validate(raw, context=context)
+    except ValidationError as error:
+        return field_errors(error, NewConversion, unknown=unknown)
+    return {
+        "site_id": site.pk,
+        "action": conversion.conversionName,
+        "gclid": conversion.gclid or "",
+        "wbraid": conversion.wbraid or "",
+        "gbraid": conversion.gbraid or "",
+        "conversion_time": conversion.conversionTime,
+        "value": conversion.conversionValue,
+        "currency": conversion.conversionCurrency,
+        "consent_ad_user_data": conversion.consentAdUserData or conversion.consent,
+        "consent_ad_personalization": conversion.consentAdPersonalization or conversion.consent,
+        "event_source": conversion.eventSource,  # None if it was not said
+        "source_key": conversion.sourceKey,
+        **hashes,
+        **_hashes(conversion),
+    }
+
+
+def _hashes(conversion: NewConversion) -> dict[str, str]:
+    hashes: dict[str, str] = {}
+    if email := conversion.email or (conversion.hashedEmail and identifiers.HashedEmail(conversion.hashedEmail)):
+        hashes |= {"hashed_email": email.data_manager, "hashed_email_ads": email.ads}
+    if phone := conversion.phone or conversion.hashedPhone:
+        hashes["hashed_phone"] = phone
+    return hashes

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.test import Client
 
-from ociqueue.intake.corrected_rows import make_order_id
+from ociqueue.intake.corrections import make_order_id
 from ociqueue.models import Conversion, Site
 
 # Conversions are accepted for 90 days, so tests send one of yesterday and not of a fixed date.

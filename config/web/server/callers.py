@@ -9,7 +9,7 @@ from django.utils.module_loading import import_string
 from config.web.server.admission import Caller, RequestCredentials
 from kilit.access.authentication import key_of_headers
 from kilit.access.models import ApiKey
-from ociqueue.api.script import LASTS, SALT
+from ociqueue.api.authentication import LASTS, SALT
 
 
 def identify(credentials: RequestCredentials) -> Caller:

@@ -23,7 +23,7 @@ from kilit.machine_errors import explain
 from kilit.spans import format_span, moment
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.base.columns import UNKNOWN, upload
-from ociqueue.intake.corrected_rows import why_not
+from ociqueue.intake.corrections import why_not
 from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.models.uploadable import Uploadable

@@ -28,8 +28,7 @@ from ociqueue.admin.rows.row_forms import adjust_page, adjustment_offers, correc
 from ociqueue.admin.rows.uploadable import MARK_FAILED, RESET, RETRY, UploadableAdmin
 from ociqueue.files import exports as dead_letters
 from ociqueue.files.exports import history_response
-from ociqueue.intake.corrected_rows import why_not
-from ociqueue.intake.corrections import read_id
+from ociqueue.intake.corrections import read_id, why_not
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.sending import UploadableQuerySet

@@ -28,8 +28,7 @@ from kilit.console.machine_errors import explain
 from kilit.lock.audit import for_reason
 from ociqueue.admin.base.columns import amount
 from ociqueue.intake.adjustments import adjust
-from ociqueue.intake.corrected_rows import ORDER_ID_IN_USE, may_be_counted, why_not
-from ociqueue.intake.corrections import Correction, replace_rows
+from ociqueue.intake.corrections import ORDER_ID_IN_USE, Correction, may_be_counted, replace_rows, why_not
 from ociqueue.models import Adjustment, Conversion, Credentials
 from ociqueue.schemas.conversions import CONSENTS, LONGEST_IDENTIFIER, ConsentGiven, format_consent
 from ociqueue.schemas.responses import AdjustmentResult

@@ -11,7 +11,7 @@ from django.utils import timezone
 from config.web.server.admission import Caller, RequestCredentials
 from config.web.server.callers import identify
 from kilit.access.models import ApiKey
-from ociqueue.api.script import open_session
+from ociqueue.api.authentication import open_session
 from ociqueue.models import Site
 
 pytestmark = pytest.mark.django_db
