@@ -103,14 +103,14 @@ class AdjustmentTable(CsvTable[AdjustmentTally]):
 
     def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
         """Return the conversions that lines name; the value 1 marks lines that have a key of their own."""
-        given = [read_adjustment(_item(line) | ({"value": "1"} if "value" in line.cells else {})) for line in lines]
-        entry = Entry(self.site, given, lock=False)
-        found = []
-        for line, item in zip(lines, given, strict=True):
+        items = [read_adjustment(_item(line) | ({"value": "1"} if "value" in line.cells else {})) for line in lines]
+        entry = Entry(self.site, items, lock=False)
+        keys = []
+        for line, item in zip(lines, items, strict=True):
             original = entry.original_of(item) if isinstance(item, NewAdjustment) else None
             if isinstance(item, NewAdjustment) and isinstance(original, Conversion):
-                found.append(LineKey(line.number, digest_of([original.pk.hex]), int(bool(item.own_key))))
-        return found
+                keys.append(LineKey(line.number, digest_of([original.pk.hex]), int(bool(item.own_key))))
+        return keys
 
     def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> AdjustmentTally:
         keys = self.keys(lines)

@@ -160,10 +160,10 @@ class PlannedLines:
 
     def look_at(self, lines: Sequence[CsvLine], index: LineIndex) -> None:
         keys = {line.number: key for line in lines if (key := line_key(line))}
-        found = index.find({key.digest for key in keys.values()})
+        lines_by_digest = index.find({key.digest for key in keys.values()})
         self._first = lines[0].number if self._first is None else self._first
         self._others = {
-            number: [other for other in found.get(key.digest, ()) if other.line != number]
+            number: [other for other in lines_by_digest.get(key.digest, ()) if other.line != number]
             for number, key in keys.items()
         }
 
@@ -305,7 +305,7 @@ def _join(time: datetime, value: Decimal, currency: str) -> str:
 
 def differing_names(own: str, stored: str) -> list[str]:
     pairs = zip(COMPARED, own.split("\n"), stored.split("\n"), strict=True)
-    return [name for name, given, kept in pairs if given != kept]
+    return [name for name, own_text, stored_text in pairs if own_text != stored_text]
 
 
 def differing_line(line: CsvLine, names: Iterable[str], stored: str) -> RejectedLine:

@@ -89,12 +89,12 @@ class CorrectionTable(CsvTable[CorrectionTally]):
         )
 
     def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
-        found = ((line.number, read_id(line.cells.get("id", ""))) for line in lines)
-        return [LineKey(number, digest_of([pk.hex])) for number, pk in found if pk]
+        ids = ((line.number, read_id(line.cells.get("id", ""))) for line in lines)
+        return [LineKey(number, digest_of([pk.hex])) for number, pk in ids if pk]
 
     def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> CorrectionTally:
         keys = self.keys(lines)
-        first = {digest: found[0].line for digest, found in index.find({key.digest for key in keys}).items()}
+        first = {digest: same_keys[0].line for digest, same_keys in index.find({key.digest for key in keys}).items()}
         repeated = {key.line for key in keys if first.get(key.digest, key.line) < key.line}
         corrections = [_correction(line, is_repeated=line.number in repeated) for line in lines]
         tally = CorrectionTally()

@@ -149,8 +149,8 @@ class ReadingPass(ImportPass):
         for line in batch:
             scan.add(line)
         ImportKey.objects.add(self.job, self.table.keys(list(self.table.read(batch, POINT))))
-        found = {"shown": scan.shown, "doubtful": scan.doubtful}
-        return {"amounts": found, "line_count": self.job.line_count + len(batch)}
+        amounts = {"shown": scan.shown, "doubtful": scan.doubtful}
+        return {"amounts": amounts, "line_count": self.job.line_count + len(batch)}
 
     def finish(self) -> None:
         self.job.check_lines(decimal_mark=self._scan().result())
@@ -170,10 +170,11 @@ class CheckingPass(ImportPass):
 
     def count(self, batch: list[CsvLine], before: dict[str, int], *, dry_run: bool) -> dict[str, int]:
         lines = list(self.table.read(batch, self.job.decimal_mark))
-        found = self.table.process_batch(lines, StoredIndex(self.job), dry_run=dry_run)
+        batch_tally = self.table.process_batch(lines, StoredIndex(self.job), dry_run=dry_run)
         tally = TALLIES[self.job.kind](**cast("Any", before))
-        keep_lines(self.job, found, kept=tally.rejected_lines + getattr(tally, "differing_lines", 0), dry_run=dry_run)
-        tally.add(found)
+        kept = tally.rejected_lines + getattr(tally, "differing_lines", 0)
+        keep_lines(self.job, batch_tally, kept=kept, dry_run=dry_run)
+        tally.add(batch_tally)
         return tally.counts()
 
 
@@ -205,9 +206,9 @@ class StoredIndex:
         return ImportKey.objects.find_lines(self.job, digests)
 
 
-def keep_lines(job: ImportJob, found: FileTally, *, kept: int, dry_run: bool) -> None:
+def keep_lines(job: ImportJob, tally: FileTally, *, kept: int, dry_run: bool) -> None:
     """Store the lines of a batch that were not stored, until there are too many of them."""
-    lines = [(line, False) for line in found.rejected] + [(line, True) for line in getattr(found, "differing", [])]
+    lines = [(line, False) for line in tally.rejected] + [(line, True) for line in getattr(tally, "differing", [])]
     ImportLine.objects.bulk_create(
         _kept_line(job, line, is_checked=dry_run, is_differing=is_differing)
         for line, is_differing in lines[: max(0, MOST_LINES_KEPT - kept)]
@@ -221,7 +222,7 @@ def _kept_line(job: ImportJob, rejected: RejectedLine, **columns: Any) -> Import
         line=line.number,
         cells={name: strip_control_chars(line.shown(name)) for name in line.cells},
         text=strip_control_chars(line.text),
-        faults=[[each.field, strip_control_chars(each.reason), each.value] for each in rejected.fields],
+        faults=[[fault.field, strip_control_chars(fault.reason), fault.value] for fault in rejected.fields],
         reason=strip_control_chars(rejected.reason),
         delimiter=line.delimiter,
         **columns,

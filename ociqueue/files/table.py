@@ -94,8 +94,8 @@ def decimal_mark(text: str) -> str:
         if grouped[3]:
             return str(grouped[3][0])
         return {COMMA: POINT, POINT: COMMA}.get(grouped["group"], "") if text.count(grouped["group"]) > 1 else ""
-    found = PLAIN.fullmatch(text)
-    return str(found[1][0]) if found and found[1] else ""
+    plain = PLAIN.fullmatch(text)
+    return str(plain[1][0]) if plain and plain[1] else ""
 
 
 def _is_doubtful(text: str, delimiter: str) -> bool:
@@ -117,20 +117,20 @@ class TimeFormat:
     def of_file(cls, header: TableHeader, zone: tzinfo) -> Self:
         """Return them for a file; Google's templates may name a zone above the header."""
         is_google = bool(header.parameters) or GOOGLE_HEADING in map(str.lower, header.cells)
-        if found := GOOGLE_ZONE.search(header.parameters):
-            named = read_zone(found["zone"])
+        if match := GOOGLE_ZONE.search(header.parameters):
+            named = read_zone(match["zone"])
             if named is None:
                 message = _("The file's time zone “%(zone)s” is not known; write +0300 or Europe/Istanbul.")
-                raise CsvError(message % {"zone": found["zone"][:60]})
+                raise CsvError(message % {"zone": match["zone"][:60]})
             zone = named
         return cls(zone, is_google=is_google)
 
     def read(self, text: str) -> str:
         """Return a time in ISO 8601 with its offset; what is no time stays, and is rejected later."""
         zone = self.zone
-        found = WITH_ZONE.fullmatch(text) if self.is_google else None
-        if found and (named := read_zone(found["zone"])):
-            text, zone = found["time"], named
+        match = WITH_ZONE.fullmatch(text) if self.is_google else None
+        if match and (named := read_zone(match["zone"])):
+            text, zone = match["time"], named
         time = self._parse(text)
         return text if time is None or time.tzinfo else in_zone(time, zone).isoformat()
 
@@ -236,8 +236,8 @@ class CsvTable(ABC, Generic[Tally]):
     def record(cls, site: Site, created: int) -> None:
         """Show the whole file in the activity."""
         if created and cls.is_one_activity:
-            about = {"queue": cls.queue, "scope": str(site.pk)}
-            Activity.objects.record(ActivityKind.IMPORT, "import", rows=created, **about)
+            place = {"queue": cls.queue, "scope": str(site.pk)}
+            Activity.objects.record(ActivityKind.IMPORT, "import", rows=created, **place)
 
 
 def import_table(table: CsvTable[Tally], *, dry_run: bool) -> Iterator[Tally]:

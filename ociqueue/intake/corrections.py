@@ -117,19 +117,19 @@ def may_be_counted(row: Conversion) -> bool:
 
 def differing(row: Conversion, columns: Mapping[str, Any]) -> list[str]:
     """Return what differs from a row, by the names of the API."""
-    return [name for name, stored in CONTENT.items() if any(not _is_same(row, each, columns) for each in stored)]
+    return [name for name, stored in CONTENT.items() if any(not _is_same(row, column, columns) for column in stored)]
 
 
 def _is_same(row: Conversion, column: str, columns: Mapping[str, Any]) -> bool:
-    given, stored = columns[column], getattr(row, column)
-    return _is_same_time(row, given) if column == "conversion_time" else bool(given == stored)
+    value, stored = columns[column], getattr(row, column)
+    return _is_same_time(row, value) if column == "conversion_time" else bool(value == stored)
 
 
-def _is_same_time(row: Conversion, given: datetime) -> bool:
+def _is_same_time(row: Conversion, time: datetime) -> bool:
     """Compare to the second, as it is sent; a time that was ahead of our clock is stored as that of its arrival."""
     stored = row.conversion_time
-    was_ahead = timedelta(0) <= row.created_at - stored < ARRIVAL and timedelta(0) < given - stored <= AHEAD
-    return was_ahead or int(given.timestamp()) == int(stored.timestamp())
+    was_ahead = timedelta(0) <= row.created_at - stored < ARRIVAL and timedelta(0) < time - stored <= AHEAD
+    return was_ahead or int(time.timestamp()) == int(stored.timestamp())
 
 
 def make_copy(original: Conversion, columns: Mapping[str, Any]) -> Conversion:
@@ -197,22 +197,22 @@ def digest_of(columns: Mapping[str, Any]) -> str:
 
 def contents_before(rows: Collection[Conversion]) -> dict[UUID, set[str]]:
     """Return the digests of what rows said before an operator corrected them; a source that corrects itself is free."""
-    found: dict[UUID, set[str]] = {}
+    digests: dict[UUID, set[str]] = {}
     waiting = [row.pk for row in rows if row.status in WAITING]
     events = Event.objects.filter(queue=CONVERSIONS.queue, event_type="CORRECTED", object_id__in=waiting)
     for pk, details in events.exclude(actor__startswith="key:").values_list("object_id", "details") if waiting else ():
-        found.setdefault(pk, set()).add(details["digest"])
-    return found
+        digests.setdefault(pk, set()).add(details["digest"])
+    return digests
 
 
 def _describe(edit: Edit) -> dict[str, Any]:
     """Return what changes: from which value to which, unless it identifies a person."""
-    shown = {name: CONTENT[name][0] for name in edit.fields if name not in PERSONAL}
+    columns = {name: CONTENT[name][0] for name in edit.fields if name not in PERSONAL}
     return {
         "changed": edit.fields,
         "digest": digest_of({name: getattr(edit.row, name) for name in COLUMNS}),
-        "before": {name: _text(getattr(edit.row, column)) for name, column in shown.items()},
-        "after": {name: _text(edit.columns[column]) for name, column in shown.items()},
+        "before": {name: _text(getattr(edit.row, column)) for name, column in columns.items()},
+        "after": {name: _text(edit.columns[column]) for name, column in columns.items()},
     }
 
 
@@ -270,7 +270,7 @@ def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool
         with transaction.atomic():
             originals = _originals(site, batch, lock=not dry_run)
             now = database_time()
-            results = [plan(each, originals.get(read_id(each.id)), now=now) for each in batch]
+            results = [plan(correction, originals.get(read_id(correction.id)), now=now) for correction in batch]
             if not dry_run:
                 copies = [result.copy for result in results if result.copy]
                 store_corrections(site, copies, [result.edit for result in results if result.edit])
@@ -344,19 +344,19 @@ def _changed_fields(original: Conversion, changes: Mapping[str, str]) -> dict[st
     # `consent` sets both consents; a row may have two that differ.
     both = original.consent_ad_user_data
     own = _fields(original) | {"consent": both if both == original.consent_ad_personalization else ""}
-    found = {
+    changed = {
         name: text
         for name, text in changes.items()
         if name in own and _read(name, text) != _read(name, own[name]) and (text or name != SOURCE)
     }
     # Only an operator who wants to add or change one names it: no export has them.
-    found |= {name: changes[name] for name in IDENTIFIERS if changes.get(name)}
+    changed |= {name: changes[name] for name in IDENTIFIERS if changes.get(name)}
     clicks = {name: changes[name] for name in Conversion.CLICK_IDS if changes.get(name)}
     if clicks and clicks != _click_ids(original):
-        found |= clicks
+        changed |= clicks
     # All that a line says about consent, so that two cells that contradict each other are noticed.
     consents = {name: changes[name] for name in ("consent", *CONSENTS) if changes.get(name)}
-    return found | consents if found.keys() & consents.keys() else found
+    return changed | consents if changed.keys() & consents.keys() else changed
 
 
 def _corrected(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:

@@ -74,14 +74,14 @@ def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Co
     now, unknown = database_time(), UnknownFields()
     inputs = [read_columns(site, item, now=now, unknown=unknown) for item in raw]
     valid = identify(site, [columns for columns in inputs if isinstance(columns, dict)])
-    known = known_ids(site, valid) if dry_run else store(site, valid)
-    again = redeliver(site, valid, known, dry_run=dry_run) if known else {}
+    earlier_ids = known_ids(site, valid) if dry_run else store(site, valid)
+    redeliveries = redeliver(site, valid, earlier_ids, dry_run=dry_run) if earlier_ids else {}
     if valid and not dry_run and site.sync_method in UPLOADED_HERE:
         doorbells.ring("oci_upload")
     return [
         {"index": index, "status": "invalid", "errors": columns}
         if isinstance(columns, list)
-        else _result(site, index, item, columns, again, dry_run=dry_run)
+        else _result(site, index, item, columns, redeliveries, dry_run=dry_run)
         for index, (item, columns) in enumerate(zip(raw, inputs, strict=True))
     ]
 
@@ -119,9 +119,9 @@ def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     wanted = {row["id"]: (row["action"], row["source_key"]) for row in rows if row["source_key"]}
     if not wanted:
         return {}
-    found = site.conversion_keys.with_source_keys(wanted.values())
-    known = {(action, key): pk for action, key, pk in found.values_list("action", "source_key", "pk")}
-    return {own: known[name] for own, name in wanted.items() if name in known}
+    keys = site.conversion_keys.with_source_keys(wanted.values())
+    ids_by_name = {(action, key): pk for action, key, pk in keys.values_list("action", "source_key", "pk")}
+    return {own: ids_by_name[name] for own, name in wanted.items() if name in ids_by_name}
 
 
 def _result(
@@ -129,11 +129,11 @@ def _result(
     index: int,
     item: Mapping[str, Any],
     columns: Columns,
-    again: Mapping[UUID, Redelivery],
+    redeliveries: Mapping[UUID, Redelivery],
     *,
     dry_run: bool,
 ) -> ConversionResult:
-    earlier = again.get(columns["id"]) if again else None
+    earlier = redeliveries.get(columns["id"]) if redeliveries else None
     result: ConversionResult = {"index": index, "status": "created"}
     if earlier:
         result |= cast("ConversionResult", _again(earlier, dry_run=dry_run))
@@ -160,7 +160,7 @@ def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, Any]:
 
 
 def redeliver(
-    site: Site, deliveries: Iterable[Columns], known: Mapping[UUID, UUID], *, dry_run: bool
+    site: Site, deliveries: Iterable[Columns], earlier_ids: Mapping[UUID, UUID], *, dry_run: bool
 ) -> dict[UUID, Redelivery]:
     """Settle deliveries whose keys are stored; `known` has the rows of the keys. Return the results by their own ids.
 
@@ -168,44 +168,44 @@ def redeliver(
     """
     turns: list[dict[UUID, Columns]] = []
     for columns in deliveries:
-        if keyed := known.get(columns["id"]):
+        if keyed := earlier_ids.get(columns["id"]):
             turn = next((turn for turn in turns if keyed not in turn), None)
             if turn is None:
                 turns.append(turn := {})
             turn[keyed] = columns
-    found: dict[UUID, Redelivery] = {}
+    results: dict[UUID, Redelivery] = {}
     for turn in turns:
-        found |= {turn[keyed]["id"]: result for keyed, result in _settle(site, turn, dry_run=dry_run).items()}
-    return found
+        results |= {turn[keyed]["id"]: result for keyed, result in _settle(site, turn, dry_run=dry_run).items()}
+    return results
 
 
-def _settle(site: Site, given: Mapping[UUID, Columns], *, dry_run: bool) -> dict[UUID, Redelivery]:
-    rows = versions(site, given)
-    found = {keyed: _compare(versions, given[keyed]) for keyed, versions in rows.items()}
-    differing_keys = [keyed for keyed, result in found.items() if result.differs]
+def _settle(site: Site, deliveries: Mapping[UUID, Columns], *, dry_run: bool) -> dict[UUID, Redelivery]:
+    rows = versions(site, deliveries)
+    results = {keyed: _compare(versions, deliveries[keyed]) for keyed, versions in rows.items()}
+    differing_keys = [keyed for keyed, result in results.items() if result.differs]
     if not differing_keys:  # as mostly: nothing is locked
-        return found
+        return results
     with transaction.atomic():
         heads = _with_history(rows, differing_keys) if dry_run else _locked(site, differing_keys)
         earlier = contents_before(heads.values())
-        found |= {keyed: _plan(row, given[keyed], earlier.get(row.pk, ())) for keyed, row in heads.items()}
+        results |= {keyed: _plan(row, deliveries[keyed], earlier.get(row.pk, ())) for keyed, row in heads.items()}
         if not dry_run:
-            copies = [result.copy for result in found.values() if result.copy]
-            store_corrections(site, copies, [result.edit for result in found.values() if result.edit])
-    return found
+            copies = [result.copy for result in results.values() if result.copy]
+            store_corrections(site, copies, [result.edit for result in results.values() if result.edit])
+    return results
 
 
 def versions(site: Site, keyed: Iterable[UUID]) -> dict[UUID, list[Conversion]]:
     """Return the rows of each key, by the row that has it: that row, its copy, the copy of that copy and so on."""
     own = Conversion.objects.for_site(site)
-    found = {row.pk: [row] for row in own.filter(pk__any_of=list(keyed))}
-    newest = {pk: versions[-1] for pk, versions in found.items()}
+    rows_by_key = {row.pk: [row] for row in own.filter(pk__any_of=list(keyed))}
+    newest = {pk: versions[-1] for pk, versions in rows_by_key.items()}
     while replaced := {pk: row for pk, row in newest.items() if row.is_replaced}:
         copies = {copy.replaces_id: copy for copy in own.filter(replaces__in=[row.pk for row in replaced.values()])}
         newest = {pk: copies[row.pk] for pk, row in replaced.items() if row.pk in copies}  # old copies are pruned
         for pk, copy in newest.items():
-            found[pk].append(copy)
-    return found
+            rows_by_key[pk].append(copy)
+    return rows_by_key
 
 
 def _locked(site: Site, keyed: Collection[UUID]) -> dict[UUID, Conversion]:
@@ -219,8 +219,8 @@ def _locked(site: Site, keyed: Collection[UUID]) -> dict[UUID, Conversion]:
 
 def _with_history(rows: Mapping[UUID, list[Conversion]], keyed: Collection[UUID]) -> dict[UUID, Conversion]:
     heads = {pk: rows[pk][-1] for pk in keyed}
-    found = {row.pk: row for row in with_history(_rows(heads.values()))}
-    return {pk: found[row.pk] for pk, row in heads.items()}
+    rows_by_id = {row.pk: row for row in with_history(_rows(heads.values()))}
+    return {pk: rows_by_id[row.pk] for pk, row in heads.items()}
 
 
 def _rows(rows: Iterable[Conversion]) -> Any:
@@ -235,15 +235,15 @@ def _compare(versions: Sequence[Conversion], columns: Columns) -> Redelivery:
 
 
 def _plan(row: Conversion, columns: Columns, earlier: Collection[str]) -> Redelivery:
-    given = _kept(row, columns)
-    differs = [name for name in differing(row, given) if not _was_restated(row, given, name)]
+    delivery = _kept(row, columns)
+    differs = [name for name in differing(row, delivery) if not _was_restated(row, delivery, name)]
     if not differs or row.status == ConversionStatus.COMPLETED or may_be_counted(row) or why_not(row):
         return Redelivery(row, differs)
-    if _is_guess(row, given, differs) or digest_of(given) in earlier:
+    if _is_guess(row, delivery, differs) or digest_of(delivery) in earlier:
         return Redelivery(row, differs)
     if row.status == ConversionStatus.FAILED:
-        return Redelivery(row, differs, copy=make_copy(row, given))
-    return Redelivery(row, differs, edit=Edit(row, {name: given[name] for name in COLUMNS}, differs))
+        return Redelivery(row, differs, copy=make_copy(row, delivery))
+    return Redelivery(row, differs, edit=Edit(row, {name: delivery[name] for name in COLUMNS}, differs))
 
 
 def _kept(row: Conversion, columns: Columns) -> Columns:
@@ -264,15 +264,15 @@ def _kept(row: Conversion, columns: Columns) -> Columns:
     return kept
 
 
-def _was_restated(row: Conversion, given: Columns, name: str) -> bool:
+def _was_restated(row: Conversion, delivery: Columns, name: str) -> bool:
     """Return whether an amount is that of the newest restatement, which Google has or will have."""
     column = {"conversionValue": "value", "conversionCurrency": "currency"}.get(name)
-    restated = [each for each in row.adjustments.all() if each.kind == AdjustmentKind.RESTATEMENT]
-    newest = next((each for each in restated if not each.is_overtaken), None)
-    return bool(column and newest and getattr(newest, column) == given[column])
+    restated = [adjustment for adjustment in row.adjustments.all() if adjustment.kind == AdjustmentKind.RESTATEMENT]
+    newest = next((adjustment for adjustment in restated if not adjustment.is_overtaken), None)
+    return bool(column and newest and getattr(newest, column) == delivery[column])
 
 
-def _is_guess(row: Conversion, given: Columns, differs: Collection[str]) -> bool:
+def _is_guess(row: Conversion, delivery: Columns, differs: Collection[str]) -> bool:
     """Return whether a line of a file, without a key of its own, may be another conversion of the same click."""
-    is_made = given["source_key"].startswith(MADE_BY_IMPORT)
+    is_made = delivery["source_key"].startswith(MADE_BY_IMPORT)
     return is_made and ("conversionTime" in differs or row.status != ConversionStatus.FAILED)

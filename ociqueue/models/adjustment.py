@@ -144,9 +144,9 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
     def _retract_unsent(self, originals: ConversionQuerySet) -> set[UUID]:
         """End conversions that were retracted before they were sent, and their retractions as done."""
         moved = originals.filter(outcome_unknown=False).move_each("retract", is_retracted=True, **END_RETRACTED)
-        mine = self.waiting().newest().filter(original__in=moved, kind=AdjustmentKind.RETRACTION)
+        retractions = self.waiting().newest().filter(original__in=moved, kind=AdjustmentKind.RETRACTION)
         done: Changes = {**NO_ERROR, "next_retry_at": None, "claimed_at": None, "outcome_unknown": False}
-        return mine.move_each("finish_unsent", **done) if moved else set()
+        return retractions.move_each("finish_unsent", **done) if moved else set()
 
     def _overtake(self) -> set[UUID]:
         error = failure("OVERTAKEN", Category.PERMANENT, OVERTAKEN)

@@ -38,8 +38,8 @@ class Counts(NamedTuple):
     late: int
 
 
-# What an answer says of the whole upload.
-ANSWER = (*Counts._fields, "by_action", "answered_job_id", "is_lost", "request_id", "note")
+# What a reply says of the whole upload.
+REPLY_COLUMNS = (*Counts._fields, "by_action", "answered_job_id", "is_lost", "request_id", "note")
 
 
 class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
@@ -59,13 +59,13 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
             return int(cursor.fetchone()[0])
 
     def mark_answered(self, batch: UUID, **columns: Any) -> Counts | None:
-        """Record that the answer was settled, and add its counts; return all counts, or None if it was marked before.
+        """Record that the reply was settled, and add its counts; return all counts, or None if it was marked before.
 
-        `columns` are those of ANSWER.
+        `columns` are REPLY_COLUMNS.
         """
-        given_columns = {**columns, "by_action": Jsonb(columns["by_action"])}
-        found = _mark_answered().run(batch=batch, **given_columns)
-        return Counts(*found[0]) if found else None
+        columns["by_action"] = Jsonb(columns["by_action"])
+        counts = _mark_answered().run(batch=batch, **columns)
+        return Counts(*counts[0]) if counts else None
 
     def counts(self, batch: UUID) -> Counts:
         return Counts(*self.values_list(*Counts._fields).get(pk=batch))
@@ -127,8 +127,8 @@ class UploadBatch(models.Model):
 @cache
 def _mark_answered() -> CompiledUpdate:
     unanswered = UploadBatch.objects.filter(pk=BATCH, answered_at=None)
-    fields: dict[str, Any] = {name: UploadBatch._meta.get_field(name) for name in ANSWER}
-    columns = {name: parameter(name, field) for name, field in fields.items()}
+    fields: dict[str, Any] = {name: UploadBatch._meta.get_field(name) for name in REPLY_COLUMNS}
+    columns = {name: given(name, field) for name, field in fields.items()}
     counts = {name: F(name) + columns[name] for name in Counts._fields}
     return CompiledUpdate(unanswered, {"answered_at": Now(), **columns, **counts}, ", ".join(Counts._fields))
 

@@ -65,11 +65,11 @@ def check_customer_id(site: Site, text: str) -> str:
     digits = normalize_customer_id(text) if text.strip() else ""
     stored = Credentials.objects.filter(site=site.pk).first()
     with suppress(DecryptionError):
-        known = stored.account().customer_id if stored else digits
-        if digits and digits != known:
+        customer = stored.account().customer_id if stored else digits
+        if digits and digits != customer:
             message = gettext("The site's Google credentials are for customer %(customer)s; change it there.")
-            raise ValueError(message % {"customer": known})
-        return known
+            raise ValueError(message % {"customer": customer})
+        return customer
     return digits
 
 
@@ -77,15 +77,15 @@ def normalize_action(text: str, *, customer_id: str) -> str:
     """Return the resource name of a conversion action, given by name or number; ValueError if it is not one."""
     text = text.strip()
     resource = f"customers/{customer_id}/conversionActions/{text}" if text.isascii() and text.isdigit() else text
-    found = ACTION.fullmatch(resource)
-    if not found:
+    match = ACTION.fullmatch(resource)
+    if not match:
         message = gettext(
             "Enter the number of a conversion action, or customers/%(customer)s/conversionActions/NUMBER."
         )
         raise ValueError(message % {"customer": customer_id})
-    if found[1] != customer_id:
+    if match[1] != customer_id:
         message = gettext("This conversion action belongs to customer %(other)s, but uploads go to %(customer)s.")
-        raise ValueError(message % {"other": found[1], "customer": customer_id})
+        raise ValueError(message % {"other": match[1], "customer": customer_id})
     return resource
 
 
@@ -138,8 +138,8 @@ class Credentials(models.Model):
 
     def note_check(self, *, passed: bool, report: list[dict[str, Any]]) -> None:
         """Store the result of a check, unless the credentials were changed while it ran."""
-        mine = Credentials.objects.filter(pk=self.pk, changed_at=self.changed_at)
-        mine.update(checked_at=Now(), check_passed=passed, check_report=report)
+        unchanged = Credentials.objects.filter(pk=self.pk, changed_at=self.changed_at)
+        unchanged.update(checked_at=Now(), check_passed=passed, check_report=report)
 
 
 # Without `token_uri`: the author of a file must not choose where we post a signed login.

@@ -198,12 +198,12 @@ class ImportKeyQuerySet(models.QuerySet["ImportKey"]):
 
     def find_lines(self, job: ImportJob, digests: Iterable[int]) -> dict[int, list[LineKey]]:
         """Return the first lines with these digests, one more than are looked at."""
-        found: dict[int, list[LineKey]] = {}
+        lines: dict[int, list[LineKey]] = {}
         with connection.cursor() as cursor:
             cursor.execute(FIND_KEYS, [sorted(digests), job.pk, MOST_LINES + 1])
             for key in map(LineKey._make, cursor.fetchall()):
-                found.setdefault(key.digest, []).append(key)
-        return found
+                lines.setdefault(key.digest, []).append(key)
+        return lines
 
 
 class ImportKey(models.Model):
@@ -232,9 +232,9 @@ class ImportLineQuerySet(models.QuerySet["ImportLine"]):
 
     def about(self, text: str, sites: Collection[Site]) -> Self:
         """Return lines in which a text is found, whatever its case."""
-        found = self.filter(job__site__in=[site.pk for site in sites])
+        lines = self.filter(job__site__in=[site.pk for site in sites])
         as_json = json.dumps(text, ensure_ascii=False)[1:-1]
-        return found.annotate(all_cells=Cast("cells", models.TextField())).filter(
+        return lines.annotate(all_cells=Cast("cells", models.TextField())).filter(
             Q(all_cells__icontains=as_json) | Q(text__icontains=text) | Q(reason__icontains=text)
         )
 

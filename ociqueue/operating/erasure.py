@@ -129,15 +129,15 @@ def forget(person: Person, sites: Collection[Site]) -> Iterator[SiteResult]:
 
     A run that is stopped between batches is completed by another.
     """
-    found = False
+    has_rows = False
     ImportLine.objects.about(person.text, sites).delete()
     rows_by_site = _rows_by_site(person, sites)
     _erase_quotes(person, sites, [pk for _, ids in rows_by_site for pk in ids])
     for site, ids in rows_by_site:
         for start in range(0, len(ids), BATCH):
-            found = True
+            has_rows = True
             yield _erase(person, site, ids[start : start + BATCH])
-    if not found:
+    if not has_rows:
         _erase_texts_alone(person, sites)
 
 
@@ -183,18 +183,18 @@ def _rows_by_site(person: Person, sites: Collection[Site]) -> list[tuple[Site, l
 
 def _find_rows(person: Person, sites: Collection[Site]) -> set[UUID]:
     keys = ConversionKey.objects.filter(site__in=[site.pk for site in sites])
-    found: set[UUID] = set()
+    ids: set[UUID] = set()
     clicks: set[str] = set()
-    new = {pk for each in person.conditions() for pk in keys.filter(each).values_list("pk", flat=True)}
+    new = {pk for condition in person.conditions() for pk in keys.filter(condition).values_list("pk", flat=True)}
     while new:
-        found |= new
-        known = Conversion.objects.filter(pk__any_of=new)
-        new_clicks = {row.click_id for row in known.only(*Conversion.CLICK_IDS)} - clicks - {""}
+        ids |= new
+        new_rows = Conversion.objects.filter(pk__any_of=new)
+        new_clicks = {row.click_id for row in new_rows.only(*Conversion.CLICK_IDS)} - clicks - {""}
         clicks |= new_clicks
-        originals = set(known.exclude(replaces=None).values_list("replaces", flat=True))
+        originals = set(new_rows.exclude(replaces=None).values_list("replaces", flat=True))
         related = [*map(_is_click_id, new_clicks), Q(pk__in=originals), Q(conversion__replaces__in=new)]
-        new = {pk for each in related for pk in keys.filter(each).values_list("pk", flat=True)} - found
-    return found
+        new = {pk for condition in related for pk in keys.filter(condition).values_list("pk", flat=True)} - ids
+    return ids
 
 
 def _is_click_id(text: str) -> Q:
@@ -212,10 +212,10 @@ def _count(site: Site, ids: list[UUID]) -> SiteResult:
 @transaction.atomic
 def _erase(person: Person, site: Site, ids: Collection[UUID]) -> SiteResult:
     _take_turns()
-    found = Conversion.objects.filter(pk__any_of=ids, erased_at=None)
-    found.lock_in_order()
+    candidates = Conversion.objects.filter(pk__any_of=ids, erased_at=None)
+    candidates.lock_in_order()
     # Only now: a row that was locked may have been erased, or retried.
-    ended, left = list(found.erasable()), found.count()
+    ended, left = list(candidates.erasable()), candidates.count()
     identifiers = _identifiers(ended)
     rows = Conversion.objects.filter(pk__any_of=[row.pk for row in ended])
     adjustments = Adjustment.objects.filter(original__in=rows).values_list("pk", flat=True)

@@ -21,8 +21,8 @@ from ociqueue.uploader.googleads.errors import TABLE
 
 def groups_of_wrong_data(names: Iterable[str], *, model: type[Uploadable] = Conversion) -> set[str]:
     """Return which error groups need other data: a retry would fail again."""
-    found = _one_of_each(names, "provider_error_category", model=model)
-    return {name for name, category in found if category == Category.VALIDATION}
+    categories = _one_of_each(names, "provider_error_category", model=model)
+    return {name for name, category in categories if category == Category.VALIDATION}
 
 
 def expected_groups(codes: Mapping[str, str]) -> set[str]:
@@ -41,9 +41,9 @@ def expected_adjustment_groups(codes: Mapping[str, str]) -> set[str]:
 def _one_of_each(names: Iterable[str], column: str, *, model: type[Uploadable] = Conversion) -> list[tuple[str, Any]]:
     # By a range and in this order, so that only the index of the groups serves (kilit.bulk.filters).
     rows = model._default_manager.filter(FAILURES.condition).order_by("error_group", "id")
-    each = (rows.filter(error_group__gte=name, error_group__lte=name) for name in names)
-    found = [group.values_list("error_group", column)[:1] for group in each]
-    return list(found[0].union(*found[1:], all=True)) if found else []
+    groups = (rows.filter(error_group__gte=name, error_group__lte=name) for name in names)
+    queries = [group.values_list("error_group", column)[:1] for group in groups]
+    return list(queries[0].union(*queries[1:], all=True)) if queries else []
 
 
 REPLACED = "A corrected copy was sent in its place."

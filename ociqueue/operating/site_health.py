@@ -61,8 +61,8 @@ class SiteHealth:
 
 
 def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
-    found = {site.pk: SiteHealth() for site in sites}
-    by_scope = {str(pk): health for pk, health in found.items()}
+    health_by_site = {site.pk: SiteHealth() for site in sites}
+    by_scope = {str(pk): health for pk, health in health_by_site.items()}
     for total in Count.objects.totals(queue=CONVERSIONS.queue, scopes=by_scope):
         if total.scope in by_scope:
             health = by_scope[total.scope]
@@ -71,20 +71,20 @@ def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
     ended = Count.objects.entered_last_day(queue=CONVERSIONS.queue, states=[*ENDED, *BESIDE_STATES], scopes=by_scope)
     for scope, state, entered in ended:
         by_scope[scope].recently_ended[state] += entered
-    stuck = Conversion.objects.filter(site__in=found).stuck().order_by().values_list("site")
+    stuck = Conversion.objects.filter(site__in=health_by_site).stuck().order_by().values_list("site")
     for pk, number in stuck.annotate(number=CountRows("pk")):
-        found[pk].stuck = number
-    for pk in with_silent_script(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
-        found[pk].is_silent = True
-    for circuit in open_circuits(found):
-        found[circuit.site_id].circuits[circuit.action] = circuit
-    for pk in without_credentials(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
-        found[pk].needs_credentials = True
-    for pk in with_failed_test(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
-        found[pk].is_test_failed = True
-    for pk in ReadBack.objects.differing().filter(site__in=found).values_list("pk", flat=True):
-        found[pk].google_differs = True
-    return found
+        health_by_site[pk].stuck = number
+    for pk in with_silent_script(Site.objects.filter(pk__in=health_by_site)).values_list("pk", flat=True):
+        health_by_site[pk].is_silent = True
+    for circuit in open_circuits(health_by_site):
+        health_by_site[circuit.site_id].circuits[circuit.action] = circuit
+    for pk in without_credentials(Site.objects.filter(pk__in=health_by_site)).values_list("pk", flat=True):
+        health_by_site[pk].needs_credentials = True
+    for pk in with_failed_test(Site.objects.filter(pk__in=health_by_site)).values_list("pk", flat=True):
+        health_by_site[pk].is_test_failed = True
+    for pk in ReadBack.objects.differing().filter(site__in=health_by_site).values_list("pk", flat=True):
+        health_by_site[pk].google_differs = True
+    return health_by_site
 
 
 def open_circuits(sites: Collection[UUID]) -> CircuitQuerySet:

@@ -112,5 +112,5 @@ def _alerts(summaries: Iterable[Any], action: Callable[[Any], str]) -> Iterator[
 def _enum_name(message: Any, name: str) -> str:
     """Return the name of an enum's value; one that this version does not know is named by its number."""
     number = getattr(message, name)
-    known = message.DESCRIPTOR.fields_by_name[name].enum_type.values_by_number.get(number)
-    return str(known.name) if known else f"{name}_{number}"
+    value = message.DESCRIPTOR.fields_by_name[name].enum_type.values_by_number.get(number)
+    return str(value.name) if value else f"{name}_{number}"

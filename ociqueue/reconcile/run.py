@@ -72,7 +72,7 @@ class OurDays:
 
     def uploads(self, action_of: ActionOf, *, mapped_since: datetime | None) -> Iterator[OurCount]:
         """Count uploads by their answers; before `mapped_since` it is not known which action a name meant."""
-        found: Counter[tuple[str, date, date, bool, bool, str]] = Counter()
+        counts: Counter[tuple[str, date, date, bool, bool, str]] = Counter()
         columns = ("sent_at", "answered_at", "by_action", "size", "sender")
         batches = UploadBatch.objects.filter(
             site=self.site, queue=CONVERSIONS.queue, created_at__gte=self.since - ANSWERED_WITHIN
@@ -86,9 +86,9 @@ class OurDays:
             is_mapped = mapped_since is None or sent_at >= mapped_since
             for name, kinds in (by_action if by_action is not None else {"": {"unknown": size}}).items():
                 for kind, number in kinds.items():
-                    known = kind if is_mapped and kind in ("accepted", "failed") else "unknown"
-                    found[action_of(name) if is_mapped and name else ANY_ACTION, *where, known] += number
-        for (action, first, last, is_due, by_api, kind), number in found.items():
+                    counted_as = kind if is_mapped and kind in ("accepted", "failed") else "unknown"
+                    counts[action_of(name) if is_mapped and name else ANY_ACTION, *where, counted_as] += number
+        for (action, first, last, is_due, by_api, kind), number in counts.items():
             yield OurCount(action, first, last, is_due=is_due, by_api=by_api, **{kind: number})
 
     def acknowledged(self, action_of: ActionOf) -> Iterator[OurCount]:
@@ -194,12 +194,12 @@ def reconcile_due(*, sites: Iterable[Site] | None = None, seconds: float | None 
     for site in list(due_sites() if sites is None else sites):
         if end is not None and time.monotonic() > end:
             break
-        found = _safe_reconcile(site)
-        if found is None:
+        days = _safe_reconcile(site)
+        if days is None:
             unread += 1
             continue
         compared += 1
-        differing += any(row.differs for row in found)
+        differing += any(row.differs for row in days)
     return f"Compared {compared}, differing {differing}, not read {unread}."
 
 
@@ -259,17 +259,19 @@ def compare_site(stored: ReadBack, *, read_at: datetime) -> list[DayComparison]:
         days = OurDays(member.site, zone=zone, read_at=read_at)
         ours += days.counts(member.action_of(ids), mapped_since=member.mapped_since)
     by_script = any(member.site.sync_method == SyncMethod.SCRIPT for member in members)
-    found = compare(
+    comparisons = compare(
         ours,
         by_day(summaries),
         today=read_at.astimezone(zone).date(),
         any_client=by_script or any(count.accepted and not count.by_api for count in ours),
     )
     names = {action: name for name, action in ids.items()}
-    rows = [{**asdict(row), "day": row.day.isoformat(), "name": names.get(row.action, row.action)} for row in found]
+    rows = [
+        {**asdict(row), "day": row.day.isoformat(), "name": names.get(row.action, row.action)} for row in comparisons
+    ]
     scopes = [str(member.site.pk) for member in members]
     seen = ErrorGroup.objects.codes(queue=CONVERSIONS.queue, scopes=scopes) if stored.alerts else {}
-    differs = any(row.differs for row in found)
+    differs = any(row.differs for row in comparisons)
     ReadBack.objects.note(
         stored.site,
         compared_at=Now(),
@@ -279,12 +281,12 @@ def compare_site(stored: ReadBack, *, read_at: datetime) -> list[DayComparison]:
         differs=differs,
         differs_since=(stored.differs_since or Now()) if differs else None,
     )
-    return found
+    return comparisons
 
 
 def by_day(summaries: Iterable[UploadSummary]) -> dict[tuple[date, str], dict[str, GoogleCount]]:
-    found: dict[tuple[date, str], dict[str, GoogleCount]] = {}
-    for each in summaries:
-        clients = found.setdefault((each.upload_date, str(each.action_id)), {})
-        clients[each.client] = GoogleCount(each.successful, each.failed, each.pending)
-    return found
+    counts: dict[tuple[date, str], dict[str, GoogleCount]] = {}
+    for summary in summaries:
+        clients = counts.setdefault((summary.upload_date, str(summary.action_id)), {})
+        clients[summary.client] = GoogleCount(summary.successful, summary.failed, summary.pending)
+    return counts

@@ -102,15 +102,15 @@ def identifier(read: Callable[[str], T]) -> PlainValidator:
     return PlainValidator(validate, json_schema_input_type=str)
 
 
-def fault_of_click_ids(number: int, given: Mapping[str, Any], context: ConversionContext) -> str:
+def fault_of_click_ids(number: int, identified: Mapping[str, Any], context: ConversionContext) -> str:
     """Return what is wrong with the number of click ids; `given` has the identifiers that are valid."""
-    is_identified = context["has_hash"] or any(map(given.get, IDENTIFIERS))
+    is_identified = context["has_hash"] or any(map(identified.get, IDENTIFIERS))
     if number or not (is_identified or context["accepts_identifiers"]):
         return ONE_CLICK_ID
     if not context["sends_hashes_alone"]:
         alone = "A click id is required: the Google Ads Script cannot send an e-mail address or a phone number alone."
         return alone if is_identified else ONE_CLICK_ID
-    if is_identified or not given.keys() >= set(IDENTIFIERS):  # an invalid one is reported itself
+    if is_identified or not identified.keys() >= set(IDENTIFIERS):  # an invalid one is reported itself
         return ""
     return "One of gclid, wbraid, gbraid, email, phone, hashedEmail and hashedPhone is required."
 
@@ -243,10 +243,10 @@ class NewConversion(InputModel):
     def _drop_empty(cls, raw: Any, info: Info) -> Any:
         if not isinstance(raw, dict):
             return raw
-        given = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
-        if "conversionCurrency" not in given and (currency := info.context["currency"]):
-            given["conversionCurrency"] = currency
-        return given
+        fields = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
+        if "conversionCurrency" not in fields and (currency := info.context["currency"]):  # type: ignore[index]
+            fields["conversionCurrency"] = currency
+        return fields
 
     @field_validator("gclid")
     @classmethod

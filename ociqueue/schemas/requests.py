@@ -88,24 +88,24 @@ def read_row_ids(value: Any, read: ValidatorFunctionWrapHandler) -> list[UUID | 
     except ValidationError:
         if not isinstance(value, list) or len(value) > MOST_EXPORTED:
             raise
-    return [_read_id_or_text(each, read) for each in value]
+    return [_read_id_or_text(item, read) for item in value]
 
 
 def _read_id_or_text(value: Any, read: ValidatorFunctionWrapHandler) -> UUID | str:
     with suppress(ValidationError):
         return cast("UUID", read([value])[0])
-    shown = value if isinstance(value, str) else compact_json(value)
-    return strip_control_chars(shown[:MOST_SHOWN_OF_ID])
+    text_of_id = value if isinstance(value, str) else compact_json(value)
+    return strip_control_chars(text_of_id[:MOST_SHOWN_OF_ID])
 
 
 def read_claims(value: Any) -> dict[UUID, int]:
     """Read the claim numbers by id; what is not one is left out, as if the script had not sent it."""
-    found = {}
+    claims = {}
     for name, number in value.items() if isinstance(value, dict) else ():
         with suppress(ValueError):
             if type(number) is int and 0 < number <= LARGEST_CLAIM:
-                found[UUID(name.removeprefix(PREFIX))] = number
-    return found
+                claims[UUID(name.removeprefix(PREFIX))] = number
+    return claims
 
 
 class ScriptMessage(InputModel):
@@ -278,8 +278,8 @@ class UploadSummaryRequest(SiteRequest):
 
     @model_validator(mode="after")
     def _once(self) -> Self:
-        found = Counter((each.day, each.actionId, each.client) for each in self.days)
-        for (day, action, client), times in found.items():
+        counts = Counter((summary.day, summary.actionId, summary.client) for summary in self.days)
+        for (day, action, client), times in counts.items():
             if times > 1:
                 raise invalid(f"{day} of action {action} and client {client} is listed {times} times.")
         return self

@@ -17,7 +17,7 @@ from ociqueue.uploader.results import GATES, Disposition, LaterProvider, Provide
 class ProviderKind:
     # Of classes that are called with the site's GoogleAdsAccount, by the queue whose rows they send.
     paths: Mapping[str, str]
-    answers_later: bool  # whether it is a LaterProvider: its rows wait in UPLOADED for the verdict
+    replies_later: bool  # whether it is a LaterProvider: its rows wait in UPLOADED for the verdict
 
 
 PROVIDERS: Mapping[SyncMethod, ProviderKind] = {
@@ -26,14 +26,14 @@ PROVIDERS: Mapping[SyncMethod, ProviderKind] = {
             CONVERSIONS.queue: "ociqueue.uploader.googleads.provider.GoogleAds",
             ADJUSTMENTS.queue: "ociqueue.uploader.googleads.provider.GoogleAdsAdjustments",
         },
-        answers_later=False,
+        replies_later=False,
     ),
     SyncMethod.DATA_MANAGER: ProviderKind(
         {
             CONVERSIONS.queue: "ociqueue.uploader.datamanager.provider.DataManager",
             ADJUSTMENTS.queue: "ociqueue.uploader.datamanager.provider.DataManagerAdjustments",
         },
-        answers_later=True,
+        replies_later=True,
     ),
 }
 
@@ -49,7 +49,7 @@ def provider_for(site: Site, sender: SyncMethod | None = None, *, queue: str = C
 
 def later_provider_for(site: Site, sender: SyncMethod, *, queue: str = CONVERSIONS.queue) -> LaterProvider:
     """Return the provider that took an upload, whatever sender the site has now."""
-    if not PROVIDERS[sender].answers_later:
+    if not PROVIDERS[sender].replies_later:
         raise ValueError(f"{sender} answers at once")
     return cast("LaterProvider", _open(site, sender, queue))
 

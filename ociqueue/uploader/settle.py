@@ -60,10 +60,10 @@ def settle(
 ) -> UploadTally:
     """Move each row by its result; rows taken back meanwhile are skipped, with an event.
 
-    An answer is settled once, so a caller who lost the connection on the way may call again.
+    A reply is settled once, so a caller who lost the connection on the way may call again.
     """
     groups = group_rows(rows, results)
-    answers = [result for result, _ in groups]
+    distinct_results = [result for result, _ in groups]
     with transaction.atomic():
         tally = _move(batch, rows, results, groups, is_probe=is_probe)
         # Last, because `take_back` locks rows first and then their upload, too.
@@ -75,10 +75,10 @@ def settle(
             put_off=tally.put_off,
             late=tally.late,
             by_action=count_by_action(groups),
-            answered_job_id=next((answer.job_id for answer in answers if answer.job_id is not None), None),
-            is_lost=is_lost(answers[0]),
-            request_id=next((answer.request_id for answer in answers if answer.request_id), "")[:64],
-            note=_note(answers),
+            answered_job_id=next((result.job_id for result in distinct_results if result.job_id is not None), None),
+            is_lost=is_lost(distinct_results[0]),
+            request_id=next((result.request_id for result in distinct_results if result.request_id), "")[:64],
+            note=_note(distinct_results),
         )
         if counts is None:
             transaction.set_rollback(True)
@@ -112,7 +112,7 @@ def count_by_action(groups: Groups) -> dict[str, dict[str, int]]:
         if kind := _counted_as(result):
             for action, count in Counter(row.action for row in rows).items():
                 counts[action][kind] += count
-    return {action: dict(found) for action, found in counts.items()}
+    return {action: dict(kinds) for action, kinds in counts.items()}
 
 
 def _counted_as(result: RowResult) -> str:
@@ -153,11 +153,11 @@ def _move(
 def sort_groups(groups: Groups) -> dict[str, Groups]:
     """Return the rows by what becomes of them, each with its result; what was taken or accepted is asked once."""
     by_kind: dict[str, Groups] = defaultdict(list)
-    for answer, rows in groups:
-        is_taken = answer.disposition in (Disposition.ACCEPTED, Disposition.RECEIVED)
-        for mine in [rows] if is_taken else ([row] for row in rows):
-            result = after_defer(mine[0], answer)
-            by_kind[kind_of(mine[0], result)].append((result, mine))
+    for group_result, rows in groups:
+        is_taken = group_result.disposition in (Disposition.ACCEPTED, Disposition.RECEIVED)
+        for same_rows in [rows] if is_taken else ([row] for row in rows):
+            result = after_defer(same_rows[0], group_result)
+            by_kind[kind_of(same_rows[0], result)].append((result, same_rows))
     return by_kind
 
 
@@ -290,21 +290,21 @@ def note_rest(batch: UUID, groups: Groups, settled: Sequence[Collection[UUID]], 
     late = sum(len(rows) for _, rows in groups) - sum(len(ids) for ids in settled)
     if late:
         done = {pk for ids in settled for pk in ids}
-        answers = {pk: result for result, rows in groups for pk in ids_of(rows) if pk not in done}
-        note_late(batch, answers, among=among)
+        late_results = {pk: result for result, rows in groups for pk in ids_of(rows) if pk not in done}
+        note_late(batch, late_results, among=among)
     return late
 
 
 def note_late(batch: UUID, results: Mapping[UUID, RowResult], *, among: Rows) -> None:
     """Record what the provider answered for rows that were taken back meanwhile."""
-    by_answer: dict[tuple[str, str, str], list[UUID]] = defaultdict(list)
+    ids_by_result: dict[tuple[str, str, str], list[UUID]] = defaultdict(list)
     for pk, result in results.items():
-        by_answer[result.disposition, result.code, result.message].append(pk)
-    for (disposition, code, text), ids in by_answer.items():
+        ids_by_result[result.disposition, result.code, result.message].append(pk)
+    for (disposition, code, text), ids in ids_by_result.items():
         details = {"batch": str(batch), "answer": disposition, "request_id": results[ids[0]].request_id}
         details |= {"code": code} if code else {}
         rows = list(among.filter(pk__any_of=ids))
-        # The answer may quote what was erased meanwhile.
+        # The reply may quote what was erased meanwhile.
         erased = [row for row in rows if getattr(row, "erased_at", None)]
         Event.objects.record_each(
             [row for row in rows if row not in erased], "LATE_ANSWER", message=text, details=details

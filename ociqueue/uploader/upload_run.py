@@ -59,7 +59,7 @@ def due_sites() -> QuerySet[Site]:
         model.objects.due().filter(~Exists(blocking_name), site=OuterRef("pk")) for model in (Conversion, Adjustment)
     )
     last = UploadBatch.objects.filter(site=OuterRef("pk")).order_by("-created_at").values("created_at")[:1]
-    found = Site.objects.filter(
+    sites = Site.objects.filter(
         ~Exists(blocking.filter(site=OuterRef("pk"), action=Circuit.EVERY_ACTION)),
         Exists(conversions) | Exists(adjustments),
         sync_method__in=UPLOADED_HERE,
@@ -67,7 +67,7 @@ def due_sites() -> QuerySet[Site]:
         credentials__isnull=False,
     )
     # The site that uploaded last comes last, so that one site's backlog does not delay the others.
-    return found.order_by(Subquery(last).asc(nulls_first=True), "pk")
+    return sites.order_by(Subquery(last).asc(nulls_first=True), "pk")
 
 
 def due_rows() -> "list[QuerySet[Any]]":
@@ -160,7 +160,7 @@ class UploadRun:
         results = send(provider, rows, job_id=job_of(batch))
         if not route.is_sites_own:
             results = change_results(results, without_gate)
-        tally = settle_answer(batch, rows, results, is_probe=turn.probe is not None)
+        tally = settle_reply(batch, rows, results, is_probe=turn.probe is not None)
         self.tally.add(tally)
         logger.info("upload for site %s: %s", site.public_id, tally)
         if not route.is_sites_own:
@@ -210,9 +210,9 @@ def next_turn(site: Site, rows: UploadableQuerySet[Any]) -> SiteTurn | None:
         # A row of a blocked conversion name says little about the account.
         return SiteTurn(unblocked if unblocked.due().exists() else rows, 1, whole) if taken else None
     for action, circuit in by_action.items():
-        mine = rows.filter(action=action)
-        if mine.due().exists() and open_circuits.filter(pk=circuit.pk).take_probe():
-            return SiteTurn(mine, 1, circuit)
+        named_rows = rows.filter(action=action)
+        if named_rows.due().exists() and open_circuits.filter(pk=circuit.pk).take_probe():
+            return SiteTurn(named_rows, 1, circuit)
     return SiteTurn(unblocked, is_usual=rows.model is Conversion and not by_action)
 
 
@@ -252,7 +252,7 @@ def claim_rows(
         rows = turn.rows if alone is None else turn.rows.filter(send_alone=alone)
         return rows.claim(limit=limit, batch=batch, sender=own, order=order)
 
-    if not PROVIDERS[sender].answers_later or turn.probe:
+    if not PROVIDERS[sender].replies_later or turn.probe:
         return claim_some(turn.limit)
     alone = claim_some(MOST_ALONE, alone=True)
     return claim_some(turn.limit, alone=False) + alone
@@ -294,7 +294,7 @@ def send(provider: Provider, rows: Sequence[Uploadable], *, job_id: int | None =
         return [replace(lost, whole_request=True)] * len(rows)
 
 
-def settle_answer(
+def settle_reply(
     batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_probe: bool
 ) -> UploadTally:
     """Settle an answer; if the connection was lost during the call, retry, or all rows would be sent again.

@@ -89,7 +89,7 @@ def settle_verdict(receipt: Receipt, rows: Sequence[Uploadable], verdict: Verdic
         # Last, as rows are locked before their upload everywhere.
         is_first = Receipt.objects.mark_settled(
             receipt.pk,
-            verdict=(verdict.answer if verdict.status == VerdictStatus.SETTLED else verdict.status)[:40],
+            verdict=(verdict.label if verdict.status == VerdictStatus.SETTLED else verdict.status)[:40],
             confirmed=tally.confirmed,
             rejected=tally.rejected,
             put_off=tally.put_off,
@@ -253,6 +253,6 @@ def rows_of(receipt: Receipt) -> list[Uploadable]:
     """Return the rows of a request in the order that was sent; the verdict names rows by their place in it."""
     model = MODELS_BY_QUEUE[receipt.batch.queue]
     columns = (*SETTLED_BY, *(IDENTIFIED_BY if model is Conversion else ()))
-    found = {row.id: row for row in find_rows(model, columns, receipt.row_ids)}
+    rows_by_id = {row.id: row for row in find_rows(model, columns, receipt.row_ids)}
     # A row that was pruned meanwhile keeps its place.
-    return [found.get(pk) or model(id=pk) for pk in receipt.row_ids]
+    return [rows_by_id.get(pk) or model(id=pk) for pk in receipt.row_ids]

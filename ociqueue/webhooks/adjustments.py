@@ -45,12 +45,12 @@ class AdjustmentEventData(TypedDict):
 
 def describe_adjustments(events: Sequence[Event]) -> dict[int, Described]:
     moves = moved(events)
-    found = Adjustment.objects.filter(pk__any_of=ids_of(moves)).select_related("original").in_bulk()
-    sites = dict(Site.objects.filter(pk__in={row.site_id for row in found.values()}).values_list("pk", "public_id"))
+    rows = Adjustment.objects.filter(pk__any_of=ids_of(moves)).select_related("original").in_bulk()
+    sites = dict(Site.objects.filter(pk__in={row.site_id for row in rows.values()}).values_list("pk", "public_id"))
     return {
         event.pk: _adjustment(event, row, sites[row.site_id])
         for event in moves
-        if (row := found.get(event.object_id)) is not None
+        if (row := rows.get(event.object_id)) is not None
     }
 
 
@@ -104,12 +104,12 @@ FAILED: AdjustmentEventData = {
 }
 
 
-def _kind(name: str, event_type: str, about: Any, example: Mapping[str, Any]) -> WebhookKind:
+def _kind(name: str, event_type: str, description: Any, example: Mapping[str, Any]) -> WebhookKind:
     return WebhookKind(
         name,
         ADJUSTMENTS.queue,
         (event_type,),
-        about=about,
+        about=description,
         data=AdjustmentEventData,
         example=example,
         describe=describe_adjustments,

@@ -64,12 +64,12 @@ def describe_conversions(events: Sequence[Event]) -> dict[int, Described]:
     moves = moved(events)
     # Events come by the thousand: nothing is read that is not needed, and each site once.
     rows = Conversion.objects.filter(pk__any_of=ids_of(moves)).only(*CONVERSION_COLUMNS)
-    found = {row.pk: row for row in rows}
+    rows_by_id = {row.pk: row for row in rows}
     sites = dict(Site.objects.filter(pk__in={row.site_id for row in rows}).values_list("pk", "public_id"))
     return {
         event.pk: _conversion(event, row, sites[row.site_id])
         for event in moves
-        if (row := found.get(event.object_id)) is not None
+        if (row := rows_by_id.get(event.object_id)) is not None
     }
 
 
@@ -105,8 +105,8 @@ def mask_error(message: str, conversion: Conversion) -> str:
 def describe_circuits(events: Sequence[Event]) -> dict[int, Described]:
     moves = moved(events)
     rows = Circuit.objects.filter(pk__any_of=ids_of(moves)).select_related("site")
-    found = {row.pk: row for row in rows}
-    return {event.pk: _circuit(event, found[event.object_id]) for event in moves if event.object_id in found}
+    rows_by_id = {row.pk: row for row in rows}
+    return {event.pk: _circuit(event, rows_by_id[event.object_id]) for event in moves if event.object_id in rows_by_id}
 
 
 def _circuit(event: Event, row: Circuit) -> Described:
@@ -125,8 +125,8 @@ def _circuit(event: Event, row: Circuit) -> Described:
 
 
 def describe_sites(events: Sequence[Event]) -> dict[int, Described]:
-    found = Site.objects.in_bulk(list(ids_of(events)))
-    return {event.pk: _site(event, found[event.object_id]) for event in events if event.object_id in found}
+    sites = Site.objects.in_bulk(list(ids_of(events)))
+    return {event.pk: _site(event, sites[event.object_id]) for event in events if event.object_id in sites}
 
 
 def _site(event: Event, site: Site) -> Described:
@@ -201,10 +201,10 @@ CIRCUIT_CLOSED: CircuitEventData = {
 }
 
 
-def _kind(name: str, queue: str, event_type: str, about: Any, example: Mapping[str, Any]) -> WebhookKind:
+def _kind(name: str, queue: str, event_type: str, description: Any, example: Mapping[str, Any]) -> WebhookKind:
     data, describe = KINDS_OF[queue]
     return WebhookKind(
-        name, queue, (event_type,), about=about, data=data, example=example, describe=describe, is_of_sites=True
+        name, queue, (event_type,), about=description, data=data, example=example, describe=describe, is_of_sites=True
     )
 
 

@@ -48,18 +48,18 @@ class Call:
 
     def accept(self, errors: list[dict[str, Any]] | None = None, *, results: int | None = None) -> Any:
         """Apply rows without an error; an order id counts once, and the newest adjustment of it."""
-        found = list(errors or []) + self.server.row_errors(self.request)
-        failed = {error.get("index") for error in found}
+        row_errors = list(errors or []) + self.server.row_errors(self.request)
+        failed = {error.get("index") for error in row_errors}
         family, apply = UPLOAD_ERROR, self._convert
         if is_adjusting(self.request):
             family, apply = ADJUSTMENT_ERROR, self._adjust
         with self.server.lock:
             for index, row in enumerate(rows_of(self.request)):
                 if index not in failed and (name := apply(row)):
-                    found.append({"family": family, "name": name, "index": index, "field": self.field})
+                    row_errors.append({"family": family, "name": name, "index": index, "field": self.field})
             if not self.request.validate_only:
-                self.server.books.record(self.request, {error.get("index") for error in found})
-        return response(self.request, found, results=results)
+                self.server.books.record(self.request, {error.get("index") for error in row_errors})
+        return response(self.request, row_errors, results=results)
 
     @property
     def field(self) -> str:
@@ -163,16 +163,16 @@ class GoogleAdsServer:
                 for index, row in enumerate(request.conversion_adjustments)
                 for error in self.errors.get(row.order_id, [])
             ]
-        found = []
+        errors = []
         for index, row in enumerate(request.conversions):
             click_id = row.gclid or row.wbraid or row.gbraid or next(map(hash_of, row.user_identifiers), "")
             if name := identifier_error(row):
-                found.append({"family": UPLOAD_ERROR, "name": name, "index": index})
-            found += [{**error, "index": index} for error in self.errors.get(click_id, [])]
+                errors.append({"family": UPLOAD_ERROR, "name": name, "index": index})
+            errors += [{**error, "index": index} for error in self.errors.get(click_id, [])]
             if click_id.startswith("FAIL-"):
                 name = click_id.split("-")[1]
-                found.append({"family": UPLOAD_ERROR, "name": name, "index": index})
-        return found
+                errors.append({"family": UPLOAD_ERROR, "name": name, "index": index})
+        return errors
 
     def _upload(self, raw: bytes, context: Any) -> bytes:
         return self._answer(UploadClickConversionsRequest.pb()(), raw, context)
@@ -192,22 +192,22 @@ class GoogleAdsServer:
         return bytes(reply(call).SerializeToString())
 
     def _search(self, raw: bytes, context: Any) -> bytes:
-        asked = SearchGoogleAdsRequest.deserialize(raw)
-        rows = self.search(asked) if self.search else self._account(asked)
+        request = SearchGoogleAdsRequest.deserialize(raw)
+        rows = self.search(request) if self.search else self._account(request)
         return bytes(SearchGoogleAdsResponse.serialize(SearchGoogleAdsResponse(results=rows)))
 
-    def _account(self, asked: Any) -> list[dict[str, Any]]:
+    def _account(self, request: Any) -> list[dict[str, Any]]:
         """Return a healthy account with one action that accepts uploads, number 7."""
-        customer = f"customers/{asked.customer_id}"
+        customer = f"customers/{request.customer_id}"
         for resource in (BY_CLIENT, BY_ACTION):
-            if f"FROM {resource}" in asked.query:
-                return self.books.summaries(asked.customer_id, resource)
-        if "FROM customer" in asked.query:
+            if f"FROM {resource}" in request.query:
+                return self.books.summaries(request.customer_id, resource)
+        if "FROM customer" in request.query:
             setting = {"google_ads_conversion_customer": customer, **self.terms}
             return [
                 {
                     "customer": {
-                        "id": int(asked.customer_id),
+                        "id": int(request.customer_id),
                         "descriptive_name": "Demo",
                         "time_zone": self.books.zone,
                         "conversion_tracking_setting": setting,

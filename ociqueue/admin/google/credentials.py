@@ -138,10 +138,10 @@ class LoginForm(forms.Form):
         self.fields["forget"].choices = removable  # type: ignore[attr-defined]
         if not removable:
             del self.fields["forget"]
-        given = self.data.get("entered", "").split(",")
+        entered_before = self.data.get("entered", "").split(",")
         pasted = {name for name in SECRETS if self.data.get(name, "").strip()}
         pasted |= {SERVICE_ACCOUNT} if self.files.get(FILE) else set()
-        self.entered = [name for name in SECRETS if name in pasted or name in given]
+        self.entered = [name for name in SECRETS if name in pasted or name in entered_before]
         for name in REQUIRED:
             self.fields[name].widget.attrs["aria-required"] = "false" if stored else "true"
 
@@ -210,7 +210,7 @@ class LoginForm(forms.Form):
 
 def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
     """Return the action of each conversion name; ValueError names the invalid line."""
-    found: dict[str, str] = {}
+    actions: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
@@ -223,15 +223,15 @@ def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
         if len(name) > LONGEST_NAME:
             message = _("Line %(number)s: a conversion name has at most %(most)s characters.")
             raise ValueError(message % {"number": number, "most": LONGEST_NAME})
-        if name in found:
+        if name in actions:
             message = _("Line %(number)s: %(name)s already has an action.")
             raise ValueError(message % {"number": number, "name": name})
         try:
-            found[name] = normalize_action(action, customer_id=customer_id)
+            actions[name] = normalize_action(action, customer_id=customer_id)
         except ValueError as error:
             message = _("Line %(number)s: %(error)s") % {"number": number, "error": error}
             raise ValueError(message) from None
-    return found
+    return actions
 
 
 def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:

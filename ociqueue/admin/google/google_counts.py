@@ -104,7 +104,7 @@ def count_row(row: Mapping[str, Any]) -> CountRow:
     google = row["google"]
     total = sum(google.values())
     findings = [Finding(name) for name in row["findings"]]
-    badges = [badge(str(LABELS[each]), "danger" if each in DIFFERENCES else "info") for each in findings]
+    badges = [badge(str(LABELS[finding]), "danger" if finding in DIFFERENCES else "info") for finding in findings]
     return CountRow(
         day=date.fromisoformat(row["day"]),
         name=row["name"],
@@ -134,8 +134,8 @@ def _sentences(row: Mapping[str, Any], findings: list[Finding]) -> Iterator[str]
         "pending": number(google["pending"]),
         "elsewhere": number(row["elsewhere"]),
     }
-    for each in findings:
-        yield str(NOTES[each]) % context
+    for finding in findings:
+        yield str(NOTES[finding]) % context
     if row["unknown"]:
         yield _("Whether Google received %(number)s more is not known.") % {"number": number(row["unknown"])}
 

@@ -128,8 +128,8 @@ def switch_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
 
 def _switch(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse:
     with transaction.atomic():
-        mine = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
-        if not mine.update(sync_method=SyncMethod.DATA_MANAGER):
+        api_site = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
+        if not api_site.update(sync_method=SyncMethod.DATA_MANAGER):
             messages.warning(request, _("Nothing was changed: the site does not use the Google Ads API any more."))
             return _to_google(site)
         site.refresh_from_db()

@@ -252,12 +252,12 @@ def _reports(job: ImportJob, tally: FileTally) -> dict[str, Any]:
 
 def _report(lines: Any, total: int, address: str) -> dict[str, Any] | None:
     """Return what the page shows of lines that were not stored."""
-    shown = list(lines[:MOST_SHOWN])
-    if not shown:
+    first_lines = list(lines[:MOST_SHOWN])
+    if not first_lines:
         return None
     return {
-        "fields": [RejectedField(line.line, *fault) for line in shown for fault in line.faults],
-        "hidden": number(total - len(shown)) if total > len(shown) else "",
+        "fields": [RejectedField(line.line, *fault) for line in first_lines for fault in line.faults],
+        "hidden": number(total - len(first_lines)) if total > len(first_lines) else "",
         "address": address,
         "most_in_file": number(MOST_LINES_KEPT) if total > MOST_LINES_KEPT else "",
     }

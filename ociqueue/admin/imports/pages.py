@@ -78,10 +78,10 @@ class UploadForm(forms.Form):
 
     def was_checked(self) -> bool:
         try:
-            given = signing.loads(self.cleaned_data["checked"], salt=SALT, max_age=PROOF_MAX_AGE)
+            proof = signing.loads(self.cleaned_data["checked"], salt=SALT, max_age=PROOF_MAX_AGE)
         except signing.BadSignature:
             return False
-        return bool(given == signing.loads(self.proof(), salt=SALT))
+        return bool(proof == signing.loads(self.proof(), salt=SALT))
 
 
 def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
@@ -157,20 +157,20 @@ def _accept_identifiers(request: HttpRequest) -> bool:
 
 def _reports(tally: FileTally, kind: ImportKind, site: Site) -> dict[str, Any]:
     columns = columns_of(kind, site)
-    found: dict[str, Any] = {"rejected": _report(tally.rejected, tally.rejected_lines, columns)}
+    reports: dict[str, Any] = {"rejected": _report(tally.rejected, tally.rejected_lines, columns)}
     if isinstance(tally, ImportTally):
-        found |= {"differing": _report(tally.differing, tally.differing_lines, columns), "advice": format_advice()}
-    return found
+        reports |= {"differing": _report(tally.differing, tally.differing_lines, columns), "advice": format_advice()}
+    return reports
 
 
 def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> dict[str, Any] | None:
     """Return what the page shows of lines that were not stored, and a file of them."""
     if not lines:
         return None
-    shown = lines[:MOST_SHOWN]
+    first_lines = lines[:MOST_SHOWN]
     return {
-        "fields": [field for line in shown for field in line.fields],
-        "hidden": number(total - len(shown)) if total > len(shown) else "",
+        "fields": [field for line in first_lines for field in line.fields],
+        "hidden": number(total - len(first_lines)) if total > len(first_lines) else "",
         "address": _data_address(rejected_file(lines, columns)),
         "most_in_file": number(MOST_IN_FILE) if total > len(lines) else "",
     }
@@ -179,10 +179,10 @@ def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> di
 def rejected_file(rejected: list[RejectedLine], columns: Sequence[str]) -> str:
     """Return the lines to correct and import again; one that could not be read is whole in its first cell."""
     rows = [
-        [*(each.line.shown(name) for name in columns), each.reason]
-        if each.line.cells
-        else [each.line.text, *[""] * (len(columns) - 1), each.reason]
-        for each in rejected
+        [*(rejected_line.line.shown(name) for name in columns), rejected_line.reason]
+        if rejected_line.line.cells
+        else [rejected_line.line.text, *[""] * (len(columns) - 1), rejected_line.reason]
+        for rejected_line in rejected
     ]
     return "".join(csv_lines([*columns, REASON], rows, delimiter=rejected[0].line.delimiter))
 

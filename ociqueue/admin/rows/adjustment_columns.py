@@ -103,20 +103,20 @@ MOST_SHOWN = 20
 def adjustments_context(row: Conversion) -> dict[str, Any]:
     newest = list(with_upload(Adjustment.objects.filter(original=row.pk)).order_by("-adjusted_at")[: MOST_SHOWN + 1])
     return {
-        "adjustments": [_line(each) for each in newest[:MOST_SHOWN]],
+        "adjustments": [_line(adjustment) for adjustment in newest[:MOST_SHOWN]],
         "current_value": value_at_google(row, newest) if newest else "",
         "are_more_adjustments": len(newest) > MOST_SHOWN,
         "adjustments_list": reverse("admin:ociqueue_adjustment_changelist", query={"q": str(row)}),
     }
 
 
-def _line(each: Adjustment) -> tuple[Any, ...]:
-    kind = link(reverse("admin:ociqueue_adjustment_change", args=[each.pk]), kind_label(each.kind))
-    return kind, columns.amount(each), state(each), error(each), exactly(each.adjusted_at)
+def _line(adjustment: Adjustment) -> tuple[Any, ...]:
+    kind = link(reverse("admin:ociqueue_adjustment_change", args=[adjustment.pk]), kind_label(adjustment.kind))
+    return kind, columns.amount(adjustment), state(adjustment), error(adjustment), exactly(adjustment.adjusted_at)
 
 
 def value_at_google(row: Conversion, newest_first: list[Adjustment]) -> SafeString | str:
-    done = next((each for each in newest_first if each.status == ConversionStatus.COMPLETED), None)
+    done = next((adjustment for adjustment in newest_first if adjustment.status == ConversionStatus.COMPLETED), None)
     if done and done.is_retraction:
         if Event.objects.of(done).filter(details__verb="confirm").exists():  # by the Data Manager API
             return _("0, and Google still counts the conversion")

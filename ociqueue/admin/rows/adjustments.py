@@ -29,10 +29,10 @@ from ociqueue.states import IN_UPLOAD, Category, ConversionStatus, SyncMethod
 
 
 def reasons(row: Adjustment, timeline: list[Event]) -> list[Blocker]:
-    found = list(_reasons(row, timeline))
+    causes = list(_reasons(row, timeline))
     if outcome_unknown(row):
-        found.append(blocked(_("Outcome unknown: it was sent and no answer came; Google may have it.")))
-    return found
+        causes.append(blocked(_("Outcome unknown: it was sent and no answer came; Google may have it.")))
+    return causes
 
 
 def _reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
@@ -49,8 +49,12 @@ def _reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
         case ConversionStatus.UPLOADED:
             yield from blockers.uploaded(row)
         case _:
-            found = [*_blocked_by_conversion(row), *blockers.blocked_by_pause_or_limits(row, limits), *_by_sender(row)]
-            yield from found or [ready(_("seconds"))]
+            causes = [
+                *_blocked_by_conversion(row),
+                *blockers.blocked_by_pause_or_limits(row, limits),
+                *_by_sender(row),
+            ]
+            yield from causes or [ready(_("seconds"))]
 
 
 def _failed(row: Adjustment, limits: Any) -> Iterator[Blocker]:

@@ -55,7 +55,7 @@ class SettledCounts:
 
 def settled_counts(batch: UploadBatch) -> SettledCounts:
     receipts = batch.receipts.all()
-    counts = [(each.confirmed, each.rejected, each.put_off, each.late) for each in receipts]
+    counts = [(receipt.confirmed, receipt.rejected, receipt.put_off, receipt.late) for receipt in receipts]
     total = SettledCounts(*map(sum, zip(*counts, strict=True)))
     if any(receipt.settled_at is None for receipt in receipts):
         total.pending = max(0, batch.received - sum(map(sum, counts)))
@@ -84,7 +84,7 @@ def receipt_line(receipt: Any) -> dict[str, Any]:
         "size": number(receipt.size),
         "received": since(receipt.received_at),
         "verdict": _verdict(receipt),
-        "asked": _asked(receipt),
+        "asked": _questions(receipt),
         "counts": " / ".join(map(number, counts)) if receipt.settled_at else "-",
         "note": receipt.note or "-",
     }
@@ -99,15 +99,15 @@ def _verdict(receipt: Receipt) -> SafeString:
     return code_badge(receipt.verdict, COLOURS.get(receipt.verdict, ""))
 
 
-def _asked(receipt: Receipt) -> str:
+def _questions(receipt: Receipt) -> str:
     """Return how often Google was asked, and when it is asked next."""
     times = ngettext("asked once", "asked %(number)s times", receipt.checks) % {"number": number(receipt.checks)}
-    asked = times if receipt.checks else _("not asked yet")
+    times = times if receipt.checks else _("not asked yet")
     if receipt.settled_at or not receipt.next_check_at:
-        return asked
+        return times
     if receipt.next_check_at <= timezone.now():
-        return _("%(asked)s, due now") % {"asked": asked}
-    return _("%(asked)s, next in %(span)s") % {"asked": asked, "span": distance(receipt.next_check_at)}
+        return _("%(asked)s, due now") % {"asked": times}
+    return _("%(asked)s, next in %(span)s") % {"asked": times, "span": distance(receipt.next_check_at)}
 
 
 MOST_ROWS = 200
@@ -164,8 +164,8 @@ def result(batch: UploadBatch) -> SafeString | str:
 @admin.display(description=gettext_lazy("note"))
 def note(batch: UploadBatch) -> SafeString | str:
     """Return the beginning of the note; the tooltip and the upload's page show all of it."""
-    shown = Truncator(batch.note).chars(60)
-    return format_html('<span title="{}">{}</span>', batch.note, shown) if batch.note else "-"
+    beginning = Truncator(batch.note).chars(60)
+    return format_html('<span title="{}">{}</span>', batch.note, beginning) if batch.note else "-"
 
 
 @admin.display(description=gettext_lazy("job id"))
@@ -225,7 +225,7 @@ class UploadBatchAdmin(LongListAdmin):
 def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
     """Return an upload's receipts, and its rows: those of one receipt in the order that was sent, or all."""
     receipts = list(IN_ORDER.filter(batch=batch).annotate(size=SIZE))
-    receipt = next((each for each in receipts if str(each.pk) == chosen or len(receipts) == 1), None)
+    receipt = next((candidate for candidate in receipts if str(candidate.pk) == chosen or len(receipts) == 1), None)
     if receipt:
         receipt.refresh_from_db(fields=["row_ids"])
     is_of_adjustments = batch.queue == ADJUSTMENTS.queue
@@ -236,13 +236,13 @@ def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
     # An upload that was not sent yet has no list; then the rows that it claimed are shown.
     claimed = rows.in_batch(batch.pk).order_by("pk").values_list("pk", flat=True)
     ids = receipt.row_ids if receipt else batch.row_ids or list(claimed)
-    found = {row.pk: row for row in rows.filter(pk__in=ids[:MOST_ROWS])}
-    places = [(place, found[pk]) for place, pk in enumerate(ids[:MOST_ROWS]) if pk in found]
+    rows_by_id = {row.pk: row for row in rows.filter(pk__in=ids[:MOST_ROWS])}
+    places = [(place, rows_by_id[pk]) for place, pk in enumerate(ids[:MOST_ROWS]) if pk in rows_by_id]
     context = {"shown": number(MOST_ROWS), "all": number(len(ids)), "request": receipt.request_id if receipt else ""}
     title = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
     of_request = _("Rows of request %(request)s in the order sent") if receipt else ""
     return {
-        "receipts": [receipt_line(each) for each in receipts],
+        "receipts": [receipt_line(candidate) for candidate in receipts],
         "receipt": receipt,
         "batch_rows": [(place, row, show.name(row), show.state(row), show.error(row)) for place, row in places],
         "batch_rows_name": capfirst(rows.model._meta.verbose_name),

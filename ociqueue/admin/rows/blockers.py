@@ -34,8 +34,8 @@ from ociqueue.states import LIVE, UPLOADED_HERE, WITHHELD, Category, ConversionS
 
 
 def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:
-    found = list(_reasons(row, timeline))
-    return [*found, blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})] if outcome_unknown(row) else found
+    causes = list(_reasons(row, timeline))
+    return [*causes, blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})] if outcome_unknown(row) else causes
 
 
 def _reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
@@ -149,8 +149,8 @@ def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
     is_retracted = row.is_retracted and not row.outcome_unknown
     if limits.is_withheld or limits.is_too_old or is_retracted:
         yield from _unsendable(row, limits)
-    elif found := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
-        yield from found
+    elif causes := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
+        yield from causes
     elif row.site.sync_method in UPLOADED_HERE:
         yield ready(_("seconds"))
     else:
@@ -221,13 +221,13 @@ def site_link(row: Any) -> dict[str, str]:
 
 
 def holdings(row: Any) -> list[tuple[str, Any]]:
-    shown: list[tuple[str, Any]] = []
+    facts: list[tuple[str, Any]] = []
     if row.status == ConversionStatus.PROCESSING and row.claimed_at:
         holder = _("an upload") if row.open_batch_id else _("the site's script")
-        shown += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
-        shown += [(_("Upload"), upload(row))] if row.open_batch_id else []
+        facts += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
+        facts += [(_("Upload"), upload(row))] if row.open_batch_id else []
     if row.status in LIVE:
         limits = limits_of(row)
         left = {"left": max(0, limits.attempts_left), "most": limits.max_attempts}
-        shown.append((_("Attempts left"), _("%(left)s of %(most)s") % left))
-    return shown
+        facts.append((_("Attempts left"), _("%(left)s of %(most)s") % left))
+    return facts

@@ -87,12 +87,12 @@ def _sites(request: HttpRequest, named: str) -> SiteQuerySet:
     if not named:
         return sites
     try:
-        found = sites.filter(pk=UUID(named))
+        site = sites.filter(pk=UUID(named))
     except ValueError:
         raise Http404 from None
-    if not found.exists():
+    if not site.exists():
         raise Http404
-    return found
+    return site
 
 
 @admin.register(Conversion)

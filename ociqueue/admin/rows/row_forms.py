@@ -106,9 +106,9 @@ class CorrectionForm(forms.Form):
             del self.fields[name]
 
     def changes(self) -> dict[str, str]:
-        given = self.cleaned_data
+        data = self.cleaned_data
         names = (*self.VALUES, *self.IDENTIFIERS)
-        return {given["kind"]: given["click_id"], **{name: given[name] for name in names if name in given}}
+        return {data["kind"]: data["click_id"], **{name: data[name] for name in names if name in data}}
 
     def show(self, errors: Any) -> None:
         """Show each error at its field; an error of a click id, of whichever kind, at the click id."""
@@ -214,8 +214,8 @@ class ChangeValueForm(RetractForm):
         self.fields["reason"].widget.attrs.pop("autofocus", None)
 
     def item(self) -> dict[str, str]:
-        given = self.cleaned_data
-        return {"kind": AdjustmentKind.RESTATEMENT, "value": given["value"], "currency": given["currency"]}
+        data = self.cleaned_data
+        return {"kind": AdjustmentKind.RESTATEMENT, "value": data["value"], "currency": data["currency"]}
 
 
 FORMS = {AdjustmentKind.RETRACTION: RetractForm, AdjustmentKind.RESTATEMENT: ChangeValueForm}

@@ -18,8 +18,8 @@ from ociqueue.models import Adjustment, Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.models.quota import REFILL, RequestQuota
 from ociqueue.states import Category
-from ociqueue.uploader.datamanager import replies as answers
-from ociqueue.uploader.datamanager.replies import NoAnswer, Transport
+from ociqueue.uploader.datamanager import replies
+from ociqueue.uploader.datamanager.replies import NoReply, Transport
 from ociqueue.uploader.datamanager.verdicts import read_status
 from ociqueue.uploader.google import (
     bisect_rejected,
@@ -52,7 +52,7 @@ def ingest_body(account: GoogleAdsAccount, rows: Sequence[Conversion], *, valida
     body = {
         "destinations": [destination(account, account.action_of(rows[0].action))],
         "events": events,
-        **({"encoding": "HEX"} if any("userData" in each for each in events) else {}),
+        **({"encoding": "HEX"} if any("userData" in sent for sent in events) else {}),
         **({"validateOnly": True} if validate_only else {}),
     }
     return to_json(body)
@@ -111,7 +111,7 @@ def wait_to_send(project: str, *, until: float) -> bool:
                 return False
             time.sleep(TRY_AGAIN_AFTER)
     except DATABASE_DOWN as error:
-        # An upload has several requests: what earlier ones were answered must reach the caller all the same.
+        # An upload has several requests: the replies to earlier ones must reach the caller all the same.
         if connection.in_atomic_block:
             raise
         logger.warning("no database connection; the request is not sent: %s", " ".join(str(error).split()))
@@ -168,19 +168,19 @@ class DataManager:
 
         timeout = min(QUESTION_TIMEOUT, settings.GOOGLE_ADS_TIMEOUT)
         try:
-            answer = self.transport.get("requestStatus:retrieve", {"requestId": request_id}, timeout=timeout)
-        except NoAnswer as error:
+            reply = self.transport.get("requestStatus:retrieve", {"requestId": request_id}, timeout=timeout)
+        except NoReply as error:
             return Verdict(VerdictStatus.UNKNOWN, note=str(error))
         except GoogleAuthError as error:
             return Verdict(VerdictStatus.UNKNOWN, note=str(login_error(error)))
-        if answer.ok and answer.body is not None:
-            return read_status(dict(answer.body), rows)
-        result = answers.read_refusal(answer, 1)[0]
-        is_refused = answer.status < answers.FAILED_AT_GOOGLE
+        if reply.ok and reply.body is not None:
+            return read_status(dict(reply.body), rows)
+        result = replies.read_refusal(reply, 1)[0]
+        is_refused = reply.status < replies.FAILED_AT_GOOGLE
         status = VerdictStatus.LOST if is_refused and result.code in WORTHLESS else VerdictStatus.UNKNOWN
         if result.code == UNAUTHENTICATED:
             self.forget_token()
-        return Verdict(status, answer=result.code[:40], note=result.message[:1000])
+        return Verdict(status, label=result.code[:40], note=result.message[:1000])
 
     def forget_token(self) -> None:
         """Log in again next time, although the token has not expired yet."""
@@ -203,13 +203,13 @@ class Sending:
         """Send rows; when Google names some and refuses the others with them, the others go again."""
         results = bisect_rejected(rows, self.request)
         for _ in range(MOST_ROUNDS - 1):
-            left = [row for row, result in zip(rows, results, strict=True) if result.code == answers.REFUSED]
+            left = [row for row, result in zip(rows, results, strict=True) if result.code == replies.REFUSED]
             if not left:
                 break
             # Rows were named, so the next request is another one: if there is no time for it, it costs no attempt.
             self.tried.difference_update(ids_of(left))
             again = iter(bisect_rejected(left, self.request))
-            results = [next(again) if result.code == answers.REFUSED else result for result in results]
+            results = [next(again) if result.code == replies.REFUSED else result for result in results]
         # The next requests are other rows': after an outage they wait for the next upload.
         self.is_stopped = self.is_stopped or any(is_lost(result) for result in results)
         return results
@@ -227,13 +227,13 @@ class Sending:
         self.tried.update(ids_of(rows))
         body = ingest_body(self.provider.account, rows, validate_only=self.dry_run)
         try:
-            answer = self.provider.transport.post("events:ingest", body, timeout=self.end - time.monotonic())
-        except NoAnswer as error:
-            return answers.unproven(len(rows), str(error), code="NO_ANSWER")
+            reply = self.provider.transport.post("events:ingest", body, timeout=self.end - time.monotonic())
+        except NoReply as error:
+            return replies.unproven(len(rows), str(error), code="NO_ANSWER")
         except GoogleAuthError as error:
             results = login_rejected(login_error(error), len(rows))
         else:
-            results = answers.read_ingest(answer, len(rows), dry_run=self.dry_run)
+            results = replies.read_ingest(reply, len(rows), dry_run=self.dry_run)
         self.is_stopped = is_blocking(results[0])
         if results[0].code == UNAUTHENTICATED:
             self.provider.forget_token()
@@ -245,7 +245,7 @@ class Sending:
         if first.disposition != Disposition.RECEIVED:
             return results
         if first.request_id in self.request_ids:
-            return answers.unproven(len(results), "Google answered two requests with the same request id.")
+            return replies.unproven(len(results), "Google answered two requests with the same request id.")
         self.request_ids.add(first.request_id)
         return results
 
@@ -287,9 +287,9 @@ class DataManagerAdjustments(DataManager):
     def upload(self, batch: Sequence[Any], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send adjustments as events of their conversions; those without an identifier fail and are not sent."""
         events = [event for event in as_conversions(batch) if has_identifier(event)]
-        answers = super().upload(events, dry_run=dry_run, job_id=job_id)
-        found = dict(zip((event.pk for event in events), answers, strict=True))
-        return [_noted(row, found.get(row.pk, ERASED)) for row in batch]
+        event_results = super().upload(events, dry_run=dry_run, job_id=job_id)
+        results = dict(zip((event.pk for event in events), event_results, strict=True))
+        return [_noted(row, results.get(row.pk, ERASED)) for row in batch]
 
     def verdict(self, request_id: str, rows: Sequence[Any]) -> Verdict:
         verdict = super().verdict(request_id, rows)

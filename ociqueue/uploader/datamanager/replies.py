@@ -1,4 +1,7 @@
-"""Reads answers to requests with events: a receipt, or a refusal that may name rows."""
+"""One HTTP call to the Data Manager API, and what its reply says: a receipt, or a refusal that may name rows.
+
+A call has no retries, no redirects and a time limit, and returns a reply whatever happens.
+"""
 
 import json
 import re
@@ -17,12 +20,12 @@ from ociqueue.uploader.datamanager.reasons import AT_ONCE, TEMPORARY, UNLISTED, 
 from ociqueue.uploader.results import GATES, Disposition, Meaning, RowResult, worst
 from ociqueue.values.identifiers import hide_hashes
 
-LONGEST_ANSWER = 16 * 1024 * 1024  # bytes; Google's longest names 2,000 rows
+LONGEST_REPLY = 16 * 1024 * 1024  # bytes; Google's longest names 2,000 rows
 LONGEST_DELAY = timedelta(days=1)  # a probe is sent once a day, whatever delay Google asks for
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     status: int  # of HTTP
     body: Mapping[str, Any] | None  # None if it is no JSON object
     retry_after: timedelta | None = field(default=None)
@@ -32,7 +35,7 @@ class Answer:
         return 200 <= self.status < 300  # noqa: PLR2004
 
 
-class NoAnswer(Exception):  # noqa: N818 - what became of the request is unknown, which is not an error of ours
+class NoReply(Exception):  # noqa: N818 - what became of the request is unknown, which is not an error of ours
     """No answer came in time, or not all of it; the request may have been processed."""
 
 
@@ -44,14 +47,14 @@ class Transport:
         self.session = AuthorizedSession(credentials, refresh_status_codes=())  # type: ignore[no-untyped-call]
         self.session.auth = _keep_headers
 
-    def post(self, path: str, body: bytes, *, timeout: float) -> Answer:
+    def post(self, path: str, body: bytes, *, timeout: float) -> Reply:
         return self._call("POST", path, timeout=timeout, data=body, headers={"Content-Type": "application/json"})
 
-    def get(self, path: str, params: Mapping[str, str], *, timeout: float) -> Answer:
+    def get(self, path: str, params: Mapping[str, str], *, timeout: float) -> Reply:
         return self._call("GET", path, timeout=timeout, params=params)
 
-    def _call(self, method: str, path: str, *, timeout: float, **options: Any) -> Answer:
-        """Call; raise NoAnswer, or an error of google-auth if the login failed, when nothing was sent."""
+    def _call(self, method: str, path: str, *, timeout: float, **options: Any) -> Reply:
+        """Call; raise NoReply, or an error of google-auth if the login failed, when nothing was sent."""
         from requests import RequestException  # noqa: PLC0415
 
         end = time.monotonic() + timeout
@@ -61,10 +64,10 @@ class Transport:
                 method, url, timeout=timeout, allow_redirects=False, stream=True, **options
             ) as response:
                 delay = _delay(response.headers.get("Retry-After", ""))
-                return Answer(response.status_code, _read(response, end=end), delay)
+                return Reply(response.status_code, _read(response, end=end), delay)
         except RequestException as error:
             # Not its text, which names addresses and sockets.
-            raise NoAnswer(f"Google's Data Manager API did not answer ({type(error).__name__}).") from None
+            raise NoReply(f"Google's Data Manager API did not answer ({type(error).__name__}).") from None
 
 
 def _keep_headers(request: Any) -> Any:
@@ -79,8 +82,8 @@ def _read(response: Any, *, end: float) -> Mapping[str, Any] | None:
     for part in response.iter_content(64 * 1024):
         parts.append(part)
         size += len(part)
-        if size > LONGEST_ANSWER or time.monotonic() > end:
-            raise NoAnswer("Google's Data Manager API did not finish its answer in time.")
+        if size > LONGEST_REPLY or time.monotonic() > end:
+            raise NoReply("Google's Data Manager API did not finish its answer in time.")
     try:
         body = json.loads(b"".join(parts))
     except (ValueError, RecursionError):
@@ -105,7 +108,7 @@ FAILED_AT_GOOGLE = 500
 # `events[3]`, `events.events[3].currency`
 EVENT = re.compile(r"(?:events\.)?events\[([0-9]{1,5})\]")
 DURATION = re.compile(r"([0-9]{1,6})(?:\.[0-9]+)?s")
-# What a status of HTTP means when the answer has no reason that is listed.
+# What a status of HTTP means when the reply has no reason that is listed.
 STATUSES: Mapping[int, str] = {
     HTTPStatus.UNAUTHORIZED: "UNAUTHENTICATED",
     HTTPStatus.FORBIDDEN: "PERMISSION_DENIED",
@@ -124,24 +127,24 @@ class FieldViolation:
     field: str = ""
 
     def index(self, rows: int) -> int | None:
-        found = EVENT.match(self.field)
-        return int(found[1]) if found and int(found[1]) < rows else None
+        match = EVENT.match(self.field)
+        return int(match[1]) if match and int(match[1]) < rows else None
 
     @property
     def meaning(self) -> Meaning:
-        found = at_once(self.reason, names_row=EVENT.match(self.field) is not None)
-        if self.field.startswith("destinations") and found.disposition not in GATES:
-            return UNLISTED if found.disposition == Disposition.FATAL else found
-        return found
+        meaning = at_once(self.reason, names_row=EVENT.match(self.field) is not None)
+        if self.field.startswith("destinations") and meaning.disposition not in GATES:
+            return UNLISTED if meaning.disposition == Disposition.FATAL else meaning
+        return meaning
 
 
-def read_ingest(answer: Answer, rows: int, *, dry_run: bool) -> list[RowResult]:
+def read_ingest(reply: Reply, rows: int, *, dry_run: bool) -> list[RowResult]:
     """Return a result for each row of a request."""
-    if not answer.ok:
-        return read_refusal(answer, rows)
-    body = answer.body or {}
+    if not reply.ok:
+        return read_refusal(reply, rows)
+    body = reply.body or {}
     request_id = text_of(body.get("requestId"))
-    if dry_run and answer.body is not None:
+    if dry_run and reply.body is not None:
         taken = RowResult(Disposition.ACCEPTED, request_id=request_id[:LONGEST_ID])
     elif 0 < len(request_id) <= LONGEST_ID:
         taken = RowResult(Disposition.RECEIVED, request_id=request_id)
@@ -155,27 +158,28 @@ def read_ingest(answer: Answer, rows: int, *, dry_run: bool) -> list[RowResult]:
     return [replace(taken, warnings=tuple(warnings[at])) if at in warnings else taken for at in range(rows)]
 
 
-def read_refusal(answer: Answer, rows: int) -> list[RowResult]:
+def read_refusal(reply: Reply, rows: int) -> list[RowResult]:
     """Return a result for each row of a refused request; none of them was processed, unless Google failed."""
-    error = error_of(answer)
+    error = error_of(reply)
     request_id = request_id_of(error)
-    found = violations_of(answer, error)
+    violations = violations_of(reply, error)
     named: dict[int, list[FieldViolation]] = defaultdict(list)
-    for violation in found:
+    for violation in violations:
         at = violation.index(rows)
         if at is not None:
             named[at].append(violation)
     # A fault of the account concerns all rows, whatever row it names.
-    whole = [one for one in found if one.meaning.disposition in GATES] or ([] if named else found)
+    gates = [violation for violation in violations if violation.meaning.disposition in GATES]
+    whole = gates or ([] if named else violations)
     if not whole:
         others = RowResult(Disposition.UNSENT, REFUSED, Category.TRANSIENT, OTHERS_REFUSED, request_id=request_id)
-        lost = any(one.meaning.category == Category.TRANSIENT for one in found)
+        lost = any(violation.meaning.category == Category.TRANSIENT for violation in violations)
         results = [result_of(named[at], request_id) if at in named else others for at in range(rows)]
         return [replace(result, ambiguous=lost) for result in results]
     result = result_of(whole, request_id)
     result = replace(
         result,
-        retry_after=result.retry_after or answer.retry_after or retry_delay_of(error),
+        retry_after=result.retry_after or reply.retry_after or retry_delay_of(error),
         ambiguous=result.disposition == Disposition.RETRY and result.category == Category.TRANSIENT,
         whole_request=True,
         everywhere=result.category == Category.RATE_LIMIT,
@@ -183,22 +187,22 @@ def read_refusal(answer: Answer, rows: int) -> list[RowResult]:
     return [result] * rows
 
 
-def violations_of(answer: Answer, error: Mapping[str, Any]) -> list[FieldViolation]:
+def violations_of(reply: Reply, error: Mapping[str, Any]) -> list[FieldViolation]:
     """Return what a refusal says: its field violations, or the reason or status of the whole."""
     message = (
-        hide_hashes(text_of(error.get("message"))) or f"Google answered with HTTP status {answer.status} and no reason."
+        hide_hashes(text_of(error.get("message"))) or f"Google answered with HTTP status {reply.status} and no reason."
     )
     details = details_of(error)
     reason = next((text_of(detail.get("reason")) for detail in details if detail.get("reason")), "")
-    by_status = STATUSES.get(answer.status)
-    if answer.status >= FAILED_AT_GOOGLE:
+    by_status = STATUSES.get(reply.status)
+    if reply.status >= FAILED_AT_GOOGLE:
         # Whatever else it says: the request may have been processed.
         return [FieldViolation(reason if AT_ONCE.get(reason) == TEMPORARY else "UNAVAILABLE", message)]
-    found = [one for detail in details for one in violations_in(detail.get("fieldViolations"))]
-    if len(found) == 1 and not found[0].reason:
-        return [replace(found[0], reason=reason or INVALID)]
-    if found:
-        return [one if one.reason else replace(one, reason=INVALID) for one in found]
+    violations = [violation for detail in details for violation in violations_in(detail.get("fieldViolations"))]
+    if len(violations) == 1 and not violations[0].reason:
+        return [replace(violations[0], reason=reason or INVALID)]
+    if violations:
+        return [violation if violation.reason else replace(violation, reason=INVALID) for violation in violations]
     if by_status and reason not in AT_ONCE:
         return [FieldViolation(by_status, f"{reason}: {message}" if reason else message)]
     return [FieldViolation(reason or text_of(error.get("status")) or UNREADABLE, message)]
@@ -213,15 +217,15 @@ def violations_in(entries: object) -> Iterator[FieldViolation]:
 
 
 def result_of(violations: Sequence[FieldViolation], request_id: str) -> RowResult:
-    found = worst(violation.meaning for violation in violations)
-    first = next(violation for violation in violations if violation.meaning == found)
-    message = " ".join(filter(None, (found.hint, *(describe(violation) for violation in violations[:10]))))
+    meaning = worst(violation.meaning for violation in violations)
+    first = next(violation for violation in violations if violation.meaning == meaning)
+    message = " ".join(filter(None, (meaning.hint, *(describe(violation) for violation in violations[:10]))))
     return RowResult(
-        found.disposition,
+        meaning.disposition,
         first.reason[:64],
-        found.category,
+        meaning.category,
         message,
-        found.retry_after,
+        meaning.retry_after,
         request_id=request_id,
     )
 
@@ -239,8 +243,8 @@ def unproven(rows: int, message: str, *, code: str = UNPROVEN) -> list[RowResult
     return [result] * rows
 
 
-def error_of(answer: Answer) -> Mapping[str, Any]:
-    error = (answer.body or {}).get("error")
+def error_of(reply: Reply) -> Mapping[str, Any]:
+    error = (reply.body or {}).get("error")
     return error if isinstance(error, dict) else {}
 
 
@@ -249,20 +253,20 @@ def details_of(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
 
 
-def reason_of(answer: Answer) -> str:
+def reason_of(reply: Reply) -> str:
     """Return the name that decides what a refusal means."""
-    return violations_of(answer, error_of(answer))[0].reason
+    return violations_of(reply, error_of(reply))[0].reason
 
 
 def request_id_of(error: Mapping[str, Any]) -> str:
-    found = next((text_of(detail.get("requestId")) for detail in details_of(error) if detail.get("requestId")), "")
-    return found[:LONGEST_ID]
+    request_id = next((text_of(detail.get("requestId")) for detail in details_of(error) if detail.get("requestId")), "")
+    return request_id[:LONGEST_ID]
 
 
 def retry_delay_of(error: Mapping[str, Any]) -> timedelta | None:
     for detail in details_of(error):
-        if found := DURATION.fullmatch(text_of(detail.get("retryDelay"))):
-            return min(timedelta(seconds=int(found[1])), LONGEST_DELAY) or None
+        if match := DURATION.fullmatch(text_of(detail.get("retryDelay"))):
+            return min(timedelta(seconds=int(match[1])), LONGEST_DELAY) or None
     return None
 
 

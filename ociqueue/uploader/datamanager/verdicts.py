@@ -45,9 +45,9 @@ class ReasonCount:
         return frozenset(self.places)
 
 
-def read_status(answer: Any, rows: Sequence[Uploadable]) -> Verdict:
+def read_status(reply: Any, rows: Sequence[Uploadable]) -> Verdict:
     """Return what a status says about the rows of its request, in the order that was sent; never raise for any JSON."""
-    destinations = answer.get("requestStatusPerDestination") if isinstance(answer, dict) else None
+    destinations = reply.get("requestStatusPerDestination") if isinstance(reply, dict) else None
     if not isinstance(destinations, list) or not destinations:
         return Verdict(VerdictStatus.PENDING, note="Google's status names no destination.")
     if len(destinations) != 1 or not isinstance(destinations[0], dict):
@@ -55,15 +55,15 @@ def read_status(answer: Any, rows: Sequence[Uploadable]) -> Verdict:
     status = destinations[0]
     name = status.get("requestStatus")
     if name not in (SUCCESS, PARTIAL_SUCCESS, *FAILED):
-        return Verdict(VerdictStatus.PENDING, answer=_label(name))
+        return Verdict(VerdictStatus.PENDING, label=_label(name))
     try:
         results = [
             _of_user_data(row, result) for row, result in zip(rows, _results(status, name, len(rows)), strict=True)
         ]
     except ContradictoryStatus as contradiction:
-        return Verdict(VerdictStatus.UNPROVEN, answer=name, note=str(contradiction))
+        return Verdict(VerdictStatus.UNPROVEN, label=name, note=str(contradiction))
     results, note = _with_warnings(status, results)
-    return Verdict(VerdictStatus.SETTLED, results, answer=name, note=note)
+    return Verdict(VerdictStatus.SETTLED, results, label=name, note=note)
 
 
 def _results(status: Mapping[str, Any], name: str, sent: int) -> list[RowResult]:
@@ -108,8 +108,8 @@ def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, Me
 
 
 def _row_result(meanings: Mapping[str, Meaning]) -> RowResult:
-    found = worst(meanings.values())
-    name, meaning = next((name, meaning) for name, meaning in meanings.items() if meaning == found)
+    deciding = worst(meanings.values())
+    name, meaning = next((name, meaning) for name, meaning in meanings.items() if meaning == deciding)
     return RowResult(
         meaning.disposition,
         code=name[:64],
@@ -166,12 +166,12 @@ def _count(entry: Any) -> ReasonCount:
 
 
 def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = parent.get(key)
-    if found is None:
+    value = parent.get(key)
+    if value is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ContradictoryStatus(f"Google's {key} cannot be read.")
-    return found
+    return value
 
 
 def _number(value: Any) -> int | None:

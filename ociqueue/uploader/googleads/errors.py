@@ -178,6 +178,6 @@ UNLISTED = INVALID
 
 
 def classify(name: str, *, family: str = "") -> Meaning:
-    if found := TABLE.get(family, {}).get(name):
-        return found
+    if meaning := TABLE.get(family, {}).get(name):
+        return meaning
     return FAMILIES.get(family) or OLD_NAMES.get(name) or UNLISTED

@@ -22,7 +22,7 @@ KILLED = -signal.SIGKILL
 BEFORE_THE_CALL = [(upload_run, "mark_sent", die), (upload_run, "send", die)]
 AFTER_THE_CALL = [
     (Transport, "post", die_after(Transport.post)),  # the answer has come
-    (upload_run, "settle_answer", die),
+    (upload_run, "settle_reply", die),
     (settle, "_store_receipts", die_after(settle._store_receipts)),  # the receipt is written, but not committed
 ]
 IN_THE_VERDICT_TASK = [
