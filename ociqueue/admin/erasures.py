@@ -59,7 +59,6 @@ class ForgetForm(forms.Form):
                 self.add_error("text", str(error))
 
     def without_value(self) -> "ForgetForm":
-        """Leave the field empty when the form is shown again."""
         self.data = {**self.data.dict(), "text": ""}  # type: ignore[attr-defined]
         return self
 

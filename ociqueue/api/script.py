@@ -215,16 +215,8 @@ def reading_of(body: UploadSummaryRequest) -> Reading:
         customer_id=body.customerId,
         time_zone=body.timeZone,
         summaries=[
-            DaySummary(
-                upload_date=day.day,
-                action_id=day.actionId,
-                action_name=day.actionName,
-                client=day.client,
-                successful=day.successful,
-                failed=day.failed,
-                pending=day.pending,
-            )
+            DaySummary(day.day, day.actionId, day.actionName, day.client, day.successful, day.failed, day.pending)
             for day in body.days
         ],
-        alerts=[GoogleAlert(day.error, day.share, day.client, day.action) for day in body.alerts],
+        alerts=[GoogleAlert(alert.error, alert.share, alert.client, alert.action) for alert in body.alerts],
     )

@@ -27,15 +27,15 @@ from kilit.csv.reader import (
 )
 from kilit.csv.text import START, CsvError, FilePlace
 from kilit.masking import IDENTIFIERS
+from ociqueue.files.exports import format_amount
 from ociqueue.files.keys import KEY, SUBJECT, LineKeys, line_key, require_key
-from ociqueue.files.table import BATCH, CsvTable, import_table
+from ociqueue.files.table import BATCH, CsvTable, import_table, rejected_line, unreadable_line
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.key import MADE_BY_IMPORT
 from ociqueue.schemas.conversions import CONSENTS, NOT_ACCEPTED, REQUIRED, fields_of
 from ociqueue.states import CONVERSIONS, AdjustmentKind
-from ociqueue.values.currencies import MINOR_UNITS
 
 __all__ = ["BATCH", "ConversionTable", "ImportTally", "import_file"]
 # The headings of Google's template, in small letters. Its order id is your own id; ours is made of it.
@@ -109,7 +109,6 @@ class ImportTally(FileTally):
 
 
 def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[ImportTally]:
-    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first."""
     return import_table(ConversionTable(site, stream), dry_run=dry_run)
 
 
@@ -181,8 +180,6 @@ class PlannedLines:
 
 
 class LineBatch:
-    """Stores a batch of lines, or says what it would do."""
-
     def __init__(self, site: Site, keys: LineKeys, planned: PlannedLines | None) -> None:
         self._site = site
         self._keys = keys
@@ -201,7 +198,7 @@ class LineBatch:
         stored = stored_contents(_read_id(result["id"]) for result in results if "differs" in result)
         tally = ImportTally(lines=len(lines))
         faulty = [*(line for line in lines if line.fault), *crowded]
-        tally.rejected = [RejectedLine(line, [_unreadable(line)]) for line in faulty]
+        tally.rejected = [unreadable_line(line, line.fault) for line in faulty]
         for line, item, result in zip(readable, items, results, strict=True):
             if errors := result.get("errors"):
                 tally.rejected.append(self._rejected(line, item[KEY], errors))
@@ -248,19 +245,11 @@ class LineBatch:
                 tally.differing.append(differing_line(line, differs, earlier))
 
     def _rejected(self, line: CsvLine, key: str, errors: list[FieldError]) -> RejectedLine:
-        fields = [
-            RejectedField(line.number, error["field"], error["message"], shorten(line.shown(error["field"])))
-            for error in errors
-        ]
         is_known = not any(error["field"] in SUBJECT for error in errors)
         if is_known and self._keys.is_repeated(line):
             # In the file of rejected lines it is alone, and could be taken for the other conversion of its click.
             line = replace(line, cells=line.cells | {KEY: key})
-        return RejectedLine(line, fields)
-
-
-def _unreadable(line: CsvLine) -> RejectedField:
-    return RejectedField(line.number, "", line.fault, shorten(line.text))
+        return rejected_line(line, errors)
 
 
 def _too_many() -> str:
@@ -300,7 +289,7 @@ def stored_contents(ids: Iterable[UUID]) -> dict[UUID, str]:
 
 
 def _join(time: datetime, value: Decimal, currency: str) -> str:
-    return "\n".join((time.astimezone(UTC).isoformat(), f"{value:.{MINOR_UNITS.get(currency, 2)}f}", currency))
+    return "\n".join((time.astimezone(UTC).isoformat(), format_amount(value, currency), currency))
 
 
 def differing_names(own: str, stored: str) -> list[str]:

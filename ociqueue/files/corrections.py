@@ -13,13 +13,12 @@ from kilit.csv.reader import (
     FileTally,
     RejectedField,
     RejectedLine,
-    read_header,
     read_lines,
     shorten,
 )
 from kilit.csv.text import START, FilePlace
 from ociqueue.files import exports as dead_letters
-from ociqueue.files.table import CsvTable, import_table
+from ociqueue.files.table import CsvTable
 from ociqueue.intake.corrections import FIXED, Correction, CorrectionResult, read_id, replace_rows
 from ociqueue.models import Site
 from ociqueue.schemas.conversions import CONSENTS, FIELDS
@@ -55,18 +54,6 @@ class CorrectionTally(FileTally):
             message = _("Would correct %(replaced)s of %(lines)s rows; %(unchanged)s unchanged, %(rejected)s rejected.")
             return f"{message % context} {_('This was a dry run: nothing was stored.')}"
         return message % context
-
-
-def is_of_corrections(stream: IO[bytes], *, encoding: str = "") -> bool:
-    """Return whether a file names rows by their ids; the stream is at its beginning again."""
-    names = read_header(stream, encoding=encoding)
-    stream.seek(0)
-    return "id" in names
-
-
-def correct_from_file(site: Site, stream: IO[bytes], *, dry_run: bool) -> Iterator[CorrectionTally]:
-    """Correct rows in batches, yielding a tally after each; a CsvError is raised before the first."""
-    return import_table(CorrectionTable(site, stream), dry_run=dry_run)
 
 
 class CorrectionTable(CsvTable[CorrectionTally]):

@@ -1,7 +1,8 @@
-"""The history of conversions as files: a line for each one that was created in a time span, as CSV or JSON lines.
+"""Files that are downloaded: failed conversions and adjustments, and the history of conversions.
 
-Rows are read in batches by their ids, which carry the time, so that a million of them need neither memory nor a long
-transaction. Click ids are masked for everybody: who corrects rows uses the export of those that failed.
+The history has a line for each conversion that was created in a time span, as CSV or JSON lines. Rows are read in
+batches by their ids, which carry the time, so that a million of them need neither memory nor a long transaction. Click
+ids are masked for everybody: operators who correct rows use the export of failed rows.
 """
 
 import json
@@ -78,17 +79,8 @@ JSON_LINES = "application/x-ndjson"
 COLUMNS = (
     *("id", "siteId", "sourceKey", "orderId", "conversionName", *Conversion.CLICK_IDS, "conversionTime"),
     *("conversionValue", "conversionCurrency", "consentAdUserData", "consentAdPersonalization", "eventSource"),
-    *(
-        "state",
-        "outcomeUnknown",
-        "attemptCount",
-        "errorCode",
-        "errorCategory",
-        "errorMessage",
-        "createdAt",
-        "updatedAt",
-    ),
-    *("claimedAt", "uploadedAt", "endedAt", "nextRetryAt", "replaces", "replacedBy"),
+    *("state", "outcomeUnknown", "attemptCount", "errorCode", "errorCategory", "errorMessage"),
+    *("createdAt", "updatedAt", "claimedAt", "uploadedAt", "endedAt", "nextRetryAt", "replaces", "replacedBy"),
 )
 
 

@@ -4,7 +4,7 @@ The file is kept in parts until the import ends, and the lines that were not sto
 """
 
 import io
-from collections.abc import Iterator
+from functools import partial
 from typing import IO, Any
 
 from django.contrib.auth.models import User
@@ -15,19 +15,20 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from kilit.access.roles import actor_of
-from kilit.csv.reader import FileTally
+from kilit.csv.reader import FileTally, read_header
 from kilit.csv.text import find_encoding
 from kilit.lock.audit import acting_as
 from kilit.lock.text import CONTROL_CHARS
 from kilit.workers import doorbells
-from ociqueue.files.adjustments import AdjustmentTable, AdjustmentTally, is_of_adjustments
+from ociqueue.files.adjustments import AdjustmentTable, AdjustmentTally
 from ociqueue.files.conversions import ConversionTable, ImportTally
-from ociqueue.files.corrections import CorrectionTable, CorrectionTally, is_of_corrections
+from ociqueue.files.corrections import CorrectionTable, CorrectionTally
 from ociqueue.files.table import CsvTable
 from ociqueue.models import ImportChunk, ImportJob, ImportKey, ImportLine, Site
 from ociqueue.models.import_job import ImportKind
 
 BELL = "oci_import"
+CHUNK = 1 << 20  # bytes of a part of a file
 
 TABLES: dict[str, type[CsvTable[Any]]] = {
     ImportKind.CONVERSIONS: ConversionTable,
@@ -63,14 +64,15 @@ def begin(site: Site, user: User, file: UploadedFile[bytes]) -> ImportJob:
 
 
 def kind_of(stream: IO[bytes], encoding: str = "") -> ImportKind:
-    """Return what the lines of a file are, by the names of its columns."""
-    if is_of_adjustments(stream, encoding=encoding):
+    """Return what the lines of a file are, by the names of its columns; the stream is at its beginning again."""
+    names = read_header(stream, encoding=encoding)
+    stream.seek(0)
+    if "kind" in names or "Adjustment Type" in names:
         return ImportKind.ADJUSTMENTS
-    return ImportKind.CORRECTIONS if is_of_corrections(stream, encoding=encoding) else ImportKind.CONVERSIONS
+    return ImportKind.CORRECTIONS if "id" in names else ImportKind.CONVERSIONS
 
 
 def reason_of(kind: str) -> str:
-    """Return the reason that the timelines of rows show."""
     if kind == ImportKind.ADJUSTMENTS:
         return _("Adjusted in a file.")
     return _("Corrected in a file.") if kind == ImportKind.CORRECTIONS else ""
@@ -89,7 +91,6 @@ def start(job: ImportJob) -> bool:
 
 @transaction.atomic
 def cancel(job: ImportJob) -> bool:
-    """Stop before the next batch; lines that were stored stay."""
     stopped = ImportJob.objects.filter(pk=job.pk).cancel()
     if stopped:
         job.refresh_from_db()
@@ -116,19 +117,10 @@ def tidy() -> str:
     return f"Cancelled {cancelled}, deleted {deleted} lines."
 
 
-CHUNK = 1 << 20
-
-
 def keep_file(job: ImportJob, file: IO[bytes]) -> None:
-    """Store a file in parts."""
     file.seek(0)
-    for number, content in enumerate(_parts(file)):
+    for number, content in enumerate(iter(partial(file.read, CHUNK), b"")):
         ImportChunk.objects.create(job=job, number=number, content=content)
-
-
-def _parts(file: IO[bytes]) -> Iterator[bytes]:
-    while content := file.read(CHUNK):
-        yield content
 
 
 def open_file(job: ImportJob) -> IO[bytes]:

@@ -92,7 +92,6 @@ def work(job: ImportJob, *, until: float = math.inf) -> None:
 
 @transaction.atomic
 def stop(job: ImportJob, verb: str, error: str) -> None:
-    """End an import that cannot go on."""
     job.stop(verb, error)
     end(job)
 

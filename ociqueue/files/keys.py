@@ -40,8 +40,6 @@ class StoredKey(NamedTuple):
 
 
 class LineKeys:
-    """Finds the keys of a file's lines, a batch at a time."""
-
     def __init__(self, site: Site, index: LineIndex) -> None:
         self._site, self._index = site, index
         # The times of each subject of the batch, in the order of the file.

@@ -19,8 +19,9 @@ from zoneinfo import ZoneInfo
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from kilit.api.messages import FieldError
 from kilit.csv.index import LineIndex, LineKey, MemoryIndex
-from kilit.csv.reader import CsvLine, FileTally
+from kilit.csv.reader import CsvLine, FileTally, RejectedField, RejectedLine, shorten
 from kilit.csv.text import START, CsvError, FilePlace, TableHeader, find_encoding, open_table
 from kilit.lock.audit import without_activity
 from kilit.lock.models import Activity, ActivityKind
@@ -72,8 +73,6 @@ class AmountScan:
 
 
 class AmountFormat:
-    """How a file writes amounts."""
-
     def __init__(self, columns: Sequence[str], mark: str) -> None:
         self.columns, self._mark = columns, mark
 
@@ -228,13 +227,11 @@ class CsvTable(ABC, Generic[Tally]):
         return AmountScan(self.amounts)
 
     def process_batch(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> Tally:
-        """Process lines in a transaction."""
         with transaction.atomic(), without_activity() if self.is_one_activity else nullcontext():
             return self.process(lines, index, dry_run=dry_run)
 
     @classmethod
     def record(cls, site: Site, created: int) -> None:
-        """Show the whole file in the activity."""
         if created and cls.is_one_activity:
             place = {"queue": cls.queue, "scope": str(site.pk)}
             Activity.objects.record(ActivityKind.IMPORT, "import", rows=created, **place)
@@ -262,6 +259,20 @@ def _keys(table: CsvTable[Any], lines: Iterator[CsvLine], scan: AmountScan) -> I
         for line in batch:
             scan.add(line)
         yield from table.keys(list(table.read(batch, POINT)))
+
+
+def rejected_line(line: CsvLine, errors: Sequence[FieldError]) -> RejectedLine:
+    return RejectedLine(
+        line,
+        [
+            RejectedField(line.number, error["field"], error["message"], shorten(line.shown(error["field"])))
+            for error in errors
+        ],
+    )
+
+
+def unreadable_line(line: CsvLine, fault: str) -> RejectedLine:
+    return RejectedLine(line, [RejectedField(line.number, "", fault, shorten(line.text))])
 
 
 def batches(lines: Iterator[CsvLine]) -> Iterator[list[CsvLine]]:

@@ -3,8 +3,7 @@
 A row that failed, or that Google rejected after the script had reported it, stays as it is, for its history. A copy is
 sent in its place, and both name each other: the moves that would send the row again look for `is_replaced`
 (ociqueue.models.conversion), and a constraint refuses them in any case. A row that waits, and that Google cannot have,
-gets the new values itself. Rows are locked from the check to the change, so of a correction and a claim, or a retry, at
-the same time one wins.
+gets the new values itself. Rows are locked from the check to the change, so one wins of a correction and a claim.
 
 The console, files and a command name rows by their ids (`replace_rows`); a source sends a key again
 (ociqueue.intake.enqueue).
@@ -32,7 +31,7 @@ from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.masking import IDENTIFIERS
 from kilit.workers import doorbells
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX, ConversionQuerySet
+from ociqueue.models.conversion import PREFIX, ConversionQuerySet, make_order_id
 from ociqueue.schemas.conversions import AHEAD, CONSENTS, Columns, format_consent, read_columns
 from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, WAITING, ConversionStatus, DeniedConsent
 
@@ -57,7 +56,7 @@ PERSONAL = (*Conversion.CLICK_IDS, "email", "phone")  # an event outlives their 
 SOURCE = "eventSource"  # a conversion always has one: an empty cell keeps it
 # What stays: a second delivery by the source must find the original, and Google counts an order id once.
 FIXED: dict[str, str] = {"orderId": "order_id", "sourceKey": "source_key"}
-# A time that was ahead of our clock is stored as that of its arrival: about when the row was created.
+# A time that was ahead of our clock is stored as the time of arrival: about when the row was created.
 ARRIVAL = timedelta(seconds=10)
 
 
@@ -70,13 +69,7 @@ class Edit:
     fields: list[str]
 
 
-def make_order_id(site: str, action: str, source: str) -> str:
-    """Return the id by which Google counts a conversion once; `source` is the source key, or else the row's id."""
-    return "oci_" + hashlib.sha256(f"{site}\n{action}\n{source}".encode()).hexdigest()[:40]
-
-
 def is_withheld(site: Site, columns: Mapping[str, Any]) -> bool:
-    """Return whether a site does not send a conversion, because the visitor denied consent."""
     is_denied = columns["consent_ad_user_data"] == Conversion.Consent.DENIED
     return is_denied and site.denied_consent == DeniedConsent.WITHHOLD
 
@@ -116,17 +109,16 @@ def may_be_counted(row: Conversion) -> bool:
 
 
 def differing(row: Conversion, columns: Mapping[str, Any]) -> list[str]:
-    """Return what differs from a row, by the names of the API."""
     return [name for name, stored in CONTENT.items() if any(not _is_same(row, column, columns) for column in stored)]
 
 
 def _is_same(row: Conversion, column: str, columns: Mapping[str, Any]) -> bool:
-    value, stored = columns[column], getattr(row, column)
-    return _is_same_time(row, value) if column == "conversion_time" else bool(value == stored)
+    value = columns[column]
+    return _is_same_time(row, value) if column == "conversion_time" else bool(value == getattr(row, column))
 
 
 def _is_same_time(row: Conversion, time: datetime) -> bool:
-    """Compare to the second, as it is sent; a time that was ahead of our clock is stored as that of its arrival."""
+    """Compare to the second, as it is sent."""
     stored = row.conversion_time
     was_ahead = timedelta(0) <= row.created_at - stored < ARRIVAL and timedelta(0) < time - stored <= AHEAD
     return was_ahead or int(time.timestamp()) == int(stored.timestamp())
@@ -325,9 +317,8 @@ def _mark_repeated(corrections: Iterable[Correction]) -> Iterator[Correction]:
 
 
 def _originals(site: Site, corrections: list[Correction], *, lock: bool) -> dict[UUID | None, Conversion]:
-    rows = Conversion.objects.for_site(site).filter(
-        pk__any_of=[pk for correction in corrections if (pk := read_id(correction.id))]
-    )
+    ids = [pk for correction in corrections if (pk := read_id(correction.id))]
+    rows = Conversion.objects.for_site(site).filter(pk__any_of=ids)
     return {row.pk: row for row in (locked(rows) if lock else with_history(rows))}
 
 
@@ -340,7 +331,7 @@ def _fixed(original: Conversion, changes: Mapping[str, str]) -> list[FieldError]
 
 
 def _changed_fields(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:
-    """Return what differs from the row; the click ids of a line are one value, whichever it fills in."""
+    """Return what differs from the row; the click ids of a line are one value."""
     # `consent` sets both consents; a row may have two that differ.
     both = original.consent_ad_user_data
     own = _fields(original) | {"consent": both if both == original.consent_ad_personalization else ""}
@@ -352,7 +343,7 @@ def _changed_fields(original: Conversion, changes: Mapping[str, str]) -> dict[st
     # Only an operator who wants to add or change one names it: no export has them.
     changed |= {name: changes[name] for name in IDENTIFIERS if changes.get(name)}
     clicks = {name: changes[name] for name in Conversion.CLICK_IDS if changes.get(name)}
-    if clicks and clicks != _click_ids(original):
+    if clicks and clicks != _click_id(original):
         changed |= clicks
     # All that a line says about consent, so that two cells that contradict each other are noticed.
     consents = {name: changes[name] for name in ("consent", *CONSENTS) if changes.get(name)}
@@ -361,7 +352,7 @@ def _changed_fields(original: Conversion, changes: Mapping[str, str]) -> dict[st
 
 def _corrected(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:
     is_new_click = bool(changes.keys() & set(Conversion.CLICK_IDS))
-    own = _fields(original) | ({} if is_new_click else _click_ids(original))
+    own = _fields(original) | ({} if is_new_click else _click_id(original))
     if "consent" in changes:
         own = {name: text for name, text in own.items() if name not in CONSENTS}
     return own | dict(changes)
@@ -379,8 +370,8 @@ def _fields(row: Conversion) -> dict[str, str]:
     }
 
 
-def _click_ids(row: Conversion) -> dict[str, str]:
-    return {name: getattr(row, name) for name in Conversion.CLICK_IDS if getattr(row, name)}
+def _click_id(row: Conversion) -> dict[str, str]:
+    return {row.kind_of_click_id: row.click_id} if row.click_id else {}
 
 
 def _read(name: str, text: str) -> Any:

@@ -24,23 +24,9 @@ from kilit.lock.bulk_sql import bulk_insert
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
-from ociqueue.intake.corrections import (
-    COLUMNS,
-    Edit,
-    contents_before,
-    differing,
-    digest_of,
-    is_withheld,
-    locked,
-    make_copy,
-    make_order_id,
-    may_be_counted,
-    store_corrections,
-    why_not,
-    with_history,
-)
+from ociqueue.intake import corrections
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
+from ociqueue.models.conversion import PREFIX, make_order_id
 from ociqueue.models.key import KEYS, MADE_BY_IMPORT
 from ociqueue.schemas.conversions import EMPTY, Columns, read_columns
 from ociqueue.schemas.responses import ConversionResult
@@ -56,7 +42,7 @@ class Redelivery:
     row: Conversion
     differs: list[str] = field(default_factory=list)
     copy: Conversion | None = None
-    edit: Edit | None = None
+    edit: corrections.Edit | None = None
 
     @property
     def is_correction(self) -> bool:
@@ -106,7 +92,7 @@ def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     The unique index of the keys decides, not a query before: of two requests with the same source key, one inserts.
     What the site does not send ends at once.
     """
-    withheld = [row["id"] for row in rows if is_withheld(site, row)]
+    withheld = [row["id"] for row in rows if corrections.is_withheld(site, row)]
     with transaction.atomic():
         new = [row if row["event_source"] else {**row, "event_source": EventSource.WEB.value} for row in rows]
         rejected = bulk_insert(Conversion, new, keys=KEYS)
@@ -140,7 +126,7 @@ def _result(
     elif not dry_run:
         result["id"] = f"{PREFIX}{columns['id']}"
     stored = earlier.stored if earlier else columns
-    if stored and is_withheld(site, stored):
+    if stored and corrections.is_withheld(site, stored):
         result |= {"state": ConversionStatus.FAILED, "errorCode": WITHHELD}
     if item.get("conversionCurrency") in EMPTY:
         result["defaulted"] = {"conversionCurrency": columns["currency"]}
@@ -148,7 +134,6 @@ def _result(
 
 
 def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, Any]:
-    """Return the result of a source key that was stored before."""
     row = earlier.row if dry_run else earlier.copy or earlier.row
     status = "corrected" if earlier.is_correction else "duplicate"
     result: dict[str, Any] = {"status": status, "id": str(row)}
@@ -183,15 +168,15 @@ def _settle(site: Site, deliveries: Mapping[UUID, Columns], *, dry_run: bool) ->
     rows = versions(site, deliveries)
     results = {keyed: _compare(versions, deliveries[keyed]) for keyed, versions in rows.items()}
     differing_keys = [keyed for keyed, result in results.items() if result.differs]
-    if not differing_keys:  # as mostly: nothing is locked
+    if not differing_keys:  # usually: then nothing is locked
         return results
     with transaction.atomic():
         heads = _with_history(rows, differing_keys) if dry_run else _locked(site, differing_keys)
-        earlier = contents_before(heads.values())
+        earlier = corrections.contents_before(heads.values())
         results |= {keyed: _plan(row, deliveries[keyed], earlier.get(row.pk, ())) for keyed, row in heads.items()}
         if not dry_run:
             copies = [result.copy for result in results.values() if result.copy]
-            store_corrections(site, copies, [result.edit for result in results.values() if result.edit])
+            corrections.store_corrections(site, copies, [result.edit for result in results.values() if result.edit])
     return results
 
 
@@ -212,14 +197,14 @@ def _locked(site: Site, keyed: Collection[UUID]) -> dict[UUID, Conversion]:
     """Lock the newest rows of keys; one that was replaced while we waited is no longer the newest."""
     while True:
         heads = {pk: versions[-1] for pk, versions in versions(site, keyed).items()}
-        rows = {row.pk: row for row in locked(_rows(heads.values()))}
+        rows = {row.pk: row for row in corrections.locked(_rows(heads.values()))}
         if all(rows[row.pk].is_replaced == row.is_replaced for row in heads.values()):
             return {pk: rows[row.pk] for pk, row in heads.items()}
 
 
 def _with_history(rows: Mapping[UUID, list[Conversion]], keyed: Collection[UUID]) -> dict[UUID, Conversion]:
     heads = {pk: rows[pk][-1] for pk in keyed}
-    rows_by_id = {row.pk: row for row in with_history(_rows(heads.values()))}
+    rows_by_id = {row.pk: row for row in corrections.with_history(_rows(heads.values()))}
     return {pk: rows_by_id[row.pk] for pk, row in heads.items()}
 
 
@@ -229,21 +214,23 @@ def _rows(rows: Iterable[Conversion]) -> Any:
 
 def _compare(versions: Sequence[Conversion], columns: Columns) -> Redelivery:
     *earlier, row = versions
-    differs = differing(row, _kept(row, columns))
-    is_old = differs and any(not differing(version, _kept(version, columns)) for version in earlier)
+    differs = corrections.differing(row, _kept(row, columns))
+    is_old = differs and any(not corrections.differing(version, _kept(version, columns)) for version in earlier)
     return Redelivery(row, [] if is_old else differs)
 
 
 def _plan(row: Conversion, columns: Columns, earlier: Collection[str]) -> Redelivery:
     delivery = _kept(row, columns)
-    differs = [name for name in differing(row, delivery) if not _was_restated(row, delivery, name)]
-    if not differs or row.status == ConversionStatus.COMPLETED or may_be_counted(row) or why_not(row):
+    differs = [name for name in corrections.differing(row, delivery) if not _was_restated(row, delivery, name)]
+    is_fixed = row.status == ConversionStatus.COMPLETED or corrections.may_be_counted(row) or corrections.why_not(row)
+    if not differs or is_fixed:
         return Redelivery(row, differs)
-    if _is_guess(row, delivery, differs) or digest_of(delivery) in earlier:
+    if _is_guess(row, delivery, differs) or corrections.digest_of(delivery) in earlier:
         return Redelivery(row, differs)
     if row.status == ConversionStatus.FAILED:
-        return Redelivery(row, differs, copy=make_copy(row, delivery))
-    return Redelivery(row, differs, edit=Edit(row, {name: delivery[name] for name in COLUMNS}, differs))
+        return Redelivery(row, differs, copy=corrections.make_copy(row, delivery))
+    content = {name: delivery[name] for name in corrections.COLUMNS}
+    return Redelivery(row, differs, edit=corrections.Edit(row, content, differs))
 
 
 def _kept(row: Conversion, columns: Columns) -> Columns:

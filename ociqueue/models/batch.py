@@ -29,8 +29,6 @@ BATCH = parameter("batch", UUIDField())
 
 
 class Counts(NamedTuple):
-    """What became of the rows of an upload."""
-
     accepted: int
     received: int
     failed: int
@@ -153,7 +151,6 @@ NEXT_WAIT = Least(
 
 class ReceiptQuerySet(models.QuerySet["Receipt"]):
     def open(self) -> Self:
-        """Return receipts whose verdict is not settled."""
         return self.filter(settled_at=None)
 
     def due(self) -> Self:

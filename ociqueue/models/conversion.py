@@ -1,5 +1,6 @@
 """An offline conversion for Google Ads: the row is the job."""
 
+import hashlib
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import ClassVar, Self
@@ -49,6 +50,11 @@ END_RETRACTED: Changes = {**UNHELD, **RETRACTED}
 END_WITHHELD: Changes = {**UNHELD, **failure(WITHHELD, Category.PERMANENT, limits.WITHHELD_MESSAGE)}
 END_EXPIRED: Changes = {**UNHELD, **failure(EXPIRED, Category.PERMANENT, limits.EXPIRED_MESSAGE)}
 NOT_ENDED = tuple(state for state in ConversionStatus if state not in ENDED)
+
+
+def make_order_id(site: str, action: str, source: str) -> str:
+    """Return the id by which Google counts a conversion once; `source` is the source key, or else the row's id."""
+    return "oci_" + hashlib.sha256(f"{site}\n{action}\n{source}".encode()).hexdigest()[:40]
 
 
 class ConversionQuerySet(UploadableQuerySet["Conversion"]):
@@ -365,7 +371,7 @@ class Conversion(Uploadable):
 
     @property
     def kind_of_click_id(self) -> str:
-        """Return the name of the click id that a row has; none if it is found by hashes, or was erased."""
+        """The name of the row's click id; empty if it has hashes alone, or was erased."""
         return "gclid" if self.gclid else "wbraid" if self.wbraid else "gbraid" if self.gbraid else ""
 
     @property

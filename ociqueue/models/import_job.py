@@ -156,7 +156,6 @@ class ImportJob(LongJobModel):
         return self.move_held("finish", done_bytes=F("size"), finished_at=Now(), **no_lease())
 
     def stop(self, verb: str, error: str) -> Self:
-        """Refuse the file, or fail."""
         return self.move_held(verb, finished_at=Now(), error=error[:1000], **no_lease())
 
 
@@ -231,7 +230,6 @@ class ImportLineQuerySet(models.QuerySet["ImportLine"]):
         return self.filter(job=job, is_checked=not job.is_storing).order_by("line")
 
     def about(self, text: str, sites: Collection[Site]) -> Self:
-        """Return lines in which a text is found, whatever its case."""
         lines = self.filter(job__site__in=[site.pk for site in sites])
         as_json = json.dumps(text, ensure_ascii=False)[1:-1]
         return lines.annotate(all_cells=Cast("cells", models.TextField())).filter(

@@ -186,7 +186,6 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         return self.filter(open_batch=batch, status=ConversionStatus.PROCESSING)
 
     def received_in(self, batch: UUID | RawSQL) -> Self:
-        """Return rows of an upload that wait for the verdict."""
         return self.filter(open_batch=batch, status=ConversionStatus.UPLOADED)
 
     def claim(

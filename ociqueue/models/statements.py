@@ -146,7 +146,6 @@ def receive(model: type[Uploadable], batch: UUID, values: PerRowValues) -> Colle
 
 
 def confirm(model: type[Uploadable], batch: UUID, ids: Collection[UUID]) -> Collection[UUID]:
-    """Complete rows of an upload that waited for the verdict."""
     return _confirm(model).run(ids, batch=batch)
 
 

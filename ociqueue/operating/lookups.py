@@ -60,7 +60,6 @@ def _shown(site: Site, ids: Collection[UUID]) -> dict[UUID, ConversionFound]:
 
 
 def copies_of(rows: Sequence[Conversion]) -> dict[UUID, UUID]:
-    """Return the corrected copies of rows, by the rows that they replace."""
     replaced = [row.pk for row in rows if row.is_replaced]
     copies = Conversion.objects.filter(replaces__in=replaced).values_list("replaces", "pk") if replaced else ()
     return {original: pk for original, pk in copies if original}

@@ -84,8 +84,6 @@ class AdjustmentOperation(UploadableOperation):
 
 
 class SiteQueue(BulkQueue):
-    """A queue whose rows belong to sites."""
-
     def may_act(self, user: User | AnonymousUser) -> bool:
         return super().may_act(user) and Site.objects.run_by(user).exists()
 

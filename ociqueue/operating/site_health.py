@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count as CountRows
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -74,16 +75,18 @@ def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
     stuck = Conversion.objects.filter(site__in=health_by_site).stuck().order_by().values_list("site")
     for pk, number in stuck.annotate(number=CountRows("pk")):
         health_by_site[pk].stuck = number
-    for pk in with_silent_script(Site.objects.filter(pk__in=health_by_site)).values_list("pk", flat=True):
-        health_by_site[pk].is_silent = True
     for circuit in open_circuits(health_by_site):
         health_by_site[circuit.site_id].circuits[circuit.action] = circuit
-    for pk in without_credentials(Site.objects.filter(pk__in=health_by_site)).values_list("pk", flat=True):
-        health_by_site[pk].needs_credentials = True
-    for pk in with_failed_test(Site.objects.filter(pk__in=health_by_site)).values_list("pk", flat=True):
-        health_by_site[pk].is_test_failed = True
-    for pk in ReadBack.objects.differing().filter(site__in=health_by_site).values_list("pk", flat=True):
-        health_by_site[pk].google_differs = True
+    those_sites = Site.objects.filter(pk__in=health_by_site)
+    flagged: dict[str, QuerySet[Any]] = {
+        "is_silent": with_silent_script(those_sites),
+        "needs_credentials": without_credentials(those_sites),
+        "is_test_failed": with_failed_test(those_sites),
+        "google_differs": ReadBack.objects.differing().filter(site__in=health_by_site),
+    }
+    for flag, rows in flagged.items():
+        for pk in rows.values_list("pk", flat=True):
+            setattr(health_by_site[pk], flag, True)
     return health_by_site
 
 
@@ -98,7 +101,6 @@ def without_credentials(sites: SiteQuerySet) -> SiteQuerySet:
 
 
 def with_failed_test(sites: SiteQuerySet) -> SiteQuerySet:
-    """Return sites whose stored credentials did not pass the last connection test."""
     return sites.filter(credentials__check_passed=False)
 
 

@@ -25,7 +25,6 @@ def recover_processing(*, min_age: timedelta = STUCK_AFTER) -> str:
 
 
 def spent_rows() -> list[UploadableQuerySet[Any]]:
-    """Return what the scheduled cap would take."""
     return [model.objects.over_cap(min_age=CAP_MIN_AGE).order_by(*BY_ATTEMPTS) for model in (Conversion, Adjustment)]
 
 

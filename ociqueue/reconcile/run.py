@@ -92,7 +92,6 @@ class OurDays:
             yield OurCount(action, first, last, is_due=is_due, by_api=by_api, **{kind: number})
 
     def acknowledged(self, action_of: ActionOf) -> Iterator[OurCount]:
-        """Count rows that a script reported as uploaded."""
         processed_at = ExpressionWrapper(F("updated_at") + SCRIPT_FILE_TAKES, output_field=DateTimeField())
         is_due = ExpressionWrapper(Q(updated_at__lte=self.read_at - DUE_AFTER), output_field=BooleanField())
         done = self._changed(Q(status=ConversionStatus.COMPLETED, uploaded_at=None)).values(
@@ -170,7 +169,6 @@ SCRIPTS_EVERY = timedelta(hours=6)  # adding up what a script reported reads the
 
 
 def due_sites() -> QuerySet[Site]:
-    """Return sites to read or compare now, those that waited longest first."""
     uploaded = UploadBatch.objects.filter(site=OuterRef("pk"), created_at__gt=OuterRef("read_back__tried_at"))
     to_read = (
         Q(read_back__tried_at=None)

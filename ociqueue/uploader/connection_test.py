@@ -135,7 +135,6 @@ def check_terms(customer: Any, *, accepts_identifiers: bool) -> Iterator[CheckFi
 
 
 def conversion_customer(customer: Any) -> str:
-    """Return the id of the account that owns the conversions of this one."""
     owner: str = customer.conversion_tracking_setting.google_ads_conversion_customer
     return owner.removeprefix("customers/")
 

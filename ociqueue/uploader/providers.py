@@ -44,19 +44,16 @@ def sender_of(site: Site) -> SyncMethod:
 
 def provider_for(site: Site, sender: SyncMethod | None = None, *, queue: str = CONVERSIONS.queue) -> Provider:
     """Return a provider with the site's credentials, by default of its sender; raise DecryptionError if unreadable."""
-    return _open(site, sender or sender_of(site), queue)
+    path = PROVIDERS[sender or sender_of(site)].paths[queue]
+    provider: Provider = import_string(path)(Credentials.objects.get(site=site).account())
+    return provider
 
 
 def later_provider_for(site: Site, sender: SyncMethod, *, queue: str = CONVERSIONS.queue) -> LaterProvider:
     """Return the provider that took an upload, whatever sender the site has now."""
     if not PROVIDERS[sender].replies_later:
         raise ValueError(f"{sender} answers at once")
-    return cast("LaterProvider", _open(site, sender, queue))
-
-
-def _open(site: Site, sender: SyncMethod, queue: str) -> Provider:
-    provider: Provider = import_string(PROVIDERS[sender].paths[queue])(Credentials.objects.get(site=site).account())
-    return provider
+    return cast("LaterProvider", provider_for(site, sender, queue=queue))
 
 
 @dataclass(frozen=True)

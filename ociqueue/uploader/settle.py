@@ -17,7 +17,7 @@ from kilit.lock.bulk_sql import uuid_array
 from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Receipt, UploadBatch, statements
-from ociqueue.models.batch import FIRST_CHECK_AFTER
+from ociqueue.models.batch import FIRST_CHECK_AFTER, Counts
 from ociqueue.models.sending import PerRowValues, UploadableQuerySet, failure, rows_of
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
@@ -69,11 +69,7 @@ def settle(
         # Last, because `take_back` locks rows first and then their upload, too.
         counts = UploadBatch.objects.mark_answered(
             batch,
-            accepted=tally.accepted,
-            received=tally.received,
-            failed=tally.failed,
-            put_off=tally.put_off,
-            late=tally.late,
+            **{name: getattr(tally, name) for name in Counts._fields},
             by_action=count_by_action(groups),
             answered_job_id=next((result.job_id for result in distinct_results if result.job_id is not None), None),
             is_lost=is_lost(distinct_results[0]),
@@ -87,7 +83,6 @@ def settle(
 
 
 def rows_like(rows: Sequence[Uploadable]) -> Rows:
-    """Return all rows of the queue that these are of."""
     return rows_of(type(rows[0]))
 
 
@@ -268,7 +263,6 @@ SENT_AS_ZERO = (
 
 
 def note_warnings(batch: UUID, groups: Groups, *, among: Rows) -> None:
-    """Record what the provider ignored in rows that it took."""
     by_text: dict[tuple[str, ...], list[UUID]] = defaultdict(list)
     for result, rows in groups:
         if result.warnings:

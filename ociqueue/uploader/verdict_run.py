@@ -236,7 +236,6 @@ class VerdictRun:
             return Verdict(VerdictStatus.UNKNOWN, note=str(error))
 
     def _provider(self, receipt: Receipt) -> LaterProvider:
-        """Return the provider that took the request, logged in with the site's credentials."""
         batch = receipt.batch
         used = (batch.site_id, SyncMethod(batch.sender), batch.queue)
         provider = self.providers.get(used) or later_provider_for(batch.site, used[1], queue=batch.queue)

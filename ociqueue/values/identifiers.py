@@ -65,7 +65,6 @@ def read_hash(text: str) -> str:
 
 
 def hide_hashes(text: str) -> str:
-    """Return a text of Google's without the hashes that it quotes."""
     return QUOTED_HASH.sub(HIDDEN, text)
 
 

@@ -230,9 +230,7 @@ KINDS = (
     ),
     _kind("conversion.failed", CONVERSIONS.queue, "STATE_FAILED", _("A conversion failed."), FAILED),
     _kind("site.paused", SITES, PAUSED, _("A site was paused: nothing is exported or sent."), SITE_PAUSED),
-    _kind(
-        "site.resumed", SITES, RESUMED, _("A site was resumed."), {**SITE_PAUSED, "is_paused": False, "reason": None}
-    ),
+    _kind("site.resumed", SITES, RESUMED, _("A site was resumed."), SITE_RESUMED),
     _kind("circuit.opened", CIRCUITS.queue, "STATE_OPEN", _("A site's uploads stopped."), CIRCUIT_OPENED),
     _kind("circuit.closed", CIRCUITS.queue, "STATE_CLOSED", _("A site's uploads continue."), CIRCUIT_CLOSED),
 )

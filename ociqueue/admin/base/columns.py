@@ -101,8 +101,7 @@ def whole_click_id(row: Conversion) -> SafeString:
         return SafeString(_("Erased on %(time)s") % {"time": exactly(row.erased_at)})
     if not row.click_id:
         return SafeString("-")
-    kind = next(name for name in Conversion.CLICK_IDS if getattr(row, name))
-    return format_html("{} {}", kind, breakable(row.click_id))
+    return format_html("{} {}", row.kind_of_click_id, breakable(row.click_id))
 
 
 @display(description=gettext_lazy("e-mail and phone"))

@@ -146,7 +146,6 @@ class LoginForm(forms.Form):
             self.fields[name].widget.attrs["aria-required"] = "false" if stored else "true"
 
     def groups(self) -> dict[str, list[forms.BoundField]]:
-        """Return the fields by what they are about, for the page."""
         logins = {"oauth": list(OAUTH), SERVICE_ACCOUNT: [SERVICE_ACCOUNT, FILE]}
         rest = ["developer_token", *(["forget"] if "forget" in self.fields else [])]
         names = {"account": ["customer_id", "login_customer_id", "conversion_action", "conversion_actions"]}
@@ -160,7 +159,6 @@ class LoginForm(forms.Form):
         return self._customer("login_customer_id")
 
     def clean(self) -> None:
-        """Check what was entered as a change of what is stored."""
         self._read_file()
         self._read_actions()
         self.change = LoginChange(
@@ -185,7 +183,6 @@ class LoginForm(forms.Form):
             self.cleaned_data[SERVICE_ACCOUNT] = file.read(LONGEST + 1).decode("utf-8-sig", errors="replace")
 
     def _read_actions(self) -> None:
-        """Read the lines of actions, of the customer that was entered with them."""
         customer, text = self.cleaned_data.get("customer_id"), self.cleaned_data.get("conversion_actions")
         if customer and text:
             try:

@@ -49,7 +49,6 @@ def warnings(site: Site, rows: UnsettledRows) -> SafeString:
 
 
 def confirmation(site: Site, rows: UnsettledRows, label: str) -> forms.BooleanField:
-    """Return a box to tick, with the warnings below it."""
     return forms.BooleanField(label=label, required=False, widget=UnfoldBooleanWidget, help_text=warnings(site, rows))
 
 

@@ -40,7 +40,6 @@ MOST_SHOWN = 200  # rejected lines on the page
 
 
 def about_kind(kind: str) -> str:
-    """Return how the file was understood, unless its lines are conversions."""
     if kind == ImportKind.ADJUSTMENTS:
         return _("This is a file of adjustments.")
     if kind == ImportKind.CORRECTIONS:
@@ -59,7 +58,6 @@ def submit_label(tally: FileTally) -> str:
 
 
 def columns_of(kind: str, site: Site) -> Sequence[str]:
-    """Return the columns of the file of rejected lines."""
     if kind == ImportKind.ADJUSTMENTS:
         return ADJUSTMENT_FIELDS
     return fields_of(site, CORRECTION_COLUMNS) if kind == ImportKind.CORRECTIONS else fields_of(site)
@@ -158,7 +156,6 @@ class ImportJobAdmin(LongListAdmin):
         return HttpResponseRedirect(page_of(job.pk))
 
     def lines_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
-        """Return the lines that were not stored as a file, to be corrected and imported."""
         job = self._found_to_act(request, object_id)
         is_differing = "differing" in request.GET
         lines = ImportLine.objects.shown_for(job).filter(is_differing=is_differing)
@@ -224,7 +221,6 @@ class ImportJobAdmin(LongListAdmin):
 
 
 def _doing(job: ImportJob) -> str:
-    """Return what workers are doing with the file, and how far they are."""
     sentences = {
         ImportState.READING: _("Reading all lines (%(percent)s %%). Nothing has been stored yet."),
         ImportState.CHECKING: _("Checking the lines (%(percent)s %%). Nothing has been stored yet."),
@@ -251,7 +247,6 @@ def _reports(job: ImportJob, tally: FileTally) -> dict[str, Any]:
 
 
 def _report(lines: Any, total: int, address: str) -> dict[str, Any] | None:
-    """Return what the page shows of lines that were not stored."""
     first_lines = list(lines[:MOST_SHOWN])
     if not first_lines:
         return None

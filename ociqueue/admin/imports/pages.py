@@ -121,7 +121,6 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 
 def _begin(form: UploadForm, request: HttpRequest) -> ImportJob | None:
-    """Leave a large file to the workers."""
     try:
         return begin(form.cleaned_data["site"], cast("User", request.user), form.cleaned_data["file"])
     except CsvError as error:
@@ -164,7 +163,6 @@ def _reports(tally: FileTally, kind: ImportKind, site: Site) -> dict[str, Any]:
 
 
 def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> dict[str, Any] | None:
-    """Return what the page shows of lines that were not stored, and a file of them."""
     if not lines:
         return None
     first_lines = lines[:MOST_SHOWN]

@@ -46,7 +46,6 @@ def error(row: Adjustment) -> SafeString | str:
 
 
 def state_notes(row: Adjustment) -> SafeString:
-    """Return badges beside the state."""
     if row.status == ConversionStatus.COMPLETED and not row.uploaded_at:
         return badge(_("not sent"), "info", title=_("The conversion ended here, so nothing had to be sent."))
     return columns.unknown_badge(row) or overtaken_badge(row)

@@ -44,8 +44,6 @@ MEANINGS = {
 
 @dataclass
 class SettledCounts:
-    """What the verdicts on an upload's requests came to, and on how many rows there is none yet."""
-
     confirmed: int = 0
     rejected: int = 0
     put_off: int = 0
@@ -100,7 +98,6 @@ def _verdict(receipt: Receipt) -> SafeString:
 
 
 def _questions(receipt: Receipt) -> str:
-    """Return how often Google was asked, and when it is asked next."""
     times = ngettext("asked once", "asked %(number)s times", receipt.checks) % {"number": number(receipt.checks)}
     times = times if receipt.checks else _("not asked yet")
     if receipt.settled_at or not receipt.next_check_at:
@@ -115,7 +112,6 @@ MOST_ROWS = 200
 
 @admin.display(description=gettext_lazy("upload"))
 def upload(batch: UploadBatch) -> SafeString:
-    """Return the end of the id, which differs between uploads, over Google's request id."""
     return two_lines(f"…{str(batch.pk)[-12:]}", batch.request_id, title=str(batch.pk))
 
 
@@ -170,7 +166,6 @@ def note(batch: UploadBatch) -> SafeString | str:
 
 @admin.display(description=gettext_lazy("job id"))
 def job(batch: UploadBatch) -> str:
-    """Return our number for the upload, and Google's if it answered another one."""
     if batch.job_id is None:
         return "-"
     if batch.answered_job_id in (None, batch.job_id):

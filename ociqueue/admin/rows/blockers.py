@@ -93,7 +93,6 @@ def _withheld(row: Conversion, limits: Any) -> Blocker:
 
 
 def failed(row: Any, limits: Any) -> Iterator[Blocker]:
-    """Return whether a failure is retried automatically."""
     is_transient = row.provider_error_category == Category.TRANSIENT
     if is_transient and row.site.requeue_transient and limits.attempts_left > 0:
         yield waiting(

@@ -1,6 +1,7 @@
 """Conversions in the console: read-only rows, and the operators' actions."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -137,15 +138,6 @@ class ConversionAdmin(UploadableAdmin):
             offered = {"correct": correct, **offered}
         return {**offered, **adjustment_offers(self, row)}
 
-    def correct(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return correct_page(self, request, object_id)
-
-    def retract(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return adjust_page(self, request, object_id, kind=AdjustmentKind.RETRACTION)
-
-    def change_value(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return adjust_page(self, request, object_id, kind=AdjustmentKind.RESTATEMENT)
-
     def export_lines(self, rows: Any, **options: Any) -> Iterator[str]:
         """Leave out what was corrected already: the file is there to be corrected and imported."""
         return super().export_lines(rows.not_replaced(), **options)
@@ -179,10 +171,14 @@ class ConversionAdmin(UploadableAdmin):
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view
-        return [
-            path("import/template/", view(self.import_template), name=self.view_name("import_template")),
-            path("<path:object_id>/correct/", view(self.correct), name=self.view_name("correct")),
-            path("<path:object_id>/retract/", view(self.retract), name=self.view_name("retract")),
-            path("<path:object_id>/change-value/", view(self.change_value), name=self.view_name("change_value")),
-            *super().get_urls(),
+        forms_of_row: dict[str, Any] = {
+            "correct": correct_page,
+            "retract": partial(adjust_page, kind=AdjustmentKind.RETRACTION),
+            "change_value": partial(adjust_page, kind=AdjustmentKind.RESTATEMENT),
+        }
+        own = [
+            path(f"<path:object_id>/{name.replace('_', '-')}/", view(partial(show, self)), name=self.view_name(name))
+            for name, show in forms_of_row.items()
         ]
+        template = path("import/template/", view(self.import_template), name=self.view_name("import_template"))
+        return [template, *own, *super().get_urls()]

@@ -47,7 +47,6 @@ MEANINGS = {
 
 
 def linked_row(name: str) -> Callable[[Event], SafeString]:
-    """Return a link to the conversion that an event names in its details."""
 
     def show(event: Event) -> SafeString:
         other = event.details[name]

@@ -1,6 +1,6 @@
-"""Correct and resend: a form with a row's own values.
+"""The pages that change a conversion, after saying what happens next: Correct and resend, Retract, Change value.
 
-A row that waits is changed; in place of one that has ended, a copy with the changes is sent.
+A correction changes a row that waits; in place of one that has ended, a copy with the changes is sent.
 """
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ from kilit.console.lists.reasons import recent_reasons
 from kilit.console.machine_errors import explain
 from kilit.lock.audit import for_reason
 from ociqueue.admin.base.columns import amount
+from ociqueue.files.exports import format_amount
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.corrections import ORDER_ID_IN_USE, Correction, may_be_counted, replace_rows, why_not
 from ociqueue.models import Adjustment, Conversion, Credentials
@@ -34,7 +35,6 @@ from ociqueue.schemas.conversions import CONSENTS, LONGEST_IDENTIFIER, ConsentGi
 from ociqueue.schemas.responses import AdjustmentResult
 from ociqueue.states import WAITING, AdjustmentKind, ConversionStatus, EventSource, SyncMethod
 from ociqueue.uploader.providers import has_developer_token
-from ociqueue.values.currencies import MINOR_UNITS
 
 
 def _text(label: Any, most: int, **options: Any) -> forms.CharField:
@@ -110,19 +110,25 @@ class CorrectionForm(forms.Form):
         names = (*self.VALUES, *self.IDENTIFIERS)
         return {data["kind"]: data["click_id"], **{name: data[name] for name in names if name in data}}
 
-    def show(self, errors: Any) -> None:
-        """Show each error at its field; an error of a click id, of whichever kind, at the click id."""
-        for error in errors:
-            name = "click_id" if error["field"] in Conversion.CLICK_IDS else error["field"]
-            self.add_error(name if name in self.fields else None, capfirst(error["message"]))
 
-
-def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def row_to_change(model_admin: Any, request: HttpRequest, object_id: str) -> Conversion:
     row: Conversion | None = model_admin.get_object(request, unquote(object_id))
     if row is None:
         raise Http404
     if not model_admin.has_operate_permission(request, str(row.pk)):
         raise PermissionDenied
+    return row
+
+
+def show_errors(form: forms.Form, errors: Sequence[FieldError]) -> None:
+    """Show each error at its field; an error of a click id, of whichever kind, at the click id."""
+    for error in errors:
+        name = "click_id" if error["field"] in Conversion.CLICK_IDS else error["field"]
+        form.add_error(name if name in form.fields else None, capfirst(error["message"]))
+
+
+def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    row = row_to_change(model_admin, request, object_id)
     if reason := why_not(row):
         messages.warning(request, _("It cannot be corrected: %(reason)s.") % {"reason": reason})
         return HttpResponseRedirect(model_admin.address("change", row.pk))
@@ -134,7 +140,7 @@ def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
             done = _("Corrected. This copy is sent in place of %(name)s.") % {"name": model_admin.row_name(row)}
             messages.success(request, done if result.copy else _("Corrected."))
             return HttpResponseRedirect(model_admin.address("change", sent.pk))
-        form.show(result.errors or [{"field": "", "message": f"{result.message}."}])
+        show_errors(form, result.errors or [{"field": "", "message": f"{result.message}."}])
     return _ask(model_admin, request, row, form)
 
 
@@ -169,10 +175,10 @@ def _ask(model_admin: Any, request: HttpRequest, row: Conversion, form: Correcti
 
 def _values(row: Conversion) -> dict[str, str]:
     return {
-        "kind": next((name for name in Conversion.CLICK_IDS if getattr(row, name)), Conversion.CLICK_IDS[0]),
+        "kind": row.kind_of_click_id or Conversion.CLICK_IDS[0],
         "click_id": row.click_id,
         "conversionTime": timezone.localtime(row.conversion_time).isoformat(timespec="seconds"),
-        "conversionValue": f"{row.value:.{MINOR_UNITS.get(row.currency, 2)}f}",
+        "conversionValue": format_amount(row.value, row.currency),
         "conversionCurrency": row.currency,
         "consentAdUserData": format_consent(row.consent_ad_user_data),
         "consentAdPersonalization": format_consent(row.consent_ad_personalization),
@@ -190,11 +196,6 @@ class RetractForm(ReasonForm):
 
     def item(self) -> dict[str, str]:
         return {"kind": AdjustmentKind.RETRACTION}
-
-    def show(self, errors: Sequence[FieldError]) -> None:
-        for error in errors:
-            name = error["field"]
-            self.add_error(name if name in self.fields else None, capfirst(error["message"]))
 
 
 class ChangeValueForm(RetractForm):
@@ -222,7 +223,6 @@ FORMS = {AdjustmentKind.RETRACTION: RetractForm, AdjustmentKind.RESTATEMENT: Cha
 
 
 def adjustment_offers(model_admin: Any, row: Conversion) -> dict[str, JobOffer]:
-    """Return the buttons for adjustments that would be accepted now."""
     if row.status == ConversionStatus.FAILED:  # there is nothing to adjust
         return {}
     # In this order: nothing follows a retraction.
@@ -241,11 +241,7 @@ def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, Any]:
 
 
 def adjust_page(model_admin: Any, request: HttpRequest, object_id: str, *, kind: AdjustmentKind) -> HttpResponse:
-    row: Conversion | None = model_admin.get_object(request, unquote(object_id))
-    if row is None:
-        raise Http404
-    if not model_admin.has_operate_permission(request, str(row.pk)):
-        raise PermissionDenied
+    row = row_to_change(model_admin, request, object_id)
     back = HttpResponseRedirect(model_admin.address("change", row.pk))
     newest = newest_of(row)
     form = FORMS[kind](request.POST or None, initial=_initial(row, newest))
@@ -254,7 +250,7 @@ def adjust_page(model_admin: Any, request: HttpRequest, object_id: str, *, kind:
         if result["status"] != "invalid":
             messages.success(request, _done(result, kind))
             return back
-        form.show(result["errors"])
+        show_errors(form, result["errors"])
     elif request.method != "POST" and (reason := why_not_adjust(row, kind)):
         messages.warning(request, _("It cannot be adjusted: %(reason)s") % {"reason": reason})
         return back
@@ -262,7 +258,6 @@ def adjust_page(model_admin: Any, request: HttpRequest, object_id: str, *, kind:
 
 
 def why_not_adjust(row: Conversion, kind: AdjustmentKind) -> str:
-    """Return why an adjustment would be refused, or "" ."""
     if row.status == ConversionStatus.FAILED:
         return _("The conversion failed, so there is nothing to adjust.")
     (result,) = adjust(row.site, [trial(row, kind)], dry_run=True)
@@ -321,8 +316,8 @@ def _can_retract(row: Conversion) -> bool:
 
 def _initial(row: Conversion, newest: Adjustment | None) -> dict[str, str]:
     current = _current(row, newest)
-    digits = MINOR_UNITS.get(current.currency, 2)
-    return {"newest": str(newest or ""), "value": f"{current.value:.{digits}f}", "currency": current.currency}
+    value = format_amount(current.value, current.currency)
+    return {"newest": str(newest or ""), "value": value, "currency": current.currency}
 
 
 def _current(row: Conversion, newest: Adjustment | None) -> Any:

@@ -9,10 +9,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.csv.reader import FileTally
 from kilit.csv.text import CsvError
 from kilit.lock.audit import acting_as
-from ociqueue.files.adjustments import AdjustmentTally, import_adjustments, is_of_adjustments
+from ociqueue.files.adjustments import AdjustmentTally, import_adjustments
 from ociqueue.files.conversions import ImportTally, format_advice, import_file
+from ociqueue.files.import_jobs import kind_of
 from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site
+from ociqueue.models.import_job import ImportKind
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import FIELDS
 
@@ -73,7 +75,7 @@ class Command(BaseCommand):
             raise CommandError(f"Cannot read {options['file']}: {error}") from None
 
     def _import(self, site: Site, stream: IO[bytes], *, size: int, dry_run: bool) -> None:
-        if is_of_adjustments(stream):
+        if kind_of(stream) == ImportKind.ADJUSTMENTS:
             adjusted = import_adjustments(site, stream, dry_run=dry_run)
             self._report(adjusted, AdjustmentTally(), stream, size=size, dry_run=dry_run)
             return

@@ -137,7 +137,6 @@ class DataManager:
         self.transport = Transport(self.credentials)
 
     def refresh(self) -> None:
-        """Log in, so that revoked credentials are noticed before rows are claimed."""
         refresh(self.credentials)
 
     def can_send(self) -> bool:

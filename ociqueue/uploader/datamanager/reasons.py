@@ -223,7 +223,6 @@ LATER: Mapping[str, Meaning] = {
 
 
 def reason_name(name: str) -> str:
-    """Return Google's name of a reason without its prefix."""
     for prefix in PREFIXES:
         if name.startswith(prefix):
             return name.removeprefix(prefix)

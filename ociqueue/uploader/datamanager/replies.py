@@ -139,7 +139,6 @@ class FieldViolation:
 
 
 def read_ingest(reply: Reply, rows: int, *, dry_run: bool) -> list[RowResult]:
-    """Return a result for each row of a request."""
     if not reply.ok:
         return read_refusal(reply, rows)
     body = reply.body or {}
@@ -251,11 +250,6 @@ def error_of(reply: Reply) -> Mapping[str, Any]:
 def details_of(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     details = error.get("details")
     return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
-
-
-def reason_of(reply: Reply) -> str:
-    """Return the name that decides what a refusal means."""
-    return violations_of(reply, error_of(reply))[0].reason
 
 
 def request_id_of(error: Mapping[str, Any]) -> str:

@@ -77,7 +77,6 @@ class GoogleAdsConnection(ABC):
         """Send a request once."""
 
     def refresh(self) -> None:
-        """Log in, so that revoked credentials are noticed before rows are claimed, and not taken for an outage."""
         refresh(self.credentials)
 
     def can_send(self) -> bool:
@@ -193,7 +192,6 @@ class GoogleAds(GoogleAdsConnection):
         return self.service.upload_click_conversions(request=request, timeout=timeout, retry=None)
 
     def query(self, text: str) -> Any:
-        """Return the rows of a query in Google's own language."""
         service = self.client.get_service("GoogleAdsService")
         request = {"customer_id": self.account.customer_id, "query": text}
         return service.search(request=request, timeout=settings.GOOGLE_ADS_TIMEOUT, retry=None)
