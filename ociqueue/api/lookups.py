@@ -82,7 +82,7 @@ def site_to_read(request: Request, name: str | None) -> Site:
         raise NotFound("There is no such site.")
     if len(first_sites) > 1:
         message = "This field is required: the key opens several sites."
-        raise InvalidMessage([{"field": "siteId", "message": message}], 1)
+        raise InvalidInput([{"field": "siteId", "message": message}], 1)
     return first_sites[0]
 
 

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from kilit.api.messages import FieldError
+from kilit.api.input_model import FieldError
 from kilit.csv.index import LineIndex, LineKey, MemoryIndex
 from kilit.csv.reader import CsvLine, FileTally, RejectedField, RejectedLine, shorten
 from kilit.csv.text import START, CsvError, FilePlace, TableHeader, find_encoding, open_table

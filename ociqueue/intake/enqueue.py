@@ -19,7 +19,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from kilit.api.messages import UnknownFields
+from kilit.api.input_model import UnknownFields
 from kilit.lock.bulk_sql import bulk_insert
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7s

@@ -126,7 +126,7 @@ class UploadBatch(models.Model):
 def _mark_answered() -> CompiledUpdate:
     unanswered = UploadBatch.objects.filter(pk=BATCH, answered_at=None)
     fields: dict[str, Any] = {name: UploadBatch._meta.get_field(name) for name in REPLY_COLUMNS}
-    columns = {name: given(name, field) for name, field in fields.items()}
+    columns = {name: parameter(name, field) for name, field in fields.items()}
     counts = {name: F(name) + columns[name] for name in Counts._fields}
     return CompiledUpdate(unanswered, {"answered_at": Now(), **columns, **counts}, ", ".join(Counts._fields))
 
@@ -164,7 +164,7 @@ class ReceiptQuerySet(models.QuerySet["Receipt"]):
 
         Receipts that another worker is taking are skipped. `is_last` says that there was no verdict for 72 hours.
         """
-        is_last = Case(When(received_at__lte=Now() - LOST_AFTER, then=Value(True)), default=Value(False))  # noqa: FBT003
+        is_last = Case(When(received_at__lte=Now() - LOST_AFTER, then=Value(True)), default=Value(False))
         due = self.due().order_by("next_check_at").select_related("batch__site").defer("batch__row_ids")
         with transaction.atomic():
             receipt = due.annotate(is_last=is_last).select_for_update(skip_locked=True, of=("self",)).first()

@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.column_guards import Counters, Settled
-from kilit.lock.compiled import Given
+from kilit.lock.compiled import Parameter
 from kilit.lock.constraints import checks
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models import limits
@@ -143,10 +143,10 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         pairs = "SELECT * FROM unnest(%s::uuid[], %s::integer[])"
         row = "(offline_conversion_queue.id, offline_conversion_queue.attempt_count)"
         numbered = [list(claims), list(claims.values())]
-        is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))  # noqa: S611 - no text of callers
+        is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))
         return self.filter(is_held | ~Q(pk__any_of=claims))
 
-    def under_claim(self, number: int | RawSQL, *, of: Collection[UUID] | Given) -> Self:
+    def under_claim(self, number: int | RawSQL, *, of: Collection[UUID] | Parameter) -> Self:
         return self.filter(Q(attempt_count=number) | ~Q(pk__any_of=of))
 
     def ack(self) -> set[UUID]:

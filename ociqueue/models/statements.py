@@ -2,7 +2,7 @@
 
 A script's request finds the site, claims rows and acknowledges rows; an upload claims a site's conversions and settles
 rows that Google answered alike. The rules are those of the querysets; kilit.lock.compiled says why they are compiled,
-and which values are passed to each run.
+and what their parameters are.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,8 +19,8 @@ from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
 
 from kilit.access.roles import is_owner
-from kilit.lock.bulk_sql import AlongIndex, CompiledUpdate, fast_instances, uuid_array
-from kilit.lock.compiled import CompiledQuery, CompiledValues, Given, given
+from kilit.lock.bulk_sql import CompiledUpdate, IndexHint, fast_instances, uuid_array
+from kilit.lock.compiled import CompiledQuery, CompiledValues, Parameter, parameter
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from ociqueue.models.adjustment import Adjustment
 from ociqueue.models.batch import UploadBatch
@@ -34,12 +34,12 @@ from ociqueue.states import SyncMethod
 Row = TypeVar("Row", bound=Uploadable)
 # What a response in JSON needs, without an object for each value in between.
 PLAIN = {"uuid": TextLoader, "numeric": FloatLoader, "timestamptz": TextLoader}
-SITE = given("site", UUIDField())
-BATCH = given("batch", UUIDField())
-REQUEST_ID = {"provider_request_id": given("request_id", CharField())}
+SITE = parameter("site", UUIDField())
+BATCH = parameter("batch", UUIDField())
+REQUEST_ID = {"provider_request_id": parameter("request_id", CharField())}
 MEMBERS_SITE = CompiledQuery(
-    lambda: Site.objects.of_member(given("user", IntegerField()), MAY_ACT).with_ids(
-        given("name", CharField()), given("pk", UUIDField())
+    lambda: Site.objects.of_member(parameter("user", IntegerField()), MAY_ACT).with_ids(
+        parameter("name", CharField()), parameter("pk", UUIDField())
     )
 )
 
@@ -55,7 +55,7 @@ def find_site_run_by(user: AbstractBaseUser | AnonymousUser, name: str) -> Site 
 
 def claim_values(site: Site, *columns: str, limit: int) -> list[tuple[Any, ...]]:
     """Claim for a site's script; return a few columns of each row, ids and times as texts and amounts as floats."""
-    with _along_due(None).transaction(site=site.pk):
+    with _due_hint(None).transaction(site=site.pk):
         return _script_claim(columns, limit, max_attempts_of(SyncMethod.SCRIPT)).run(site=site.pk)
 
 
@@ -86,7 +86,7 @@ def _ack() -> CompiledMoveOfIds:
 
 @cache
 def _ack_of_claim() -> CompiledMoveOfIds:
-    held = _rows_of_site(None).under_claim(given("number", IntegerField()), of=Given("claimed"))
+    held = _rows_of_site(None).under_claim(parameter("number", IntegerField()), of=Parameter("claimed"))
     return CompiledMoveOfIds(held.with_script(), "ack", ACKED)
 
 

@@ -17,9 +17,8 @@ from django.db.models.functions import Lower, Now
 from django.db.models.lookups import Exact
 
 from kilit.lock.audit import current_context
-from kilit.lock.erasing import erasing
-from kilit.lock.models import Event
-from kilit.lock.scrubbing import (
+from kilit.lock.erasure import erasing
+from kilit.lock.free_text import (
     email_pattern,
     id_pattern,
     jobs_quoting,
@@ -30,7 +29,7 @@ from kilit.lock.scrubbing import (
     scrub_jobs,
     scrub_tables,
 )
-from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
 from ociqueue.intake.corrections import note_activity
 from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, ImportLine, Site

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from kilit.api.presenting import present
+from kilit.api.presenter import present
 from ociqueue.intake.enqueue import versions
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX

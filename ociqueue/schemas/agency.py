@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import ONLY_DIGITS, Message, Time, line
+from kilit.api.input_model import ONLY_DIGITS, InputModel, Time, line
 from ociqueue.schemas.requests import SITE, ScriptMessage
 from ociqueue.schemas.responses import PublicId
 from ociqueue.states import DeniedConsent, SyncMethod

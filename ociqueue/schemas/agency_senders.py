@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PlainValidator
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Expected, Message, Time, invalid, line
+from kilit.api.input_model import Expected, InputModel, Time, invalid, line
 from ociqueue.models.credentials import LONGEST as LONGEST_SERVICE_ACCOUNT
 from ociqueue.models.credentials import normalize_customer_id
 from ociqueue.schemas.agency import SitesNamed

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from kilit.api.messages import FieldError, Message, UnknownFields, field_errors, invalid, line
+from kilit.api.input_model import FieldError, InputModel, UnknownFields, field_errors, invalid, line
 from kilit.masking import IDENTIFIERS
 from ociqueue.models import Conversion, Site
 from ociqueue.models.limits import LONGEST_AGE

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Message, Moment, Time, invalid, line
+from kilit.api.input_model import InputModel, Moment, Time, invalid, line
 from ociqueue.schemas.requests import SITE, RowId, SiteId
 from ociqueue.schemas.responses import ConversionId, PublicId
 from ociqueue.states import Category, ConversionStatus

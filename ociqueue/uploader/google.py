@@ -29,11 +29,11 @@ LOGIN_REJECTIONS = ("invalid_grant", "unauthorized_client", "invalid_client", "i
 def google_credentials(account: GoogleAdsAccount) -> Any:
     """Return credentials that log in at our token address, whatever a service account's key says."""
     if account.service_account:
-        from google.oauth2 import service_account  # noqa: PLC0415
+        from google.oauth2 import service_account
 
         key = {**json.loads(account.service_account), "token_uri": settings.GOOGLE_TOKEN_URI}
         return service_account.Credentials.from_service_account_info(key, scopes=SCOPES)  # type: ignore[no-untyped-call]
-    from google.oauth2.credentials import Credentials  # noqa: PLC0415
+    from google.oauth2.credentials import Credentials
 
     # Without scopes: the token gets those that were consented to, and Google says which is missing.
     return Credentials(  # type: ignore[no-untyped-call]
@@ -47,8 +47,8 @@ def google_credentials(account: GoogleAdsAccount) -> Any:
 
 def refresh(credentials: Any) -> None:
     """Log in unless the token is still valid; raise CredentialsRejected."""
-    from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
-    from google.auth.transport.requests import Request  # noqa: PLC0415
+    from google.auth.exceptions import GoogleAuthError
+    from google.auth.transport.requests import Request
 
     if credentials.valid:
         return
@@ -60,7 +60,7 @@ def refresh(credentials: Any) -> None:
 
 def login_error(error: Any) -> CredentialsRejected:
     """Distinguish rejected credentials from a login that could not be reached."""
-    from google.auth.exceptions import RefreshError  # noqa: PLC0415
+    from google.auth.exceptions import RefreshError
 
     message = f"{error.args[0] if error.args else error}"
     named = next((name for name in LOGIN_REJECTIONS if name in message), None)

@@ -97,7 +97,7 @@ def ids_of(rows: Sequence[Any]) -> list[UUID]:
     return [row.id for row in rows]
 
 
-class CredentialsRejected(Exception):  # noqa: N818 - a reply of the provider, not an error of ours
+class CredentialsRejected(Exception):
     """The provider rejects the credentials, or its login cannot be reached; nothing was sent."""
 
     def __init__(self, code: str, message: str, *, is_temporary: bool) -> None:

@@ -36,7 +36,7 @@ Answer = dict[str, Any]
 Reply = Callable[["DataManagerCall"], Answer]
 
 
-class CutConnection(Exception):  # noqa: N818 - an answer, not an error
+class CutConnection(Exception):
     """The connection ends without an answer."""
 
 
@@ -294,14 +294,14 @@ def _named(event: dict[str, Any], fate: str) -> list[str]:
 
 def handler(server: DataManagerServer) -> type[JsonHandler]:
     class DataManagerHandler(JsonHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+        def do_POST(self) -> None:
             body = self.read_body()
             if self.path == "/token":
                 self.send_json(*token_answer(server, body))
             else:
                 self._answer(body)
 
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             self._answer(b"")
 
         def _answer(self, body: bytes) -> None:

@@ -73,16 +73,16 @@ class CorrectionForm(forms.Form):
     click_id = _text(gettext_lazy("Click id"), 512)
     email = _identifier(gettext_lazy("E-mail"))
     phone = _identifier(gettext_lazy("Phone"))
-    conversionTime = _text(  # noqa: N815 - as the API calls it
+    conversionTime = _text(
         gettext_lazy("Conversion time"),
         40,
         help_text=gettext_lazy("With its offset from UTC, as in 2026-11-15T13:45:00+03:00."),
     )
-    conversionValue = _text(gettext_lazy("Value"), 20)  # noqa: N815
-    conversionCurrency = _text(gettext_lazy("Currency"), 3)  # noqa: N815
-    consentAdUserData = _consent(gettext_lazy("Consent: ad user data"))  # noqa: N815
-    consentAdPersonalization = _consent(gettext_lazy("Consent: ad personalization"))  # noqa: N815
-    eventSource = forms.ChoiceField(  # noqa: N815
+    conversionValue = _text(gettext_lazy("Value"), 20)
+    conversionCurrency = _text(gettext_lazy("Currency"), 3)
+    consentAdUserData = _consent(gettext_lazy("Consent: ad user data"))
+    consentAdPersonalization = _consent(gettext_lazy("Consent: ad personalization"))
+    eventSource = forms.ChoiceField(
         label=gettext_lazy("Event source"),
         choices=EventSource.choices,
         required=False,

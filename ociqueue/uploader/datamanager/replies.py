@@ -32,16 +32,16 @@ class Reply:
 
     @property
     def ok(self) -> bool:
-        return 200 <= self.status < 300  # noqa: PLR2004
+        return 200 <= self.status < 300
 
 
-class NoReply(Exception):  # noqa: N818 - what became of the request is unknown, which is not an error of ours
+class NoReply(Exception):
     """No answer came in time, or not all of it; the request may have been processed."""
 
 
 class Transport:
     def __init__(self, credentials: Any) -> None:
-        from google.auth.transport.requests import AuthorizedSession  # noqa: PLC0415
+        from google.auth.transport.requests import AuthorizedSession
 
         # Without refresh codes it would send a request again after 401.
         self.session = AuthorizedSession(credentials, refresh_status_codes=())  # type: ignore[no-untyped-call]
@@ -55,7 +55,7 @@ class Transport:
 
     def _call(self, method: str, path: str, *, timeout: float, **options: Any) -> Reply:
         """Call; raise NoReply, or an error of google-auth if the login failed, when nothing was sent."""
-        from requests import RequestException  # noqa: PLC0415
+        from requests import RequestException
 
         end = time.monotonic() + timeout
         url = f"{settings.DATA_MANAGER_ENDPOINT.rstrip('/')}/v1/{path}"

@@ -34,7 +34,7 @@ TOKEN_EXPIRED = "OAUTH_TOKEN_EXPIRED"  # noqa: S105 - an error code
 @cache
 def load_client() -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # otherwise it logs every process that a worker starts
-    from google.ads.googleads import client  # noqa: F401, PLC0415
+    from google.ads.googleads import client  # noqa: F401
 
     # Otherwise the first request would load them, after the freeze.
     import_module(f"google.ads.googleads.{VERSION}")
@@ -50,7 +50,7 @@ class GoogleAdsConnection(ABC):
 
     def __init__(self, account: GoogleAdsAccount) -> None:
         load_client()
-        from google.ads.googleads.client import GoogleAdsClient  # noqa: PLC0415
+        from google.ads.googleads.client import GoogleAdsClient
 
         self.account = account
         # Built by hand: the client's own loaders log in at once, and ignore our token address.
@@ -95,9 +95,9 @@ class GoogleAdsConnection(ABC):
         self, rows: list[Any], *, dry_run: bool, job_id: int | None, end: float, again: bool = True
     ) -> list[RowResult]:
         """Send one request; whatever comes back becomes a result for each row."""
-        from google.ads.googleads.errors import GoogleAdsException  # noqa: PLC0415
-        from google.api_core.exceptions import GoogleAPICallError  # noqa: PLC0415
-        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
+        from google.ads.googleads.errors import GoogleAdsException
+        from google.api_core.exceptions import GoogleAPICallError
+        from google.auth.exceptions import GoogleAuthError
 
         left = end - time.monotonic()
         if left < SHORTEST_CALL:
@@ -140,7 +140,7 @@ def google_time(moment: datetime) -> str:
 
 def request_ids() -> Any:
     """Return an interceptor that keeps the id of the last request, which support asks for; responses lack it."""
-    import grpc  # noqa: PLC0415
+    import grpc
 
     class RequestIds(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
         last = ""
