@@ -143,7 +143,6 @@ def _forget(request: HttpRequest, back: str) -> HttpResponse:
 
 
 def _sites(request: HttpRequest, site: str | None) -> list[Site]:
-    """Return the sites to search, as far as the user administers them."""
     own_sites = Site.objects.administered_by(request.user)
     sites = list(own_sites.filter(pk=site) if site else own_sites)
     if not sites:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from pydantic_core import to_json
@@ -68,12 +68,8 @@ class EnqueueView(ScriptView):
         """
         results = enqueue(self.site(request, body.siteId), body.conversions, dry_run=body.dryRun)
         corrected = sum(result["status"] == "corrected" for result in results)
-        counts = {
-            **count_results(results),
-            "corrected": corrected,
-            "withheld": sum("errorCode" in result for result in results),
-        }
-        return Response({"ok": True, **counts, "results": results})
+        counts = {"corrected": corrected, "withheld": sum("errorCode" in result for result in results)}
+        return Response({"ok": True, **count_results(results), **counts, "results": results})
 
 
 class AdjustView(ScriptView):
@@ -147,12 +143,8 @@ class AckFailedView(ScriptView):
     def post(self, request: Request, body: requests.AckFailedRequest) -> Response:
         """Report conversions that could not be uploaded."""
         site = self.site(request, body.siteId)
-        error: dict[str, Any] = {
-            "code": body.errorCode,
-            "category": body.errorCategory,
-            "message": body.errorMessage,
-        }
         ids, invalid = split_ids(body.queueIds)
+        error = {"code": body.errorCode, "category": body.errorCategory, "message": body.errorMessage}
         result = acknowledge.ack_failed(site, ids, **error, claims=body.claims)
         site.note_ack()
         return acknowledged(result, invalid)

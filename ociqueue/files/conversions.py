@@ -29,7 +29,7 @@ from kilit.csv.text import START, CsvError, FilePlace
 from kilit.masking import IDENTIFIERS
 from ociqueue.files.exports import format_amount
 from ociqueue.files.keys import KEY, SUBJECT, LineKeys, line_key, require_key
-from ociqueue.files.table import BATCH, CsvTable, import_table, rejected_line, unreadable_line
+from ociqueue.files.table import CsvTable, import_table, rejected_line, unreadable_line
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.conversion import PREFIX
@@ -37,7 +37,6 @@ from ociqueue.models.key import MADE_BY_IMPORT
 from ociqueue.schemas.conversions import CONSENTS, NOT_ACCEPTED, REQUIRED, fields_of
 from ociqueue.states import CONVERSIONS, AdjustmentKind
 
-__all__ = ["BATCH", "ConversionTable", "ImportTally", "import_file"]
 # The headings of Google's template, in small letters. Its order id is your own id; ours is made of it.
 GOOGLE_NAMES = {
     "google click id": "gclid",
@@ -72,7 +71,6 @@ class ImportTally(FileTally):
 
     @property
     def changes(self) -> int:
-        """How many conversions the file stores or corrects."""
         return self.created + self.corrected
 
     @property
@@ -298,7 +296,6 @@ def differing_names(own: str, stored: str) -> list[str]:
 
 
 def differing_line(line: CsvLine, names: Iterable[str], stored: str) -> RejectedLine:
-    """Return a line with what is stored instead, column by column."""
     kept = dict(zip(COMPARED, stored.split("\n"), strict=True))
     fields = [
         RejectedField(line.number, name, _format_stored(line, name, kept.get(name, "")), shorten(line.shown(name)))

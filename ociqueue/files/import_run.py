@@ -1,4 +1,4 @@
-"""What workers do with imports.
+"""What workers do with imports: lines are read, then checked, then stored.
 
 A file is gone through in batches. A batch is one transaction with what it did and the place it reached, so a worker
 that is killed leaves a whole number of batches, and the next worker continues after the last of them.
@@ -206,7 +206,6 @@ class StoredIndex:
 
 
 def keep_lines(job: ImportJob, tally: FileTally, *, kept: int, dry_run: bool) -> None:
-    """Store the lines of a batch that were not stored, until there are too many of them."""
     lines = [(line, False) for line in tally.rejected] + [(line, True) for line in getattr(tally, "differing", [])]
     ImportLine.objects.bulk_create(
         _kept_line(job, line, is_checked=dry_run, is_differing=is_differing)

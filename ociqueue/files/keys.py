@@ -134,7 +134,6 @@ def _time(cells: Mapping[str, str]) -> int:
 
 
 def _numbered(cells: Mapping[str, str]) -> Iterator[str]:
-    """Return the keys of a subject's conversions: the first, the second and so on."""
     subject = "\n".join(cells.get(name, "") for name in SUBJECT)
     digest = hashlib.sha256(subject.encode()).hexdigest()[:40]
     return (f"{MADE_BY_IMPORT}{digest}:{number}" for number in count(1))

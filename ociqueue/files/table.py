@@ -3,7 +3,10 @@
 1. All lines are read once: they show how amounts are written, and which of them name the same thing.
 2. They are read again, and each batch is stored, or checked, in a transaction of its own.
 
-An import in the background (`ociqueue.files.import_run`) does the same and remembers the place it has reached.
+Times and amounts may be as spreadsheets and Google's templates write them. A time of day in no zone is one of the
+site's zone. `12,50` shows a decimal comma, so `1.250` in the same file is a thousand. A file that does not show how it
+writes amounts, or shows both ways, is refused. An import in the background (`ociqueue.files.import_run`) does the same
+and remembers the place it has reached.
 """
 
 import re
@@ -167,8 +170,6 @@ def read_zone(text: str) -> tzinfo | None:
 
 
 class FileFormats:
-    """Reads the cells of one file, after all of its lines have shown how amounts are written."""
-
     def __init__(self, times: TimeFormat, amounts: AmountFormat, *, time: str = "", words: Sequence[str] = ()) -> None:
         self._times, self._amounts = times, amounts
         self._time, self._words = time, words
@@ -254,7 +255,6 @@ def import_table(table: CsvTable[Tally], *, dry_run: bool) -> Iterator[Tally]:
 
 
 def _keys(table: CsvTable[Any], lines: Iterator[CsvLine], scan: AmountScan) -> Iterator[LineKey]:
-    """Return what the lines name, and look at their amounts on the way."""
     for batch in batches(lines):
         for line in batch:
             scan.add(line)

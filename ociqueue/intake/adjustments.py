@@ -110,14 +110,12 @@ class Entry:
         return [adjustment for history in self.histories.values() for adjustment in history.new]
 
     def has_new_keys(self) -> bool:
-        """Return whether one of the keys was stored since this entry was read."""
         return any(one.pk != self.by_key[one.source_key].pk for one in self._with_keys())
 
     def _with_keys(self) -> AdjustmentQuerySet:
         return Adjustment.objects.for_site(self.site).filter(source_key__in=self.keys)
 
     def _plan(self, item: NewAdjustment) -> Adjustment | list[FieldError]:
-        """Return the adjustment, new or known, or what is wrong."""
         original = self.original_of(item)
         if isinstance(original, list):
             return original

@@ -150,7 +150,6 @@ def store_corrections(site: Site, copies: Collection[Conversion], edits: Collect
 
 
 def _withhold(site: Site, copies: Collection[Conversion], edits: Collection[Edit]) -> None:
-    """End what is denied now, and let the rows know."""
     rows = [row for row in (*copies, *(edit.row for edit in edits)) if is_withheld(site, vars(row))]
     if rows:
         ended = Conversion.objects.filter(pk__any_of=[row.pk for row in rows]).withhold()

@@ -51,7 +51,6 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
                 cursor.execute(LOCK, [list(batches)])
 
     def next_job_id(self) -> int:
-        """Return a new number for an upload, under which Google reports what it counted."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT nextval(%s)", [JOB_IDS])
             return int(cursor.fetchone()[0])

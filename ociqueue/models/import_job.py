@@ -206,8 +206,6 @@ class ImportKeyQuerySet(models.QuerySet["ImportKey"]):
 
 
 class ImportKey(models.Model):
-    """What a line names, as `kilit.csv.index` says."""
-
     job = models.ForeignKey(ImportJob, on_delete=models.PROTECT, related_name="keys", db_index=False)
     line = models.PositiveIntegerField()
     digest = models.BigIntegerField()

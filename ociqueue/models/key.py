@@ -92,7 +92,6 @@ def _guards() -> list[pgtrigger.Trigger]:
 
 
 def key_triggers() -> list[pgtrigger.Trigger]:
-    """Return the triggers by which the keys follow their conversions."""
     written = KEYS.values_of("n")
     changes = ", ".join(f"{column} = {KEYS.values_of('NEW')[column]}" for column in ("click_id", *ERASABLE[3:]))
     old, new = (", ".join(f"{row}.{name}" for name in ERASABLE) for row in ("OLD", "NEW"))

@@ -64,7 +64,6 @@ class PerRowValues:
         return json.dumps({str(pk): dict(values) for ids, values in self._groups for pk in ids})
 
     def shared(self, key: str) -> Any:
-        """Return the value that all rows have, or None if they differ."""
         distinct = {values.get(key) for _, values in self._groups}
         return distinct.pop() if len(distinct) == 1 else None
 

@@ -64,7 +64,6 @@ class Person:
         object.__setattr__(self, "hashes", hashes)
 
     def conditions(self) -> list[Q]:
-        """Return what matches the keys of the person's rows, each served by an index."""
         match self.kind:
             case IdentifierKind.EMAIL:
                 # A row whose second hash differs has the first one of the same address.
@@ -119,7 +118,6 @@ class SiteResult:
 
 
 def find(person: Person, sites: Collection[Site]) -> list[SiteResult]:
-    """Count what `forget` would erase and leave."""
     return [_count(site, ids) for site, ids in _rows_by_site(person, sites)]
 
 

@@ -1,4 +1,7 @@
-"""What can be done about error groups; one row is enough to know, because a group has one code and one message."""
+"""What can be done about errors: a hint for the callers of the API, and advice for error groups.
+
+One row is enough to know about a group, because it has one code and one message.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

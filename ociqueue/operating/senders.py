@@ -1,4 +1,8 @@
-"""Changing the sender of sites, on their pages and by API. No row is sent by two senders: see docs/oci-operators.md."""
+"""Changing the sender of sites, on their pages and by API. No row is sent by two senders: see docs/oci-operators.md.
+
+Google counts an order id once, but only within one account. So rows that the account may have, and whose result is
+open, matter when the account changes: sent to another account, a row counts there as well.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

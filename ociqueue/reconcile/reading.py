@@ -39,8 +39,6 @@ class DaySummary:
 
 @dataclass(frozen=True)
 class GoogleAlert:
-    """An error in the uploads of the most recent day, and its share of them."""
-
     error: str
     share: float
     client: str

@@ -109,7 +109,6 @@ class OurDays:
             yield OurCount(action, self.first_day, last, unknown=again, by_api=False)
 
     def unreported(self, action_of: ActionOf) -> Iterator[OurCount]:
-        """Count rows that a script may have uploaded without a report."""
         live = Q(status__in=[state for state in ConversionStatus if state != ConversionStatus.COMPLETED])
         rows = self._changed(live & Q(attempt_count__gt=0))
         for action, claims in rows.values_list("action").annotate(claims=Sum("attempt_count")):

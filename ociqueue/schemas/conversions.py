@@ -244,7 +244,7 @@ class NewConversion(InputModel):
         if not isinstance(raw, dict):
             return raw
         fields = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
-        if "conversionCurrency" not in fields and (currency := info.context["currency"]):  # type: ignore[index]
+        if "conversionCurrency" not in fields and (currency := info.context["currency"]):
             fields["conversionCurrency"] = currency
         return fields
 

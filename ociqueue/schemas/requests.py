@@ -1,4 +1,4 @@
-"""Requests of scripts and operators."""
+"""Requests of scripts and operators; a script also sends Google's upload summaries."""
 
 import datetime as dt
 import json

@@ -45,7 +45,6 @@ def claim_page(site: Site, *, limit: int) -> ClaimedPage:
 
 
 def preview_page(site: Site, *, limit: int, cursor: UUID | None) -> dict[str, Any]:
-    """Return a page of the preview, in the order in which rows are claimed, and the cursor of the next one."""
     page = preview(site, limit=limit + 1, after=cursor)
     items, more = page["items"][:limit], page["items"][limit:]
     last = UUID(items[-1]["id"].removeprefix(PREFIX)) if more else None

@@ -56,7 +56,6 @@ def trip_circuits(
     is_outage: IsOutage | None = None,
     needs_verdict: bool = False,
 ) -> dict[tuple[UUID, str], str]:
-    """Open the circuits that an answer or a verdict concerns; return a note for each."""
     tripped: dict[tuple[UUID, str], str] = {}
     for row, result in distinct_results(rows, results):
         for at, action in affected_circuits(site, row, result, is_outage):

@@ -72,7 +72,6 @@ def check(credentials: Credentials) -> list[CheckFinding]:
 
 
 def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
-    """Yield findings until one makes the rest pointless."""
     try:
         account = credentials.account()
     except DecryptionError as error:

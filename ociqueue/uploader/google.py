@@ -32,11 +32,11 @@ def google_credentials(account: GoogleAdsAccount) -> Any:
         from google.oauth2 import service_account
 
         key = {**json.loads(account.service_account), "token_uri": settings.GOOGLE_TOKEN_URI}
-        return service_account.Credentials.from_service_account_info(key, scopes=SCOPES)  # type: ignore[no-untyped-call]
+        return service_account.Credentials.from_service_account_info(key, scopes=SCOPES)
     from google.oauth2.credentials import Credentials
 
     # Without scopes: the token gets those that were consented to, and Google says which is missing.
-    return Credentials(  # type: ignore[no-untyped-call]
+    return Credentials(
         None,
         refresh_token=account.refresh_token,
         client_id=account.client_id,

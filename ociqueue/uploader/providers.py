@@ -1,4 +1,7 @@
-"""The providers, by a site's sender; a provider's module is loaded only by the worker that uses it."""
+"""The providers, by a site's sender, and the routes that its rows take: retractions may need another sender.
+
+A provider's module is loaded only by the worker that uses it.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

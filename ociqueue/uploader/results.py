@@ -87,7 +87,6 @@ def group_rows(rows: Sequence[Row], results: Sequence[RowResult]) -> list[tuple[
 
 
 def change_results(results: Sequence[RowResult], change: Callable[[RowResult], RowResult]) -> list[RowResult]:
-    """Change each result; rows that share one share the changed one."""
     distinct = {id(result): result for result in results}
     changed = {key: change(result) for key, result in distinct.items()}
     return [changed[id(result)] for result in results]
@@ -115,8 +114,6 @@ class VerdictStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a request that the provider took earlier."""
-
     status: VerdictStatus
     results: Sequence[RowResult] = ()  # for SETTLED: one for each row, in the order that was sent
     label: str = ""  # the provider's own name for it, such as PARTIAL_SUCCESS
@@ -148,8 +145,6 @@ class Provider(Protocol):
 
 
 class LaterProvider(Provider, Protocol):
-    """A provider that takes requests and gives its verdict on their rows later."""
-
     def can_ask(self) -> bool:
         """Return whether a question for a verdict fits into the provider's quota now, and count it."""
 

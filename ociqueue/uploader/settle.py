@@ -1,4 +1,7 @@
-"""Writes the answer to an upload: one statement for each kind of result, matched on the claim."""
+"""Writes the reply to an upload: one statement for each kind of result, matched on the claim.
+
+Beside the events of the moves it writes those of warnings, retractions sent as 0, and rows that were taken back.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence

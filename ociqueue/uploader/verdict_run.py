@@ -2,6 +2,7 @@
 
 The schedule moves ahead before the question, so a crash only delays it. No transaction is open while the provider is
 called. A site that is paused or has another sender now is asked for, too: its rows wait for the verdict all the same.
+A verdict is settled in one transaction, matched on the upload and on UPLOADED, once for each receipt.
 """
 
 import logging

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
-from ociqueue.models import Adjustment, Site
+from ociqueue.models import Adjustment
 from ociqueue.schemas.responses import AdjustmentId, ConversionId, PublicId
 from ociqueue.states import ADJUSTMENTS, AdjustmentKind, Category, ConversionStatus
 from ociqueue.webhooks.conversions import (
@@ -17,6 +17,7 @@ from ociqueue.webhooks.conversions import (
     PUBLIC_ID,
     ConsoleUrl,
     ErrorMessage,
+    describe_rows,
     ids_of,
     masked_error,
     moved,
@@ -46,12 +47,7 @@ class AdjustmentEventData(TypedDict):
 def describe_adjustments(events: Sequence[Event]) -> dict[int, Described]:
     moves = moved(events)
     rows = Adjustment.objects.filter(pk__any_of=ids_of(moves)).select_related("original").in_bulk()
-    sites = dict(Site.objects.filter(pk__in={row.site_id for row in rows.values()}).values_list("pk", "public_id"))
-    return {
-        event.pk: _adjustment(event, row, sites[row.site_id])
-        for event in moves
-        if (row := rows.get(event.object_id)) is not None
-    }
+    return describe_rows(moves, rows, _adjustment)
 
 
 def _adjustment(event: Event, row: Adjustment, site_id: str) -> Described:

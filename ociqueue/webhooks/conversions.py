@@ -1,7 +1,7 @@
 """What webhooks report about conversions, sites and circuits: ids, states and errors, never click ids."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 from django.utils.translation import gettext_lazy as _
 from pydantic import Field
@@ -11,12 +11,13 @@ from kilit.api.input_model import Id
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
-from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models import Adjustment, Circuit, Conversion, Site
 from ociqueue.models.site_events import PAUSED, RESUMED, SITES
 from ociqueue.schemas.responses import ConversionId, PublicId
 from ociqueue.states import CIRCUITS, CONVERSIONS, Category, CircuitStatus, ConversionStatus
 
 HIDDEN = "…"
+Row = TypeVar("Row", Conversion, Adjustment)
 CONVERSION_COLUMNS = ("site_id", "action", "order_id", "source_key", "attempt_count", *Conversion.CLICK_IDS)
 ConsoleUrl = Annotated[str, Field(description="The page in the console.")]
 ErrorMessage = Annotated[str, Field(description="Phone numbers, e-mail addresses and click ids are masked.")]
@@ -64,12 +65,17 @@ def describe_conversions(events: Sequence[Event]) -> dict[int, Described]:
     moves = moved(events)
     # Events come by the thousand: nothing is read that is not needed, and each site once.
     rows = Conversion.objects.filter(pk__any_of=ids_of(moves)).only(*CONVERSION_COLUMNS)
-    rows_by_id = {row.pk: row for row in rows}
-    sites = dict(Site.objects.filter(pk__in={row.site_id for row in rows}).values_list("pk", "public_id"))
+    return describe_rows(moves, {row.pk: row for row in rows}, _conversion)
+
+
+def describe_rows(
+    events: Iterable[Event], rows: Mapping[Any, Row], describe: Callable[[Event, Row, str], Described]
+) -> dict[int, Described]:
+    sites = dict(Site.objects.filter(pk__in={row.site_id for row in rows.values()}).values_list("pk", "public_id"))
     return {
-        event.pk: _conversion(event, row, sites[row.site_id])
-        for event in moves
-        if (row := rows_by_id.get(event.object_id)) is not None
+        event.pk: describe(event, row, sites[row.site_id])
+        for event in events
+        if (row := rows.get(event.object_id)) is not None
     }
 
 

@@ -69,7 +69,6 @@ def _shown(circuit: Circuit) -> dict[str, Any]:
 
 
 def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
-    """Return what keeps a site that we upload for from sending, for its pages."""
     if site.sync_method not in UPLOADED_HERE:
         return {"is_uploaded_here": False}
     return {

@@ -1,4 +1,8 @@
-"""A site's Google Ads credentials in the console: stored, tested, and never shown."""
+"""A site's Google Ads credentials in the console: stored, tested, and never shown.
+
+A secret is not sent back to the page either, so after a fault its field is empty although it was filled in. The form
+remembers which, and asks for them: an empty field would keep the old secret, unnoticed.
+"""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any

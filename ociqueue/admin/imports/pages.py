@@ -191,7 +191,6 @@ def _data_address(text: str) -> str:
 
 
 def template_file(request: HttpRequest) -> StreamingHttpResponse:
-    """Return a file with two lines; those of conversions can be imported as they are."""
     if "adjustments" in request.GET:
         return _template_of_adjustments()
     time = timezone.now() - timedelta(days=1)

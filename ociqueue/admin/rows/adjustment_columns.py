@@ -1,4 +1,4 @@
-"""Columns of an adjustment; people know it by its conversion's name."""
+"""Columns of an adjustment, and the adjustments on a conversion's page; people know them by the conversion's name."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Adjustments in the console: read-only rows, and the operators' actions."""
+"""Adjustments in the console: read-only rows, what is blocking them, and the operators' actions."""
 
 from collections.abc import Iterator
 from contextlib import suppress

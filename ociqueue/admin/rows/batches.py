@@ -1,4 +1,4 @@
-"""Upload batches in the console."""
+"""Upload batches in the console, and the receipts of their requests."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -61,7 +61,6 @@ def settled_counts(batch: UploadBatch) -> SettledCounts:
 
 
 def verdict_badge(batch: UploadBatch) -> SafeString:
-    """Return whether the verdicts on an upload that Google took have come."""
     receipts = batch.receipts.all()
     pending = sum(not receipt.settled_at for receipt in receipts)
     if not pending:

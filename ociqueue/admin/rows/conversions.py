@@ -1,4 +1,4 @@
-"""Conversions in the console: read-only rows, and the operators' actions."""
+"""Conversions in the console: read-only rows, the operators' actions, and the page that exports their history."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -54,7 +54,6 @@ class HistoryForm(DaysForm):
 
 
 def history_page(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
-    """Ask for the days, and stream the conversions that were created on them."""
     named = request.POST.get("site", request.GET.get("site", ""))
     sites = _sites(request, named)
     this_month = {"first": timezone.localdate().replace(day=1), "last": timezone.localdate()}
@@ -83,7 +82,6 @@ def history_page(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
 
 
 def _sites(request: HttpRequest, named: str) -> SiteQuerySet:
-    """Return the sites that the user sees, or the one that the list was filtered by."""
     sites = Site.objects.seen_by(request.user)
     if not named:
         return sites

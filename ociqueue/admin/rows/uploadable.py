@@ -1,4 +1,4 @@
-"""What the admins of conversions and adjustments have in common: rows of sites that are uploaded to Google."""
+"""What the admins of conversions and adjustments have in common: rows that are uploaded, and three actions."""
 
 from dataclasses import replace
 from typing import Any

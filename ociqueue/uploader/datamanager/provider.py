@@ -1,4 +1,9 @@
-"""The Data Manager provider: it sends events, keeps the receipts, and asks for the verdicts later."""
+"""The Data Manager provider: it sends events, keeps the receipts, and asks for the verdicts later.
+
+An adjustment is the conversion's event again, with another value: Google knows the conversion by transaction id and
+action, and counts it once. There is no retraction, so the value of a retracted conversion becomes 0. All sites of an
+OAuth client, or of a service account's project, share Google's limit of requests.
+"""
 
 import logging
 import time
@@ -47,7 +52,6 @@ def split_requests(account: GoogleAdsAccount, rows: Sequence[Conversion]) -> Ite
 
 
 def ingest_body(account: GoogleAdsAccount, rows: Sequence[Conversion], *, validate_only: bool) -> bytes:
-    """Return the body for rows of one conversion action."""
     events = [event(row) for row in rows]
     body = {
         "destinations": [destination(account, account.action_of(rows[0].action))],
@@ -214,7 +218,6 @@ class Sending:
         return results
 
     def request(self, rows: list[Conversion]) -> list[RowResult]:
-        """Send one request; whatever comes back becomes a result for each row."""
         from google.auth.exceptions import GoogleAuthError
 
         if self.is_stopped:

@@ -1,7 +1,8 @@
-"""The table of Data Manager reasons that come at once: what each means for a row.
+"""The tables of Data Manager reasons: what each means for a row.
 
-`AT_ONCE` has the reasons of a refused request, and the statuses of refusals without one. Google may add names at any
-time: `at_once` has a rule for those that are not listed. The reasons of a verdict are in `later_reasons.py`.
+`AT_ONCE` has the reasons of a refused request, and the statuses of refusals without one; `LATER` has those of a verdict
+(`ProcessingErrorReason`), without their prefix. Google may add names at any time. `at_once` has a rule for those that
+are not listed; in a verdict such a name says nothing about the row, so it is retried and its outcome is unknown.
 """
 
 from collections.abc import Mapping

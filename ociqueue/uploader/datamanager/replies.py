@@ -44,7 +44,7 @@ class Transport:
         from google.auth.transport.requests import AuthorizedSession
 
         # Without refresh codes it would send a request again after 401.
-        self.session = AuthorizedSession(credentials, refresh_status_codes=())  # type: ignore[no-untyped-call]
+        self.session = AuthorizedSession(credentials, refresh_status_codes=())
         self.session.auth = _keep_headers
 
     def post(self, path: str, body: bytes, *, timeout: float) -> Reply:
@@ -60,7 +60,7 @@ class Transport:
         end = time.monotonic() + timeout
         url = f"{settings.DATA_MANAGER_ENDPOINT.rstrip('/')}/v1/{path}"
         try:
-            with self.session.request(  # type: ignore[no-untyped-call]
+            with self.session.request(
                 method, url, timeout=timeout, allow_redirects=False, stream=True, **options
             ) as response:
                 delay = _delay(response.headers.get("Retry-After", ""))

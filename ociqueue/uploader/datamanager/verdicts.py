@@ -94,7 +94,6 @@ def _of_user_data(row: Uploadable, result: RowResult) -> RowResult:
 
 
 def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, Meaning]]:
-    """Return the meanings of each failed row's reasons by their names."""
     if len({reason.name for reason in reasons}) != len(reasons):
         raise ContradictoryStatus("A reason is listed twice.")
     by_row: dict[int, dict[str, Meaning]] = {}

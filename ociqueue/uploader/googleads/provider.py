@@ -1,4 +1,7 @@
-"""The Google Ads provider for conversions."""
+"""The Google Ads providers for conversions and adjustments, and the connection that they share.
+
+Only workers import Google's client, which takes a second and 100 MB.
+"""
 
 import gc
 import os
@@ -94,7 +97,6 @@ class GoogleAdsConnection(ABC):
     def _request(
         self, rows: list[Any], *, dry_run: bool, job_id: int | None, end: float, again: bool = True
     ) -> list[RowResult]:
-        """Send one request; whatever comes back becomes a result for each row."""
         from google.ads.googleads.errors import GoogleAdsException
         from google.api_core.exceptions import GoogleAPICallError
         from google.auth.exceptions import GoogleAuthError
@@ -142,7 +144,7 @@ def request_ids() -> Any:
     """Return an interceptor that keeps the id of the last request, which support asks for; responses lack it."""
     import grpc
 
-    class RequestIds(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
+    class RequestIds(grpc.UnaryUnaryClientInterceptor):
         last = ""
 
         def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
@@ -177,7 +179,6 @@ class GoogleAds(GoogleAdsConnection):
             conversion.consent.ad_user_data = getattr(self.consents, row.consent_ad_user_data)
 
     def _identify(self, conversion: Any, row: Conversion) -> None:
-        """Add the hashes of a row, the e-mail by the rule of this API."""
         identifiers = {
             "hashed_email": row.hashed_email_ads or row.hashed_email,
             "hashed_phone_number": row.hashed_phone,
@@ -242,7 +243,6 @@ class GoogleAdsAdjustments(GoogleAdsConnection):
 
 
 def for_row(row: Adjustment, result: RowResult) -> RowResult:
-    """Return what an error means for this row, where that depends on more than the error."""
     if result.code == RETRACTED and not row.is_retraction and result.disposition == Disposition.DUPLICATE:
         return replace(result, disposition=Disposition.FATAL)
     return result

@@ -139,7 +139,6 @@ def reported_errors(failures: Iterable[Any]) -> Iterator[ReportedError]:
 
 
 def duration_of(delay: Any) -> timedelta | None:
-    """Return a protobuf duration of at most a day, or None if it is zero."""
     seconds = min(max(delay.seconds + delay.nanos / 1e9, 0), LONGEST_DELAY)
     return timedelta(seconds=seconds) or None
 
@@ -217,7 +216,6 @@ def _retry_delay(error: Any) -> timedelta | None:
 
 
 def describe_failure(error: Exception) -> str:
-    """Return what an exception of Google's client says, for a reader."""
     failure = getattr(error, "failure", None)
     if failure is None:
         return str(getattr(error, "message", None) or error)[:500]
