@@ -1,6 +1,6 @@
 """The server: uploads, queries and the login, each as scripted; it records requests and applied conversions.
 
-Its certificate is made anew, and a proxy before it can cut connections.
+It has a self-signed certificate that the real client accepts, and a proxy that can drop connections in a call.
 """
 
 import os
