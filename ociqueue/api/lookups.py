@@ -67,8 +67,8 @@ class LookupManyView(ReadView):
         """
         site = site_to_read(request, body.siteId)
         results = look_up(site, body.lookups)
-        found = sum(result["status"] == "found" for result in results)
-        counts = {"found": found, "notFound": len(results) - found}
+        matches = sum(result["status"] == "found" for result in results)
+        counts = {"found": matches, "notFound": len(results) - matches}
         return Response({"siteId": site.public_id, **counts, "results": results})
 
 

@@ -49,7 +49,7 @@ FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
     "sourceKey": "source_key",
     **ERROR,
 }
-# The first columns are those of a file of adjustments. The key of a failed one is used, so another name keeps it.
+# It begins with the columns of a file of adjustments. The key of a failed one is used, so another name keeps it.
 ADJUSTMENT_FIELDS: dict[str, str | Callable[[Adjustment], Any]] = {
     "id": lambda row: f"{PREFIX}{row.original_id}",
     "kind": "kind",

@@ -209,7 +209,7 @@ class CsvTable(ABC, Generic[Tally]):
 
     @abstractmethod
     def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
-        """Return the lines as they are written, from a place on; CsvError if the columns are not those of the kind."""
+        """Return the lines as they are written, from a place on; CsvError if the kind has other columns."""
 
     def read(self, lines: Iterable[CsvLine], mark: str) -> Iterator[CsvLine]:
         """Return lines with times and amounts as the API takes them, given the file's decimal mark."""

@@ -1,4 +1,4 @@
-"""Stores adjustments: the conversion is locked, so those of one conversion follow each other.
+"""Stores adjustments: the conversion is locked, so its adjustments follow each other.
 
 The newest adjustment of a conversion counts, because it states the whole value: older ones that wait are overtaken. A
 retraction is the last.
@@ -32,7 +32,7 @@ ReadItem = NewAdjustment | list[FieldError]
 
 @dataclass
 class History:
-    """A conversion with its adjustments, oldest first, those of this request included."""
+    """A conversion with its adjustments, oldest first, with those of this request."""
 
     original: Conversion
     adjustments: list[Adjustment] = field(default_factory=list)

@@ -252,7 +252,7 @@ def _kept(row: Conversion, columns: Columns) -> Columns:
 
 
 def _was_restated(row: Conversion, delivery: Columns, name: str) -> bool:
-    """Return whether an amount is that of the newest restatement, which Google has or will have."""
+    """Return whether the newest restatement, which Google has or will have, states this amount."""
     column = {"conversionValue": "value", "conversionCurrency": "currency"}.get(name)
     restated = [adjustment for adjustment in row.adjustments.all() if adjustment.kind == AdjustmentKind.RESTATEMENT]
     newest = next((adjustment for adjustment in restated if not adjustment.is_overtaken), None)

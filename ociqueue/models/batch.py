@@ -45,7 +45,7 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
         return self.filter(answered_at__isnull=False).order_by("-created_at")
 
     def lock(self, batches: Collection[UUID]) -> None:
-        """Lock uploads until the transaction ends: none of them can be marked as sent meanwhile."""
+        """Lock uploads until the transaction ends: nothing can mark them as sent meanwhile."""
         if batches:
             with connection.cursor() as cursor:
                 cursor.execute(LOCK, [list(batches)])

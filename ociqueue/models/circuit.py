@@ -84,7 +84,7 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
 
 
 class Circuit(LifecycleModel):
-    """Whether a site's conversions are sent; with an action, whether those of one conversion name are."""
+    """Whether a site's conversions are sent: all, or with an action the conversions of one name."""
 
     lifecycle = CIRCUITS
     EVERY_ACTION: ClassVar = ""

@@ -109,7 +109,7 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
     def expire(self) -> int:
         """End what is too old for Google.
 
-        As two sets, each of which an index has: an index of all that wait by their time would be one more to be
+        In two sets, because an index has each of them: an index of all that wait by their time would be one more to be
         written for each row, and the planner might find a site's due rows by it, and sort all of them.
         """
         late = self.expired().filter(limits.CAME_LATE)
@@ -354,7 +354,7 @@ class Conversion(Uploadable):
             # index has the order of the list.
             Index(fields=["id"], condition=Q(status=ConversionStatus.FAILED), name="conversion_failed"),
             Index(fields=["id"], condition=Q(status=ConversionStatus.RETRY), name="conversion_in_retry"),
-            # Lists of one error group, code or category. Rows without an error are in none of them.
+            # Lists of one error group, code or category. Rows without an error are left out.
             FAILURES.index("conversion_of_error_group"),
             Index(
                 fields=["provider_error_code", "id"], condition=~Q(provider_error_code=""), name="conversion_of_code"

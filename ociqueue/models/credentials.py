@@ -61,7 +61,7 @@ def normalize_customer_id(text: str) -> str:
 
 
 def check_customer_id(site: Site, text: str) -> str:
-    """Return the customer id to store for a site; ValueError if it is not one, or not that of its credentials."""
+    """Return the customer id to store for a site; ValueError if it is not one, or its credentials have another."""
     digits = normalize_customer_id(text) if text.strip() else ""
     stored = Credentials.objects.filter(site=site.pk).first()
     with suppress(DecryptionError):

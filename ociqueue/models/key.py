@@ -120,7 +120,7 @@ class ConversionKeyQuerySet(models.QuerySet["ConversionKey"]):
         return self.annotate(lowered=Lower(column)).filter(lowered__in=lowered)
 
     def newest_of_each(self, column: str, most: int) -> Self:
-        """Return at most so many keys for each text of a column: those of the newest conversions."""
+        """Return the keys of the newest conversions, at most so many for each text of a column."""
         newest = Window(RowNumber(), partition_by=[F(column)], order_by=F("pk").desc())
         return self.annotate(place=newest).filter(place__lte=most)
 

@@ -37,7 +37,7 @@ def max_attempts_of(path: SyncMethod) -> int:
 
 
 def attempt_cap() -> Case:
-    """Return a row's cap: that of its site's path, as the API reports more about a failure than a script can."""
+    """Return the cap of the path of a row's site: the API reports more about a failure than a script can."""
     api = When(site__sync_method__in=UPLOADED_HERE, then=Value(max_attempts_of(SyncMethod.API)))
     return Case(api, default=Value(max_attempts_of(SyncMethod.SCRIPT)), output_field=IntegerField())
 

@@ -150,7 +150,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
 
     def over_cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> Self:
         """Return live rows that used up their attempts: what the cap would take now."""
-        # As two sets: for a cap of 1, the rows are those of the indexes for claims and recover.
+        # In two sets: for a cap of 1, the indexes for claims and recover have the rows.
         live = Q(status__in=WAITING) | Q(status=ConversionStatus.PROCESSING)
         rows = self.filter(live, limits.is_over_cap(max_attempts))
         return rows.filter(updated_at__lt=Now() - min_age) if min_age else rows

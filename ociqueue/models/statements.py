@@ -1,7 +1,7 @@
 """What each request of a script and each upload run, compiled once.
 
 A script's request finds the site, claims rows and acknowledges rows; an upload claims a site's conversions and settles
-rows that Google answered alike. The rules are those of the querysets; kilit.lock.compiled says why they are compiled,
+rows that Google answered alike. The querysets have the rules; kilit.lock.compiled says why they are compiled,
 and what their parameters are.
 """
 
@@ -103,9 +103,9 @@ def claim_conversions(
 
 
 def mark_rows_sent(batch: UUID, rows: Sequence[Row]) -> list[Row]:
-    """Record that those of these rows that the upload still holds are being sent; return them.
+    """Record that the upload is being sent, and return the rows that it still holds; no rows if it was marked before.
 
-    These are none if it was marked before. Lock the upload first: the statement must see what others took back.
+    Lock the upload first: the statement must see what others took back.
     """
     ((count, held),) = _mark_sent(type(rows[0])).run(batch=batch, expected=len(rows)) or [(0, ())]
     if count == len(rows):

@@ -58,7 +58,7 @@ BY_CATEGORY: Mapping[str, str] = {
     Category.RATE_LIMIT: "Google asked for fewer requests. It is sent again later.",
     Category.PERMANENT: "It is not sent again unless an operator retries it.",
 }
-# Of the same name in several tables, that of the Google Ads API counts.
+# If several tables have a name, the table of the Google Ads API counts.
 BY_CODE: Mapping[str, str] = {
     code: meaning.hint
     for table in (LATER, AT_ONCE, TABLE["conversion_upload_error"])

@@ -1,8 +1,8 @@
 """Compares our counts with Google's, by day and conversion action.
 
 Google counts by the day on which a row arrives there. An upload around midnight may be on either day, so its rows are
-put where Google has room for them. Only rows that are old enough can be missing, and rows of which we do not know
-whether Google got them explain a larger number there, but never a smaller one.
+put where Google has room for them. Only rows that are old enough can be missing, and rows that
+Google may have got explain a larger number there, but never a smaller one.
 """
 
 from collections import defaultdict

@@ -246,7 +246,7 @@ def read(site: Site) -> bool:
 
 
 def compare_site(stored: ReadBack, *, read_at: datetime) -> list[DayComparison]:
-    """Compare a reading with our counts, those of other sites of the Google account included; store the result."""
+    """Compare a reading with the counts of all sites of the Google account, and store the result."""
     zone = ZoneInfo(stored.time_zone)
     summaries = list(UploadSummary.objects.filter(site=stored.site_id))
     ids = {summary.action_name: str(summary.action_id) for summary in summaries}

@@ -89,7 +89,7 @@ def distinct_results(rows: Sequence[Uploadable], results: Sequence[RowResult]) -
 def affected_circuits(
     site: Site, row: Uploadable, result: RowResult, is_outage: IsOutage | None
 ) -> Iterator[tuple[Site, str]]:
-    """Return the circuits that a result opens: none, a conversion name's, the site's, or those of several sites."""
+    """Return the circuits that a result opens: of a conversion name, of the site or of several sites."""
     if result.disposition == Disposition.GATE_ACTION:
         yield site, row.action
     elif result.disposition == Disposition.GATE_ALL:

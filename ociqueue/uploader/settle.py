@@ -1,6 +1,6 @@
 """Writes the reply to an upload: one statement for each kind of result, matched on the claim.
 
-Beside the events of the moves it writes those of warnings, retractions sent as 0, and rows that were taken back.
+It also records warnings, retractions that were sent as 0, and replies for rows that were taken back.
 """
 
 from collections import Counter, defaultdict

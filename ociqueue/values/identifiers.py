@@ -19,7 +19,7 @@ OF_NOTHING = hashlib.sha256().hexdigest()
 
 
 class HashedEmail(NamedTuple):
-    """The hash that the Data Manager API expects; and that of the Google Ads API, where its rule gives another."""
+    """The hash that the Data Manager API expects, and the Google Ads API's hash where its rule gives another."""
 
     data_manager: str
     ads: str = ""

@@ -102,7 +102,7 @@ def masked_error(event: Event, conversion: Conversion) -> str | None:
 
 
 def mask_error(message: str, conversion: Conversion) -> str:
-    """Return an error without personal data; Google and scripts may quote click ids, also those of other rows."""
+    """Return an error without personal data; Google and scripts may quote click ids, also of other rows."""
     if conversion.click_id:
         message = message.replace(conversion.click_id, HIDDEN)
     return mask_identifiers(message)

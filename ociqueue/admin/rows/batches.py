@@ -217,7 +217,7 @@ class UploadBatchAdmin(LongListAdmin):
 
 
 def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
-    """Return an upload's receipts, and its rows: those of one receipt in the order that was sent, or all."""
+    """Return an upload's receipts, and its rows: all, or the rows of one receipt in the order that was sent."""
     receipts = list(IN_ORDER.filter(batch=batch).annotate(size=SIZE))
     receipt = next((candidate for candidate in receipts if str(candidate.pk) == chosen or len(receipts) == 1), None)
     if receipt:

@@ -121,7 +121,7 @@ def row_to_change(model_admin: Any, request: HttpRequest, object_id: str) -> Con
 
 
 def show_errors(form: forms.Form, errors: Sequence[FieldError]) -> None:
-    """Show each error at its field; an error of a click id, of whichever kind, at the click id."""
+    """Show each error at its field; every kind of click id has the same field."""
     for error in errors:
         name = "click_id" if error["field"] in Conversion.CLICK_IDS else error["field"]
         form.add_error(name if name in form.fields else None, capfirst(error["message"]))

@@ -107,7 +107,7 @@ def can_ask(project: str) -> bool:
 
 
 def wait_to_send(project: str, *, until: float) -> bool:
-    """Count a request, waiting for its turn until then (`time.monotonic`); false if there is none by then."""
+    """Count a request, waiting for its turn until then (`time.monotonic`); false if its turn does not come."""
     try:
         quota = RequestQuota.objects.of(project)
         while not quota.take():

@@ -1,8 +1,9 @@
 """The tables of Data Manager reasons: what each means for a row.
 
-`AT_ONCE` has the reasons of a refused request, and the statuses of refusals without one; `LATER` has those of a verdict
-(`ProcessingErrorReason`), without their prefix. Google may add names at any time. `at_once` has a rule for those that
-are not listed; in a verdict such a name says nothing about the row, so it is retried and its outcome is unknown.
+`AT_ONCE` has the reasons of a refused request, and the statuses of refusals without one. `LATER` has the reasons of a
+verdict (`ProcessingErrorReason`), without their prefix. Google may add names at any time. `at_once` has a rule for
+names that are not listed; in a verdict such a name says nothing about the row, so the row is retried and its outcome
+is unknown.
 """
 
 from collections.abc import Mapping
@@ -143,7 +144,7 @@ PREFIXES = ("PROCESSING_ERROR_REASON_", "PROCESSING_ERROR_")
 UNSPECIFIED = "UNSPECIFIED"
 
 
-known = partial(Meaning, Disposition.DUPLICATE, Category.VALIDATION)
+duplicate = partial(Meaning, Disposition.DUPLICATE, Category.VALIDATION)
 
 OTHER_ACCOUNT = invalid(
     "The click is from ads of another account: the customer id must be the account that owns the conversion action.",
@@ -186,8 +187,8 @@ LATER: Mapping[str, Meaning] = {
         "The conversion action is too new; the next probe is sent in six hours.",
         retry_after=timedelta(hours=6),
     ),
-    "DUPLICATE_TRANSACTION_ID": known("Google has already counted this order id."),
-    "DUPLICATE_GCLID": known("Google already has a conversion of this click and time."),
+    "DUPLICATE_TRANSACTION_ID": duplicate("Google has already counted this order id."),
+    "DUPLICATE_GCLID": duplicate("Google already has a conversion of this click and time."),
     "DENIED_CONSENT": invalid("The visitor denied consent, or the account's default does; nothing has to be fixed."),
     "NO_CONSENT": invalid(
         "The account has not given consent to Google's core platform services, so Google drops such conversions."

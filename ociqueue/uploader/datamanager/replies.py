@@ -158,7 +158,7 @@ def read_ingest(reply: Reply, rows: int, *, dry_run: bool) -> list[RowResult]:
 
 
 def read_refusal(reply: Reply, rows: int) -> list[RowResult]:
-    """Return a result for each row of a refused request; none of them was processed, unless Google failed."""
+    """Return a result for each row of a refused request; Google processed no row, unless it failed itself."""
     error = error_of(reply)
     request_id = request_id_of(error)
     violations = violations_of(reply, error)
