@@ -24,8 +24,8 @@ from kilit.console.formatting import page
 from kilit.console.jobs.job_page import JobOffer
 from kilit.console.lists.actions import ReasonForm
 from kilit.console.lists.reasons import recent_reasons
-from kilit.console.machine_errors import explain
 from kilit.lock.audit import for_reason
+from kilit.machine_errors import explain
 from ociqueue.admin.base.columns import amount
 from ociqueue.files.exports import format_amount
 from ociqueue.intake.adjustments import adjust
