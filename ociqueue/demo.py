@@ -18,8 +18,8 @@ from kilit.sites.models import SiteMembership
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion, Credentials, Receipt, Site
+from ociqueue.models.batch import FIRST_CHECK_AFTER
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.models.receipt import FIRST_CHECK_AFTER
 from ociqueue.models.sending import failure
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult

@@ -31,7 +31,7 @@ from ociqueue.models import (
 )
 from ociqueue.operating import operations, sweeps
 from ociqueue.operating.metrics import VerdictCollector, oldest_waiting
-from ociqueue.operating.unsettled import sites_with_open_rows
+from ociqueue.operating.senders import sites_with_open_rows
 from ociqueue.problems import sites, uploads
 from ociqueue.reconcile import run as reconcile
 from ociqueue.reconcile.self_check import check_uploads

@@ -32,10 +32,10 @@ class ConversionPanel(Panel):
                 since=Subquery(first.values("created_at")[:1]),
             )
         )
-        found = sites.order_by(F("since").asc(nulls_last=True)).values_list("name", "oldest", "since").first()
-        if found is None or found[2] is None:
+        first_waiting = sites.order_by(F("since").asc(nulls_last=True)).values_list("name", "oldest", "since").first()
+        if first_waiting is None or first_waiting[2] is None:
             return None
-        site, row, since = found
+        site, row, since = first_waiting
         return PanelItem(
             row_name(Conversion(pk=row["pk"], source_key=row["key"])), self.row_address(row["pk"]), site, since
         )

@@ -51,15 +51,14 @@ class ForgetForm(forms.Form):
         sites.offer(Site.objects.administered_by(user))
 
     def clean(self) -> None:
-        given = self.cleaned_data
-        if "text" in given and "kind" in given:
+        data = self.cleaned_data
+        if "text" in data and "kind" in data:
             try:
-                given["person"] = Person(IdentifierKind(given["kind"]), given["text"])
+                data["person"] = Person(IdentifierKind(data["kind"]), data["text"])
             except ValueError as error:
                 self.add_error("text", str(error))
 
     def without_value(self) -> "ForgetForm":
-        """Leave the field empty when the form is shown again."""
         self.data = {**self.data.dict(), "text": ""}  # type: ignore[attr-defined]
         return self
 
@@ -92,28 +91,28 @@ def forget_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 def _confirm(model_admin: Any, request: HttpRequest, form: ForgetForm, back: str) -> HttpResponse:
     person, site = form.cleaned_data["person"], form.cleaned_data["site"]
-    found = find(person, _sites(request, site and str(site.pk)))
+    results = find(person, _sites(request, site and str(site.pk)))
     columns = (_("Site"), _("To erase"), _("Not ended: left as they are"))
-    cells = [(result.site.name, number(result.erased), number(result.left)) for result in found]
-    given = json.dumps([person.kind, person.text, str(site.pk) if site else "", request.user.pk])
+    cells = [(result.site.name, number(result.erased), number(result.left)) for result in results]
+    request_values = json.dumps([person.kind, person.text, str(site.pk) if site else "", request.user.pk])
     return page(
         model_admin,
         request,
         "admin/console/confirm.html",
         title=str(TITLE),
-        sentences=[_found(found), _("This cannot be undone. Backups keep the data until they expire.")],
+        sentences=[_found(results), _("This cannot be undone. Backups keep the data until they expire.")],
         columns=columns,
         rows=[list(zip(columns, row, strict=True)) for row in cells],
-        kept={"checked": signing.dumps(encrypt(given), salt=SALT)},
+        kept={"checked": signing.dumps(encrypt(request_values), salt=SALT)},
         submit=_("Erase"),
         is_dangerous=True,
         back=back,
     )
 
 
-def _found(found: Sequence[SiteResult]) -> str:
-    total = sum(result.erased for result in found)
-    if not found:
+def _found(results: Sequence[SiteResult]) -> str:
+    total = sum(result.erased for result in results)
+    if not results:
         return _("No conversions were found. Reasons and notes that contain the value are erased.")
     text = ngettext("%(number)s conversion is erased.", "%(number)s conversions are erased.", total)
     return text % {"number": number(total)}
@@ -121,10 +120,10 @@ def _found(found: Sequence[SiteResult]) -> str:
 
 def _forget(request: HttpRequest, back: str) -> HttpResponse:
     try:
-        given = json.loads(decrypt(signing.loads(request.POST["checked"], salt=SALT, max_age=PROOF_MAX_AGE)))
+        request_values = json.loads(decrypt(signing.loads(request.POST["checked"], salt=SALT, max_age=PROOF_MAX_AGE)))
     except (signing.BadSignature, DecryptionError):
-        given = ["", "", "", None]
-    kind, text, site, user = given
+        request_values = ["", "", "", None]
+    kind, text, site, user = request_values
     if user != request.user.pk:
         messages.error(request, _("Too much time has passed. Nothing was erased; please begin again."))
         return HttpResponseRedirect(reverse("admin:ociqueue_erasure_forget"))
@@ -144,12 +143,11 @@ def _forget(request: HttpRequest, back: str) -> HttpResponse:
 
 
 def _sites(request: HttpRequest, site: str | None) -> list[Site]:
-    """Return the sites to search, as far as the user administers them."""
-    mine = Site.objects.administered_by(request.user)
-    found = list(mine.filter(pk=site) if site else mine)
-    if not found:
+    own_sites = Site.objects.administered_by(request.user)
+    sites = list(own_sites.filter(pk=site) if site else own_sites)
+    if not sites:
         raise PermissionDenied
-    return found
+    return sites
 
 
 who = column("who", gettext_lazy("who"), lambda row: row.actor)

@@ -26,8 +26,7 @@ from kilit.workers.models import Heartbeat
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Credentials, Site
 from ociqueue.operating.login_changes import LoginChange, request_test, store_login, stored_login, stored_parts
-from ociqueue.operating.senders import change_senders
-from ociqueue.operating.unsettled import UnsettledRows, unsettled_rows
+from ociqueue.operating.senders import UnsettledRows, change_senders, unsettled_rows
 from ociqueue.schemas import agency_senders as schemas
 from ociqueue.schemas.requests import SiteRequest
 

@@ -18,8 +18,8 @@ from kilit.lock.audit import acting_as
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
 from ociqueue.operating.sweeps import attempt_cap
-from ociqueue.schemas.answers import CronResult
 from ociqueue.schemas.requests import CapQuery
+from ociqueue.schemas.responses import CronResult
 
 
 class CronView(APIView):
@@ -81,12 +81,12 @@ class CapView(CronView):
     task = "oci_attempt_cap"
 
     @endpoint(CronResult, query=CapQuery, may_retry_after=[503])
-    def get(self, request: Request, asked: CapQuery) -> Response:  # type: ignore[override]
+    def get(self, request: Request, query: CapQuery) -> Response:  # type: ignore[override]
         self.check_secret(request)
-        if asked.minAgeMinutes is None:
+        if query.minAgeMinutes is None:
             return Response({"ok": True, "result": self.run()})
         with acting_as(f"sweep:{self.task}"):
-            result = attempt_cap(min_age=timedelta(minutes=asked.minAgeMinutes))
+            result = attempt_cap(min_age=timedelta(minutes=query.minAgeMinutes))
         return Response({"ok": True, "result": result})
 
     post = get  # type: ignore[assignment]

@@ -10,7 +10,7 @@ from kilit.access.key_scopes import KeyScope
 from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
 from ociqueue.api.script import EnqueueView, ScriptView, find_site
-from ociqueue.files.history import JSON_LINES, history_response
+from ociqueue.files.exports import JSON_LINES, history_response
 from ociqueue.models import Site
 from ociqueue.operating.lookups import look_up
 from ociqueue.schemas.lookups import ConversionsFound, HistoryQuery, LookedUp, LookupQuery, LookupRequest
@@ -24,7 +24,7 @@ class ConversionsView(EnqueueView):
     """Takes new conversions, and looks up old ones."""
 
     @endpoint(ConversionsFound, query=LookupQuery)
-    def get(self, request: Request, asked: LookupQuery) -> Response:
+    def get(self, request: Request, query: LookupQuery) -> Response:
         """Look a conversion up.
 
         By exactly one of `id`, `sourceKey` and `orderId`. A source key finds the conversions that were sent with it and
@@ -32,9 +32,9 @@ class ConversionsView(EnqueueView):
         finds the conversions that have it.
         """
         refuse_repeated(request)
-        site = site_to_read(request, asked.siteId)
-        (found,) = look_up(site, [asked])
-        return Response({"siteId": site.public_id, "conversions": found["conversions"], "hasMore": found["hasMore"]})
+        site = site_to_read(request, query.siteId)
+        (result,) = look_up(site, [query])
+        return Response({"siteId": site.public_id, "conversions": result["conversions"], "hasMore": result["hasMore"]})
 
 
 class HistoryView(ReadView):
@@ -46,29 +46,29 @@ class HistoryView(ReadView):
         ),
         query=HistoryQuery,
     )
-    def get(self, request: Request, asked: HistoryQuery) -> StreamingHttpResponse:
+    def get(self, request: Request, query: HistoryQuery) -> StreamingHttpResponse:
         """Export conversions.
 
         Those that were created in a time span, in the state they are in now, as CSV or as JSON lines. Click ids are
         masked.
         """
         refuse_repeated(request)
-        site = site_to_read(request, asked.siteId)
-        return history_response([site], start=asked.start, end=asked.end, file_format=asked.format)
+        site = site_to_read(request, query.siteId)
+        return history_response([site], start=query.start, end=query.end, file_format=query.format)
 
 
 class LookupManyView(ReadView):
     @endpoint(LookedUp, body=LookupRequest, scope=KeyScope.READ)
-    def post(self, request: Request, asked: LookupRequest) -> Response:
+    def post(self, request: Request, body: LookupRequest) -> Response:
         """Look many conversions up.
 
         At most 1,000, each as in the lookup of one. The results are in the order of the request; what is not found has
         the status `notFound`.
         """
-        site = site_to_read(request, asked.siteId)
-        results = look_up(site, asked.lookups)
-        found = sum(result["status"] == "found" for result in results)
-        counts = {"found": found, "notFound": len(results) - found}
+        site = site_to_read(request, body.siteId)
+        results = look_up(site, body.lookups)
+        matches = sum(result["status"] == "found" for result in results)
+        counts = {"found": matches, "notFound": len(results) - matches}
         return Response({"siteId": site.public_id, **counts, "results": results})
 
 
@@ -77,13 +77,13 @@ def site_to_read(request: Request, name: str | None) -> Site:
     sites = Site.objects.seen_by(request.user)
     if name is not None:
         return find_site(sites, name)
-    found = list(sites[:2])
-    if not found:
+    first_sites = list(sites[:2])
+    if not first_sites:
         raise NotFound("There is no such site.")
-    if len(found) > 1:
+    if len(first_sites) > 1:
         message = "This field is required: the key opens several sites."
         raise InvalidInput([{"field": "siteId", "message": message}], 1)
-    return found[0]
+    return first_sites[0]
 
 
 def refuse_repeated(request: Request) -> None:

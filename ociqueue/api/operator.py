@@ -17,11 +17,11 @@ from kilit.sites.api.views import NOT_ALLOWED, administered_sites, note_of
 from kilit.sites.models import SiteQuerySet
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.operating import presenters
-from ociqueue.schemas import answers
-from ociqueue.schemas.google_counts import GoogleCounts
+from ociqueue.schemas import responses
 from ociqueue.schemas.requests import ActionRequest, RowsQuery, SiteRequest, StatsQuery
+from ociqueue.schemas.responses import GoogleCounts
 from ociqueue.script import acknowledge
 
 
@@ -41,62 +41,62 @@ class OperatorView(APIView):
 
 class StatsView(OperatorView):
     @endpoint(
-        ApiResponse("The stats of one site, or of all.", answers.SiteStats | answers.SummedStats),
+        ApiResponse("The stats of one site, or of all.", responses.SiteStats | responses.SummedStats),
         query=StatsQuery,
         scope=KeyScope.ADMIN,
     )
-    def get(self, request: Request, asked: StatsQuery) -> Response:
+    def get(self, request: Request, query: StatsQuery) -> Response:
         """Get the stats of a site, or of all."""
-        if asked.scope == "multi" or asked.siteId is None:
+        if query.scope == "multi" or query.siteId is None:
             return Response(presenters.summed_stats(list(self.sites(request).active())))
-        return Response(presenters.stats(self.site(request, asked.siteId)))
+        return Response(presenters.stats(self.site(request, query.siteId)))
 
 
 class GoogleCountsView(OperatorView):
     @endpoint(GoogleCounts, query=SiteRequest, scope=KeyScope.ADMIN)
-    def get(self, request: Request, asked: SiteRequest) -> Response:
+    def get(self, request: Request, query: SiteRequest) -> Response:
         """Get a site's counts beside Google's, by day and conversion action.
 
         Of the seven days before the last reading.
         """
-        return Response(presenters.google_counts(self.site(request, asked.siteId)))
+        return Response(presenters.google_counts(self.site(request, query.siteId)))
 
 
 class RowsView(OperatorView):
-    @endpoint(answers.ConversionRows, query=RowsQuery, scope=KeyScope.ADMIN)
-    def get(self, request: Request, asked: RowsQuery) -> Response:
+    @endpoint(responses.ConversionRows, query=RowsQuery, scope=KeyScope.ADMIN)
+    def get(self, request: Request, query: RowsQuery) -> Response:
         """List a site's conversions.
 
         Newest first. Pass `nextCursor` as `cursor` for the next page; pages are stable while rows move.
         """
-        site = self.site(request, asked.siteId)
-        return Response(presenters.rows_page(site, limit=asked.limit, status=asked.status, cursor=asked.cursor))
+        site = self.site(request, query.siteId)
+        return Response(presenters.rows_page(site, limit=query.limit, status=query.status, cursor=query.cursor))
 
 
 class ActionsView(OperatorView):
-    @endpoint(answers.Acted, body=ActionRequest, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: ActionRequest) -> Response:
+    @endpoint(responses.Acted, body=ActionRequest, scope=KeyScope.ADMIN)
+    def post(self, request: Request, body: ActionRequest) -> Response:
         """Act on conversions.
 
         Rows that Google has or may have can be reset and marked failed, too: they keep `outcomeUnknown`, and the answer
         counts them. That takes nothing back at Google; sent again, a row has the same order id, which counts once.
         """
-        site = self.site(request, asked.siteId)
+        site = self.site(request, body.siteId)
         if not Site.objects.run_by(request.user).filter(pk=site.pk).exists():
             raise PermissionDenied("Viewers have read access only.")
         note = note_of(request) if request.auth else ""
-        with transaction.atomic(), for_reason(f"{asked.reason} {note}".strip()):
-            result = acknowledge.move_rows(site, asked.ids, verb_of(asked))
+        with transaction.atomic(), for_reason(f"{body.reason} {note}".strip()):
+            result = acknowledge.move_rows(site, body.ids, verb_of(body))
             in_doubt = Conversion.objects.filter(pk__any_of=result.ids, outcome_unknown=True).count()
-        answer = {"ok": True, "affected": result.moved, "skipped": result.skipped_rows()}
-        return Response({**answer, "outcomeUnknown": in_doubt})
+        response = {"ok": True, "affected": result.moved, "skipped": result.skipped_rows()}
+        return Response({**response, "outcomeUnknown": in_doubt})
 
 
-def verb_of(asked: ActionRequest) -> Callable[[ConversionQuerySet], set[UUID]]:
-    if asked.action == "RETRY_SELECTED":
+def verb_of(body: ActionRequest) -> Callable[[ConversionQuerySet], set[UUID]]:
+    if body.action == "RETRY_SELECTED":
         return lambda rows: rows.retry_selected()
-    if asked.action == "RESET_TO_QUEUED":
-        return lambda rows: rows.reset_to_queued(clear_errors=asked.clearErrors)
-    given = {"code": asked.errorCode, "category": asked.errorCategory, "reason": asked.reason}
+    if body.action == "RESET_TO_QUEUED":
+        return lambda rows: rows.reset_to_queued(clear_errors=body.clearErrors)
+    options = {"code": body.errorCode, "category": body.errorCategory, "reason": body.reason}
     # The verb has defaults for what the body omits.
-    return lambda rows: rows.mark_failed(**{name: value for name, value in given.items() if value})
+    return lambda rows: rows.mark_failed(**{name: value for name, value in options.items() if value})

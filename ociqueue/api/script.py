@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from pydantic_core import to_json
@@ -16,14 +16,18 @@ from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
+from kilit.lock.clock import database_time
 from kilit.sites.models import SiteQuerySet
+from kilit.workers import doorbells
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Site
-from ociqueue.models.script_statements import find_site_run_by
-from ociqueue.schemas import answers, requests
+from ociqueue.models.statements import find_site_run_by
+from ociqueue.reconcile.reading import DaySummary, GoogleAlert, Reading, store
+from ociqueue.schemas import requests, responses
 from ociqueue.schemas.adjustments import AdjustRequest
+from ociqueue.schemas.requests import UploadSummaryRequest
 from ociqueue.script import acknowledge, export
 from ociqueue.states import SyncMethod
 
@@ -54,36 +58,32 @@ class ScriptView(APIView):
 class EnqueueView(ScriptView):
     authentication_classes = [KeyAuthentication]  # a script's session may only export and acknowledge
 
-    @endpoint(answers.Enqueued, body=requests.EnqueueRequest, scope=KeyScope.ENQUEUE)
-    def post(self, request: Request, asked: requests.EnqueueRequest) -> Response:
+    @endpoint(responses.Enqueued, body=requests.EnqueueRequest, scope=KeyScope.ENQUEUE)
+    def post(self, request: Request, body: requests.EnqueueRequest) -> Response:
         """Send conversions.
 
         Valid ones are stored even when others are invalid. The same `sourceKey` with the same data is a `duplicate`.
         With other data it corrects a conversion that waits or has failed; otherwise nothing changes, and `differs`
         lists the fields. One whose visitor denied consent is stored, and not sent unless the site sends such ones.
         """
-        results = enqueue(self.site(request, asked.siteId), asked.conversions, dry_run=asked.dryRun)
+        results = enqueue(self.site(request, body.siteId), body.conversions, dry_run=body.dryRun)
         corrected = sum(result["status"] == "corrected" for result in results)
-        counts = {
-            **count_results(results),
-            "corrected": corrected,
-            "withheld": sum("errorCode" in each for each in results),
-        }
-        return Response({"ok": True, **counts, "results": results})
+        counts = {"corrected": corrected, "withheld": sum("errorCode" in result for result in results)}
+        return Response({"ok": True, **count_results(results), **counts, "results": results})
 
 
 class AdjustView(ScriptView):
     authentication_classes = [KeyAuthentication]
 
-    @endpoint(answers.Adjusted, body=AdjustRequest, scope=KeyScope.ENQUEUE)
-    def post(self, request: Request, asked: AdjustRequest) -> Response:
+    @endpoint(responses.Adjusted, body=AdjustRequest, scope=KeyScope.ENQUEUE)
+    def post(self, request: Request, body: AdjustRequest) -> Response:
         """Retract conversions, or change their values.
 
         Valid adjustments are stored even when others are invalid; the same adjustment again is a duplicate. An
         adjustment is sent when its conversion is COMPLETED. A conversion that was not sent yet ends with its
         retraction, and nothing is sent.
         """
-        results = adjust(self.site(request, asked.siteId), asked.adjustments, dry_run=asked.dryRun)
+        results = adjust(self.site(request, body.siteId), body.adjustments, dry_run=body.dryRun)
         return Response({"ok": True, **count_results(results), "results": results})
 
 
@@ -93,7 +93,7 @@ class ExportView(ScriptView):
     get_stores = True
 
     @endpoint(
-        ApiResponse("What was or would be claimed.", list[answers.Item] | answers.ClaimedPage | answers.Preview),
+        ApiResponse("What was or would be claimed.", list[responses.Item] | responses.ClaimedPage | responses.Preview),
         query=requests.ExportQuery,
         scope=KeyScope.SCRIPT,
         errors={
@@ -101,55 +101,51 @@ class ExportView(ScriptView):
             503: {"SITE_PAUSED": "An operator paused the site; the message contains the reason."},
         },
     )
-    def get(self, request: Request, asked: requests.ExportQuery) -> Response:
+    def get(self, request: Request, query: requests.ExportQuery) -> Response:
         """Claim conversions, or preview them.
 
         Only the literal `markAsExported=true` claims rows, and returns a flat array of exactly those; anything else is
         a preview, which writes nothing. With `paged=true` both return an object with `items` and `nextCursor`: as long
         as it is not null, ask again with it as `cursor`.
         """
-        site = self.site(request, asked.siteId)
+        site = self.site(request, query.siteId)
         if site.sync_method != SyncMethod.SCRIPT:
             sender = SyncMethod(site.sync_method).label
             raise ApiError(409, "NOT_A_SCRIPT_SITE", f"This site uses the {sender}; remove its script.")
-        is_paged = asked.paged == "true"
-        if asked.markAsExported != "true":
+        is_paged = query.paged == "true"
+        if query.markAsExported != "true":
             if is_paged:
-                return Response(export.preview_page(site, limit=asked.limit, cursor=asked.cursor))
-            return Response(export.preview(site, limit=asked.limit))
+                return Response(export.preview_page(site, limit=query.limit, cursor=query.cursor))
+            return Response(export.preview(site, limit=query.limit))
         if site.is_paused:
             raise ApiError(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)
         # By pydantic's encoder: DRF's takes a quarter of the time that Python spends on a page.
         claim = export.claim_page if is_paged else export.claim_items
-        return Response(to_json(claim(site, limit=asked.limit)))
+        return Response(to_json(claim(site, limit=query.limit)))
 
 
 class AckView(ScriptView):
-    @endpoint(answers.Acknowledged, body=requests.AckRequest, scope=KeyScope.SCRIPT)
-    def post(self, request: Request, asked: requests.AckRequest) -> Response:
+    @endpoint(responses.Acknowledged, body=requests.AckRequest, scope=KeyScope.SCRIPT)
+    def post(self, request: Request, body: requests.AckRequest) -> Response:
         """Acknowledge uploaded conversions.
 
         Rows that are PROCESSING become COMPLETED; `skippedIds`, which the script skipped, become FAILED.
         """
-        site = self.site(request, asked.siteId)
-        ids, invalid = split_ids(asked.queueIds)
-        skipped, more_invalid = split_ids(asked.skippedIds or [])
-        result = acknowledge.ack(site, ids, skipped=skipped, claims=asked.claims)
+        site = self.site(request, body.siteId)
+        ids, invalid = split_ids(body.queueIds)
+        skipped, more_invalid = split_ids(body.skippedIds or [])
+        result = acknowledge.ack(site, ids, skipped=skipped, claims=body.claims)
         return acknowledged(result, invalid + more_invalid)
 
 
 class AckFailedView(ScriptView):
-    @endpoint(answers.Acknowledged, body=requests.AckFailedRequest, scope=KeyScope.SCRIPT)
-    def post(self, request: Request, asked: requests.AckFailedRequest) -> Response:
+    @endpoint(responses.Acknowledged, body=requests.AckFailedRequest, scope=KeyScope.SCRIPT)
+    def post(self, request: Request, body: requests.AckFailedRequest) -> Response:
         """Report conversions that could not be uploaded."""
-        site = self.site(request, asked.siteId)
-        error: dict[str, Any] = {
-            "code": asked.errorCode,
-            "category": asked.errorCategory,
-            "message": asked.errorMessage,
-        }
-        ids, invalid = split_ids(asked.queueIds)
-        result = acknowledge.ack_failed(site, ids, **error, claims=asked.claims)
+        site = self.site(request, body.siteId)
+        ids, invalid = split_ids(body.queueIds)
+        error = {"code": body.errorCode, "category": body.errorCategory, "message": body.errorMessage}
+        result = acknowledge.ack_failed(site, ids, **error, claims=body.claims)
         site.note_ack()
         return acknowledged(result, invalid)
 
@@ -157,16 +153,16 @@ class AckFailedView(ScriptView):
 class VerifyView(ScriptView):
     authentication_classes = [KeyAuthentication]
 
-    @endpoint(answers.Session, body=requests.SiteRequest, scope=KeyScope.SCRIPT)
-    def post(self, request: Request, asked: requests.SiteRequest) -> Response:
+    @endpoint(responses.Session, body=requests.SiteRequest, scope=KeyScope.SCRIPT)
+    def post(self, request: Request, body: requests.SiteRequest) -> Response:
         """Exchange a key for a token for one site, as older scripts do."""
-        token, expires_at = open_session(cast("ApiKey", request.auth), self.site(request, asked.siteId))
+        token, expires_at = open_session(cast("ApiKey", request.auth), self.site(request, body.siteId))
         return Response({"session_token": token, "expires_at": expires_at.isoformat(timespec="seconds")})
 
 
-def split_ids(given: Sequence[UUID | str]) -> tuple[list[UUID], list[str]]:
+def split_ids(values: Sequence[UUID | str]) -> tuple[list[UUID], list[str]]:
     """Return the ids of a report, and what is no id."""
-    return [each for each in given if isinstance(each, UUID)], [each for each in given if isinstance(each, str)]
+    return [value for value in values if isinstance(value, UUID)], [value for value in values if isinstance(value, str)]
 
 
 def acknowledged(result: acknowledge.MoveResult, invalid: Sequence[str]) -> Response:
@@ -174,12 +170,45 @@ def acknowledged(result: acknowledge.MoveResult, invalid: Sequence[str]) -> Resp
     return Response({"ok": True, "updated": result.moved, "ignored": ignored})
 
 
-def count_results(results: Sequence[answers.ConversionResult | answers.AdjustmentResult]) -> dict[str, int]:
-    found = Counter(result["status"] for result in results)
-    return {"created": found["created"], "duplicates": found["duplicate"], "invalid": found["invalid"]}
+def count_results(results: Sequence[responses.ConversionResult | responses.AdjustmentResult]) -> dict[str, int]:
+    counts = Counter(result["status"] for result in results)
+    return {"created": counts["created"], "duplicates": counts["duplicate"], "invalid": counts["invalid"]}
 
 
 def find_site(sites: SiteQuerySet[Site], name: str) -> Site:
     if site := sites.with_id(name).first():
         return site
     raise NotFound(NO_SUCH_SITE)
+
+
+class UploadSummaryView(ScriptView):
+    @endpoint(
+        responses.SummaryStored,
+        body=UploadSummaryRequest,
+        scope=KeyScope.SCRIPT,
+        errors={409: {"NOT_A_SCRIPT_SITE": "The site uses one of Google's APIs."}},
+    )
+    def post(self, request: Request, body: UploadSummaryRequest) -> Response:
+        """Send what Google counted.
+
+        The numbers of `offline_conversion_upload_conversion_action_summary`, all of them. They replace what was sent
+        before, so the same request may be sent again. The console shows them beside what the script reported.
+        """
+        site = self.site(request, body.siteId)
+        if site.sync_method != SyncMethod.SCRIPT:
+            raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site uses one of Google's APIs; remove its script.")
+        store(site, reading_of(body), read_at=database_time())
+        doorbells.ring("oci_reconcile")
+        return Response({"ok": True, "stored": len(body.days)})
+
+
+def reading_of(body: UploadSummaryRequest) -> Reading:
+    return Reading(
+        customer_id=body.customerId,
+        time_zone=body.timeZone,
+        summaries=[
+            DaySummary(day.day, day.actionId, day.actionName, day.client, day.successful, day.failed, day.pending)
+            for day in body.days
+        ],
+        alerts=[GoogleAlert(alert.error, alert.share, alert.client, alert.action) for alert in body.alerts],
+    )

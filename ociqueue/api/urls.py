@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from ociqueue.api import agency, agency_senders, cron, lookups, operator, script, summaries
+from ociqueue.api import agency, agency_senders, cron, lookups, operator, script
 
 urlpatterns = [
     path("oci/sites", agency.SitesView.as_view()),
@@ -17,7 +17,7 @@ urlpatterns = [
     path("oci/google-ads-export", script.ExportView.as_view()),
     path("oci/ack", script.AckView.as_view()),
     path("oci/ack-failed", script.AckFailedView.as_view()),
-    path("oci/upload-summary", summaries.UploadSummaryView.as_view()),
+    path("oci/upload-summary", script.UploadSummaryView.as_view()),
     path("oci/v2/verify", script.VerifyView.as_view()),
     path("oci/queue-stats", operator.StatsView.as_view()),
     path("oci/google-counts", operator.GoogleCountsView.as_view()),

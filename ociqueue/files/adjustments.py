@@ -11,20 +11,16 @@ from typing import IO
 
 from django.utils.translation import gettext as _
 
-from kilit.api.input_model import FieldError
 from kilit.csv.index import LineIndex, LineKey, digest_of
 from kilit.csv.reader import (
     REASON,
     CsvLine,
     FileTally,
-    RejectedField,
-    RejectedLine,
     read_header,
     read_lines,
-    shorten,
 )
 from kilit.csv.text import START, FilePlace
-from ociqueue.files.table import CsvTable, import_table
+from ociqueue.files.table import CsvTable, import_table, rejected_line, unreadable_line
 from ociqueue.intake.adjustments import Entry, adjust, read_adjustment
 from ociqueue.models import Conversion, Site
 from ociqueue.schemas.adjustments import FIELDS, NAMES, NewAdjustment
@@ -39,7 +35,7 @@ GOOGLE_NAMES = {
     "adjusted value": "value",
     "adjusted value currency": "currency",
 }
-# The other columns of the console's export of failed adjustments (ociqueue.files.failed).
+# The other columns of the console's export of failed adjustments (ociqueue.files.exports).
 EXPORTED = (
     *("adjustmentId", "adjustmentKey", "conversionOrderId", "siteId", "adjustedAt", "attemptCount"),
     *("errorCode", "errorCategory", "errorMessage", "createdAt", "failedAt"),
@@ -69,15 +65,7 @@ class AdjustmentTally(FileTally):
         return " ".join(sentences)
 
 
-def is_of_adjustments(stream: IO[bytes], *, encoding: str = "") -> bool:
-    """Return whether the lines of a file are adjustments; the stream is at its beginning again."""
-    names = read_header(stream, encoding=encoding)
-    stream.seek(0)
-    return "kind" in names or "Adjustment Type" in names
-
-
 def import_adjustments(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[AdjustmentTally]:
-    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first."""
     return import_table(AdjustmentTable(site, stream), dry_run=dry_run)
 
 
@@ -103,14 +91,14 @@ class AdjustmentTable(CsvTable[AdjustmentTally]):
 
     def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
         """Return the conversions that lines name; the value 1 marks lines that have a key of their own."""
-        given = [read_adjustment(_item(line) | ({"value": "1"} if "value" in line.cells else {})) for line in lines]
-        entry = Entry(self.site, given, lock=False)
-        found = []
-        for line, item in zip(lines, given, strict=True):
+        items = [read_adjustment(_item(line) | ({"value": "1"} if "value" in line.cells else {})) for line in lines]
+        entry = Entry(self.site, items, lock=False)
+        keys = []
+        for line, item in zip(lines, items, strict=True):
             original = entry.original_of(item) if isinstance(item, NewAdjustment) else None
             if isinstance(item, NewAdjustment) and isinstance(original, Conversion):
-                found.append(LineKey(line.number, digest_of([original.pk.hex]), int(bool(item.own_key))))
-        return found
+                keys.append(LineKey(line.number, digest_of([original.pk.hex]), int(bool(item.own_key))))
+        return keys
 
     def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> AdjustmentTally:
         keys = self.keys(lines)
@@ -121,13 +109,13 @@ class AdjustmentTable(CsvTable[AdjustmentTally]):
         for line in lines:
             fault = line.fault or (_named_twice() if line.number in repeated else "")
             if fault:
-                tally.rejected.append(RejectedLine(line, [RejectedField(line.number, "", fault, shorten(line.text))]))
+                tally.rejected.append(unreadable_line(line, fault))
             else:
                 sent.append(line)
         results = adjust(self.site, [_item(line) for line in sent], dry_run=dry_run)
         for line, result in zip(sent, results, strict=True):
             if errors := result.get("errors"):
-                tally.rejected.append(RejectedLine(line, [_invalid(line, error) for error in errors]))
+                tally.rejected.append(rejected_line(line, errors))
             tally.created += result["status"] == "created"
             tally.duplicates += result["status"] == "duplicate"
         tally.rejected.sort(key=lambda rejected: rejected.line.number)
@@ -145,7 +133,3 @@ def _named_twice() -> str:
 def _item(line: CsvLine) -> dict[str, str]:
     kind = line.cells.get("kind", "").upper()
     return line.cells | {"kind": GOOGLE_KINDS.get(kind, kind)}
-
-
-def _invalid(line: CsvLine, error: FieldError) -> RejectedField:
-    return RejectedField(line.number, error["field"], error["message"], shorten(line.shown(error["field"])))

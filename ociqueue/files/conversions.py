@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import IO
 from uuid import UUID
 
@@ -25,17 +27,16 @@ from kilit.csv.reader import (
 )
 from kilit.csv.text import START, CsvError, FilePlace
 from kilit.masking import IDENTIFIERS
-from ociqueue.files.differences import content_of_line, differing_line, differing_names, stored_contents
+from ociqueue.files.exports import format_amount
 from ociqueue.files.keys import KEY, SUBJECT, LineKeys, line_key, require_key
-from ociqueue.files.table import BATCH, CsvTable, import_table
+from ociqueue.files.table import CsvTable, import_table, rejected_line, unreadable_line
 from ociqueue.intake.enqueue import enqueue
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.key import MADE_BY_IMPORT
 from ociqueue.schemas.conversions import CONSENTS, NOT_ACCEPTED, REQUIRED, fields_of
-from ociqueue.states import CONVERSIONS
+from ociqueue.states import CONVERSIONS, AdjustmentKind
 
-__all__ = ["BATCH", "ConversionTable", "ImportTally", "import_file"]
 # The headings of Google's template, in small letters. Its order id is your own id; ours is made of it.
 GOOGLE_NAMES = {
     "google click id": "gclid",
@@ -70,7 +71,6 @@ class ImportTally(FileTally):
 
     @property
     def changes(self) -> int:
-        """How many conversions the file stores or corrects."""
         return self.created + self.corrected
 
     @property
@@ -107,7 +107,6 @@ class ImportTally(FileTally):
 
 
 def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[ImportTally]:
-    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first."""
     return import_table(ConversionTable(site, stream), dry_run=dry_run)
 
 
@@ -158,10 +157,10 @@ class PlannedLines:
 
     def look_at(self, lines: Sequence[CsvLine], index: LineIndex) -> None:
         keys = {line.number: key for line in lines if (key := line_key(line))}
-        found = index.find({key.digest for key in keys.values()})
+        lines_by_digest = index.find({key.digest for key in keys.values()})
         self._first = lines[0].number if self._first is None else self._first
         self._others = {
-            number: [other for other in found.get(key.digest, ()) if other.line != number]
+            number: [other for other in lines_by_digest.get(key.digest, ()) if other.line != number]
             for number, key in keys.items()
         }
 
@@ -179,8 +178,6 @@ class PlannedLines:
 
 
 class LineBatch:
-    """Stores a batch of lines, or says what it would do."""
-
     def __init__(self, site: Site, keys: LineKeys, planned: PlannedLines | None) -> None:
         self._site = site
         self._keys = keys
@@ -199,7 +196,7 @@ class LineBatch:
         stored = stored_contents(_read_id(result["id"]) for result in results if "differs" in result)
         tally = ImportTally(lines=len(lines))
         faulty = [*(line for line in lines if line.fault), *crowded]
-        tally.rejected = [RejectedLine(line, [_unreadable(line)]) for line in faulty]
+        tally.rejected = [unreadable_line(line, line.fault) for line in faulty]
         for line, item, result in zip(readable, items, results, strict=True):
             if errors := result.get("errors"):
                 tally.rejected.append(self._rejected(line, item[KEY], errors))
@@ -246,19 +243,11 @@ class LineBatch:
                 tally.differing.append(differing_line(line, differs, earlier))
 
     def _rejected(self, line: CsvLine, key: str, errors: list[FieldError]) -> RejectedLine:
-        fields = [
-            RejectedField(line.number, error["field"], error["message"], shorten(line.shown(error["field"])))
-            for error in errors
-        ]
         is_known = not any(error["field"] in SUBJECT for error in errors)
         if is_known and self._keys.is_repeated(line):
             # In the file of rejected lines it is alone, and could be taken for the other conversion of its click.
             line = replace(line, cells=line.cells | {KEY: key})
-        return RejectedLine(line, fields)
-
-
-def _unreadable(line: CsvLine) -> RejectedField:
-    return RejectedField(line.number, "", line.fault, shorten(line.text))
+        return rejected_line(line, errors)
 
 
 def _too_many() -> str:
@@ -268,3 +257,57 @@ def _too_many() -> str:
 
 def _read_id(name: str) -> UUID:
     return UUID(name.removeprefix(PREFIX))
+
+
+COMPARED = ("conversionTime", "conversionValue", "conversionCurrency")
+
+
+def format_advice() -> str:
+    return _(
+        "The stored conversions stay as they are. Adjust the value of a conversion that was sent, correct one that "
+        "failed, and give a second conversion of the same click a sourceKey."
+    )
+
+
+def content_of_line(site: Site, cells: Mapping[str, str]) -> str:
+    """Return what is compared of a valid line, as one text: a dry run keeps many."""
+    time = datetime.fromisoformat(cells["conversionTime"])
+    currency = cells.get("conversionCurrency", site.default_currency).upper()
+    return _join(time, Decimal(cells["conversionValue"]), currency)
+
+
+def stored_contents(ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Return what is compared of stored rows, with the value of a restatement."""
+    rows = {row.pk: row for row in Conversion.objects.filter(pk__any_of=list(ids))}
+    contents = {pk: _join(row.conversion_time, row.value, row.currency) for pk, row in rows.items()}
+    restated = Adjustment.objects.newest().filter(original__in=list(rows), kind=AdjustmentKind.RESTATEMENT)
+    for pk, value, currency in restated.values_list("original_id", "value", "currency"):
+        contents[pk] = _join(rows[pk].conversion_time, value or Decimal(), currency)
+    return contents
+
+
+def _join(time: datetime, value: Decimal, currency: str) -> str:
+    return "\n".join((time.astimezone(UTC).isoformat(), format_amount(value, currency), currency))
+
+
+def differing_names(own: str, stored: str) -> list[str]:
+    pairs = zip(COMPARED, own.split("\n"), stored.split("\n"), strict=True)
+    return [name for name, own_text, stored_text in pairs if own_text != stored_text]
+
+
+def differing_line(line: CsvLine, names: Iterable[str], stored: str) -> RejectedLine:
+    kept = dict(zip(COMPARED, stored.split("\n"), strict=True))
+    fields = [
+        RejectedField(line.number, name, _format_stored(line, name, kept.get(name, "")), shorten(line.shown(name)))
+        for name in names
+    ]
+    return RejectedLine(line, fields)
+
+
+def _format_stored(line: CsvLine, name: str, kept: str) -> str:
+    if not kept:
+        return _("Already imported with another value.")
+    if name == "conversionTime":  # in the line's own zone, so that both can be compared
+        zone = datetime.fromisoformat(line.cells[name]).tzinfo
+        kept = datetime.fromisoformat(kept).astimezone(zone).isoformat()
+    return _("Already imported with %(stored)s.") % {"stored": kept}

@@ -13,13 +13,12 @@ from kilit.csv.reader import (
     FileTally,
     RejectedField,
     RejectedLine,
-    read_header,
     read_lines,
     shorten,
 )
 from kilit.csv.text import START, FilePlace
-from ociqueue.files import failed as dead_letters
-from ociqueue.files.table import CsvTable, import_table
+from ociqueue.files import exports as dead_letters
+from ociqueue.files.table import CsvTable
 from ociqueue.intake.corrections import FIXED, Correction, CorrectionResult, read_id, replace_rows
 from ociqueue.models import Site
 from ociqueue.schemas.conversions import CONSENTS, FIELDS
@@ -57,18 +56,6 @@ class CorrectionTally(FileTally):
         return message % context
 
 
-def is_of_corrections(stream: IO[bytes], *, encoding: str = "") -> bool:
-    """Return whether a file names rows by their ids; the stream is at its beginning again."""
-    names = read_header(stream, encoding=encoding)
-    stream.seek(0)
-    return "id" in names
-
-
-def correct_from_file(site: Site, stream: IO[bytes], *, dry_run: bool) -> Iterator[CorrectionTally]:
-    """Correct rows in batches, yielding a tally after each; a CsvError is raised before the first."""
-    return import_table(CorrectionTable(site, stream), dry_run=dry_run)
-
-
 class CorrectionTable(CsvTable[CorrectionTally]):
     """A CSV file with a column `id` and any columns to correct; an empty cell keeps the value."""
 
@@ -89,12 +76,12 @@ class CorrectionTable(CsvTable[CorrectionTally]):
         )
 
     def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
-        found = ((line.number, read_id(line.cells.get("id", ""))) for line in lines)
-        return [LineKey(number, digest_of([pk.hex])) for number, pk in found if pk]
+        ids = ((line.number, read_id(line.cells.get("id", ""))) for line in lines)
+        return [LineKey(number, digest_of([pk.hex])) for number, pk in ids if pk]
 
     def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> CorrectionTally:
         keys = self.keys(lines)
-        first = {digest: found[0].line for digest, found in index.find({key.digest for key in keys}).items()}
+        first = {digest: same_keys[0].line for digest, same_keys in index.find({key.digest for key in keys}).items()}
         repeated = {key.line for key in keys if first.get(key.digest, key.line) < key.line}
         corrections = [_correction(line, is_repeated=line.number in repeated) for line in lines]
         tally = CorrectionTally()

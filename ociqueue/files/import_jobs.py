@@ -3,6 +3,8 @@
 The file is kept in parts until the import ends, and the lines that were not stored some days longer.
 """
 
+import io
+from functools import partial
 from typing import IO, Any
 
 from django.contrib.auth.models import User
@@ -13,20 +15,20 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from kilit.access.roles import actor_of
-from kilit.csv.reader import FileTally
+from kilit.csv.reader import FileTally, read_header
 from kilit.csv.text import find_encoding
 from kilit.lock.audit import acting_as
 from kilit.lock.text import CONTROL_CHARS
 from kilit.workers import doorbells
-from ociqueue.files.adjustments import AdjustmentTable, AdjustmentTally, is_of_adjustments
+from ociqueue.files.adjustments import AdjustmentTable, AdjustmentTally
 from ociqueue.files.conversions import ConversionTable, ImportTally
-from ociqueue.files.corrections import CorrectionTable, CorrectionTally, is_of_corrections
-from ociqueue.files.import_stream import keep_file
+from ociqueue.files.corrections import CorrectionTable, CorrectionTally
 from ociqueue.files.table import CsvTable
 from ociqueue.models import ImportChunk, ImportJob, ImportKey, ImportLine, Site
 from ociqueue.models.import_job import ImportKind
 
 BELL = "oci_import"
+CHUNK = 1 << 20  # bytes of a part of a file
 
 TABLES: dict[str, type[CsvTable[Any]]] = {
     ImportKind.CONVERSIONS: ConversionTable,
@@ -62,14 +64,15 @@ def begin(site: Site, user: User, file: UploadedFile[bytes]) -> ImportJob:
 
 
 def kind_of(stream: IO[bytes], encoding: str = "") -> ImportKind:
-    """Return what the lines of a file are, by the names of its columns."""
-    if is_of_adjustments(stream, encoding=encoding):
+    """Return what the lines of a file are, by the names of its columns; the stream is at its beginning again."""
+    names = read_header(stream, encoding=encoding)
+    stream.seek(0)
+    if "kind" in names or "Adjustment Type" in names:
         return ImportKind.ADJUSTMENTS
-    return ImportKind.CORRECTIONS if is_of_corrections(stream, encoding=encoding) else ImportKind.CONVERSIONS
+    return ImportKind.CORRECTIONS if "id" in names else ImportKind.CONVERSIONS
 
 
 def reason_of(kind: str) -> str:
-    """Return the reason that the timelines of rows show."""
     if kind == ImportKind.ADJUSTMENTS:
         return _("Adjusted in a file.")
     return _("Corrected in a file.") if kind == ImportKind.CORRECTIONS else ""
@@ -88,7 +91,6 @@ def start(job: ImportJob) -> bool:
 
 @transaction.atomic
 def cancel(job: ImportJob) -> bool:
-    """Stop before the next batch; lines that were stored stay."""
     stopped = ImportJob.objects.filter(pk=job.pk).cancel()
     if stopped:
         job.refresh_from_db()
@@ -113,3 +115,48 @@ def tidy() -> str:
         ImportKey.objects.filter(job=job).delete()
     deleted, _by_model = ImportLine.objects.outdated().delete()
     return f"Cancelled {cancelled}, deleted {deleted} lines."
+
+
+def keep_file(job: ImportJob, file: IO[bytes]) -> None:
+    file.seek(0)
+    for number, content in enumerate(iter(partial(file.read, CHUNK), b"")):
+        ImportChunk.objects.create(job=job, number=number, content=content)
+
+
+def open_file(job: ImportJob) -> IO[bytes]:
+    return io.BufferedReader(ChunkReader(job), buffer_size=CHUNK)
+
+
+class ChunkReader(io.RawIOBase):
+    """Reads the parts of a file; it holds one of them."""
+
+    def __init__(self, job: ImportJob) -> None:
+        self._job, self._position = job, 0
+        self._number, self._content = -1, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._job.size}[whence]
+        self._position = start + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: "bytearray | memoryview[int]") -> int:  # type: ignore[override]
+        number, start = divmod(self._position, CHUNK)
+        content = self._chunk(number)[start : start + len(buffer)]
+        buffer[: len(content)] = content
+        self._position += len(content)
+        return len(content)
+
+    def _chunk(self, number: int) -> bytes:
+        if number != self._number and number * CHUNK < self._job.size:
+            content = ImportChunk.objects.values_list("content", flat=True).get(job=self._job, number=number)
+            self._number, self._content = number, bytes(content)
+        return self._content if number == self._number else b""

@@ -1,4 +1,4 @@
-"""What workers do with imports.
+"""What workers do with imports: lines are read, then checked, then stored.
 
 A file is gone through in batches. A batch is one transaction with what it did and the place it reached, so a worker
 that is killed leaves a whole number of batches, and the next worker continues after the last of them.
@@ -7,9 +7,12 @@ that is killed leaves a whole number of batches, and the next worker continues a
 import logging
 import math
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -18,18 +21,21 @@ from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from kilit.access.roles import actor_of
+from kilit.csv.index import LineKey
+from kilit.csv.reader import CsvLine, FileTally, RejectedLine
 from kilit.csv.text import START, CsvError, FilePlace
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import MOST_LAPSES, ClaimLost
 from kilit.lock.models import Event
+from kilit.lock.text import strip_control_chars
 from kilit.trace import job_trace
 from kilit.workers import doorbells
-from ociqueue.files.import_jobs import BELL, TABLES, end, may_import
-from ociqueue.files.import_passes import PASSES
-from ociqueue.files.import_stream import open_file
-from ociqueue.files.table import CsvTable, batches
-from ociqueue.models import ImportJob
+from ociqueue.files.import_jobs import BELL, TABLES, TALLIES, end, may_import, open_file, reason_of
+from ociqueue.files.table import POINT, AmountScan, CsvTable, batches
+from ociqueue.models import ImportJob, ImportKey, ImportLine
+from ociqueue.states import ImportState
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +92,6 @@ def work(job: ImportJob, *, until: float = math.inf) -> None:
 
 @transaction.atomic
 def stop(job: ImportJob, verb: str, error: str) -> None:
-    """End an import that cannot go on."""
     job.stop(verb, error)
     end(job)
 
@@ -117,3 +122,106 @@ def run_pass(job: ImportJob, table: CsvTable[Any], *, until: float) -> bool:
         job.renew()
         run.finish()
     return True
+
+
+MOST_LINES_KEPT = 100_000  # rejected lines of a file that can be downloaded
+
+
+class ImportPass(ABC):
+    """What is done with each batch of a file in one state; the answer is what the job remembers."""
+
+    def __init__(self, job: ImportJob, table: CsvTable[Any]) -> None:
+        self.job, self.table = job, table
+
+    @abstractmethod
+    def process(self, batch: list[CsvLine], user: User) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def finish(self) -> None: ...
+
+
+class ReadingPass(ImportPass):
+    """Finds out how amounts are written, and remembers what each line names."""
+
+    def process(self, batch: list[CsvLine], user: User) -> dict[str, Any]:
+        scan = self._scan()
+        for line in batch:
+            scan.add(line)
+        ImportKey.objects.add(self.job, self.table.keys(list(self.table.read(batch, POINT))))
+        amounts = {"shown": scan.shown, "doubtful": scan.doubtful}
+        return {"amounts": amounts, "line_count": self.job.line_count + len(batch)}
+
+    def finish(self) -> None:
+        self.job.check_lines(decimal_mark=self._scan().result())
+
+    def _scan(self) -> AmountScan:
+        return AmountScan(self.table.amounts, **self.job.amounts)
+
+
+class CheckingPass(ImportPass):
+    """Says what would become of each line."""
+
+    def process(self, batch: list[CsvLine], user: User) -> dict[str, Any]:
+        return {"checked": self.count(batch, self.job.checked, dry_run=True)}
+
+    def finish(self) -> None:
+        self.job.prepare()
+
+    def count(self, batch: list[CsvLine], before: dict[str, int], *, dry_run: bool) -> dict[str, int]:
+        lines = list(self.table.read(batch, self.job.decimal_mark))
+        batch_tally = self.table.process_batch(lines, StoredIndex(self.job), dry_run=dry_run)
+        tally = TALLIES[self.job.kind](**cast("Any", before))
+        kept = tally.rejected_lines + getattr(tally, "differing_lines", 0)
+        keep_lines(self.job, batch_tally, kept=kept, dry_run=dry_run)
+        tally.add(batch_tally)
+        return tally.counts()
+
+
+class StoringPass(CheckingPass):
+    """Stores the lines, in the name of the user who chose the file."""
+
+    def process(self, batch: list[CsvLine], user: User) -> dict[str, Any]:
+        with acting_as(actor_of(user), reason=reason_of(self.job.kind)):
+            return {"counts": self.count(batch, self.job.counts, dry_run=False)}
+
+    def finish(self) -> None:
+        self.job.finish()
+        end(self.job)
+        ImportKey.objects.filter(job=self.job).delete()
+
+
+PASSES: dict[str, type[ImportPass]] = {
+    ImportState.READING: ReadingPass,
+    ImportState.CHECKING: CheckingPass,
+    ImportState.RUNNING: StoringPass,
+}
+
+
+@dataclass(frozen=True)
+class StoredIndex:
+    job: ImportJob
+
+    def find(self, digests: Iterable[int]) -> dict[int, list[LineKey]]:
+        return ImportKey.objects.find_lines(self.job, digests)
+
+
+def keep_lines(job: ImportJob, tally: FileTally, *, kept: int, dry_run: bool) -> None:
+    lines = [(line, False) for line in tally.rejected] + [(line, True) for line in getattr(tally, "differing", [])]
+    ImportLine.objects.bulk_create(
+        _kept_line(job, line, is_checked=dry_run, is_differing=is_differing)
+        for line, is_differing in lines[: max(0, MOST_LINES_KEPT - kept)]
+    )
+
+
+def _kept_line(job: ImportJob, rejected: RejectedLine, **columns: Any) -> ImportLine:
+    line = rejected.line
+    return ImportLine(
+        job=job,
+        line=line.number,
+        cells={name: strip_control_chars(line.shown(name)) for name in line.cells},
+        text=strip_control_chars(line.text),
+        faults=[[fault.field, strip_control_chars(fault.reason), fault.value] for fault in rejected.fields],
+        reason=strip_control_chars(rejected.reason),
+        delimiter=line.delimiter,
+        **columns,
+    )

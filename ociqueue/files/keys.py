@@ -31,9 +31,6 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.key import MADE_BY_IMPORT
 
 KEY = "sourceKey"
-# The old keys were made with the time. Rows keep them, because their order ids are made of them.
-PREFIX, OLD_PREFIX = MADE_BY_IMPORT
-MADE_HERE = f"^({PREFIX}|{OLD_PREFIX})"
 SUBJECT = ("conversionName", *Conversion.CLICK_IDS)  # what a conversion is known by
 
 
@@ -43,17 +40,15 @@ class StoredKey(NamedTuple):
 
 
 class LineKeys:
-    """Finds the keys of a file's lines, a batch at a time."""
-
     def __init__(self, site: Site, index: LineIndex) -> None:
         self._site, self._index = site, index
         # The times of each subject of the batch, in the order of the file.
         self._times: dict[int, dict[int, None]] = {}
 
     def find(self, lines: Sequence[CsvLine]) -> list[str]:
-        """Return the key of each line, its own or that of the stored or new conversion which it is.
+        """Return the key of each line: its own, or the key of its stored or new conversion.
 
-        A line of a click with too many others gets none.
+        If too many lines have the same click, their keys are empty.
         """
         unnamed = [line.cells for line in lines if KEY not in line.cells]
         self._read_times(unnamed)
@@ -62,11 +57,11 @@ class LineKeys:
         return [line.cells.get(KEY) or keys[_subject(line.cells)].get(_time(line.cells), "") for line in lines]
 
     def _read_times(self, lines: Sequence[Mapping[str, str]]) -> None:
-        known = self._index.find({_subject(cells) for cells in lines if _has_click(cells)})
-        self._times = {subject: {key.value: None for key in found} for subject, found in known.items()}
+        lines_by_subject = self._index.find({_subject(cells) for cells in lines if _has_click(cells)})
+        self._times = {subject: {key.value: None for key in keys} for subject, keys in lines_by_subject.items()}
         for cells in lines:
             subject = _subject(cells)
-            if len(known.get(subject, ())) <= MOST_LINES:
+            if len(lines_by_subject.get(subject, ())) <= MOST_LINES:
                 self._times.setdefault(subject, {})[_time(cells)] = None
 
     def _assign(self, cells: Mapping[str, str], rows: Sequence[StoredKey]) -> dict[int, str]:
@@ -83,24 +78,22 @@ class LineKeys:
 
     def _stored(self, lines: Sequence[Mapping[str, str]]) -> defaultdict[int, list[StoredKey]]:
         """Return the rows that were imported without a source key, by subject."""
-        found: defaultdict[int, list[StoredKey]] = defaultdict(list)
+        stored: defaultdict[int, list[StoredKey]] = defaultdict(list)
         if not lines:
-            return found
+            return stored
         names = _texts(lines, ["conversionName"])
         keys = self._site.conversion_keys.filter(action__in=names)
         # This finds a few rows too many, of other subjects.
-        of_click = keys.with_texts("click_id", _texts(lines, Conversion.CLICK_IDS)).filter(source_key__regex=MADE_HERE)
-        of_conversion = (*Conversion.CLICK_IDS, "conversion_time")
-        columns = ("source_key", "action", *(f"conversion__{name}" for name in of_conversion))
-        for key, *subject, time in of_click.order_by("pk").values_list(*columns):
-            found[digest_of(subject)].append(StoredKey(key, digest_of([_utc(time)])))
-        # Rows of which the click id was erased: new keys are found by the unique index, old ones here.
-        old = {_old_key(cells): cells for cells in lines}
-        known = set(keys.filter(source_key__in=old).values_list("source_key", flat=True))
-        for key, cells in old.items():
-            if key in known:
-                found[_subject(cells)].append(StoredKey(key, _time(cells)))
-        return found
+        keys = keys.with_texts("click_id", _texts(lines, Conversion.CLICK_IDS))
+        columns = (
+            "source_key",
+            "action",
+            *(f"conversion__{name}" for name in (*Conversion.CLICK_IDS, "conversion_time")),
+        )
+        made_here = keys.filter(source_key__regex=f"^{MADE_BY_IMPORT}").order_by("pk")
+        for key, *subject, time in made_here.values_list(*columns):
+            stored[digest_of(subject)].append(StoredKey(key, digest_of([time.astimezone(UTC).isoformat()])))
+        return stored
 
 
 def line_key(line: CsvLine) -> LineKey | None:
@@ -117,16 +110,16 @@ def _has_click(cells: Mapping[str, str]) -> bool:
 
 def require_key(line: CsvLine) -> CsvLine:
     """Reject a line that only a person identifies: the same person may convert again, or the time be corrected."""
-    is_known = KEY in line.cells or _has_click(line.cells)
-    if is_known or line.cells.keys().isdisjoint(IDENTIFIERS):
+    has_key = KEY in line.cells or _has_click(line.cells)
+    if has_key or line.cells.keys().isdisjoint(IDENTIFIERS):
         return line
     return replace(line, fault=_("A line without a click id needs a sourceKey: a person may convert more than once."))
 
 
 def _texts(lines: Sequence[Mapping[str, str]], names: Sequence[str]) -> set[str]:
     """Return what the lines have in these columns, without what PostgreSQL would reject."""
-    found = {cells.get(name, "") for cells in lines for name in names} - {""}
-    return {text for text in found if not CONTROL_CHARS.search(text)}
+    texts = {cells.get(name, "") for cells in lines for name in names} - {""}
+    return {text for text in texts if not CONTROL_CHARS.search(text)}
 
 
 def _subject(cells: Mapping[str, str]) -> int:
@@ -134,27 +127,13 @@ def _subject(cells: Mapping[str, str]) -> int:
 
 
 def _time(cells: Mapping[str, str]) -> int:
-    return digest_of([_read_time(cells)])
-
-
-def _read_time(cells: Mapping[str, str]) -> str:
     text = cells.get("conversionTime", "")
     with suppress(ValueError, OverflowError):  # validation reports an invalid time
-        return _utc(datetime.fromisoformat(text))
-    return text
-
-
-def _utc(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat()
+        text = datetime.fromisoformat(text).astimezone(UTC).isoformat()
+    return digest_of([text])
 
 
 def _numbered(cells: Mapping[str, str]) -> Iterator[str]:
-    """Return the keys of a subject's conversions: the first, the second and so on."""
     subject = "\n".join(cells.get(name, "") for name in SUBJECT)
     digest = hashlib.sha256(subject.encode()).hexdigest()[:40]
-    return (f"{PREFIX}{digest}:{number}" for number in count(1))
-
-
-def _old_key(cells: Mapping[str, str]) -> str:
-    parts = (*(cells.get(name, "") for name in SUBJECT), _read_time(cells))
-    return OLD_PREFIX + hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
+    return (f"{MADE_BY_IMPORT}{digest}:{number}" for number in count(1))

@@ -1,4 +1,4 @@
-"""Stores adjustments: the conversion is locked, so those of one conversion follow each other.
+"""Stores adjustments: the conversion is locked, so its adjustments follow each other.
 
 The newest adjustment of a conversion counts, because it states the whole value: older ones that wait are overtaken. A
 retraction is the last.
@@ -17,22 +17,22 @@ from pydantic import ValidationError
 from kilit.api.input_model import FieldError, UnknownFields, field_errors
 from kilit.lock.clock import database_time
 from kilit.workers import doorbells
-from ociqueue.intake.redelivery import versions
+from ociqueue.intake.enqueue import versions
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.adjustment import AdjustmentQuerySet
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.adjustments import NewAdjustment
-from ociqueue.schemas.answers import AdjustmentResult
 from ociqueue.schemas.conversions import too_many_digits
+from ociqueue.schemas.responses import AdjustmentResult
 from ociqueue.states import UPLOADED_HERE, WAITING, AdjustmentKind, ConversionStatus
 
 ADJUSTABLE_FOR = timedelta(days=54)  # after the conversion; Google refuses later adjustments
-Given = NewAdjustment | list[FieldError]
+ReadItem = NewAdjustment | list[FieldError]
 
 
 @dataclass
 class History:
-    """A conversion with its adjustments, oldest first, those of this request included."""
+    """A conversion with its adjustments, oldest first, with those of this request."""
 
     original: Conversion
     adjustments: list[Adjustment] = field(default_factory=list)
@@ -52,13 +52,13 @@ class History:
 def adjust(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[AdjustmentResult]:
     """Store adjustments and return a result for each; valid ones are stored although others are invalid."""
     unknown = UnknownFields()
-    given = [read_adjustment(item, unknown=unknown) for item in raw]
+    items = [read_adjustment(item, unknown=unknown) for item in raw]
     if dry_run:
-        return Entry(site, given, lock=False).results(dry_run=True)
+        return Entry(site, items, lock=False).results(dry_run=True)
     while True:
         try:
             with transaction.atomic():
-                entry = Entry(site, given, lock=True)
+                entry = Entry(site, items, lock=True)
                 entry.store()
         except IntegrityError:
             # Another request stored one with the same key, for another conversion; now it is found.
@@ -70,7 +70,7 @@ def adjust(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Adj
         return entry.results(dry_run=False)
 
 
-def read_adjustment(raw: Any, *, unknown: UnknownFields | None = None) -> Given:
+def read_adjustment(raw: Any, *, unknown: UnknownFields | None = None) -> ReadItem:
     try:
         return NewAdjustment.model_validate(raw)
     except ValidationError as error:
@@ -80,9 +80,9 @@ def read_adjustment(raw: Any, *, unknown: UnknownFields | None = None) -> Given:
 class Entry:
     """The conversions that a request names, locked until the transaction ends, and what becomes of each item."""
 
-    def __init__(self, site: Site, given: Sequence[Given], *, lock: bool) -> None:
+    def __init__(self, site: Site, items: Sequence[ReadItem], *, lock: bool) -> None:
         self.site, self.now = site, database_time()
-        valid = [item for item in given if isinstance(item, NewAdjustment)]
+        valid = [item for item in items if isinstance(item, NewAdjustment)]
         named = find_originals(site, valid)
         self.versions = self._lock(named) if lock else versions(site, named)
         self.histories = {row.pk: History(row) for rows in self.versions.values() for row in rows}
@@ -90,7 +90,7 @@ class Entry:
             self.histories[adjustment.original_id].adjustments.append(adjustment)
         self.keys = {item.own_key for item in valid if item.own_key}
         self.by_key = {one.source_key: one for one in self._with_keys()}
-        self.plans = [self._plan(item) if isinstance(item, NewAdjustment) else item for item in given]
+        self.plans = [self._plan(item) if isinstance(item, NewAdjustment) else item for item in items]
 
     def _lock(self, named: set[UUID]) -> dict[UUID, list[Conversion]]:
         """Lock conversions and their corrected copies; a copy may be made while we wait, and not after."""
@@ -110,41 +110,40 @@ class Entry:
         return [adjustment for history in self.histories.values() for adjustment in history.new]
 
     def has_new_keys(self) -> bool:
-        """Return whether one of the keys was stored since this entry was read."""
         return any(one.pk != self.by_key[one.source_key].pk for one in self._with_keys())
 
     def _with_keys(self) -> AdjustmentQuerySet:
         return Adjustment.objects.for_site(self.site).filter(source_key__in=self.keys)
 
-    def _plan(self, given: NewAdjustment) -> Adjustment | list[FieldError]:
-        """Return the adjustment, new or known, or what is wrong."""
-        original = self.original_of(given)
+    def _plan(self, item: NewAdjustment) -> Adjustment | list[FieldError]:
+        original = self.original_of(item)
         if isinstance(original, list):
             return original
         history = self.histories[original.pk]
-        currency = given.currency or (original.currency if given.kind == AdjustmentKind.RESTATEMENT else "")
-        asked = (original.pk, given.kind, given.value, currency)
-        if given.own_key and (known := self.by_key.get(given.own_key)):
-            return known if _content(known) == asked else _error("sourceKey", _("It was used for another adjustment."))
+        currency = item.currency or (original.currency if item.kind == AdjustmentKind.RESTATEMENT else "")
+        content = (original.pk, item.kind, item.value, currency)
+        if item.own_key and (earlier := self.by_key.get(item.own_key)):
+            is_same = _content(earlier) == content
+            return earlier if is_same else _error("sourceKey", _("It was used for another adjustment."))
         newest = history.newest
-        if newest and not given.own_key and _content(newest) == asked and not _may_repeat(newest):
+        if newest and not item.own_key and _content(newest) == content and not _may_repeat(newest):
             return newest
-        if errors := self._refusal(given, original, history, currency):
+        if errors := self._refusal(item, original, history, currency):
             return errors
         adjustment = Adjustment(
             site=self.site,
             original=original,
-            kind=given.kind,
+            kind=item.kind,
             action=original.action,
             order_id=original.order_id,
-            value=given.value,
+            value=item.value,
             currency=currency,
             adjusted_at=self._next_time(history),
-            source_key=given.own_key,
+            source_key=item.own_key,
         )
         history.add(adjustment)
-        if given.own_key:
-            self.by_key[given.own_key] = adjustment
+        if item.own_key:
+            self.by_key[item.own_key] = adjustment
         return adjustment
 
     def store(self) -> None:
@@ -167,22 +166,22 @@ class Entry:
         planned = [plan.pk for plan in self.plans if isinstance(plan, Adjustment)]
         # As they are now: some have ended at once.
         states = dict(Adjustment.objects.filter(pk__any_of=planned).values_list("pk", "status"))
-        found: list[AdjustmentResult] = []
+        results: list[AdjustmentResult] = []
         for index, plan in enumerate(self.plans):
             if not isinstance(plan, Adjustment):
-                found.append({"index": index, "status": "invalid", "errors": plan})
+                results.append({"index": index, "status": "invalid", "errors": plan})
                 continue
             result: AdjustmentResult = {"index": index, "status": "created" if plan.pk in new else "duplicate"}
             new.discard(plan.pk)  # the same again in this request is a duplicate
             stored: Any = {"id": str(plan), "state": states[plan.pk]} if plan.pk in states else {}
-            found.append({**result, **stored, "conversionId": f"{PREFIX}{plan.original_id}"})
-        return found
+            results.append({**result, **stored, "conversionId": f"{PREFIX}{plan.original_id}"})
+        return results
 
-    def original_of(self, given: NewAdjustment) -> Conversion | list[FieldError]:
-        name, chains = self._chains(given)
-        if given.conversionName:
+    def original_of(self, item: NewAdjustment) -> Conversion | list[FieldError]:
+        name, chains = self._chains(item)
+        if item.conversionName:
             # A correction may have changed the name: the shop knows the old one or the new one.
-            chains = [rows for rows in chains if any(row.action == given.conversionName for row in rows)]
+            chains = [rows for rows in chains if any(row.action == item.conversionName for row in rows)]
         matches = [rows[-1] for rows in chains]
         current = [row for row in matches if not row.is_replaced]
         if len(current) == 1:
@@ -193,17 +192,17 @@ class Entry:
             return _error(name, _("The conversion was replaced by a corrected copy; adjust the copy."))
         return _error(name, _("There is no such conversion at this site."))
 
-    def _chains(self, given: NewAdjustment) -> tuple[str, list[list[Conversion]]]:
+    def _chains(self, item: NewAdjustment) -> tuple[str, list[list[Conversion]]]:
         """Return the conversions that match; a source key means the newest corrected copy, as in lookups."""
         originals = [history.original for history in self.histories.values()]
-        if given.id is not None:
-            return "id", [[row] for row in originals if row.pk == given.id]
-        if given.orderId is not None:
-            return "orderId", [[row] for row in originals if row.order_id == given.orderId]
-        name = "sourceKey" if given.conversionSourceKey is None else "conversionSourceKey"
-        return name, [rows for rows in self.versions.values() if rows[0].source_key == given.key_of_conversion]
+        if item.id is not None:
+            return "id", [[row] for row in originals if row.pk == item.id]
+        if item.orderId is not None:
+            return "orderId", [[row] for row in originals if row.order_id == item.orderId]
+        name = "sourceKey" if item.conversionSourceKey is None else "conversionSourceKey"
+        return name, [rows for rows in self.versions.values() if rows[0].source_key == item.key_of_conversion]
 
-    def _refusal(self, given: NewAdjustment, original: Conversion, history: History, currency: str) -> list[FieldError]:
+    def _refusal(self, item: NewAdjustment, original: Conversion, history: History, currency: str) -> list[FieldError]:
         # The mark on the conversion stays when its retraction is pruned.
         if original.is_retracted or any(one.is_retraction for one in history.adjustments):
             return _error("kind", _("The conversion was retracted; nothing can follow a retraction."))
@@ -212,9 +211,9 @@ class Entry:
             return _error("", _("The conversion is more than %(days)s days old; Google adjusts none.") % {"days": days})
         if original.erased_at:
             return _error("", _("What identifies the conversion was erased, so it cannot be adjusted."))
-        if given.value is not None and (fault := too_many_digits(given.value, currency)):
+        if item.value is not None and (fault := too_many_digits(item.value, currency)):
             return _error("value", fault)
-        if self.site.sync_method not in UPLOADED_HERE and not self._ends_here(given, original):
+        if self.site.sync_method not in UPLOADED_HERE and not self._ends_here(item, original):
             return _error(
                 "",
                 _(
@@ -225,9 +224,9 @@ class Entry:
         return []
 
     @staticmethod
-    def _ends_here(given: NewAdjustment, original: Conversion) -> bool:
+    def _ends_here(item: NewAdjustment, original: Conversion) -> bool:
         """Return whether nothing has to be sent: Google cannot have the conversion."""
-        is_retraction = given.kind == AdjustmentKind.RETRACTION
+        is_retraction = item.kind == AdjustmentKind.RETRACTION
         return is_retraction and original.status in WAITING and not original.outcome_unknown
 
     def _next_time(self, history: History) -> datetime:
@@ -237,18 +236,18 @@ class Entry:
         return max(self.now.astimezone(UTC).replace(microsecond=0), later)
 
 
-def find_originals(site: Site, given: Sequence[NewAdjustment]) -> set[UUID]:
+def find_originals(site: Site, items: Sequence[NewAdjustment]) -> set[UUID]:
     """Return the ids of the conversions that adjustments may name; texts are found in any case."""
-    ids = [item.id for item in given if item.id]
-    found = set(Conversion.objects.for_site(site).filter(pk__any_of=ids).values_list("pk", flat=True))
+    ids = [item.id for item in items if item.id]
+    originals = set(Conversion.objects.for_site(site).filter(pk__any_of=ids).values_list("pk", flat=True))
     keys = site.conversion_keys.all()
     by_text = {
-        "order_id": [item.orderId for item in given if item.orderId],
-        "source_key": [key for item in given if (key := item.key_of_conversion)],
+        "order_id": [item.orderId for item in items if item.orderId],
+        "source_key": [key for item in items if (key := item.key_of_conversion)],
     }
     for column, texts in by_text.items():
-        found.update(keys.with_texts(column, texts).values_list("pk", flat=True) if texts else ())
-    return found
+        originals.update(keys.with_texts(column, texts).values_list("pk", flat=True) if texts else ())
+    return originals
 
 
 def _content(adjustment: Adjustment) -> tuple[Any, ...]:

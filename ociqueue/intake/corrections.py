@@ -1,47 +1,225 @@
-"""Corrections of rows by their ids: from the console, a file or a command.
+"""Corrections: a copy in place of a row that has ended, or new values in one that waits.
 
-A row that failed, or that Google rejected after the script had reported it, is sent again as a corrected copy. It stays
-as it is, marked as replaced; the moves that would send it again look for that mark (ociqueue.models.queryset), and a
-constraint refuses them in any case. A row that waits is corrected itself. See ociqueue.intake.corrected_rows.
+A row that failed, or that Google rejected after the script had reported it, stays as it is, for its history. A copy is
+sent in its place, and both name each other: the moves that would send the row again look for `is_replaced`
+(ociqueue.models.conversion), and a constraint refuses them in any case. A row that waits, and that Google cannot have,
+gets the new values itself. Rows are locked from the check to the change, so one wins of a correction and a claim.
+
+The console, files and a command name rows by their ids (`replace_rows`); a source sends a key again
+(ociqueue.intake.enqueue).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from kilit.api.input_model import FieldError, format_error
 from kilit.csv.reader import CsvLine
+from kilit.lock.audit import current_context, person_of, without_activity
 from kilit.lock.clock import database_time
+from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.masking import IDENTIFIERS
-from ociqueue.intake.corrected_rows import (
-    COLUMNS,
-    Edit,
-    differing,
-    locked,
-    make_copy,
-    may_be_counted,
-    store_corrections,
-    why_not,
-    with_history,
-)
-from ociqueue.intake.enqueue import read_columns
+from kilit.workers import doorbells
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
-from ociqueue.schemas.conversions import CONSENTS, format_consent
-from ociqueue.states import WAITING, ConversionStatus
+from ociqueue.models.conversion import PREFIX, ConversionQuerySet, make_order_id
+from ociqueue.schemas.conversions import AHEAD, CONSENTS, Columns, format_consent, read_columns
+from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, WAITING, ConversionStatus, DeniedConsent
 
 BATCH = 1000
+ORDER_ID_IN_USE = "ORDER_ID_ALREADY_IN_USE"
+# Google has the order id, or the click at that time. It may be this very conversion, sent by another way.
+COUNTED_BEFORE = (ORDER_ID_IN_USE, "CLICK_CONVERSION_ALREADY_EXISTS")
+# What a conversion says, by the names of the API, and the columns that store it.
+CONTENT: Mapping[str, tuple[str, ...]] = {
+    **{name: (name,) for name in Conversion.CLICK_IDS},
+    "conversionTime": ("conversion_time",),
+    "conversionValue": ("value",),
+    "conversionCurrency": ("currency",),
+    "consentAdUserData": ("consent_ad_user_data",),
+    "consentAdPersonalization": ("consent_ad_personalization",),
+    "eventSource": ("event_source",),
+    "email": ("hashed_email", "hashed_email_ads"),
+    "phone": ("hashed_phone",),
+}
+COLUMNS = tuple(column for columns in CONTENT.values() for column in columns)
+PERSONAL = (*Conversion.CLICK_IDS, "email", "phone")  # an event outlives their erasure, so it only names them
 SOURCE = "eventSource"  # a conversion always has one: an empty cell keeps it
 # What stays: a second delivery by the source must find the original, and Google counts an order id once.
 FIXED: dict[str, str] = {"orderId": "order_id", "sourceKey": "source_key"}
+# A time that was ahead of our clock is stored as the time of arrival: about when the row was created.
+ARRIVAL = timedelta(seconds=10)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A row that waits, and what it says from now on, by the names of the API."""
+
+    row: Conversion
+    columns: Columns
+    fields: list[str]
+
+
+def is_withheld(site: Site, columns: Mapping[str, Any]) -> bool:
+    is_denied = columns["consent_ad_user_data"] == Conversion.Consent.DENIED
+    return is_denied and site.denied_consent == DeniedConsent.WITHHOLD
+
+
+def locked(rows: ConversionQuerySet) -> ConversionQuerySet:
+    """Lock rows, and return them with what `why_not` asks for."""
+    rows.lock_in_order()
+    # Only now: a query that waits for a lock sees other tables, and other rows, as they were before it waited.
+    return with_history(rows)
+
+
+def with_history(rows: ConversionQuerySet) -> ConversionQuerySet:
+    return rows.select_related("site", "replacement").prefetch_related("adjustments")
+
+
+def why_not(row: Conversion) -> str:
+    """Return why a row cannot be corrected, or ""; under a lock, the answer stays true."""
+    if row.status not in (*ENDED, *WAITING):
+        return _("it is %(state)s; it can be corrected when its result is known") % {"state": row.status}
+    if row.uploaded_at or row.erased_at:
+        return _("Google confirmed it") if row.uploaded_at else _("it was erased")
+    copy = getattr(row, "replacement", None)
+    if copy or row.is_replaced:  # old copies are pruned before their originals
+        return _("already replaced by %(copy)s") % {"copy": copy} if copy else _("already replaced")
+    if row.adjustments.exists():
+        # It would be sent as the conversion was, with the same order id.
+        return _("it was adjusted; a copy would put its old value back")
+    # What is sent again after a lost answer must be the same to the byte.
+    if row.outcome_unknown and row.status != ConversionStatus.COMPLETED:
+        return _("its outcome is unknown, Google may have it; Retry sends it as it is")
+    return ""
+
+
+def may_be_counted(row: Conversion) -> bool:
+    """Return whether Google refused a row as one that it has: a corrected copy could count a second time."""
+    return row.status == ConversionStatus.FAILED and row.provider_error_code in COUNTED_BEFORE
+
+
+def differing(row: Conversion, columns: Mapping[str, Any]) -> list[str]:
+    return [name for name, stored in CONTENT.items() if any(not _is_same(row, column, columns) for column in stored)]
+
+
+def _is_same(row: Conversion, column: str, columns: Mapping[str, Any]) -> bool:
+    value = columns[column]
+    return _is_same_time(row, value) if column == "conversion_time" else bool(value == getattr(row, column))
+
+
+def _is_same_time(row: Conversion, time: datetime) -> bool:
+    """Compare to the second, as it is sent."""
+    stored = row.conversion_time
+    was_ahead = timedelta(0) <= row.created_at - stored < ARRIVAL and timedelta(0) < time - stored <= AHEAD
+    return was_ahead or int(time.timestamp()) == int(stored.timestamp())
+
+
+def make_copy(original: Conversion, columns: Mapping[str, Any]) -> Conversion:
+    """Return a corrected copy: the same order id, so that Google counts both once.
+
+    Only if Google refused the original because that id was counted before, the copy has its own.
+    """
+    own = {name: value for name, value in columns.items() if name not in ("id", "order_id", "source_key")}
+    copy = Conversion(**own, order_id=original.order_id, replaces=original)
+    if original.status == ConversionStatus.FAILED and original.provider_error_code == ORDER_ID_IN_USE:
+        copy.order_id = make_order_id(str(original.site_id), copy.action, str(copy.pk))
+    return copy
+
+
+def store_corrections(site: Site, copies: Collection[Conversion], edits: Collection[Edit] = ()) -> None:
+    """Store copies and changed rows. The rows must be locked, and `why_not` must have nothing against them."""
+    if copies:
+        _store_copies(copies)
+        note_activity("REPLACED", site, [copy.replaces_id for copy in copies])
+    if edits:
+        _store_edits(edits)
+        note_activity("CORRECTED", site, [edit.row.pk for edit in edits])
+    _withhold(site, copies, edits)
+    if (copies or edits) and site.sync_method in UPLOADED_HERE:
+        doorbells.ring("oci_upload")
+
+
+def _withhold(site: Site, copies: Collection[Conversion], edits: Collection[Edit]) -> None:
+    rows = [row for row in (*copies, *(edit.row for edit in edits)) if is_withheld(site, vars(row))]
+    if rows:
+        ended = Conversion.objects.filter(pk__any_of=[row.pk for row in rows]).withhold()
+        for row in rows:
+            if row.pk in ended:
+                row.refresh_from_db(fields=["status", "provider_error_code"])
+
+
+def _store_copies(copies: Collection[Conversion]) -> None:
+    replaced = {copy.replaces.pk: copy for copy in copies if copy.replaces}
+    originals = Conversion.objects.filter(pk__any_of=replaced)
+    with without_activity():  # it shows the correction, not the new rows
+        Conversion.objects.bulk_create(copies)
+        originals.update(is_replaced=True)
+    Event.objects.record_each(originals, "REPLACED", details_of=lambda row: {"replaced_by": str(replaced[row.pk])})
+    Event.objects.record_each(copies, "REPLACES", details_of=lambda copy: {"replaces": str(copy.replaces)})
+
+
+def _store_edits(edits: Collection[Edit]) -> None:
+    details = {edit.row.pk: _describe(edit) for edit in edits}
+    rows = [edit.row for edit in edits]
+    for edit in edits:
+        for column in COLUMNS:
+            setattr(edit.row, column, edit.columns[column])
+    waiting = Conversion.objects.waiting()
+    waiting.bulk_update(rows, COLUMNS, batch_size=500)
+    waiting.filter(pk__any_of=details).update(updated_at=Now())
+    Event.objects.record_each(rows, "CORRECTED", details_of=lambda row: details[row.pk])
+
+
+def digest_of(columns: Mapping[str, Any]) -> str:
+    """Return a digest of what a conversion says: an event may keep it, and still nothing identifies a person."""
+    texts = [_text(columns[name].normalize() if name == "value" else columns[name]) for name in COLUMNS]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def contents_before(rows: Collection[Conversion]) -> dict[UUID, set[str]]:
+    """Return the digests of what rows said before an operator corrected them; a source that corrects itself is free."""
+    digests: dict[UUID, set[str]] = {}
+    waiting = [row.pk for row in rows if row.status in WAITING]
+    events = Event.objects.filter(queue=CONVERSIONS.queue, event_type="CORRECTED", object_id__in=waiting)
+    for pk, details in events.exclude(actor__startswith="key:").values_list("object_id", "details") if waiting else ():
+        digests.setdefault(pk, set()).add(details["digest"])
+    return digests
+
+
+def _describe(edit: Edit) -> dict[str, Any]:
+    """Return what changes: from which value to which, unless it identifies a person."""
+    columns = {name: CONTENT[name][0] for name in edit.fields if name not in PERSONAL}
+    return {
+        "changed": edit.fields,
+        "digest": digest_of({name: getattr(edit.row, name) for name in COLUMNS}),
+        "before": {name: _text(getattr(edit.row, column)) for name, column in columns.items()},
+        "after": {name: _text(edit.columns[column]) for name, column in columns.items()},
+    }
+
+
+def _text(value: Any) -> str:
+    return value.astimezone(UTC).isoformat(timespec="seconds") if isinstance(value, datetime) else f"{value}"
+
+
+def note_activity(what: str, site: Site, rows: Collection[UUID | None]) -> None:
+    Activity.objects.record(
+        ActivityKind.ACTION if person_of(current_context().actor) else ActivityKind.TASK,
+        what,
+        queue=CONVERSIONS.queue,
+        scope=str(site.pk),
+        rows=len(rows),
+        object_id=str(next(iter(rows))) if len(rows) == 1 else "",
+    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +261,7 @@ def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool
         with transaction.atomic():
             originals = _originals(site, batch, lock=not dry_run)
             now = database_time()
-            results = [plan(each, originals.get(read_id(each.id)), now=now) for each in batch]
+            results = [plan(correction, originals.get(read_id(correction.id)), now=now) for correction in batch]
             if not dry_run:
                 copies = [result.copy for result in results if result.copy]
                 store_corrections(site, copies, [result.edit for result in results if result.edit])
@@ -96,13 +274,15 @@ def plan(correction: Correction, original: Conversion | None, *, now: datetime) 
     if original is None:
         unknown = _("there is no such row at this site") if read_id(correction.id) else f"expected {PREFIX}<uuid>"
         return _rejected(correction, {"field": "id", "message": unknown})
-    if errors := _refusal(original) or _fixed(original, correction.changes):
+    if reason := why_not(original):
+        return _rejected(correction, {"field": "", "message": reason})
+    if errors := _fixed(original, correction.changes):
         return _rejected(correction, *errors)
     return _plan_changes(correction, original, now)
 
 
 def _plan_changes(correction: Correction, original: Conversion, now: datetime) -> CorrectionResult:
-    changes, is_waiting = _differing(original, correction.changes), original.status in WAITING
+    changes, is_waiting = _changed_fields(original, correction.changes), original.status in WAITING
     if not changes and original.status != ConversionStatus.COMPLETED:
         unchanged = _("nothing is corrected") if is_waiting else _("nothing is corrected; Retry sends it as it is")
         return CorrectionResult(correction, unchanged, is_unchanged=True)
@@ -121,11 +301,6 @@ def _plan_changes(correction: Correction, original: Conversion, now: datetime) -
     return CorrectionResult(correction, "", edit=edit)
 
 
-def _refusal(original: Conversion) -> list[FieldError]:
-    reason = why_not(original)
-    return [{"field": "", "message": reason}] if reason else []
-
-
 def read_id(text: str) -> UUID | None:
     with suppress(ValueError):
         return UUID(text.removeprefix(PREFIX))
@@ -141,9 +316,8 @@ def _mark_repeated(corrections: Iterable[Correction]) -> Iterator[Correction]:
 
 
 def _originals(site: Site, corrections: list[Correction], *, lock: bool) -> dict[UUID | None, Conversion]:
-    rows = Conversion.objects.for_site(site).filter(
-        pk__any_of=[pk for correction in corrections if (pk := read_id(correction.id))]
-    )
+    ids = [pk for correction in corrections if (pk := read_id(correction.id))]
+    rows = Conversion.objects.for_site(site).filter(pk__any_of=ids)
     return {row.pk: row for row in (locked(rows) if lock else with_history(rows))}
 
 
@@ -155,29 +329,29 @@ def _fixed(original: Conversion, changes: Mapping[str, str]) -> list[FieldError]
     return errors + [{"field": name, "message": _("It is masked; use an operator's export.")} for name in masked]
 
 
-def _differing(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:
-    """Return what differs from the row; the click ids of a line are one value, whichever it fills in."""
-    # The old name of both consents; a row may have two that differ.
+def _changed_fields(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:
+    """Return what differs from the row; the click ids of a line are one value."""
+    # `consent` sets both consents; a row may have two that differ.
     both = original.consent_ad_user_data
     own = _fields(original) | {"consent": both if both == original.consent_ad_personalization else ""}
-    found = {
+    changed = {
         name: text
         for name, text in changes.items()
         if name in own and _read(name, text) != _read(name, own[name]) and (text or name != SOURCE)
     }
     # Only an operator who wants to add or change one names it: no export has them.
-    found |= {name: changes[name] for name in IDENTIFIERS if changes.get(name)}
+    changed |= {name: changes[name] for name in IDENTIFIERS if changes.get(name)}
     clicks = {name: changes[name] for name in Conversion.CLICK_IDS if changes.get(name)}
-    if clicks and clicks != _click_ids(original):
-        found |= clicks
+    if clicks and clicks != _click_id(original):
+        changed |= clicks
     # All that a line says about consent, so that two cells that contradict each other are noticed.
     consents = {name: changes[name] for name in ("consent", *CONSENTS) if changes.get(name)}
-    return found | consents if found.keys() & consents.keys() else found
+    return changed | consents if changed.keys() & consents.keys() else changed
 
 
 def _corrected(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:
     is_new_click = bool(changes.keys() & set(Conversion.CLICK_IDS))
-    own = _fields(original) | ({} if is_new_click else _click_ids(original))
+    own = _fields(original) | ({} if is_new_click else _click_id(original))
     if "consent" in changes:
         own = {name: text for name, text in own.items() if name not in CONSENTS}
     return own | dict(changes)
@@ -195,8 +369,8 @@ def _fields(row: Conversion) -> dict[str, str]:
     }
 
 
-def _click_ids(row: Conversion) -> dict[str, str]:
-    return {name: getattr(row, name) for name in Conversion.CLICK_IDS if getattr(row, name)}
+def _click_id(row: Conversion) -> dict[str, str]:
+    return {row.kind_of_click_id: row.click_id} if row.click_id else {}
 
 
 def _read(name: str, text: str) -> Any:

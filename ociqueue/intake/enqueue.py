@@ -1,96 +1,75 @@
-"""Stores conversions: valid ones are stored although others are invalid, and each source key once."""
+"""Stores conversions: valid ones are stored although others are invalid, and each source key once.
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+A source key that comes again with the same data is a duplicate; other data corrects the conversion where that is safe:
+
+| the newest row of the key | other data |
+|---|---|
+| waits, and Google cannot have it | it gets the new values itself |
+| FAILED, and Google cannot have it | a corrected copy is sent in its place |
+| in flight, COMPLETED, unknown, or counted before | nothing changes; the result names the fields that differ |
+
+The key stays with its first row (ociqueue.models.key); copies are found by their `replaces`. A source may send its old
+data again and again: what a row said before it was corrected here is a duplicate, and undoes nothing.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import UUID
 
 from django.db import transaction
-from pydantic import ValidationError
 
-from kilit.api.input_model import FieldError, UnknownFields, field_errors
+from kilit.api.input_model import UnknownFields
 from kilit.lock.clock import database_time
 from kilit.lock.fast_sql import bulk_insert
 from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
-from ociqueue.intake.corrected_rows import Columns, is_withheld, make_order_id
-from ociqueue.intake.redelivery import Redelivery, redeliver
+from ociqueue.intake import corrections
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
-from ociqueue.models.key import KEYS
-from ociqueue.schemas.answers import ConversionResult
-from ociqueue.schemas.conversions import EMPTY, ConversionContext, NewConversion
-from ociqueue.states import UPLOADED_HERE, WITHHELD, ConversionStatus, EventSource
-from ociqueue.values.identifiers import HashedEmail
+from ociqueue.models.conversion import PREFIX, make_order_id
+from ociqueue.models.key import KEYS, MADE_BY_IMPORT
+from ociqueue.schemas.conversions import EMPTY, Columns, read_columns
+from ociqueue.schemas.responses import ConversionResult
+from ociqueue.states import UPLOADED_HERE, WITHHELD, AdjustmentKind, ConversionStatus, EventSource
 
-NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
+NO_CONSENT = Conversion.Consent.UNSPECIFIED
+
+
+@dataclass(frozen=True)
+class Redelivery:
+    """What became of a second delivery: the newest row of its key, what differs, and the change that was made."""
+
+    row: Conversion
+    differs: list[str] = field(default_factory=list)
+    copy: Conversion | None = None
+    edit: corrections.Edit | None = None
+
+    @property
+    def is_correction(self) -> bool:
+        return bool(self.copy or self.edit)
+
+    @property
+    def stored(self) -> Columns:
+        """What was stored, or would be; nothing for a duplicate."""
+        if self.copy:
+            return vars(self.copy)
+        return self.edit.columns if self.edit else {}
 
 
 def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[ConversionResult]:
     now, unknown = database_time(), UnknownFields()
     inputs = [read_columns(site, item, now=now, unknown=unknown) for item in raw]
     valid = identify(site, [columns for columns in inputs if isinstance(columns, dict)])
-    known = known_ids(site, valid) if dry_run else store(site, valid)
-    again = redeliver(site, valid, known, dry_run=dry_run) if known else {}
+    earlier_ids = known_ids(site, valid) if dry_run else store(site, valid)
+    redeliveries = redeliver(site, valid, earlier_ids, dry_run=dry_run) if earlier_ids else {}
     if valid and not dry_run and site.sync_method in UPLOADED_HERE:
         doorbells.ring("oci_upload")
     return [
         {"index": index, "status": "invalid", "errors": columns}
         if isinstance(columns, list)
-        else _result(site, index, item, columns, again, dry_run=dry_run)
+        else _result(site, index, item, columns, redeliveries, dry_run=dry_run)
         for index, (item, columns) in enumerate(zip(raw, inputs, strict=True))
     ]
-
-
-def read_columns(
-    site: Site,
-    raw: Any,
-    *,
-    now: datetime,
-    hashes: Mapping[str, str] = NO_HASHES,
-    unknown: UnknownFields | None = None,
-) -> Columns | list[FieldError]:
-    """Return the columns of a valid conversion, or everything that is wrong with it.
-
-    A correction keeps the `hashes` of its row, unless it has others.
-    """
-    context: ConversionContext = {
-        "now": now,
-        "currency": site.default_currency,
-        "accepts_identifiers": site.accepts_identifiers,
-        "sends_hashes_alone": site.sync_method in UPLOADED_HERE,
-        "has_hash": any(hashes.values()),
-    }
-    try:
-        given = NewConversion.model_validate(raw, context=context)
-    except ValidationError as error:
-        return field_errors(error, NewConversion, unknown=unknown)
-    return {
-        "site_id": site.pk,
-        "action": given.conversionName,
-        "gclid": given.gclid or "",
-        "wbraid": given.wbraid or "",
-        "gbraid": given.gbraid or "",
-        "conversion_time": given.conversionTime,
-        "value": given.conversionValue,
-        "currency": given.conversionCurrency,
-        "consent_ad_user_data": given.consentAdUserData or given.consent,
-        "consent_ad_personalization": given.consentAdPersonalization or given.consent,
-        "event_source": given.eventSource,  # None if it was not said
-        "source_key": given.sourceKey,
-        **hashes,
-        **_hashes(given),
-    }
-
-
-def _hashes(given: NewConversion) -> dict[str, str]:
-    """Return the columns of the identifiers that a conversion has."""
-    found: dict[str, str] = {}
-    if email := given.email or (given.hashedEmail and HashedEmail(given.hashedEmail)):
-        found |= {"hashed_email": email.data_manager, "hashed_email_ads": email.ads}
-    if phone := given.phone or given.hashedPhone:
-        found["hashed_phone"] = phone
-    return found
 
 
 def identify(site: Site, rows: list[Columns]) -> list[Columns]:
@@ -113,7 +92,7 @@ def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     The unique index of the keys decides, not a query before: of two requests with the same source key, one inserts.
     What the site does not send ends at once.
     """
-    withheld = [row["id"] for row in rows if is_withheld(site, row)]
+    withheld = [row["id"] for row in rows if corrections.is_withheld(site, row)]
     with transaction.atomic():
         new = [row if row["event_source"] else {**row, "event_source": EventSource.WEB.value} for row in rows]
         rejected = bulk_insert(Conversion, new, keys=KEYS)
@@ -126,9 +105,9 @@ def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     wanted = {row["id"]: (row["action"], row["source_key"]) for row in rows if row["source_key"]}
     if not wanted:
         return {}
-    found = site.conversion_keys.with_source_keys(wanted.values())
-    known = {(action, key): pk for action, key, pk in found.values_list("action", "source_key", "pk")}
-    return {own: known[name] for own, name in wanted.items() if name in known}
+    keys = site.conversion_keys.with_source_keys(wanted.values())
+    ids_by_name = {(action, key): pk for action, key, pk in keys.values_list("action", "source_key", "pk")}
+    return {own: ids_by_name[name] for own, name in wanted.items() if name in ids_by_name}
 
 
 def _result(
@@ -136,18 +115,18 @@ def _result(
     index: int,
     item: Mapping[str, Any],
     columns: Columns,
-    again: Mapping[UUID, Redelivery],
+    redeliveries: Mapping[UUID, Redelivery],
     *,
     dry_run: bool,
 ) -> ConversionResult:
-    earlier = again.get(columns["id"]) if again else None
+    earlier = redeliveries.get(columns["id"]) if redeliveries else None
     result: ConversionResult = {"index": index, "status": "created"}
     if earlier:
         result |= cast("ConversionResult", _again(earlier, dry_run=dry_run))
     elif not dry_run:
         result["id"] = f"{PREFIX}{columns['id']}"
     stored = earlier.stored if earlier else columns
-    if stored and is_withheld(site, stored):
+    if stored and corrections.is_withheld(site, stored):
         result |= {"state": ConversionStatus.FAILED, "errorCode": WITHHELD}
     if item.get("conversionCurrency") in EMPTY:
         result["defaulted"] = {"conversionCurrency": columns["currency"]}
@@ -155,7 +134,6 @@ def _result(
 
 
 def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, Any]:
-    """Return the result of a source key that was stored before."""
     row = earlier.row if dry_run else earlier.copy or earlier.row
     status = "corrected" if earlier.is_correction else "duplicate"
     result: dict[str, Any] = {"status": status, "id": str(row)}
@@ -164,3 +142,124 @@ def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, Any]:
     if earlier.differs:
         result |= {"differs": earlier.differs, "state": row.status}
     return result
+
+
+def redeliver(
+    site: Site, deliveries: Iterable[Columns], earlier_ids: Mapping[UUID, UUID], *, dry_run: bool
+) -> dict[UUID, Redelivery]:
+    """Settle deliveries whose keys are stored; `known` has the rows of the keys. Return the results by their own ids.
+
+    A key that comes more than once is settled in turns: each delivery finds what the one before it left.
+    """
+    turns: list[dict[UUID, Columns]] = []
+    for columns in deliveries:
+        if keyed := earlier_ids.get(columns["id"]):
+            turn = next((turn for turn in turns if keyed not in turn), None)
+            if turn is None:
+                turns.append(turn := {})
+            turn[keyed] = columns
+    results: dict[UUID, Redelivery] = {}
+    for turn in turns:
+        results |= {turn[keyed]["id"]: result for keyed, result in _settle(site, turn, dry_run=dry_run).items()}
+    return results
+
+
+def _settle(site: Site, deliveries: Mapping[UUID, Columns], *, dry_run: bool) -> dict[UUID, Redelivery]:
+    rows = versions(site, deliveries)
+    results = {keyed: _compare(versions, deliveries[keyed]) for keyed, versions in rows.items()}
+    differing_keys = [keyed for keyed, result in results.items() if result.differs]
+    if not differing_keys:  # usually: then nothing is locked
+        return results
+    with transaction.atomic():
+        heads = _with_history(rows, differing_keys) if dry_run else _locked(site, differing_keys)
+        earlier = corrections.contents_before(heads.values())
+        results |= {keyed: _plan(row, deliveries[keyed], earlier.get(row.pk, ())) for keyed, row in heads.items()}
+        if not dry_run:
+            copies = [result.copy for result in results.values() if result.copy]
+            corrections.store_corrections(site, copies, [result.edit for result in results.values() if result.edit])
+    return results
+
+
+def versions(site: Site, keyed: Iterable[UUID]) -> dict[UUID, list[Conversion]]:
+    """Return the rows of each key, by the row that has it: that row, its copy, the copy of that copy and so on."""
+    own = Conversion.objects.for_site(site)
+    rows_by_key = {row.pk: [row] for row in own.filter(pk__any_of=list(keyed))}
+    newest = {pk: versions[-1] for pk, versions in rows_by_key.items()}
+    while replaced := {pk: row for pk, row in newest.items() if row.is_replaced}:
+        copies = {copy.replaces_id: copy for copy in own.filter(replaces__in=[row.pk for row in replaced.values()])}
+        newest = {pk: copies[row.pk] for pk, row in replaced.items() if row.pk in copies}  # old copies are pruned
+        for pk, copy in newest.items():
+            rows_by_key[pk].append(copy)
+    return rows_by_key
+
+
+def _locked(site: Site, keyed: Collection[UUID]) -> dict[UUID, Conversion]:
+    """Lock the newest rows of keys; one that was replaced while we waited is no longer the newest."""
+    while True:
+        heads = {pk: versions[-1] for pk, versions in versions(site, keyed).items()}
+        rows = {row.pk: row for row in corrections.locked(_rows(heads.values()))}
+        if all(rows[row.pk].is_replaced == row.is_replaced for row in heads.values()):
+            return {pk: rows[row.pk] for pk, row in heads.items()}
+
+
+def _with_history(rows: Mapping[UUID, list[Conversion]], keyed: Collection[UUID]) -> dict[UUID, Conversion]:
+    heads = {pk: rows[pk][-1] for pk in keyed}
+    rows_by_id = {row.pk: row for row in corrections.with_history(_rows(heads.values()))}
+    return {pk: rows_by_id[row.pk] for pk, row in heads.items()}
+
+
+def _rows(rows: Iterable[Conversion]) -> Any:
+    return Conversion.objects.filter(pk__any_of=[row.pk for row in rows])
+
+
+def _compare(versions: Sequence[Conversion], columns: Columns) -> Redelivery:
+    *earlier, row = versions
+    differs = corrections.differing(row, _kept(row, columns))
+    is_old = differs and any(not corrections.differing(version, _kept(version, columns)) for version in earlier)
+    return Redelivery(row, [] if is_old else differs)
+
+
+def _plan(row: Conversion, columns: Columns, earlier: Collection[str]) -> Redelivery:
+    delivery = _kept(row, columns)
+    differs = [name for name in corrections.differing(row, delivery) if not _was_restated(row, delivery, name)]
+    is_fixed = row.status == ConversionStatus.COMPLETED or corrections.may_be_counted(row) or corrections.why_not(row)
+    if not differs or is_fixed:
+        return Redelivery(row, differs)
+    if _is_guess(row, delivery, differs) or corrections.digest_of(delivery) in earlier:
+        return Redelivery(row, differs)
+    if row.status == ConversionStatus.FAILED:
+        return Redelivery(row, differs, copy=corrections.make_copy(row, delivery))
+    content = {name: delivery[name] for name in corrections.COLUMNS}
+    return Redelivery(row, differs, edit=corrections.Edit(row, content, differs))
+
+
+def _kept(row: Conversion, columns: Columns) -> Columns:
+    """Return what a delivery says, with the consents, hashes and source of the row where it says nothing.
+
+    What a visitor denied stays denied until something else is said. An erased row is compared without what was erased.
+    """
+    kept = dict(columns)
+    for name in ("consent_ad_user_data", "consent_ad_personalization"):
+        if kept[name] == NO_CONSENT:
+            kept[name] = getattr(row, name)
+    if not kept["hashed_email"]:
+        kept |= {"hashed_email": row.hashed_email, "hashed_email_ads": row.hashed_email_ads}
+    for name in ("hashed_phone", "event_source"):
+        kept[name] = kept[name] or getattr(row, name)
+    if row.erased_at:
+        kept |= {name: getattr(row, name) for name in (*Conversion.CLICK_IDS, *Conversion.HASHES)}
+    return kept
+
+
+def _was_restated(row: Conversion, delivery: Columns, name: str) -> bool:
+    """Return whether the newest restatement, which Google has or will have, states this amount."""
+    column = {"conversionValue": "value", "conversionCurrency": "currency"}.get(name)
+    restated = [adjustment for adjustment in row.adjustments.all() if adjustment.kind == AdjustmentKind.RESTATEMENT]
+    newest = next((adjustment for adjustment in restated if not adjustment.is_overtaken), None)
+    return bool(column and newest and getattr(newest, column) == delivery[column])
+
+
+def _is_guess(row: Conversion, delivery: Columns, differs: Collection[str]) -> bool:
+    """Return whether a line of a file, without a key of its own, may be another conversion of the same click."""
+    is_made = delivery["source_key"].startswith(MADE_BY_IMPORT)
+    return is_made and ("conversionTime" in differs or row.status != ConversionStatus.FAILED)

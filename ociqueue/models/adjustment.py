@@ -1,5 +1,6 @@
 """An adjustment to a conversion that Google may have: it is retracted, or gets another value."""
 
+from collections.abc import Mapping
 from typing import Self
 from uuid import UUID
 
@@ -13,9 +14,8 @@ from kilit.lock.constraints import checks
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import after_statement, lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
-from ociqueue.models.conversion import Conversion
+from ociqueue.models.conversion import END_RETRACTED, Conversion, ConversionQuerySet
 from ociqueue.models.limits import ATTEMPTS
-from ociqueue.models.queryset import END_RETRACTED, ConversionQuerySet
 from ociqueue.models.sending import FORGIVEN, FREE, NO_ERROR, Changes, UploadableQuerySet, failure
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
@@ -144,9 +144,9 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
     def _retract_unsent(self, originals: ConversionQuerySet) -> set[UUID]:
         """End conversions that were retracted before they were sent, and their retractions as done."""
         moved = originals.filter(outcome_unknown=False).move_each("retract", is_retracted=True, **END_RETRACTED)
-        mine = self.waiting().newest().filter(original__in=moved, kind=AdjustmentKind.RETRACTION)
+        retractions = self.waiting().newest().filter(original__in=moved, kind=AdjustmentKind.RETRACTION)
         done: Changes = {**NO_ERROR, "next_retry_at": None, "claimed_at": None, "outcome_unknown": False}
-        return mine.move_each("finish_unsent", **done) if moved else set()
+        return retractions.move_each("finish_unsent", **done) if moved else set()
 
     def _overtake(self) -> set[UUID]:
         error = failure("OVERTAKEN", Category.PERMANENT, OVERTAKEN)
@@ -278,3 +278,6 @@ class Adjustment(Uploadable):
     @property
     def is_retraction(self) -> bool:
         return self.kind == AdjustmentKind.RETRACTION
+
+
+MODELS_BY_QUEUE: Mapping[str, type[Uploadable]] = {model.lifecycle.queue: model for model in (Conversion, Adjustment)}

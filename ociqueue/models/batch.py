@@ -1,14 +1,18 @@
-"""An upload to the provider, recorded before it is sent, so that a crash cannot hide what was sent."""
+"""An upload to the provider, recorded before it is sent, so that a crash cannot hide what was sent; and its receipts.
+
+A receipt is a request that the provider took and gives its verdict on later: the proof that it has the rows.
+"""
 
 from collections.abc import Collection
+from datetime import timedelta
 from functools import cache
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
-from django.db import connection, models
-from django.db.models import F, UUIDField
-from django.db.models.functions import Now
+from django.db import connection, models, transaction
+from django.db.models import Case, ExpressionWrapper, F, Q, UUIDField, Value, When
+from django.db.models.functions import Least, Now, Power
 from django.utils.translation import gettext_lazy as _
 from psycopg.types.json import Jsonb
 
@@ -24,8 +28,6 @@ BATCH = parameter("batch", UUIDField())
 
 
 class Counts(NamedTuple):
-    """What became of the rows of an upload."""
-
     accepted: int
     received: int
     failed: int
@@ -33,8 +35,8 @@ class Counts(NamedTuple):
     late: int
 
 
-# What an answer says of the whole upload.
-ANSWER = (*Counts._fields, "by_action", "answered_job_id", "is_lost", "request_id", "note")
+# What a reply says of the whole upload.
+REPLY_COLUMNS = (*Counts._fields, "by_action", "answered_job_id", "is_lost", "request_id", "note")
 
 
 class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
@@ -42,25 +44,24 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
         return self.filter(answered_at__isnull=False).order_by("-created_at")
 
     def lock(self, batches: Collection[UUID]) -> None:
-        """Lock uploads until the transaction ends: none of them can be marked as sent meanwhile."""
+        """Lock uploads until the transaction ends: nothing can mark them as sent meanwhile."""
         if batches:
             with connection.cursor() as cursor:
                 cursor.execute(LOCK, [list(batches)])
 
     def next_job_id(self) -> int:
-        """Return a new number for an upload, under which Google reports what it counted."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT nextval(%s)", [JOB_IDS])
             return int(cursor.fetchone()[0])
 
     def mark_answered(self, batch: UUID, **columns: Any) -> Counts | None:
-        """Record that the answer was settled, and add its counts; return all counts, or None if it was marked before.
+        """Record that the reply was settled, and add its counts; return all counts, or None if it was marked before.
 
-        `columns` are those of ANSWER.
+        `columns` are REPLY_COLUMNS.
         """
-        given_columns = {**columns, "by_action": Jsonb(columns["by_action"])}
-        found = _mark_answered().run(batch=batch, **given_columns)
-        return Counts(*found[0]) if found else None
+        columns["by_action"] = Jsonb(columns["by_action"])
+        counts = _mark_answered().run(batch=batch, **columns)
+        return Counts(*counts[0]) if counts else None
 
     def counts(self, batch: UUID) -> Counts:
         return Counts(*self.values_list(*Counts._fields).get(pk=batch))
@@ -122,7 +123,104 @@ class UploadBatch(models.Model):
 @cache
 def _mark_answered() -> CompiledUpdate:
     unanswered = UploadBatch.objects.filter(pk=BATCH, answered_at=None)
-    fields: dict[str, Any] = {name: UploadBatch._meta.get_field(name) for name in ANSWER}
+    fields: dict[str, Any] = {name: UploadBatch._meta.get_field(name) for name in REPLY_COLUMNS}
     columns = {name: parameter(name, field) for name, field in fields.items()}
     counts = {name: F(name) + columns[name] for name in Counts._fields}
     return CompiledUpdate(unanswered, {"answered_at": Now(), **columns, **counts}, ", ".join(Counts._fields))
+
+
+# Google asks for the first question after half an hour, and for hourly ones at most.
+FIRST_CHECK_AFTER = timedelta(minutes=30)
+LONGEST_WAIT = timedelta(hours=1)
+GROWTH = 1.3
+OVERDUE_AFTER = timedelta(hours=24)  # Google's own schedule ends here; the console warns from now on
+LOST_AFTER = timedelta(hours=72)
+NO_QUOTA_WAIT = timedelta(minutes=1)
+# The wait after the first question, the second, and so on; more doublings would overflow an interval.
+NEXT_WAIT = Least(
+    ExpressionWrapper(
+        Value(FIRST_CHECK_AFTER) * Power(Value(GROWTH), Least(F("checks") + Value(1), Value(10))),
+        output_field=models.DurationField(),
+    ),
+    Value(LONGEST_WAIT),
+    output_field=models.DurationField(),
+)
+
+
+class ReceiptQuerySet(models.QuerySet["Receipt"]):
+    def open(self) -> Self:
+        return self.filter(settled_at=None)
+
+    def due(self) -> Self:
+        return self.open().filter(next_check_at__lte=Now())
+
+    def overdue(self) -> Self:
+        return self.open().filter(received_at__lte=Now() - OVERDUE_AFTER)
+
+    def take_due(self) -> "Receipt | None":
+        """Take the receipt that is due longest and schedule its next check, so that a crash only delays the question.
+
+        Receipts that another worker is taking are skipped. `is_last` says that there was no verdict for 72 hours.
+        """
+        is_last = Case(When(received_at__lte=Now() - LOST_AFTER, then=Value(True)), default=Value(False))
+        due = self.due().order_by("next_check_at").select_related("batch__site").defer("batch__row_ids")
+        with transaction.atomic():
+            receipt = due.annotate(is_last=is_last).select_for_update(skip_locked=True, of=("self",)).first()
+            if receipt:
+                ahead = {"next_check_at": Now() + NEXT_WAIT, "checked_at": Now(), "checks": F("checks") + 1}
+                self.filter(pk=receipt.pk).update(**ahead)
+        return receipt
+
+    def postpone(self, receipt: UUID) -> None:
+        """Schedule a question again that did not fit into the quota; it does not count."""
+        self.open().filter(pk=receipt).update(next_check_at=Now() + NO_QUOTA_WAIT, checks=F("checks") - 1)
+
+    def mark_settled(self, receipt: UUID, **columns: Any) -> bool:
+        """Record that the verdict was settled, and its counts; false if it was settled before."""
+        settled = {"settled_at": Now(), "next_check_at": None}
+        return bool(self.open().filter(pk=receipt).update(**settled, **columns))
+
+
+class Receipt(models.Model):
+    """One request of an upload. The verdict names rows by their place in it, so the order that was sent is kept."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    batch = models.ForeignKey(
+        UploadBatch, verbose_name=_("upload batch"), on_delete=models.PROTECT, related_name="receipts"
+    )
+    request_id = models.CharField(_("request id"), max_length=64)
+    row_ids = ArrayField(models.UUIDField(), help_text="Rows of the request, in the order that was sent.")
+    received_at = models.DateTimeField(_("received at"), db_default=Now(), editable=False)
+    next_check_at = models.DateTimeField(_("next check at"), null=True)
+    checks = models.PositiveIntegerField(_("checks"), default=0)
+    checked_at = models.DateTimeField(_("checked at"), null=True)
+    settled_at = models.DateTimeField(_("settled at"), null=True)
+    verdict = models.CharField(_("verdict"), max_length=40, blank=True)
+    confirmed = models.PositiveIntegerField(_("confirmed"), default=0)
+    rejected = models.PositiveIntegerField(_("rejected"), default=0)
+    put_off = models.PositiveIntegerField(_("deferred"), default=0)
+    late = models.PositiveIntegerField(
+        _("late"), default=0, help_text=_("Rows that an operator had taken back before the verdict.")
+    )
+    note = models.CharField(_("note"), max_length=1000, blank=True)
+
+    objects = ReceiptQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ()
+        verbose_name, verbose_name_plural = _("receipt"), _("receipts")
+        constraints = [
+            *checks(
+                open_receipt_has_next_check=Q(settled_at=None, next_check_at__isnull=False)
+                | Q(settled_at__isnull=False, next_check_at=None)
+            )
+        ]
+        indexes = [
+            # The sweep asks for the verdicts that are due.
+            models.Index(fields=["next_check_at"], condition=Q(settled_at=None), name="receipt_due"),
+            # The console warns of the oldest receipt without a verdict.
+            models.Index(fields=["received_at"], condition=Q(settled_at=None), name="receipt_open"),
+        ]
+
+    def __str__(self) -> str:
+        return f"receipt {self.request_id}"

@@ -49,7 +49,7 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
     ) -> "Circuit":
         """Open the circuit of a site, or of one conversion name; one that is open already gets the newer reason."""
         circuit, _ = self.get_or_create(site=site, action=action)
-        mine = self.filter(pk=circuit.pk)
+        same_circuit = self.filter(pk=circuit.pk)
         wait = retry_after or FIRST_PROBE_AFTER[category]
         error: dict[str, Any] = {
             "code": code[:64],
@@ -58,11 +58,11 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
             # Once set it stays until the circuit closes: a later fault of another kind does not disprove the verdict.
             **({"needs_verdict": True} if needs_verdict else {}),
         }
-        tripped = mine.move("trip", **error, wait=wait, probes=0, opened_at=Now(), next_probe_at=Now() + wait)
+        tripped = same_circuit.move("trip", **error, wait=wait, probes=0, opened_at=Now(), next_probe_at=Now() + wait)
         if not tripped:
             # The next probe was scheduled when the last was taken; only the provider's own delay can postpone it.
             later = {"next_probe_at": Greatest("next_probe_at", Now() + retry_after)} if retry_after else {}
-            mine.open().update(**error, **later)
+            same_circuit.open().update(**error, **later)
         circuit.refresh_from_db()
         return circuit
 
@@ -84,7 +84,7 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
 
 
 class Circuit(LifecycleModel):
-    """Whether a site's conversions are sent; with an action, whether those of one conversion name are."""
+    """Whether a site's conversions are sent: all, or with an action the conversions of one name."""
 
     lifecycle = CIRCUITS
     EVERY_ACTION: ClassVar = ""

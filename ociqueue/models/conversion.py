@@ -1,31 +1,164 @@
 """An offline conversion for Google Ads: the row is the job."""
 
-from typing import ClassVar
+import hashlib
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import ClassVar, Self
+from uuid import UUID
 
 from django.db import models
-from django.db.models import Index, Q
+from django.db.models import BooleanField, Exists, ExpressionWrapper, Index, OuterRef, Q
+from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.column_guards import Counters, Settled
 from kilit.lock.constraints import checks
+from kilit.lock.fast_sql import Parameter
 from kilit.lock.triggers import lifecycle_triggers
+from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.key import key_triggers
-from ociqueue.models.limits import ATTEMPTS, TRIED_AGAIN
-from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.sending import (
+    BATCH,
+    NO_ERROR,
+    OLDEST_FIRST,
+    Changes,
+    UploadableQuerySet,
+    failure,
+    sweep,
+)
 from ociqueue.models.site import Site
-from ociqueue.models.unsendable import CAME_LATE, IS_DENIED, IS_TOO_OLD
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
 from ociqueue.states import (
     CONVERSIONS,
     ENDED,
     EXPECTED_FAILURES,
+    EXPIRED,
     LIVE,
     WAITING,
+    WITHHELD,
     Category,
     ConversionStatus,
     EventSource,
+    SyncMethod,
 )
+
+ACKED: Changes = {**NO_ERROR, "outcome_unknown": False}
+UNHELD: Changes = {"next_retry_at": None, "claimed_at": None}
+RETRACTED = failure("RETRACTED_BEFORE_UPLOAD", Category.PERMANENT, "It was retracted before it was sent.")
+END_RETRACTED: Changes = {**UNHELD, **RETRACTED}
+END_WITHHELD: Changes = {**UNHELD, **failure(WITHHELD, Category.PERMANENT, limits.WITHHELD_MESSAGE)}
+END_EXPIRED: Changes = {**UNHELD, **failure(EXPIRED, Category.PERMANENT, limits.EXPIRED_MESSAGE)}
+NOT_ENDED = tuple(state for state in ConversionStatus if state not in ENDED)
+
+
+def make_order_id(site: str, action: str, source: str) -> str:
+    """Return the id by which Google counts a conversion once; `source` is the source key, or else the row's id."""
+    return "oci_" + hashlib.sha256(f"{site}\n{action}\n{source}".encode()).hexdigest()[:40]
+
+
+class ConversionQuerySet(UploadableQuerySet["Conversion"]):
+    def not_replaced(self) -> Self:
+        return self.filter(is_replaced=False)
+
+    def erasable(self) -> Self:
+        """Return rows that have ended, with all their adjustments, and still have what identifies a person."""
+        return self.filter(status__in=ENDED, erased_at=None).exclude(adjustments__status__in=NOT_ENDED)
+
+    def due(self, *, path: SyncMethod | None = None) -> Self:
+        """Leave out what ends here: retracted and unknown to Google, withheld, or too old."""
+        rows = super().due(path=path).filter(Q(is_retracted=False) | Q(outcome_unknown=True))
+        return rows.filter(~limits.IS_TOO_OLD, ~limits.is_withheld())
+
+    def retryable(self) -> Self:
+        """Leave out failures that would only be withheld again."""
+        return super().retryable().exclude(Q(status=ConversionStatus.FAILED) & limits.is_withheld())
+
+    def with_limits(self) -> Self:
+        is_too_old = ExpressionWrapper(limits.IS_TOO_OLD, output_field=BooleanField())
+        is_withheld = ExpressionWrapper(limits.is_withheld(), output_field=BooleanField())
+        return super().with_limits().annotate(is_too_old=is_too_old, is_withheld=is_withheld)
+
+    def withheld(self) -> Self:
+        """Return what waits, and is not sent because consent was denied: what `withhold` would end now."""
+        return self.waiting().filter(limits.is_withheld())
+
+    def expired(self) -> Self:
+        """Return what waits, and is too old for Google: what `expire` would end now."""
+        return self.waiting().filter(limits.IS_TOO_OLD)
+
+    def retracted(self) -> Self:
+        """Return what waits, was retracted and cannot be at Google, and has no retraction that would end it.
+
+        Its retraction was marked as failed while an upload had claimed the conversion, or while its outcome was
+        unknown. The upload then did not take place, or Google deferred it.
+        """
+        rows = self.waiting().filter(is_retracted=True, outcome_unknown=False)
+        return rows.exclude(adjustments__status__in=NOT_ENDED)
+
+    def sweep_retracted(self) -> int:
+        return self._sweep_sites(self.retracted(), "retract", END_RETRACTED)
+
+    def withhold(self) -> set[UUID]:
+        """End these rows, as far as they are withheld; for few rows, in the transaction that stores them."""
+        return self.withheld().move_each("withhold", **END_WITHHELD)
+
+    def sweep_withheld(self) -> int:
+        return self._sweep_sites(self.withheld(), "withhold", END_WITHHELD)
+
+    def expire(self) -> int:
+        """End what is too old for Google.
+
+        In two sets, because an index has each of them: an index of all that wait by their time would be one more to be
+        written for each row, and the planner might find a site's due rows by it, and sort all of them.
+        """
+        late = self.expired().filter(limits.CAME_LATE)
+        by_time = ("conversion_time", "id")
+        ended = sweep(partial(late.take, "expire", limit=BATCH, order=by_time, only=("id",), **END_EXPIRED))
+        return ended + self._sweep_sites(self.expired().filter(limits.CAME_LONG_AGO), "expire", END_EXPIRED)
+
+    @staticmethod
+    def _sweep_sites(rows: "ConversionQuerySet", verb: str, ended: Changes) -> int:
+        """Move rows of one site after the other, as the indexes of rows that wait have them."""
+        total = 0
+        for site in Site.objects.filter(Exists(rows.filter(site=OuterRef("pk")))):
+            take = rows.for_site(site).take
+            total += sweep(partial(take, verb, limit=BATCH, order=OLDEST_FIRST, only=("id",), **ended))
+        return total
+
+    def with_script(self) -> Self:
+        """Return what a script may settle: nothing that an upload has claimed."""
+        return self.filter(open_batch=None)
+
+    def under_claims(self, claims: Mapping[UUID, int]) -> Self:
+        """Leave out rows that a newer claim holds; rows without a claim here are as good as held.
+
+        Each claim counts an attempt, so the count is the number of the claim.
+        """
+        numbers = set(claims.values())
+        if not numbers:
+            return self
+        if len(numbers) == 1:  # as mostly: the first claim of all rows
+            return self.under_claim(numbers.pop(), of=claims)
+        pairs = "SELECT * FROM unnest(%s::uuid[], %s::integer[])"
+        row = "(offline_conversion_queue.id, offline_conversion_queue.attempt_count)"
+        numbered = [list(claims), list(claims.values())]
+        is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))
+        return self.filter(is_held | ~Q(pk__any_of=claims))
+
+    def under_claim(self, number: int | RawSQL, *, of: Collection[UUID] | Parameter) -> Self:
+        return self.filter(Q(attempt_count=number) | ~Q(pk__any_of=of))
+
+    def ack(self) -> set[UUID]:
+        """Complete what the script uploaded; only the API path learns when Google took it."""
+        return self.with_script().move_each("ack", **ACKED)
+
+    def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
+        """Fail what the script could not upload; the claim has already counted the attempt."""
+        # An upload that threw may have succeeded all the same; what the script found invalid was never sent.
+        in_doubt = {"outcome_unknown": True} if category == Category.TRANSIENT else {}
+        return self.with_script().move_each("ack_failed", **failure(code, category, message), **in_doubt)
+
 
 PREFIX = "seal_"
 FAILURES = failures_of(CONVERSIONS, EXPECTED_FAILURES, settled="is_replaced")
@@ -50,7 +183,7 @@ class Conversion(Uploadable):
     NOT_RETRIED = (
         Q(is_replaced=True)
         | Q(erased_at__isnull=False)
-        | Q(Q(is_retracted=True) | IS_TOO_OLD, status=ConversionStatus.FAILED)
+        | Q(Q(is_retracted=True) | limits.IS_TOO_OLD, status=ConversionStatus.FAILED)
     )
     HASHES: ClassVar = HASHES
     SENT = (
@@ -186,12 +319,12 @@ class Conversion(Uploadable):
             # that came late. All others expire long after they came, and `conversion_due` has them.
             Index(
                 fields=["site", "created_at", "id"],
-                condition=Q(IS_DENIED, status__in=WAITING),
+                condition=Q(limits.IS_DENIED, status__in=WAITING),
                 name="conversion_denied",
             ),
             Index(
                 fields=["conversion_time", "id"],
-                condition=Q(CAME_LATE, status__in=WAITING),
+                condition=Q(limits.CAME_LATE, status__in=WAITING),
                 name="conversion_came_late",
             ),
             # The sweep of what was retracted and waits again. Most retracted rows end at once.
@@ -207,10 +340,10 @@ class Conversion(Uploadable):
             # An answer settles the rows of its upload.
             Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name="conversion_of_batch"),
             # The cap takes rows that used up their attempts. Most rows are claimed once, and are not in it.
-            Index(ATTEMPTS, condition=Q(TRIED_AGAIN, status__in=LIVE), name="conversion_tried_again"),
+            Index(limits.ATTEMPTS, condition=Q(limits.TRIED_AGAIN, status__in=LIVE), name="conversion_tried_again"),
             # The sweep that requeues TRANSIENT failures.
             Index(
-                ATTEMPTS,
+                limits.ATTEMPTS,
                 condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
                 name="conversion_passing_failures",
             ),
@@ -221,7 +354,7 @@ class Conversion(Uploadable):
             # index has the order of the list.
             Index(fields=["id"], condition=Q(status=ConversionStatus.FAILED), name="conversion_failed"),
             Index(fields=["id"], condition=Q(status=ConversionStatus.RETRY), name="conversion_in_retry"),
-            # Lists of one error group, code or category. Rows without an error are in none of them.
+            # Lists of one error group, code or category. Rows without an error are left out.
             FAILURES.index("conversion_of_error_group"),
             Index(
                 fields=["provider_error_code", "id"], condition=~Q(provider_error_code=""), name="conversion_of_code"
@@ -238,7 +371,7 @@ class Conversion(Uploadable):
 
     @property
     def kind_of_click_id(self) -> str:
-        """Return the name of the click id that a row has; none if it is found by hashes, or was erased."""
+        """The name of the row's click id; empty if it has hashes alone, or was erased."""
         return "gclid" if self.gclid else "wbraid" if self.wbraid else "gbraid" if self.gbraid else ""
 
     @property

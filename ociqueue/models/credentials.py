@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.db import models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -59,15 +61,15 @@ def normalize_customer_id(text: str) -> str:
 
 
 def check_customer_id(site: Site, text: str) -> str:
-    """Return the customer id to store for a site; ValueError if it is not one, or not that of its credentials."""
+    """Return the customer id to store for a site; ValueError if it is not one, or its credentials have another."""
     digits = normalize_customer_id(text) if text.strip() else ""
     stored = Credentials.objects.filter(site=site.pk).first()
     with suppress(DecryptionError):
-        known = stored.account().customer_id if stored else digits
-        if digits and digits != known:
+        customer = stored.account().customer_id if stored else digits
+        if digits and digits != customer:
             message = gettext("The site's Google credentials are for customer %(customer)s; change it there.")
-            raise ValueError(message % {"customer": known})
-        return known
+            raise ValueError(message % {"customer": customer})
+        return customer
     return digits
 
 
@@ -75,15 +77,15 @@ def normalize_action(text: str, *, customer_id: str) -> str:
     """Return the resource name of a conversion action, given by name or number; ValueError if it is not one."""
     text = text.strip()
     resource = f"customers/{customer_id}/conversionActions/{text}" if text.isascii() and text.isdigit() else text
-    found = ACTION.fullmatch(resource)
-    if not found:
+    match = ACTION.fullmatch(resource)
+    if not match:
         message = gettext(
             "Enter the number of a conversion action, or customers/%(customer)s/conversionActions/NUMBER."
         )
         raise ValueError(message % {"customer": customer_id})
-    if found[1] != customer_id:
+    if match[1] != customer_id:
         message = gettext("This conversion action belongs to customer %(other)s, but uploads go to %(customer)s.")
-        raise ValueError(message % {"other": found[1], "customer": customer_id})
+        raise ValueError(message % {"other": match[1], "customer": customer_id})
     return resource
 
 
@@ -136,5 +138,41 @@ class Credentials(models.Model):
 
     def note_check(self, *, passed: bool, report: list[dict[str, Any]]) -> None:
         """Store the result of a check, unless the credentials were changed while it ran."""
-        mine = Credentials.objects.filter(pk=self.pk, changed_at=self.changed_at)
-        mine.update(checked_at=Now(), check_passed=passed, check_report=report)
+        unchanged = Credentials.objects.filter(pk=self.pk, changed_at=self.changed_at)
+        unchanged.update(checked_at=Now(), check_passed=passed, check_report=report)
+
+
+# Without `token_uri`: the author of a file must not choose where we post a signed login.
+KEPT = ("type", "project_id", "private_key_id", "private_key", "client_email")
+REQUIRED = ("client_email", "private_key", "project_id")
+LONGEST = 20_000
+EMAIL = re.compile(r"[!-?A-~]+@[!-?A-~]+")
+
+
+def normalize_service_account(text: str) -> str:
+    """Return the parts of a service account's JSON that a login needs; ValueError if it is not one."""
+    try:
+        key = json.loads(text) if len(text) <= LONGEST else None
+    except (ValueError, RecursionError):
+        key = None
+    if not isinstance(key, dict):
+        raise ValueError(gettext("Paste the whole JSON file that Google created for the service account's key."))  # noqa: TRY004 - a form shows it
+    if key.get("type") != "service_account":
+        raise ValueError(gettext("This JSON is not the key of a service account: its type must be service_account."))
+    for name in REQUIRED:
+        if not isinstance(key.get(name), str) or not key[name].strip():
+            raise ValueError(gettext("The service account's JSON has no %(name)s.") % {"name": name})
+    if not EMAIL.fullmatch(key["client_email"]):
+        raise ValueError(gettext("The client_email of the service account is not an e-mail address."))
+    if not _is_rsa_key(key["private_key"]):
+        raise ValueError(
+            gettext("The private_key of the service account cannot be read: create a new key and paste it.")
+        )
+    return json.dumps({name: key[name] for name in KEPT if isinstance(key.get(name), str)})
+
+
+def _is_rsa_key(text: str) -> bool:
+    try:
+        return isinstance(load_pem_private_key(text.encode(), password=None), RSAPrivateKey)
+    except Exception:  # noqa: BLE001 - of several libraries; the text is a person's
+        return False

@@ -15,8 +15,6 @@ from ociqueue.models.site import Site
 
 
 class IdentifierKind(models.TextChoices):
-    """By what a person's conversions are found."""
-
     EMAIL = "email", _("E-mail address")
     PHONE = "phone", _("Phone number")
     CLICK_ID = "click_id", _("Click id")
@@ -25,7 +23,6 @@ class IdentifierKind(models.TextChoices):
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def visible_to(self, user: Any) -> Self:
-        """Return the records of sites that a user administers, and the user's own."""
         if is_owner(user):
             return self.all()
         return self.filter(Q(site__in=Site.objects.administered_by(user)) | Q(actor=actor_of(user)))

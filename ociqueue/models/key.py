@@ -32,8 +32,8 @@ KEYS = KeyTable(
         **{name: f"{{row}}.{name}" for name in ("hashed_email", "hashed_phone")},
     },
 )
-# The beginnings of source keys that an import makes for lines without one: now, and in earlier versions.
-MADE_BY_IMPORT = ("csv2:", "csv:")
+# The beginning of the source keys that an import makes for lines without one.
+MADE_BY_IMPORT = "csv2:"
 # Of these, what an erasure removes; the others never change.
 ERASABLE = ("gclid", "wbraid", "gbraid", "hashed_email", "hashed_phone")
 # The triggers share it. A migration that copies the keys of older rows takes it alone: no row is erased or deleted
@@ -92,7 +92,6 @@ def _guards() -> list[pgtrigger.Trigger]:
 
 
 def key_triggers() -> list[pgtrigger.Trigger]:
-    """Return the triggers by which the keys follow their conversions."""
     written = KEYS.values_of("n")
     changes = ", ".join(f"{column} = {KEYS.values_of('NEW')[column]}" for column in ("click_id", *ERASABLE[3:]))
     old, new = (", ".join(f"{row}.{name}" for name in ERASABLE) for row in ("OLD", "NEW"))
@@ -121,7 +120,7 @@ class ConversionKeyQuerySet(models.QuerySet["ConversionKey"]):
         return self.annotate(lowered=Lower(column)).filter(lowered__in=lowered)
 
     def newest_of_each(self, column: str, most: int) -> Self:
-        """Return at most so many keys for each text of a column: those of the newest conversions."""
+        """Return the keys of the newest conversions, at most so many for each text of a column."""
         newest = Window(RowNumber(), partition_by=[F(column)], order_by=F("pk").desc())
         return self.annotate(place=newest).filter(place__lte=most)
 

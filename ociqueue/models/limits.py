@@ -1,13 +1,18 @@
-"""When a conversion is due, over its attempt cap, or stuck: each rule once, as an SQL expression."""
+"""When a row is due, over its attempt cap, stuck, or not sent at all: each rule once, as an SQL expression.
+
+Conversions that are too old for Google, or whose visitors denied consent, are not sent: claims leave them out, and a
+sweep ends them.
+"""
 
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Case, DurationField, ExpressionWrapper, F, IntegerField, Q, Value, When
+from django.db.models import Case, DurationField, Exists, ExpressionWrapper, F, IntegerField, OuterRef, Q, Value, When
 from django.db.models.functions import Least, Now, Power
-from django.db.models.lookups import GreaterThanOrEqual
+from django.db.models.lookups import GreaterThan, GreaterThanOrEqual
 
-from ociqueue.states import UPLOADED_HERE, SyncMethod
+from ociqueue.models.site import Site
+from ociqueue.states import UPLOADED_HERE, DeniedConsent, SyncMethod
 
 STUCK_AFTER = timedelta(minutes=15)
 # A script may run for 30 minutes: rows it holds when its site moves to an API stay with it until it must have ended.
@@ -32,7 +37,7 @@ def max_attempts_of(path: SyncMethod) -> int:
 
 
 def attempt_cap() -> Case:
-    """Return a row's cap: that of its site's path, as the API reports more about a failure than a script can."""
+    """Return the cap of the path of a row's site: the API reports more about a failure than a script can."""
     api = When(site__sync_method__in=UPLOADED_HERE, then=Value(max_attempts_of(SyncMethod.API)))
     return Case(api, default=Value(max_attempts_of(SyncMethod.SCRIPT)), output_field=IntegerField())
 
@@ -50,3 +55,26 @@ def is_over_cap(max_attempts: int | None = None) -> Q:
     # The lower bound adds nothing, but an index can answer it.
     lowest = min(max_attempts_of(path) for path in SyncMethod)
     return Q(GreaterThanOrEqual(ATTEMPTS, Value(lowest))) & Q(GreaterThanOrEqual(ATTEMPTS, attempt_cap()))
+
+
+# Google takes a conversion for at most 90 days after its click, which was before the conversion.
+LONGEST_AGE = timedelta(days=90)
+# Conversions that come this long after they happened are few, and have an index of their own.
+LATE_AFTER = timedelta(days=7)
+
+IS_TOO_OLD = Q(conversion_time__lt=Now() - LONGEST_AGE)
+CAME_LATE = Q(GreaterThan(F("created_at") - F("conversion_time"), Value(LATE_AFTER)))
+# All others that are too old came before this.
+CAME_LONG_AGO = Q(created_at__lt=Now() - (LONGEST_AGE - LATE_AFTER))
+# Consent to personalized ads alone is sent as it was given: Google may still count the conversion.
+IS_DENIED = Q(consent_ad_user_data="DENIED")
+WITHHELD_MESSAGE = "Not sent: the visitor denied consent, and the site does not send such conversions."
+EXPIRED_MESSAGE = (
+    f"Not sent: the conversion is more than {LONGEST_AGE.days} days old, and Google takes none that old. Find out why"
+    " it waited: a paused site, an open circuit, missing credentials, or a script that does not run."
+)
+
+
+def is_withheld() -> Q:
+    """Return the condition of rows that their site does not send; only for denied ones is the site asked."""
+    return IS_DENIED & Q(Exists(Site.objects.filter(pk=OuterRef("site"), denied_consent=DeniedConsent.WITHHOLD)))

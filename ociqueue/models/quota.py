@@ -40,11 +40,10 @@ class RequestQuotaQuerySet(models.QuerySet["RequestQuota"]):
         return bool(self.with_tokens().update(**taken))
 
     def take_question(self) -> bool:
-        """Take a token for a question for a verdict."""
-        asked = {"ask_tokens": ASK_LEVEL - Value(1.0), "ask_refilled_at": Greatest("ask_refilled_at", Now())}
+        question_taken = {"ask_tokens": ASK_LEVEL - Value(1.0), "ask_refilled_at": Greatest("ask_refilled_at", Now())}
         taken = {"tokens": LEVEL - Value(1.0), "refilled_at": Greatest("refilled_at", Now())}
         allowed = self.with_tokens(LEFT_FOR_UPLOADS + 1).alias(ask_level=ASK_LEVEL).filter(ask_level__gte=1)
-        return bool(allowed.update(**asked, **taken))
+        return bool(allowed.update(**question_taken, **taken))
 
 
 class RequestQuota(models.Model):

@@ -1,27 +1,86 @@
 """What conversions and adjustments share: questions about rows that are uploaded, and the verbs that move them."""
 
-from collections.abc import Callable, Collection, Sized
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence, Sized
 from datetime import timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from functools import cached_property, partial
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import models, transaction
-from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
-from django.db.models.expressions import RawSQL
+from django.db import transaction
+from django.db.models import (
+    BooleanField,
+    Case,
+    CharField,
+    DateTimeField,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Field,
+    OuterRef,
+    Q,
+    Value,
+    When,
+)
+from django.db.models.expressions import Func, RawSQL
 from django.db.models.functions import Coalesce, Now, Random
 
 from kilit.lock.fast_sql import IndexHint
 from kilit.lock.guard import LifecycleQuerySet
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
-from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.site import Site
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import WAITING, Category, ConversionStatus, SyncMethod
 
-if TYPE_CHECKING:
-    from ociqueue.models.uploadable import Uploadable
+
+class JsonColumn(Func):
+    """A key of a JSON object that is looked up by the row's id; the JSON of all rows is one parameter."""
+
+    def __init__(self, values: str, key: str, *, cast: str, output_field: "Field[Any, Any]") -> None:
+        super().__init__(Value(values), F("pk"), Value(key), output_field=output_field)
+        self.cast = cast
+
+    def as_sql(self, compiler: Any, connection: Any, **_options: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
+        parts = [compiler.compile(part) for part in self.source_expressions]
+        values, row, key = (sql for sql, _ in parts)
+        return f"(({values}::jsonb -> {row}::text) ->> {key})::{self.cast}", [p for _, params in parts for p in params]
+
+
+class PerRowValues:
+    """The values of rows, given by groups: the ids of rows, and the values that they share."""
+
+    def __init__(self, *groups: tuple[Sequence[UUID], Mapping[str, Any]]) -> None:
+        self._groups = groups
+
+    @cached_property
+    def ids(self) -> list[UUID]:
+        return [pk for ids, _ in self._groups for pk in ids]
+
+    @cached_property
+    def _json(self) -> str:
+        return json.dumps({str(pk): dict(values) for ids, values in self._groups for pk in ids})
+
+    def shared(self, key: str) -> Any:
+        distinct = {values.get(key) for _, values in self._groups}
+        return distinct.pop() if len(distinct) == 1 else None
+
+    def text(self, key: str) -> "JsonColumn | Value":
+        """Return a text; when it is the same for every row, it is passed once and not looked up."""
+        shared = self.shared(key)
+        if shared is not None:
+            return Value(shared, output_field=CharField())
+        return JsonColumn(self._json, key, cast="text", output_field=CharField())
+
+    def is_true(self, key: str) -> JsonColumn:
+        return JsonColumn(self._json, key, cast="boolean", output_field=BooleanField())
+
+    def duration(self, key: str) -> JsonColumn:
+        """Return a PostgreSQL interval, given as `90 seconds`; NULL for rows without one."""
+        return JsonColumn(self._json, key, cast="interval", output_field=DurationField())
+
 
 OLDEST_FIRST = ("created_at", "id")
 # For probes: a row that failed as a probe goes to the back, or one bad row would block its site permanently.
@@ -47,7 +106,7 @@ UNREPORTED = {
         default=F("outcome_unknown"),
     )
 }
-Row = TypeVar("Row", bound="Uploadable")
+Row = TypeVar("Row", bound=Uploadable)
 JITTER = 0.1  # of the wait, so that rows that failed together are not all retried together
 
 
@@ -91,7 +150,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
 
     def over_cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> Self:
         """Return live rows that used up their attempts: what the cap would take now."""
-        # As two sets: for a cap of 1, the rows are those of the indexes for claims and recover.
+        # In two sets: for a cap of 1, the indexes for claims and recover have the rows.
         live = Q(status__in=WAITING) | Q(status=ConversionStatus.PROCESSING)
         rows = self.filter(live, limits.is_over_cap(max_attempts))
         return rows.filter(updated_at__lt=Now() - min_age) if min_age else rows
@@ -101,8 +160,8 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         return self.annotate(
             max_attempts=limits.attempt_cap(),
             attempts_left=limits.attempt_cap() - limits.ATTEMPTS,
-            stuck_at=ExpressionWrapper(F("claimed_at") + limits.claim_duration(), output_field=models.DateTimeField()),
-            is_retry_due=ExpressionWrapper(limits.RETRY_TIME_PASSED, output_field=models.BooleanField()),
+            stuck_at=ExpressionWrapper(F("claimed_at") + limits.claim_duration(), output_field=DateTimeField()),
+            is_retry_due=ExpressionWrapper(limits.RETRY_TIME_PASSED, output_field=BooleanField()),
         )
 
     def requeueable(self, path: SyncMethod) -> Self:
@@ -126,7 +185,6 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         return self.filter(open_batch=batch, status=ConversionStatus.PROCESSING)
 
     def received_in(self, batch: UUID | RawSQL) -> Self:
-        """Return rows of an upload that wait for the verdict."""
         return self.filter(open_batch=batch, status=ConversionStatus.UPLOADED)
 
     def claim(
@@ -169,7 +227,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
     def put_off(self, values: PerRowValues, *, alone: bool = False) -> Collection[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
         wait = Coalesce(values.duration("wait"), limits.BACKOFF)
-        spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=models.DurationField())
+        spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=DurationField())
         return self.move_ids(
             "defer",
             values.ids,
@@ -230,14 +288,14 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         """
         with transaction.atomic(using=self.db):
             movable = self.retryable().filter(status__in=self.model.lifecycle.moves[verb].sources).order_by(*order)
-            locked = movable.select_for_update(skip_locked=limit is not None, of=("self",))
-            held = dict(locked.values_list("pk", "open_batch")[:limit])
+            locked_rows = movable.select_for_update(skip_locked=limit is not None, of=("self",))
+            held = dict(locked_rows.values_list("pk", "open_batch")[:limit])
             UploadBatch.objects.lock(set(held.values()) - {None})
             rows: UploadableQuerySet[Row] = self.model._default_manager.filter(pk__any_of=held)  # type: ignore[assignment]
             return rows.move_each(verb, **changes, **UNREPORTED) if held else set()
 
 
-def rows_of(model: "type[Uploadable]") -> UploadableQuerySet[Any]:
+def rows_of(model: type[Uploadable]) -> UploadableQuerySet[Any]:
     rows: UploadableQuerySet[Any] = model._default_manager.all()  # type: ignore[assignment]
     return rows
 

@@ -16,7 +16,7 @@ from django.db.models import Case, Count, Q, Value, When
 from django.db.models.functions import Lower, Now
 from django.db.models.lookups import Exact
 
-from kilit.lock.audit import current_context, person_of
+from kilit.lock.audit import current_context
 from kilit.lock.free_text import (
     email_pattern,
     id_pattern,
@@ -28,18 +28,17 @@ from kilit.lock.free_text import (
     scrub_jobs,
     scrub_tables,
 )
-from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import erasing
+from ociqueue.intake.corrections import note_activity
 from ociqueue.models import Adjustment, Circuit, Conversion, ConversionKey, Erasure, IdentifierKind, ImportLine, Site
-from ociqueue.states import CONVERSIONS
 from ociqueue.values.identifiers import hash_email, hash_phone
 
 BATCH = 25  # rows of one transaction; a person rarely has more
 ERASED = "ERASED"
 SHORTEST_KEY = 6  # characters of an order id or source key; a shorter one is a word or a number of other texts
-HASHES = ("hashed_email", "hashed_email_ads", "hashed_phone")
-EMPTY = dict.fromkeys((*Conversion.CLICK_IDS, *HASHES), "")
+EMPTY = dict.fromkeys((*Conversion.CLICK_IDS, *Conversion.HASHES), "")
 # Two at once would wait for each other's texts in different orders.
 TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('ociqueue.operating.erasure'))"
 
@@ -65,7 +64,6 @@ class Person:
         object.__setattr__(self, "hashes", hashes)
 
     def conditions(self) -> list[Q]:
-        """Return what matches the keys of the person's rows, each served by an index."""
         match self.kind:
             case IdentifierKind.EMAIL:
                 # A row whose second hash differs has the first one of the same address.
@@ -120,7 +118,6 @@ class SiteResult:
 
 
 def find(person: Person, sites: Collection[Site]) -> list[SiteResult]:
-    """Count what `forget` would erase and leave."""
     return [_count(site, ids) for site, ids in _rows_by_site(person, sites)]
 
 
@@ -129,15 +126,15 @@ def forget(person: Person, sites: Collection[Site]) -> Iterator[SiteResult]:
 
     A run that is stopped between batches is completed by another.
     """
-    found = False
+    has_rows = False
     ImportLine.objects.about(person.text, sites).delete()
     rows_by_site = _rows_by_site(person, sites)
     _erase_quotes(person, sites, [pk for _, ids in rows_by_site for pk in ids])
     for site, ids in rows_by_site:
         for start in range(0, len(ids), BATCH):
-            found = True
+            has_rows = True
             yield _erase(person, site, ids[start : start + BATCH])
-    if not found:
+    if not has_rows:
         _erase_texts_alone(person, sites)
 
 
@@ -183,18 +180,18 @@ def _rows_by_site(person: Person, sites: Collection[Site]) -> list[tuple[Site, l
 
 def _find_rows(person: Person, sites: Collection[Site]) -> set[UUID]:
     keys = ConversionKey.objects.filter(site__in=[site.pk for site in sites])
-    found: set[UUID] = set()
+    ids: set[UUID] = set()
     clicks: set[str] = set()
-    new = {pk for each in person.conditions() for pk in keys.filter(each).values_list("pk", flat=True)}
+    new = {pk for condition in person.conditions() for pk in keys.filter(condition).values_list("pk", flat=True)}
     while new:
-        found |= new
-        known = Conversion.objects.filter(pk__any_of=new)
-        new_clicks = {row.click_id for row in known.only(*Conversion.CLICK_IDS)} - clicks - {""}
+        ids |= new
+        new_rows = Conversion.objects.filter(pk__any_of=new)
+        new_clicks = {row.click_id for row in new_rows.only(*Conversion.CLICK_IDS)} - clicks - {""}
         clicks |= new_clicks
-        originals = set(known.exclude(replaces=None).values_list("replaces", flat=True))
+        originals = set(new_rows.exclude(replaces=None).values_list("replaces", flat=True))
         related = [*map(_is_click_id, new_clicks), Q(pk__in=originals), Q(conversion__replaces__in=new)]
-        new = {pk for each in related for pk in keys.filter(each).values_list("pk", flat=True)} - found
-    return found
+        new = {pk for condition in related for pk in keys.filter(condition).values_list("pk", flat=True)} - ids
+    return ids
 
 
 def _is_click_id(text: str) -> Q:
@@ -212,10 +209,10 @@ def _count(site: Site, ids: list[UUID]) -> SiteResult:
 @transaction.atomic
 def _erase(person: Person, site: Site, ids: Collection[UUID]) -> SiteResult:
     _take_turns()
-    found = Conversion.objects.filter(pk__any_of=ids, erased_at=None)
-    found.lock_in_order()
+    candidates = Conversion.objects.filter(pk__any_of=ids, erased_at=None)
+    candidates.lock_in_order()
     # Only now: a row that was locked may have been erased, or retried.
-    ended, left = list(found.erasable()), found.count()
+    ended, left = list(candidates.erasable()), candidates.count()
     identifiers = _identifiers(ended)
     rows = Conversion.objects.filter(pk__any_of=[row.pk for row in ended])
     adjustments = Adjustment.objects.filter(original__in=rows).values_list("pk", flat=True)
@@ -248,14 +245,7 @@ def _record(person: Person, result: SiteResult, ids: list[UUID]) -> None:
     counts = {"rows_erased": result.erased, "rows_left": result.left}
     Erasure.objects.create(site=result.site, kind=person.kind, **counts, **_actor())
     if ids:
-        Activity.objects.record(
-            ActivityKind.ACTION if person_of(current_context().actor) else ActivityKind.TASK,
-            ERASED,
-            queue=CONVERSIONS.queue,
-            scope=str(result.site.pk),
-            rows=len(ids),
-            object_id=str(ids[0]) if len(ids) == 1 else "",
-        )
+        note_activity(ERASED, result.site, ids)
 
 
 def _actor() -> dict[str, str]:

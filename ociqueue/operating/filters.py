@@ -90,7 +90,6 @@ def _group_filter(failures: Failures, index: str) -> ErrorGroupFilter:
 
 
 def by_key(column: str) -> Condition:
-    """Match conversions by the beginning of one of their keys."""
     # A search at one site finds keys of that site by this, not of all. The sites are named, because the indexes begin
     # with them: before PostgreSQL 18, all of an index would be read otherwise.
     at_site = Q(key__site=F("site"), key__site__in=Site.objects.values("pk"))
@@ -128,14 +127,12 @@ FILTERS = FilterSet(
 
 
 def of_conversion(text: str) -> Q | None:
-    """Match adjustments of one conversion, by its id."""
     with suppress(ValueError):
         return Q(original=UUID(text.lower().removeprefix(PREFIX)))
     return None
 
 
 def of_source_key(text: str) -> Q:
-    """Match adjustments by the beginning of their conversion's source key."""
     keys = ConversionKey.objects.filter(begins_with("source_key", text), site__in=Site.objects.values("pk"))
     return Q(original__in=keys.values("pk"))
 

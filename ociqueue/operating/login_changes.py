@@ -15,9 +15,8 @@ from django.utils.translation import gettext_lazy, override
 from kilit.access.encryption import DecryptionError
 from kilit.workers import doorbells
 from ociqueue.models import Credentials, Site
-from ociqueue.models.credentials import GoogleAdsAccount, normalize_action
-from ociqueue.models.service_account import normalize_service_account
-from ociqueue.operating.unsettled import UnsettledRows, with_open_rows
+from ociqueue.models.credentials import GoogleAdsAccount, normalize_action, normalize_service_account
+from ociqueue.operating.senders import UnsettledRows, with_open_rows
 
 REQUIRED = ("customer_id", "conversion_action")
 OAUTH = ("client_id", "client_secret", "refresh_token")
@@ -80,7 +79,6 @@ class LoginChange:
 
     @property
     def is_move(self) -> bool:
-        """Whether the site gets another Google account."""
         before, entered = self.stored.get("customer_id"), self.entered.get("customer_id")
         return bool(before and entered and before != entered)
 
@@ -153,7 +151,6 @@ def store_login(user: Any, site: Site, change: LoginChange, open_rows: Unsettled
 
 
 def describe(change: LoginChange) -> str:
-    """Return which parts were entered or removed, without their values."""
     parts = [str(label).lower() for name, label in LABELS.items() if change.entered.get(name)]
     parts += [_("%(part)s removed") % {"part": str(LABELS[name]).lower()} for name in change.removed]
     return _("Stored credentials: %(parts)s.") % {"parts": ", ".join(parts)}
@@ -168,7 +165,6 @@ def stored_login(credentials: Credentials | None) -> tuple[GoogleAdsAccount | No
 
 
 def stored_parts(account: GoogleAdsAccount) -> dict[str, bool]:
-    """Return which parts are stored; of the two kinds of login only the one in use is listed."""
     unused = OAUTH if account.service_account else (SERVICE_ACCOUNT,)
     return {name: bool(getattr(account, name)) for name in LABELS if name not in unused}
 

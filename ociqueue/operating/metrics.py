@@ -23,12 +23,12 @@ def oldest_waiting(model: type[Conversion | Adjustment]) -> datetime | None:
 class VerdictCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         age = ExpressionWrapper(Now() - Min("received_at"), output_field=DurationField())
-        found = Receipt.objects.open().aggregate(count=Count("pk"), age=age)
+        verdicts = Receipt.objects.open().aggregate(count=Count("pk"), age=age)
         yield GaugeMetricFamily(
-            "kilit_verdicts_open", "Requests that Google took and gave no verdict on", value=found["count"]
+            "kilit_verdicts_open", "Requests that Google took and gave no verdict on", value=verdicts["count"]
         )
         yield GaugeMetricFamily(
             "kilit_verdict_oldest_seconds",
             "How long ago Google took the oldest of them",
-            value=found["age"].total_seconds() if found["age"] else 0,
+            value=verdicts["age"].total_seconds() if verdicts["age"] else 0,
         )

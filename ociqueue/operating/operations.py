@@ -13,8 +13,8 @@ from kilit.bulk.operations import BatchOperation
 from kilit.bulk.queues import BulkQueue
 from kilit.sites.scopes import scopes_seen_by
 from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.models.limits import IS_TOO_OLD, is_withheld
 from ociqueue.models.sending import UploadableQuerySet
-from ociqueue.models.unsendable import IS_TOO_OLD, is_withheld
 from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS, ConversionStatus
 
@@ -85,8 +85,6 @@ class AdjustmentOperation(UploadableOperation):
 
 
 class SiteQueue(BulkQueue):
-    """A queue whose rows belong to sites."""
-
     def may_act(self, user: User | AnonymousUser) -> bool:
         return super().may_act(user) and Site.objects.run_by(user).exists()
 

@@ -9,8 +9,7 @@ from ociqueue.models import Conversion, ReadBack, Site
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating.filters import FILTERS
 from ociqueue.operating.site_health import SiteHealth, site_health
-from ociqueue.schemas.answers import ConversionRow, OpenActionCircuit, OpenCircuit, SiteStats
-from ociqueue.schemas.google_counts import GoogleCounts
+from ociqueue.schemas.responses import ConversionRow, GoogleCounts, OpenActionCircuit, OpenCircuit, SiteStats
 from ociqueue.states import CONVERSIONS, ConversionStatus
 
 COUNTED = ("accepted", "failed", "unknown", "google", "findings")
@@ -23,13 +22,13 @@ def stats(site: Site) -> dict[str, Any]:
 
 def summed_stats(sites: list[Site]) -> dict[str, Any]:
     health = site_health(sites)
-    each = [_site_stats(site, health[site.pk]) for site in sites]
+    every = [_site_stats(site, health[site.pk]) for site in sites]
     return {
         "siteId": None,
-        "totals": {state: sum(one["totals"][state] for one in each) for state in CONVERSIONS.states},
-        "stuckProcessing": sum(one["stuckProcessing"] for one in each),
-        "lastUpdatedAt": max((one["lastUpdatedAt"] for one in each if one["lastUpdatedAt"]), default=None),
-        "sites": each,
+        "totals": {state: sum(stats["totals"][state] for stats in every) for state in CONVERSIONS.states},
+        "stuckProcessing": sum(stats["stuckProcessing"] for stats in every),
+        "lastUpdatedAt": max((stats["lastUpdatedAt"] for stats in every if stats["lastUpdatedAt"]), default=None),
+        "sites": every,
     }
 
 
@@ -66,8 +65,8 @@ def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None
     rows = with_upload(Conversion.objects.for_site(site)).order_by("-id")
     rows = FILTERS.apply(rows, {"status": status} if status else {})
     rows = rows.filter(pk__lt=cursor) if cursor else rows
-    shown, following = cut_page(list(rows[: limit + 1]), limit)
-    page: dict[str, Any] = {"siteId": site.public_id, "rows": [row(conversion) for conversion in shown]}
+    conversions, following = cut_page(list(rows[: limit + 1]), limit)
+    page: dict[str, Any] = {"siteId": site.public_id, "rows": [row(conversion) for conversion in conversions]}
     if following:
         page["nextCursor"] = following
     return page

@@ -1,17 +1,67 @@
-"""Changing the sender of sites, on their pages and by API. No row is sent by two senders: see docs/oci-operators.md."""
+"""Changing the sender of sites, on their pages and by API. No row is sent by two senders: see docs/oci-operators.md.
 
-from collections.abc import Sequence
+Google counts an order id once, but only within one account. So rows that the account may have, and whose result is
+open, matter when the account changes: sent to another account, a row counts there as well.
+"""
+
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import transaction
+from django.db.models import Count, Q
 
 from kilit.workers import doorbells
-from ociqueue.models import Circuit, Credentials, Site
-from ociqueue.operating.unsettled import UnsettledRows, unsettled_rows, with_open_rows
-from ociqueue.states import UPLOADED_HERE, SyncMethod
+from ociqueue.models import Adjustment, Circuit, Conversion, Credentials, ImportJob, Site
+from ociqueue.states import IMPORT_WORKING, IN_UPLOAD, UPLOADED_HERE, WAITING, ConversionStatus, ImportState, SyncMethod
+
+
+@dataclass(frozen=True)
+class UnsettledRows:
+    processing: int
+    uploaded: int
+    unknown_waiting: int  # the next sender sends them again
+    unknown_failed: int  # a retry would
+
+    def __bool__(self) -> bool:
+        return any((self.processing, self.uploaded, self.unknown_waiting, self.unknown_failed))
+
+    def __str__(self) -> str:
+        """Return the numbers for the site's history, which is read in other languages, too."""
+        unknown = f"{self.unknown_waiting} waiting and {self.unknown_failed} failed with an unknown outcome"
+        return f"{self.processing} PROCESSING, {self.uploaded} UPLOADED, {unknown}"
+
+
+def with_open_rows(sentence: str, rows: UnsettledRows) -> str:
+    """Return what the history says of a change; it is read in other languages, too."""
+    return f"{sentence}, with unsettled rows: {rows}." if rows else f"{sentence}."
+
+
+def unsettled_rows(site: Site) -> UnsettledRows:
+    rows = Conversion.objects.for_site(site)
+    held = dict(rows.filter(status__in=IN_UPLOAD).values_list("status").annotate(number=Count("pk")).order_by())
+    unknown = rows.filter(outcome_unknown=True).aggregate(
+        waiting=Count("pk", filter=Q(status__in=WAITING)),
+        failed=Count("pk", filter=Q(status=ConversionStatus.FAILED, is_replaced=False)),
+    )
+    return UnsettledRows(
+        processing=held.get(ConversionStatus.PROCESSING, 0),
+        uploaded=held.get(ConversionStatus.UPLOADED, 0),
+        unknown_waiting=unknown["waiting"],
+        unknown_failed=unknown["failed"],
+    )
+
+
+def sites_with_open_rows(sites: Collection[UUID]) -> set[UUID]:
+    """Return those with rows that wait, are being sent or have no verdict yet, or with an import that goes on."""
+    ids: set[UUID] = set()
+    for model in (Conversion, Adjustment):
+        rows = model.objects.filter(site__in=sites, status__in=(*WAITING, *IN_UPLOAD)).order_by()
+        ids.update(rows.values_list("site", flat=True).distinct())
+    imports = ImportJob.objects.filter(site__in=sites, status__in=(*IMPORT_WORKING, ImportState.READY))
+    return ids | set(imports.values_list("site", flat=True))
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count as CountRows
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.db.models.lookups import LessThan
 from django.utils import timezone
@@ -63,8 +64,8 @@ class SiteHealth:
 
 
 def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
-    found = {site.pk: SiteHealth() for site in sites}
-    by_scope = {str(pk): health for pk, health in found.items()}
+    health_by_site = {site.pk: SiteHealth() for site in sites}
+    by_scope = {str(pk): health for pk, health in health_by_site.items()}
     for total in Count.objects.totals(queue=CONVERSIONS.queue, scopes=by_scope):
         if total.scope in by_scope:
             health = by_scope[total.scope]
@@ -73,20 +74,22 @@ def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
     ended = Count.objects.entered_last_day(queue=CONVERSIONS.queue, states=[*ENDED, *BESIDE_STATES], scopes=by_scope)
     for scope, state, entered in ended:
         by_scope[scope].recently_ended[state] += entered
-    stuck = Conversion.objects.filter(site__in=found).stuck().order_by().values_list("site")
+    stuck = Conversion.objects.filter(site__in=health_by_site).stuck().order_by().values_list("site")
     for pk, number in stuck.annotate(number=CountRows("pk")):
-        found[pk].stuck = number
-    for pk in with_silent_script(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
-        found[pk].is_silent = True
-    for circuit in open_circuits(found):
-        found[circuit.site_id].circuits[circuit.action] = circuit
-    for pk in without_credentials(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
-        found[pk].needs_credentials = True
-    for pk in with_failed_test(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
-        found[pk].is_test_failed = True
-    for pk in ReadBack.objects.differing().filter(site__in=found).values_list("pk", flat=True):
-        found[pk].google_differs = True
-    return found
+        health_by_site[pk].stuck = number
+    for circuit in open_circuits(health_by_site):
+        health_by_site[circuit.site_id].circuits[circuit.action] = circuit
+    those_sites = Site.objects.filter(pk__in=health_by_site)
+    flagged: dict[str, QuerySet[Any]] = {
+        "is_silent": with_silent_script(those_sites),
+        "needs_credentials": without_credentials(those_sites),
+        "is_test_failed": with_failed_test(those_sites),
+        "google_differs": ReadBack.objects.differing().filter(site__in=health_by_site),
+    }
+    for flag, rows in flagged.items():
+        for pk in rows.values_list("pk", flat=True):
+            setattr(health_by_site[pk], flag, True)
+    return health_by_site
 
 
 def open_circuits(sites: Collection[UUID]) -> CircuitQuerySet:
@@ -100,7 +103,6 @@ def without_credentials(sites: SiteQuerySet[Site]) -> SiteQuerySet[Site]:
 
 
 def with_failed_test(sites: SiteQuerySet[Site]) -> SiteQuerySet[Site]:
-    """Return sites whose stored credentials did not pass the last connection test."""
     return sites.filter(credentials__check_passed=False)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.adjustment import AdjustmentQuerySet
+from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.models.limits import STUCK_AFTER
-from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.sending import BY_ATTEMPTS, UploadableQuerySet
 from ociqueue.states import ENDED, SyncMethod
 
@@ -25,7 +25,6 @@ def recover_processing(*, min_age: timedelta = STUCK_AFTER) -> str:
 
 
 def spent_rows() -> list[UploadableQuerySet[Any]]:
-    """Return what the scheduled cap would take."""
     return [model.objects.over_cap(min_age=CAP_MIN_AGE).order_by(*BY_ATTEMPTS) for model in (Conversion, Adjustment)]
 
 

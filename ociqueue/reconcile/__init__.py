@@ -1,5 +1,5 @@
 """Compares our counts with Google's own.
 
-`reading` gets Google's, `ours` adds up ours for the sites of an account (`accounts`), `compare` finds differences, and
-`run` does all of it for the sites that are due. `self_check` looks whether our own counts add up.
+`reading` gets Google's, `run` adds up ours for all sites of an account, `compare` finds differences, and `run` stores
+them for the sites that are due. `self_check` looks whether our own counts add up.
 """

@@ -1,8 +1,8 @@
 """Compares our counts with Google's, by day and conversion action.
 
 Google counts by the day on which a row arrives there. An upload around midnight may be on either day, so its rows are
-put where Google has room for them. Only rows that are old enough can be missing, and rows of which we do not know
-whether Google got them explain a larger number there, but never a smaller one.
+put where Google has room for them. Only rows that are old enough can be missing, and rows that
+Google may have got explain a larger number there, but never a smaller one.
 """
 
 from collections import defaultdict
@@ -98,8 +98,8 @@ def compare(
         rows = {day: _google_side(day, action, google.get((day, action), {}), any_client=any_client) for day in days}
         _add_ours(rows, by_action[action])
         for row in rows.values():
-            mine = [*by_action[action], *anywhere]
-            possible = [count for count in mine if count.first_day <= row.day <= count.last_day]
+            own_counts = [*by_action[action], *anywhere]
+            possible = [count for count in own_counts if count.first_day <= row.day <= count.last_day]
             row.unknown = sum(count.unknown for count in possible)
             row.findings = list(_findings(row, possible))
         compared += [row for row in rows.values() if row.ours or row.google.total or row.elsewhere]
@@ -107,23 +107,23 @@ def compare(
 
 
 def _google_side(day: date, action: str, clients: ByClient, *, any_client: bool) -> DayComparison:
-    mine = [count for client, count in clients.items() if any_client or client == ADS_API]
-    total = sum(mine, GoogleCount())
+    own_counts = [count for client, count in clients.items() if any_client or client == ADS_API]
+    total = sum(own_counts, GoogleCount())
     everybody = sum((count.total for count in clients.values()), 0)
     return DayComparison(day, action, total, elsewhere=everybody - total.total)
 
 
 def _add_ours(rows: Mapping[date, DayComparison], ours: Sequence[OurCount]) -> None:
     # What began before the first day may have been counted on a day that Google does not report any more.
-    known = [count for count in ours if count.first_day in rows]
+    reported = [count for count in ours if count.first_day in rows]
     for day, count, due in _spread(
-        [(count, count.failed) for count in known], {day: row.google.failed for day, row in rows.items()}
+        [(count, count.failed) for count in reported], {day: row.google.failed for day, row in rows.items()}
     ):
         rows[day].failed += count
         rows[day].due += due
     # A row that Google accepted may have failed later, so accepted rows may be anywhere in its total.
     room = {day: row.google.total - row.failed for day, row in rows.items()}
-    for day, count, due in _spread([(count, count.accepted) for count in known], room):
+    for day, count, due in _spread([(count, count.accepted) for count in reported], room):
         rows[day].accepted += count
         rows[day].due += due
 

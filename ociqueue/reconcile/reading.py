@@ -8,7 +8,6 @@ from typing import Any
 from django.db import transaction
 
 from ociqueue.models import ReadBack, Site, UploadSummary
-from ociqueue.uploader.googleads.account_check import query
 from ociqueue.uploader.googleads.provider import GoogleAds
 
 CUSTOMER = "SELECT customer.id, customer.time_zone FROM customer"
@@ -40,8 +39,6 @@ class DaySummary:
 
 @dataclass(frozen=True)
 class GoogleAlert:
-    """An error in the uploads of the most recent day, and its share of them."""
-
     error: str
     share: float
     client: str
@@ -58,9 +55,9 @@ class Reading:
 
 def read_account(provider: GoogleAds) -> Reading:
     """Ask Google for the account's summaries; only workers call this."""
-    customer = next(iter(query(provider, CUSTOMER))).customer
-    clients = [row.offline_conversion_upload_client_summary for row in query(provider, CLIENTS)]
-    actions = [row.offline_conversion_upload_conversion_action_summary for row in query(provider, ACTIONS)]
+    customer = next(iter(provider.query(CUSTOMER))).customer
+    clients = [row.offline_conversion_upload_client_summary for row in provider.query(CLIENTS)]
+    actions = [row.offline_conversion_upload_conversion_action_summary for row in provider.query(ACTIONS)]
     return Reading(
         customer_id=provider.account.customer_id,
         time_zone=customer.time_zone,
@@ -113,5 +110,5 @@ def _alerts(summaries: Iterable[Any], action: Callable[[Any], str]) -> Iterator[
 def _enum_name(message: Any, name: str) -> str:
     """Return the name of an enum's value; one that this version does not know is named by its number."""
     number = getattr(message, name)
-    known = message.DESCRIPTOR.fields_by_name[name].enum_type.values_by_number.get(number)
-    return str(known.name) if known else f"{name}_{number}"
+    value = message.DESCRIPTOR.fields_by_name[name].enum_type.values_by_number.get(number)
+    return str(value.name) if value else f"{name}_{number}"

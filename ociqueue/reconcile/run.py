@@ -6,28 +6,159 @@ summaries itself (`POST /api/oci/upload-summary`), so for such a site there is o
 
 import logging
 import time
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import (
+    BooleanField,
+    Count,
+    DateTimeField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+)
+from django.db.models.functions import Coalesce, Now, TruncDate
 
 from kilit.access.encryption import DecryptionError
 from kilit.lock.clock import database_time
+from kilit.lock.identity import first_at
 from kilit.lock.models import ErrorGroup
-from ociqueue.models import Credentials, ReadBack, Site, UploadBatch, UploadSummary
-from ociqueue.reconcile.accounts import members_of, note_actions
-from ociqueue.reconcile.compare import DayComparison, GoogleCount, OurCount, compare
-from ociqueue.reconcile.ours import OurDays
+from ociqueue.models import Conversion, Credentials, ReadBack, Site, UploadBatch, UploadSummary
+from ociqueue.models.conversion import ConversionQuerySet
+from ociqueue.models.credentials import GoogleAdsAccount
+from ociqueue.reconcile.compare import ANY_ACTION, DAYS, DayComparison, GoogleCount, OurCount, compare
 from ociqueue.reconcile.reading import read_account, store
-from ociqueue.states import CONVERSIONS, SyncMethod
-from ociqueue.uploader.googleads.account_check import describe
+from ociqueue.states import CONVERSIONS, UPLOADED_HERE, ConversionStatus, SyncMethod
 from ociqueue.uploader.googleads.provider import GoogleAds
+from ociqueue.uploader.googleads.responses import describe_failure
 from ociqueue.uploader.results import CredentialsRejected
+
+DUE_AFTER = timedelta(hours=24)  # until then Google may still be counting
+CLOCKS_DIFFER_BY = timedelta(minutes=1)
+ANSWERED_WITHIN = timedelta(minutes=10)  # of an upload without an answer
+SCRIPT_FILE_TAKES = timedelta(hours=1)  # Google processes a script's file after the script has reported it
+# Rows that were stored longer ago than this before the first day are not found: the index is by time of creation.
+STORED_WITHIN = timedelta(days=30)
+
+ActionOf = Callable[[str], str]
+
+
+class OurDays:
+    """Adds up a site's counts for the days that Google reports, in the time zone of its account."""
+
+    def __init__(self, site: Site, *, zone: ZoneInfo, read_at: datetime) -> None:
+        self.site, self.zone, self.read_at = site, zone, read_at
+        self.today = self._day(read_at)
+        self.first_day = self.today - timedelta(days=DAYS - 1)
+        self.since = datetime.combine(self.first_day, datetime.min.time(), zone)
+
+    def counts(self, action_of: ActionOf, *, mapped_since: datetime | None = None) -> list[OurCount]:
+        """Return all counts; `action_of` returns Google's action for a conversion name."""
+        counts = [*self.uploads(action_of, mapped_since=mapped_since)]
+        exported = self.site.last_export_at
+        if self.site.sync_method == SyncMethod.SCRIPT or (exported and exported >= self.since):
+            counts += [*self.acknowledged(action_of), *self.unreported(action_of)]
+        return counts
+
+    def uploads(self, action_of: ActionOf, *, mapped_since: datetime | None) -> Iterator[OurCount]:
+        """Count uploads by their answers; before `mapped_since` it is not known which action a name meant."""
+        counts: Counter[tuple[str, date, date, bool, bool, str]] = Counter()
+        columns = ("sent_at", "answered_at", "by_action", "size", "sender")
+        batches = UploadBatch.objects.filter(
+            site=self.site, queue=CONVERSIONS.queue, created_at__gte=self.since - ANSWERED_WITHIN
+        )
+        sent = batches.filter(sent_at__isnull=False).values_list(*columns)
+        for sent_at, answered_at, by_action, size, sender in sent.iterator():
+            first = self._day(sent_at - CLOCKS_DIFFER_BY)
+            last = self._day((answered_at or sent_at + ANSWERED_WITHIN) + CLOCKS_DIFFER_BY)
+            is_due = bool(answered_at and answered_at <= self.read_at - DUE_AFTER)
+            where = (first, last, is_due, sender == SyncMethod.API)
+            is_mapped = mapped_since is None or sent_at >= mapped_since
+            for name, kinds in (by_action if by_action is not None else {"": {"unknown": size}}).items():
+                for kind, number in kinds.items():
+                    counted_as = kind if is_mapped and kind in ("accepted", "failed") else "unknown"
+                    counts[action_of(name) if is_mapped and name else ANY_ACTION, *where, counted_as] += number
+        for (action, first, last, is_due, by_api, kind), number in counts.items():
+            yield OurCount(action, first, last, is_due=is_due, by_api=by_api, **{kind: number})
+
+    def acknowledged(self, action_of: ActionOf) -> Iterator[OurCount]:
+        processed_at = ExpressionWrapper(F("updated_at") + SCRIPT_FILE_TAKES, output_field=DateTimeField())
+        is_due = ExpressionWrapper(Q(updated_at__lte=self.read_at - DUE_AFTER), output_field=BooleanField())
+        done = self._changed(Q(status=ConversionStatus.COMPLETED, uploaded_at=None)).values(
+            "action",
+            first_day=TruncDate(Coalesce("claimed_at", "updated_at"), tzinfo=self.zone),
+            last_day=TruncDate(processed_at, tzinfo=self.zone),
+            is_due=is_due,
+        )
+        for row in done.annotate(rows=Count("pk"), claims=Sum("attempt_count")):
+            action = action_of(row["action"])
+            first, last = row["first_day"], row["last_day"]
+            yield OurCount(action, first, last, accepted=row["rows"], is_due=row["is_due"], by_api=False)
+            # A claim before that was never reported may have been uploaded, too.
+            again = row["claims"] - row["rows"]
+            yield OurCount(action, self.first_day, last, unknown=again, by_api=False)
+
+    def unreported(self, action_of: ActionOf) -> Iterator[OurCount]:
+        live = Q(status__in=[state for state in ConversionStatus if state != ConversionStatus.COMPLETED])
+        rows = self._changed(live & Q(attempt_count__gt=0))
+        for action, claims in rows.values_list("action").annotate(claims=Sum("attempt_count")):
+            yield OurCount(action_of(action), self.first_day, self.today, unknown=claims, by_api=False)
+
+    def _changed(self, condition: Q) -> ConversionQuerySet:
+        stored = Q(site=self.site, pk__gte=first_at(self.since - STORED_WITHIN))
+        return Conversion.objects.filter(stored & condition, updated_at__gte=self.since).order_by()
+
+    def _day(self, moment: datetime) -> date:
+        return moment.astimezone(self.zone).date()
+
+
+@dataclass(frozen=True)
+class AccountMember:
+    site: Site
+    account: GoogleAdsAccount | None = None
+    mapped_since: datetime | None = None  # when the names of conversions got the actions that they have now
+
+    def action_of(self, names: Mapping[str, str]) -> Callable[[str], str]:
+        """Return a function from a conversion name to Google's action; scripts send the action's own name."""
+        if self.account is None:
+            return lambda name: names.get(name, name)
+        account = self.account
+        return lambda name: account.action_of(name).rpartition("/")[2]
+
+
+def members_of(stored: ReadBack) -> Iterator[AccountMember]:
+    """Return the sites with a login for the account, and those whose script runs in it."""
+    with_login = set()
+    mapped_since = dict(ReadBack.objects.exclude(actions=None).values_list("site", "mapped_since"))
+    for login in Credentials.objects.filter(site__sync_method__in=UPLOADED_HERE).select_related("site"):
+        with suppress(DecryptionError):
+            account = login.account()
+            if account.customer_id == stored.customer_id:
+                with_login.add(login.site_id)
+                yield AccountMember(login.site, account, mapped_since.get(login.site_id, login.changed_at))
+    in_account = Q(pk=stored.site_id)
+    if stored.customer_id:
+        in_account |= Q(read_back__customer_id=stored.customer_id)
+    for site in Site.objects.filter(in_account).exclude(pk__in=with_login):
+        yield AccountMember(site)
+
+
+def note_actions(login: Credentials, account: GoogleAdsAccount) -> None:
+    """Store which actions the site's conversions have, and since when: new credentials may have the same ones."""
+    actions = {"": account.conversion_action, **account.conversion_actions}
+    changed = ReadBack.objects.filter(Q(actions=None) | ~Q(actions=actions), site=login.site_id)
+    changed.update(actions=actions, mapped_since=login.changed_at)
+
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +168,6 @@ SCRIPTS_EVERY = timedelta(hours=6)  # adding up what a script reported reads the
 
 
 def due_sites() -> QuerySet[Site]:
-    """Return sites to read or compare now, those that waited longest first."""
     uploaded = UploadBatch.objects.filter(site=OuterRef("pk"), created_at__gt=OuterRef("read_back__tried_at"))
     to_read = (
         Q(read_back__tried_at=None)
@@ -61,12 +191,12 @@ def reconcile_due(*, sites: Iterable[Site] | None = None, seconds: float | None 
     for site in list(due_sites() if sites is None else sites):
         if end is not None and time.monotonic() > end:
             break
-        found = _safe_reconcile(site)
-        if found is None:
+        days = _safe_reconcile(site)
+        if days is None:
             unread += 1
             continue
         compared += 1
-        differing += any(row.differs for row in found)
+        differing += any(row.differs for row in days)
     return f"Compared {compared}, differing {differing}, not read {unread}."
 
 
@@ -108,7 +238,7 @@ def read(site: Site) -> bool:
         return False
     except Exception as error:  # whatever Google's client raises is shown on the page
         logger.warning("the upload summaries of site %s were not read", site.public_id, exc_info=True)
-        ReadBack.objects.note(site, error=describe(error)[:1000])
+        ReadBack.objects.note(site, error=describe_failure(error)[:1000])
         return False
     store(site, reading, read_at=read_at)
     note_actions(login, provider.account)
@@ -116,7 +246,7 @@ def read(site: Site) -> bool:
 
 
 def compare_site(stored: ReadBack, *, read_at: datetime) -> list[DayComparison]:
-    """Compare a reading with our counts, those of other sites of the Google account included; store the result."""
+    """Compare a reading with the counts of all sites of the Google account, and store the result."""
     zone = ZoneInfo(stored.time_zone)
     summaries = list(UploadSummary.objects.filter(site=stored.site_id))
     ids = {summary.action_name: str(summary.action_id) for summary in summaries}
@@ -126,17 +256,19 @@ def compare_site(stored: ReadBack, *, read_at: datetime) -> list[DayComparison]:
         days = OurDays(member.site, zone=zone, read_at=read_at)
         ours += days.counts(member.action_of(ids), mapped_since=member.mapped_since)
     by_script = any(member.site.sync_method == SyncMethod.SCRIPT for member in members)
-    found = compare(
+    comparisons = compare(
         ours,
         by_day(summaries),
         today=read_at.astimezone(zone).date(),
         any_client=by_script or any(count.accepted and not count.by_api for count in ours),
     )
     names = {action: name for name, action in ids.items()}
-    rows = [{**asdict(row), "day": row.day.isoformat(), "name": names.get(row.action, row.action)} for row in found]
+    rows = [
+        {**asdict(row), "day": row.day.isoformat(), "name": names.get(row.action, row.action)} for row in comparisons
+    ]
     scopes = [str(member.site.pk) for member in members]
     seen = ErrorGroup.objects.codes(queue=CONVERSIONS.queue, scopes=scopes) if stored.alerts else {}
-    differs = any(row.differs for row in found)
+    differs = any(row.differs for row in comparisons)
     ReadBack.objects.note(
         stored.site,
         compared_at=Now(),
@@ -146,12 +278,12 @@ def compare_site(stored: ReadBack, *, read_at: datetime) -> list[DayComparison]:
         differs=differs,
         differs_since=(stored.differs_since or Now()) if differs else None,
     )
-    return found
+    return comparisons
 
 
 def by_day(summaries: Iterable[UploadSummary]) -> dict[tuple[date, str], dict[str, GoogleCount]]:
-    found: dict[tuple[date, str], dict[str, GoogleCount]] = {}
-    for each in summaries:
-        clients = found.setdefault((each.upload_date, str(each.action_id)), {})
-        clients[each.client] = GoogleCount(each.successful, each.failed, each.pending)
-    return found
+    counts: dict[tuple[date, str], dict[str, GoogleCount]] = {}
+    for summary in summaries:
+        clients = counts.setdefault((summary.upload_date, str(summary.action_id)), {})
+        clients[summary.client] = GoogleCount(summary.successful, summary.failed, summary.pending)
+    return counts

@@ -20,10 +20,10 @@ def check_uploads() -> str:
     """Note for each site which of its last uploads do not add up; return a sentence about all."""
     total = 0
     for site in Site.objects.all():
-        found = sorted({*miscounted_uploads(site), *miscounted_receipts(site)})
-        total += len(found)
-        if found or ReadBack.objects.filter(site=site).exclude(miscounted=[]).exists():
-            ReadBack.objects.note(site, miscounted=found[:MOST_LISTED])
+        uploads = sorted({*miscounted_uploads(site), *miscounted_receipts(site)})
+        total += len(uploads)
+        if uploads or ReadBack.objects.filter(site=site).exclude(miscounted=[]).exists():
+            ReadBack.objects.note(site, miscounted=uploads[:MOST_LISTED])
     return f"Uploads that do not add up: {total}."
 
 

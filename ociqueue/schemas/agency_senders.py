@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 
 from kilit.api.input_model import Expected, InputModel, Time, invalid, line
 from kilit.sites.schemas.operations import SITE, PublicId, SitesNamed
+from ociqueue.models.credentials import LONGEST as LONGEST_SERVICE_ACCOUNT
 from ociqueue.models.credentials import normalize_customer_id
-from ociqueue.models.service_account import LONGEST as LONGEST_SERVICE_ACCOUNT
 from ociqueue.schemas.requests import SiteId
 from ociqueue.states import SyncMethod
 

@@ -7,13 +7,23 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from typing_extensions import TypedDict
 
-from kilit.api.input_model import InputModel, invalid, line
+from kilit.api.input_model import FieldError, InputModel, UnknownFields, field_errors, invalid, line
 from kilit.masking import IDENTIFIERS
-from ociqueue.models import Site
-from ociqueue.models.unsendable import LONGEST_AGE
+from ociqueue.models import Conversion, Site
+from ociqueue.models.limits import LONGEST_AGE
+from ociqueue.states import UPLOADED_HERE
 from ociqueue.values import identifiers
 from ociqueue.values.currencies import CURRENCIES, MINOR_UNITS
 
@@ -37,6 +47,8 @@ NOT_ACCEPTED = (
     "site's settings in the console."
 )
 T = TypeVar("T")
+Columns = dict[str, Any]
+NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
 
 
 class ConversionContext(TypedDict):
@@ -90,15 +102,15 @@ def identifier(read: Callable[[str], T]) -> PlainValidator:
     return PlainValidator(validate, json_schema_input_type=str)
 
 
-def fault_of_click_ids(number: int, given: Mapping[str, Any], context: ConversionContext) -> str:
+def fault_of_click_ids(number: int, identified: Mapping[str, Any], context: ConversionContext) -> str:
     """Return what is wrong with the number of click ids; `given` has the identifiers that are valid."""
-    is_identified = context["has_hash"] or any(map(given.get, IDENTIFIERS))
+    is_identified = context["has_hash"] or any(map(identified.get, IDENTIFIERS))
     if number or not (is_identified or context["accepts_identifiers"]):
         return ONE_CLICK_ID
     if not context["sends_hashes_alone"]:
         alone = "A click id is required: the Google Ads Script cannot send an e-mail address or a phone number alone."
         return alone if is_identified else ONE_CLICK_ID
-    if is_identified or not given.keys() >= set(IDENTIFIERS):  # an invalid one is reported itself
+    if is_identified or not identified.keys() >= set(IDENTIFIERS):  # an invalid one is reported itself
         return ""
     return "One of gclid, wbraid, gbraid, email, phone, hashedEmail and hashedPhone is required."
 
@@ -231,10 +243,10 @@ class NewConversion(InputModel):
     def _drop_empty(cls, raw: Any, info: Info) -> Any:
         if not isinstance(raw, dict):
             return raw
-        given = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
-        if "conversionCurrency" not in given and (currency := info.context["currency"]):
-            given["conversionCurrency"] = currency
-        return given
+        fields = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
+        if "conversionCurrency" not in fields and (currency := info.context["currency"]):
+            fields["conversionCurrency"] = currency
+        return fields
 
     @field_validator("gclid")
     @classmethod
@@ -282,3 +294,53 @@ def without_identifiers(fields: Sequence[str]) -> Sequence[str]:
 def format_consent(stored: str) -> str:
     """Return a stored consent as it is sent: nothing if none was given."""
     return "" if stored == "UNSPECIFIED" else stored
+
+
+def read_columns(
+    site: Site,
+    raw: Any,
+    *,
+    now: datetime,
+    hashes: Mapping[str, str] = NO_HASHES,
+    unknown: UnknownFields | None = None,
+) -> Columns | list[FieldError]:
+    """Return the columns of a valid conversion, or everything that is wrong with it.
+
+    A correction keeps the `hashes` of its row, unless it has others.
+    """
+    context: ConversionContext = {
+        "now": now,
+        "currency": site.default_currency,
+        "accepts_identifiers": site.accepts_identifiers,
+        "sends_hashes_alone": site.sync_method in UPLOADED_HERE,
+        "has_hash": any(hashes.values()),
+    }
+    try:
+        conversion = NewConversion.model_validate(raw, context=context)
+    except ValidationError as error:
+        return field_errors(error, NewConversion, unknown=unknown)
+    return {
+        "site_id": site.pk,
+        "action": conversion.conversionName,
+        "gclid": conversion.gclid or "",
+        "wbraid": conversion.wbraid or "",
+        "gbraid": conversion.gbraid or "",
+        "conversion_time": conversion.conversionTime,
+        "value": conversion.conversionValue,
+        "currency": conversion.conversionCurrency,
+        "consent_ad_user_data": conversion.consentAdUserData or conversion.consent,
+        "consent_ad_personalization": conversion.consentAdPersonalization or conversion.consent,
+        "event_source": conversion.eventSource,  # None if it was not said
+        "source_key": conversion.sourceKey,
+        **hashes,
+        **_hashes(conversion),
+    }
+
+
+def _hashes(conversion: NewConversion) -> dict[str, str]:
+    hashes: dict[str, str] = {}
+    if email := conversion.email or (conversion.hashedEmail and identifiers.HashedEmail(conversion.hashedEmail)):
+        hashes |= {"hashed_email": email.data_manager, "hashed_email_ads": email.ads}
+    if phone := conversion.phone or conversion.hashedPhone:
+        hashes["hashed_phone"] = phone
+    return hashes

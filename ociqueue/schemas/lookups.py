@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from kilit.api.input_model import InputModel, Moment, Time, invalid, line
 from kilit.sites.schemas.operations import SITE, PublicId
-from ociqueue.schemas.answers import ConversionId
 from ociqueue.schemas.requests import RowId, SiteId
+from ociqueue.schemas.responses import ConversionId
 from ociqueue.states import Category, ConversionStatus
 
 MOST_LOOKUPS = 1_000

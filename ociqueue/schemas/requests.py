@@ -1,11 +1,14 @@
-"""Requests of scripts and operators."""
+"""Requests of scripts and operators; a script also sends Google's upload summaries."""
 
+import datetime as dt
 import json
+from collections import Counter
 from contextlib import suppress
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Self, cast
 from uuid import UUID
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     PlainValidator,
@@ -14,11 +17,13 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WrapValidator,
     field_validator,
+    model_validator,
 )
 
 from kilit.api.cursor import Cursor
 from kilit.api.input_model import ONLY_DIGITS, Expected, LenientInput, ShownAs, invalid, line, text
 from kilit.lock.text import CONTROL_CHARS, strip_control_chars
+from kilit.sites.models import is_time_zone
 from kilit.sites.schemas.operations import SITE
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import NewConversion
@@ -82,24 +87,24 @@ def read_row_ids(value: Any, read: ValidatorFunctionWrapHandler) -> list[UUID | 
     except ValidationError:
         if not isinstance(value, list) or len(value) > MOST_EXPORTED:
             raise
-    return [_read_id_or_text(each, read) for each in value]
+    return [_read_id_or_text(item, read) for item in value]
 
 
 def _read_id_or_text(value: Any, read: ValidatorFunctionWrapHandler) -> UUID | str:
     with suppress(ValidationError):
         return cast("UUID", read([value])[0])
-    shown = value if isinstance(value, str) else compact_json(value)
-    return strip_control_chars(shown[:MOST_SHOWN_OF_ID])
+    text_of_id = value if isinstance(value, str) else compact_json(value)
+    return strip_control_chars(text_of_id[:MOST_SHOWN_OF_ID])
 
 
 def read_claims(value: Any) -> dict[UUID, int]:
     """Read the claim numbers by id; what is not one is left out, as if the script had not sent it."""
-    found = {}
+    claims = {}
     for name, number in value.items() if isinstance(value, dict) else ():
         with suppress(ValueError):
             if type(number) is int and 0 < number <= LARGEST_CLAIM:
-                found[UUID(name.removeprefix(PREFIX))] = number
-    return found
+                claims[UUID(name.removeprefix(PREFIX))] = number
+    return claims
 
 
 class SiteRequest(LenientInput):
@@ -208,3 +213,85 @@ class ActionRequest(SiteRequest):
     clearErrors: bool = False
 
     examples = {"retry": {"siteId": SITE, "action": "RETRY_SELECTED", "ids": [ROW], "reason": "Fixed at Google."}}
+
+
+MOST_DAYS = 5_000  # seven days of some hundred actions and clients
+MOST_ALERTS = 500
+MOST_COUNTED = 2**53  # a script's numbers are floats
+
+
+def without_dashes(value: Any) -> Any:
+    return value.replace("-", "") if isinstance(value, str) else value
+
+
+def known_zone(name: str) -> str:
+    if not is_time_zone(name):
+        raise invalid("Expected a time zone, such as Europe/Istanbul.")
+    return name
+
+
+Number = Annotated[int, Field(ge=0, le=MOST_COUNTED)]
+Name = Annotated[str, text(200, least=1)]
+Client = Annotated[str, text(40, least=1), Field(description="Google's name for the uploader, as GOOGLE_ADS_API.")]
+
+
+class SummaryOfDay(LenientInput):
+    """What Google counted on one day, for one conversion action and one kind of uploader."""
+
+    day: Annotated[dt.date, Expected("a day, as in 2026-11-15"), Field(description="In the account's time zone.")]
+    actionId: Annotated[int, Field(ge=1, lt=2**63)]
+    actionName: Name
+    client: Client
+    successful: Number
+    failed: Number
+    pending: Number
+
+
+class SummaryAlert(LenientInput):
+    """An error of the most recent uploads, and its share of them from 0 to 1."""
+
+    error: Annotated[str, text(100, least=1)]
+    share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    client: Client
+    action: Annotated[str, text(200)] = ""
+
+
+class UploadSummaryRequest(SiteRequest):
+    """All that the account's upload summaries say; it replaces what was sent before."""
+
+    customerId: Annotated[
+        str,
+        BeforeValidator(without_dashes, json_schema_input_type=str),
+        Field(pattern="^[0-9]{10}$"),
+        Expected("ten digits, as in 123-456-7890"),
+    ]
+    timeZone: Annotated[str, AfterValidator(known_zone), Field(description="The account's time zone.")]
+    days: Annotated[list[SummaryOfDay], Field(max_length=MOST_DAYS)]
+    alerts: Annotated[list[SummaryAlert], Field(max_length=MOST_ALERTS)] = []
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        counts = Counter((summary.day, summary.actionId, summary.client) for summary in self.days)
+        for (day, action, client), times in counts.items():
+            if times > 1:
+                raise invalid(f"{day} of action {action} and client {client} is listed {times} times.")
+        return self
+
+    examples = {
+        "one day": {
+            "siteId": SITE,
+            "customerId": "123-456-7890",
+            "timeZone": "Europe/Istanbul",
+            "days": [
+                {
+                    "day": "2026-11-15",
+                    "actionId": 7,
+                    "actionName": "Sale",
+                    "client": "GOOGLE_ADS_WEB_CLIENT",
+                    "successful": 120,
+                    "failed": 2,
+                    "pending": 0,
+                }
+            ],
+        }
+    }

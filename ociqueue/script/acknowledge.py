@@ -11,9 +11,8 @@ from django.db import transaction
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
-from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.models.script_statements import ack_ids
+from ociqueue.models.conversion import PREFIX, ConversionQuerySet
+from ociqueue.models.statements import ack_ids
 from ociqueue.states import Category, ConversionStatus
 
 NOT_FOUND = "NOT_FOUND"
@@ -54,10 +53,10 @@ def _move_ids(
         moved = move(wanted)
         rest = sorted(wanted - moved, key=attrgetter("int")) if len(moved) < len(wanted) else []
         rows = Conversion.objects.for_site(site).filter(pk__any_of=rest).only("pk", "status") if rest else []
-        found = {row.pk: row for row in rows}
-        if late and found:
-            Event.objects.record_each([row for row in found.values() if row.status != ends], late)
-    skipped = [(pk, found[pk].status if pk in found else NOT_FOUND) for pk in rest]
+        rows_by_id = {row.pk: row for row in rows}
+        if late and rows_by_id:
+            Event.objects.record_each([row for row in rows_by_id.values() if row.status != ends], late)
+    skipped = [(pk, rows_by_id[pk].status if pk in rows_by_id else NOT_FOUND) for pk in rest]
     return MoveResult(moved=len(moved), skipped=skipped, ids=frozenset(moved))
 
 

@@ -9,13 +9,11 @@ from django.db.models import Count, Q
 from kilit.api.cursor import encode_cursor
 from kilit.api.input_model import InvalidInput
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
-from ociqueue.models.limits import RETRY_TIME_PASSED, is_over_cap
-from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.models.script_statements import claim_values
+from ociqueue.models.conversion import PREFIX, ConversionQuerySet
+from ociqueue.models.limits import IS_TOO_OLD, LONGEST_AGE, RETRY_TIME_PASSED, is_over_cap, is_withheld
 from ociqueue.models.sending import OLDEST_FIRST
-from ociqueue.models.unsendable import IS_TOO_OLD, LONGEST_AGE, is_withheld
-from ociqueue.schemas.answers import ClaimedPage, Item
+from ociqueue.models.statements import claim_values
+from ociqueue.schemas.responses import ClaimedPage, Item
 from ociqueue.states import SyncMethod
 from ociqueue.values.local_times import LocalTimes
 
@@ -47,11 +45,10 @@ def claim_page(site: Site, *, limit: int) -> ClaimedPage:
 
 
 def preview_page(site: Site, *, limit: int, cursor: UUID | None) -> dict[str, Any]:
-    """Return a page of the preview, in the order in which rows are claimed, and the cursor of the next one."""
-    found = preview(site, limit=limit + 1, after=cursor)
-    items, more = found["items"][:limit], found["items"][limit:]
+    page = preview(site, limit=limit + 1, after=cursor)
+    items, more = page["items"][:limit], page["items"][limit:]
     last = UUID(items[-1]["id"].removeprefix(PREFIX)) if more else None
-    return {**found, "items": items, "nextCursor": encode_cursor(last) if last else None}
+    return {**page, "items": items, "nextCursor": encode_cursor(last) if last else None}
 
 
 def preview(site: Site, *, limit: int, after: UUID | None = None) -> dict[str, Any]:
@@ -89,14 +86,14 @@ def _is_later(rows: ConversionQuerySet, after: UUID | None) -> Q:
 
 
 def _warnings(site: Site, waits: Mapping[str, int]) -> Iterator[str]:
-    if found := waits["withheld"]:
-        yield f"{found} rows are withheld because consent was denied; the next sweep ends them."
-    if found := waits["too_old"]:
-        yield f"{found} rows are more than {LONGEST_AGE.days} days old; the next sweep fails them."
-    if found := waits["later"]:
-        yield f"{found} rows wait for their retry time."
-    if found := waits["over_cap"]:
-        yield f"{found} rows have used up their attempts; the next cap sweep fails them."
+    if number := waits["withheld"]:
+        yield f"{number} rows are withheld because consent was denied; the next sweep ends them."
+    if number := waits["too_old"]:
+        yield f"{number} rows are more than {LONGEST_AGE.days} days old; the next sweep fails them."
+    if number := waits["later"]:
+        yield f"{number} rows wait for their retry time."
+    if number := waits["over_cap"]:
+        yield f"{number} rows have used up their attempts; the next cap sweep fails them."
     if site.is_paused:
         yield f"The site is paused: {site.pause_reason}"
 
@@ -119,7 +116,7 @@ def item(  # noqa: PLR0917 - the columns
     *,
     time: str,
 ) -> Item:
-    found: Item = {
+    exported: Item = {
         "id": f"{PREFIX}{pk}",
         "orderId": order_id,
         "gclid": gclid,
@@ -131,13 +128,13 @@ def item(  # noqa: PLR0917 - the columns
         "conversionCurrency": currency,
     }
     if claim is not None:
-        found["claim"] = claim
+        exported["claim"] = claim
     if user_data != NO_CONSENT:
-        found["consentAdUserData"] = user_data
+        exported["consentAdUserData"] = user_data
     if personalization != NO_CONSENT:
-        found["consentAdPersonalization"] = personalization
+        exported["consentAdPersonalization"] = personalization
     if email:
-        found["hashedEmail"] = email
+        exported["hashedEmail"] = email
     if phone:
-        found["hashedPhone"] = phone
-    return found
+        exported["hashedPhone"] = phone
+    return exported

@@ -2,5 +2,5 @@
 
 `upload_run` claims rows and sends them through a `results.Provider` (`providers` lists them), `settle` writes the
 result of each row, and `circuits` opens and closes circuits by what the results say about the account. `verdict_run`
-asks providers that answer later what became of their requests, and `settle_verdict` writes that.
+asks providers that reply later what became of their requests, and writes that.
 """

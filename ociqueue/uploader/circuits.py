@@ -22,7 +22,7 @@ def update_circuits(
     tripped = trip_circuits(site, rows, results, is_outage=is_outage)
     if probe and (site.pk, probe.action) not in tripped and probe_passed(results[0], probe):
         closable = Circuit.objects.filter(pk=probe.pk)
-        if PROVIDERS[sender_of(site)].answers_later:
+        if PROVIDERS[sender_of(site)].replies_later:
             # Asked in the statement itself, because a verdict may have set it since the probe was taken.
             closable = closable.filter(needs_verdict=False)
         closable.close()
@@ -56,7 +56,6 @@ def trip_circuits(
     is_outage: IsOutage | None = None,
     needs_verdict: bool = False,
 ) -> dict[tuple[UUID, str], str]:
-    """Open the circuits that an answer or a verdict concerns; return a note for each."""
     tripped: dict[tuple[UUID, str], str] = {}
     for row, result in distinct_results(rows, results):
         for at, action in affected_circuits(site, row, result, is_outage):
@@ -77,28 +76,28 @@ def trip_circuits(
 
 def distinct_results(rows: Sequence[Uploadable], results: Sequence[RowResult]) -> list[tuple[Uploadable, RowResult]]:
     """Return the first row of each kind of result: two thousand rows usually say the same about the account."""
-    found: dict[tuple[object, ...], tuple[Uploadable, RowResult]] = {}
-    for result, mine in group_rows(rows, results):
+    first_rows: dict[tuple[object, ...], tuple[Uploadable, RowResult]] = {}
+    for result, same_rows in group_rows(rows, results):
         is_of_action = result.disposition == Disposition.GATE_ACTION
-        for row in mine if is_of_action else mine[:1]:
+        for row in same_rows if is_of_action else same_rows[:1]:
             action = row.action if is_of_action else ""
             kind = (result.disposition, result.category, result.whole_request, result.everywhere, action)
-            found.setdefault(kind, (row, result))
-    return list(found.values())
+            first_rows.setdefault(kind, (row, result))
+    return list(first_rows.values())
 
 
 def affected_circuits(
     site: Site, row: Uploadable, result: RowResult, is_outage: IsOutage | None
 ) -> Iterator[tuple[Site, str]]:
-    """Return the circuits that a result opens: none, a conversion name's, the site's, or those of several sites."""
+    """Return the circuits that a result opens: of a conversion name, of the site or of several sites."""
     if result.disposition == Disposition.GATE_ACTION:
         yield site, row.action
     elif result.disposition == Disposition.GATE_ALL:
-        yield from ((each, Circuit.EVERY_ACTION) for each in Site.objects.filter(sync_method=site.sync_method))
+        yield from ((other, Circuit.EVERY_ACTION) for other in Site.objects.filter(sync_method=site.sync_method))
     elif result.disposition in GATES or stops_site(result, is_outage):
         yield site, Circuit.EVERY_ACTION
         if result.everywhere:
-            yield from ((each, Circuit.EVERY_ACTION) for each in sites_sharing_project(site))
+            yield from ((other, Circuit.EVERY_ACTION) for other in sites_sharing_project(site))
 
 
 def stops_site(result: RowResult, is_outage: IsOutage | None) -> bool:
@@ -124,11 +123,11 @@ def sites_sharing_project(site: Site) -> Iterator[Site]:
     for stored in Credentials.objects.filter(site__sync_method__in=UPLOADED_HERE).select_related("site"):
         with suppress(DecryptionError):
             projects[stored.site] = stored.account().project
-    yield from (each for each, project in projects.items() if project == projects.get(site) and each != site)
+    yield from (other for other, project in projects.items() if project == projects.get(site) and other != site)
 
 
 def is_outage(site: Site) -> bool:
     """Return whether a site's last uploads were lost, in this run or in earlier ones."""
-    mine = UploadBatch.objects.filter(site=site, sender=sender_of(site))  # retractions may go by another
-    last = mine.answered().values_list("is_lost", flat=True)[:OUTAGE]
+    uploads = UploadBatch.objects.filter(site=site, sender=sender_of(site))  # retractions may go by another
+    last = uploads.answered().values_list("is_lost", flat=True)[:OUTAGE]
     return list(last) == [True] * OUTAGE

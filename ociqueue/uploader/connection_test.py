@@ -1,16 +1,50 @@
-"""Tests a site's credentials by what its sender needs. Only a worker loads the modules that call Google."""
+"""Tests a site's credentials by what its sender needs.
+
+The Google Ads API is asked whether the conversion actions exist and accept uploads; the Data Manager API gets events
+that it only validates.
+"""
 
 import logging
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
 
 from kilit.access.encryption import DecryptionError
-from ociqueue.models import Credentials
+from ociqueue.models import Conversion, Credentials
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import SyncMethod
-from ociqueue.uploader.results import CredentialsRejected, Provider
+from ociqueue.uploader.datamanager.provider import DataManager
+from ociqueue.uploader.googleads.provider import GoogleAds
+from ociqueue.uploader.googleads.responses import describe_failure
+from ociqueue.uploader.results import CredentialsRejected, Disposition, Provider, RowResult
 
 logger = logging.getLogger(__name__)
+
+CUSTOMER = """
+    SELECT customer.id, customer.descriptive_name,
+      customer.conversion_tracking_setting.google_ads_conversion_customer,
+      customer.conversion_tracking_setting.accepted_customer_data_terms,
+      customer.conversion_tracking_setting.effective_enablement_setting
+    FROM customer
+"""
+TERMS, ENHANCED = "Customer data terms", "Enhanced conversions"
+# EnhancedConversionsConfig. Up to v25 it was the field enhanced_conversions_for_leads_enabled, which v26 does not have:
+# a query for it would be refused as a whole.
+OFF, ON = 2, 3
+HASHES_NEED = (
+    "in Google Ads under Goals > Conversions > Settings. Without that Google uses no hashed e-mail or phone, which this"
+    " site accepts."
+)
+ACTIONS = """
+    SELECT conversion_action.resource_name, conversion_action.name, conversion_action.type, conversion_action.status
+    FROM conversion_action
+"""
+API, ACTION, OWNER = "Data Manager API", "Conversion action", "Account that owns the conversions"
+# With these results Google says nothing about the account.
+UNANSWERED = (Disposition.RETRY, Disposition.UNSENT)
+OPEN_ACCOUNT = "In Google Ads, open Goals > Conversions > Settings of this account to see which one owns them."
 
 
 @dataclass(frozen=True)
@@ -38,20 +72,14 @@ def check(credentials: Credentials) -> list[CheckFinding]:
 
 
 def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
-    """Yield findings until one makes the rest pointless."""
-    from ociqueue.uploader.datamanager import account_check as data_manager  # noqa: PLC0415 - they import this
-    from ociqueue.uploader.googleads import account_check as google_ads  # noqa: PLC0415 - they import this
-
     try:
         account = credentials.account()
     except DecryptionError as error:
         yield CheckFinding("Login", str(error), passed=False)
         return
-    accepts = credentials.site.accepts_identifiers
-    if credentials.site.sync_method == SyncMethod.DATA_MANAGER:
-        yield from data_manager.check_account(account, accepts_identifiers=accepts)
-    else:
-        yield from google_ads.check_account(account, accepts_identifiers=accepts)
+    is_data_manager = credentials.site.sync_method == SyncMethod.DATA_MANAGER
+    check_api = check_data_manager if is_data_manager else check_google_ads
+    yield from check_api(account, accepts_identifiers=credentials.site.accepts_identifiers)
 
 
 def check_login(provider: Provider, account: GoogleAdsAccount) -> CheckFinding:
@@ -61,3 +89,129 @@ def check_login(provider: Provider, account: GoogleAdsAccount) -> CheckFinding:
         return CheckFinding("Login", str(error), passed=False)
     login = f"the key of {account.service_account_email}" if account.service_account else "the refresh token"
     return CheckFinding("Login", f"Google accepts {login}.")
+
+
+def check_google_ads(account: GoogleAdsAccount, *, accepts_identifiers: bool = False) -> Iterator[CheckFinding]:
+    provider = GoogleAds(account)
+    login = check_login(provider, account)
+    yield login
+    if not login.passed:
+        return
+    try:
+        customer = next(iter(provider.query(CUSTOMER))).customer
+        actions = {row.conversion_action.resource_name: row.conversion_action for row in provider.query(ACTIONS)}
+    except Exception as error:  # noqa: BLE001 - whatever Google's client raises is the finding
+        yield CheckFinding("Customer", describe_failure(error), passed=False)
+        return
+    yield from check_owner(provider, customer)
+    yield from check_terms(customer, accepts_identifiers=accepts_identifiers)
+    yield from check_actions(provider, actions)
+
+
+def check_owner(provider: GoogleAds, customer: Any) -> Iterator[CheckFinding]:
+    yield CheckFinding("Customer", f"{customer.descriptive_name} ({customer.id})")
+    owner = conversion_customer(customer)
+    if owner and owner != provider.account.customer_id:
+        message = f"Upload to {owner}: Google rejects this account's clicks elsewhere."
+        yield CheckFinding("Another account owns the conversions", message, passed=False)
+
+
+def check_terms(customer: Any, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
+    """Compare what the account allows with what the site accepts: Google takes hashes either way, and ignores them."""
+    setting = customer.conversion_tracking_setting
+    if not accepts_identifiers:
+        if not setting.accepted_customer_data_terms:
+            yield CheckFinding(TERMS, "Not accepted; required only for enhanced conversions.")
+        return
+    if not setting.accepted_customer_data_terms:
+        yield CheckFinding(TERMS, f"Not accepted: accept them, {HASHES_NEED}", passed=False)
+    if setting.effective_enablement_setting == OFF:
+        yield CheckFinding(ENHANCED, f"Turned off: turn them on, {HASHES_NEED}", passed=False)
+    elif setting.effective_enablement_setting == ON:
+        yield CheckFinding(ENHANCED, "Turned on.")
+    else:
+        yield CheckFinding(ENHANCED, f"Google does not say whether they are turned on: look, {HASHES_NEED}")
+
+
+def conversion_customer(customer: Any) -> str:
+    owner: str = customer.conversion_tracking_setting.google_ads_conversion_customer
+    return owner.removeprefix("customers/")
+
+
+def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[CheckFinding]:
+    account, enums = provider.account, provider.client.enums
+    accepts_uploads = (enums.ConversionActionTypeEnum.UPLOAD_CLICKS, enums.ConversionActionStatusEnum.ENABLED)
+    for resource in sorted({account.conversion_action, *account.conversion_actions.values()}):
+        action = actions.get(resource)
+        if action is None:
+            passed, message = False, f"{resource} is not in this account."
+        elif (action.type_, action.status) != accepts_uploads:
+            passed, message = False, f"{action.name} must be an enabled action for click imports."
+        else:
+            passed, message = True, f"{action.name} accepts uploads."
+        yield CheckFinding("Conversion action", message, passed)
+
+
+def check_data_manager(account: GoogleAdsAccount, *, accepts_identifiers: bool = False) -> Iterator[CheckFinding]:
+    provider = DataManager(account)
+    login = check_login(provider, account)
+    yield login
+    if not login.passed:
+        return
+    is_first = True
+    for action, name in sorted(names_by_action(account).items()):
+        result = provider.upload([sample_event(name)], dry_run=True)[0]
+        if result.disposition in (Disposition.GATE, Disposition.GATE_ALL, *UNANSWERED):
+            yield CheckFinding(API, result.message, passed=False)
+            break
+        if is_first:
+            yield CheckFinding(API, f"It is enabled, and this login has access to account {account.customer_id}.")
+        is_first = False
+        yield check_action(action, result)
+    yield from check_customer(account, accepts_identifiers=accepts_identifiers)
+
+
+def names_by_action(account: GoogleAdsAccount) -> dict[str, str]:
+    """Return a conversion name for each action; an unknown name stands for the action of all others."""
+    return {account.conversion_action: "", **{action: name for name, action in account.conversion_actions.items()}}
+
+
+def sample_event(name: str) -> Conversion:
+    """Return an event of a click that does not exist: an answer about the event shows that its destination works."""
+    return Conversion(
+        action=name,
+        gclid="connection-test",
+        conversion_time=datetime.now(UTC) - timedelta(hours=1),
+        value=Decimal(0),
+        currency="USD",
+        order_id="kilit_connection_test",
+        send_alone=True,
+    )
+
+
+def check_action(action: str, result: RowResult) -> CheckFinding:
+    number = action.rpartition("/")[2]
+    if result.disposition == Disposition.GATE_ACTION:
+        return CheckFinding(ACTION, f"{number}: {result.message}", passed=False)
+    return CheckFinding(ACTION, f"{number} accepts conversions.")
+
+
+def check_customer(account: GoogleAdsAccount, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
+    """Check the owner of the conversions, and the terms that hashes need: only the Google Ads API knows them."""
+    try:
+        customer = next(iter(GoogleAds(account).query(CUSTOMER))).customer
+    except Exception:  # noqa: BLE001 - whatever Google's client raises; many logins have no developer token
+        yield CheckFinding(OWNER, f"Not checked: the Google Ads API does not answer this login. {OPEN_ACCOUNT}")
+        return
+    yield check_data_manager_owner(account, customer)
+    if accepts_identifiers:
+        yield from check_terms(customer, accepts_identifiers=True)
+
+
+def check_data_manager_owner(account: GoogleAdsAccount, customer: Any) -> CheckFinding:
+    owner = conversion_customer(customer)
+    if owner and owner != account.customer_id:
+        why = "the Data Manager API takes conversions only for the account that owns them."
+        message = f"Change the customer id from {account.customer_id} to {owner}: {why}"
+        return CheckFinding(OWNER, message, passed=False)
+    return CheckFinding(OWNER, f"{customer.descriptive_name} ({customer.id})")

@@ -1,7 +1,7 @@
-"""What a provider answers: one result per row, whatever happened to the request."""
+"""What a provider replies: one result per row, whatever happened to the request."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -17,7 +17,7 @@ class Disposition(StrEnum):
     FATAL = "FATAL"  # fails now
     RETRY = "RETRY"  # retried after a backoff, or after the provider's delay
     DEFER = "DEFER"  # too early: retried hours later
-    DUPLICATE = "DUPLICATE"  # the provider has it already: success only if an earlier answer was lost
+    DUPLICATE = "DUPLICATE"  # the provider has it already: success only if an earlier reply was lost
     SPLIT = "SPLIT"  # the request was too large: sent again in halves
     GATE = "GATE"  # a fault of the account: the row keeps its attempt and the site's circuit opens
     GATE_ACTION = "GATE_ACTION"  # the same, for one conversion name only
@@ -38,8 +38,24 @@ WORST_FIRST = (
 )
 Row = TypeVar("Row")
 Identities = Collection[tuple[Hashable, ...]]
-UPLOADER_ERROR = "UPLOADER_ERROR"  # the code when a library of ours failed, so that no answer came
+UPLOADER_ERROR = "UPLOADER_ERROR"  # the code when a library of ours failed, so that no reply came
 GATES = (Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What happens to a row with this error, and a hint for the operator who has to fix it."""
+
+    disposition: Disposition
+    category: Category
+    hint: str = ""
+    if_all: Disposition | None = None  # what it means when every row of a reply has it
+    retry_after: timedelta | None = None  # when to try again, if not after the usual wait
+
+
+def worst(meanings: Iterable[Meaning]) -> Meaning:
+    """Return the meaning that decides for a row with several errors: a duplicate only if all of them are."""
+    return min(meanings, key=lambda meaning: WORST_FIRST.index(meaning.disposition))
 
 
 @dataclass(frozen=True)
@@ -67,11 +83,10 @@ def group_rows(rows: Sequence[Row], results: Sequence[RowResult]) -> list[tuple[
     for row, result in zip(rows, results, strict=True):
         groups[id(result)].append(row)
     distinct = {id(result): result for result in results}
-    return [(distinct[key], mine) for key, mine in groups.items()]
+    return [(distinct[key], same_rows) for key, same_rows in groups.items()]
 
 
 def change_results(results: Sequence[RowResult], change: Callable[[RowResult], RowResult]) -> list[RowResult]:
-    """Change each result; rows that share one share the changed one."""
     distinct = {id(result): result for result in results}
     changed = {key: change(result) for key, result in distinct.items()}
     return [changed[id(result)] for result in results]
@@ -99,18 +114,16 @@ class VerdictStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a request that the provider took earlier."""
-
     status: VerdictStatus
     results: Sequence[RowResult] = ()  # for SETTLED: one for each row, in the order that was sent
-    answer: str = ""  # the provider's own name for it, such as PARTIAL_SUCCESS
+    label: str = ""  # the provider's own name for it, such as PARTIAL_SUCCESS
     note: str = ""
 
 
 class Provider(Protocol):
     """A way to send rows of one queue.
 
-    One that answers at once returns no RECEIVED; one that answers later returns no ACCEPTED.
+    One that replies at once returns no RECEIVED; one that replies later returns no ACCEPTED.
     """
 
     def refresh(self) -> None:
@@ -120,7 +133,7 @@ class Provider(Protocol):
         """Return whether a request fits into the provider's quota now; the run asks before it claims rows."""
 
     def upload(self, batch: Sequence[Any], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
-        """Send rows and return one result for each, in their order; never raise for an answer of the provider.
+        """Send rows and return one result for each, in their order; never raise for a reply of the provider.
 
         `job_id` is our number for the upload; a provider without such numbers ignores it.
 
@@ -132,10 +145,8 @@ class Provider(Protocol):
 
 
 class LaterProvider(Provider, Protocol):
-    """A provider that takes requests and gives its verdict on their rows later."""
-
     def can_ask(self) -> bool:
         """Return whether a question for a verdict fits into the provider's quota now, and count it."""
 
     def verdict(self, request_id: str, rows: Sequence[Any]) -> Verdict:
-        """Ask what became of a request with these rows, in the order that was sent; never raise for an answer."""
+        """Ask what became of a request with these rows, in the order that was sent; never raise for a reply."""

@@ -1,8 +1,11 @@
-"""Writes the answer to an upload: one statement for each kind of result, matched on the claim."""
+"""Writes the reply to an upload: one statement for each kind of result, matched on the claim.
+
+It also records warnings, retractions that were sent as 0, and replies for rows that were taken back.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -14,21 +17,22 @@ from django.db.models.functions import Now
 
 from kilit.lock.audit import for_reason
 from kilit.lock.fast_sql import uuid_array
+from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Receipt, UploadBatch, upload_statements
-from ociqueue.models.per_row import PerRowValues
-from ociqueue.models.receipt import FIRST_CHECK_AFTER
-from ociqueue.models.sending import UploadableQuerySet, failure, rows_of
+from ociqueue.models import Receipt, UploadBatch, statements
+from ociqueue.models.batch import FIRST_CHECK_AFTER, Counts
+from ociqueue.models.sending import PerRowValues, UploadableQuerySet, failure, rows_of
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
-from ociqueue.uploader.answer_events import note_rest, note_warnings, note_zeros
-from ociqueue.uploader.meanings import after_defer
 from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, Groups, RowResult, group_rows, ids_of
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
+# Google does not find the conversion of an adjustment: it may not have processed it yet, so it is looked for twice.
+DEFERRED_ONCE = ("CONVERSION_NOT_FOUND", "ORIGINAL_CONVERSIONS_NOT_FOUND")
+LOOKED_TWICE = "A day later Google still does not find it."
 KINDS = ("accepted", "already_there", "received", "rejected", "put_off")
 Rows = UploadableQuerySet[Any]
 
@@ -59,25 +63,21 @@ def settle(
 ) -> UploadTally:
     """Move each row by its result; rows taken back meanwhile are skipped, with an event.
 
-    An answer is settled once, so a caller who lost the connection on the way may call again.
+    A reply is settled once, so a caller who lost the connection on the way may call again.
     """
     groups = group_rows(rows, results)
-    answers = [result for result, _ in groups]
+    distinct_results = [result for result, _ in groups]
     with transaction.atomic():
         tally = _move(batch, rows, results, groups, is_probe=is_probe)
         # Last, because `take_back` locks rows first and then their upload, too.
         counts = UploadBatch.objects.mark_answered(
             batch,
-            accepted=tally.accepted,
-            received=tally.received,
-            failed=tally.failed,
-            put_off=tally.put_off,
-            late=tally.late,
+            **{name: getattr(tally, name) for name in Counts._fields},
             by_action=count_by_action(groups),
-            answered_job_id=next((answer.job_id for answer in answers if answer.job_id is not None), None),
-            is_lost=is_lost(answers[0]),
-            request_id=next((answer.request_id for answer in answers if answer.request_id), "")[:64],
-            note=_note(answers),
+            answered_job_id=next((result.job_id for result in distinct_results if result.job_id is not None), None),
+            is_lost=is_lost(distinct_results[0]),
+            request_id=next((result.request_id for result in distinct_results if result.request_id), "")[:64],
+            note=_note(distinct_results),
         )
         if counts is None:
             transaction.set_rollback(True)
@@ -86,7 +86,6 @@ def settle(
 
 
 def rows_like(rows: Sequence[Uploadable]) -> Rows:
-    """Return all rows of the queue that these are of."""
     return rows_of(type(rows[0]))
 
 
@@ -111,7 +110,7 @@ def count_by_action(groups: Groups) -> dict[str, dict[str, int]]:
         if kind := _counted_as(result):
             for action, count in Counter(row.action for row in rows).items():
                 counts[action][kind] += count
-    return {action: dict(found) for action, found in counts.items()}
+    return {action: dict(kinds) for action, kinds in counts.items()}
 
 
 def _counted_as(result: RowResult) -> str:
@@ -133,11 +132,11 @@ def _move(
     if len(by_kind) > 1:  # a single statement locks its rows in order anyway
         held.lock_in_order()
     accepted, already_there, received, rejected, put_off = (by_kind.get(kind, []) for kind in KINDS)
-    moved = upload_statements.accept(model, batch, _request_ids(accepted)) if accepted else ()
+    moved = statements.accept(model, batch, _request_ids(accepted)) if accepted else ()
     if already_there:
         with for_reason(ALREADY_THERE):
             moved = [*moved, *held.accept(_request_ids(already_there))]
-    taken = upload_statements.receive(model, batch, _request_ids(received)) if received else ()
+    taken = statements.receive(model, batch, _request_ids(received)) if received else ()
     if received:
         _store_receipts(batch, rows, results)
         note_warnings(batch, received, among=every)
@@ -152,12 +151,22 @@ def _move(
 def sort_groups(groups: Groups) -> dict[str, Groups]:
     """Return the rows by what becomes of them, each with its result; what was taken or accepted is asked once."""
     by_kind: dict[str, Groups] = defaultdict(list)
-    for answer, rows in groups:
-        is_taken = answer.disposition in (Disposition.ACCEPTED, Disposition.RECEIVED)
-        for mine in [rows] if is_taken else ([row] for row in rows):
-            result = after_defer(mine[0], answer)
-            by_kind[kind_of(mine[0], result)].append((result, mine))
+    for group_result, rows in groups:
+        is_taken = group_result.disposition in (Disposition.ACCEPTED, Disposition.RECEIVED)
+        for same_rows in [rows] if is_taken else ([row] for row in rows):
+            result = after_defer(same_rows[0], group_result)
+            by_kind[kind_of(same_rows[0], result)].append((result, same_rows))
     return by_kind
+
+
+def after_defer(row: Uploadable, result: RowResult) -> RowResult:
+    """Return a result that is fatal if the row was deferred for the same reason before, and is deferred only once."""
+    if result.code not in DEFERRED_ONCE or result.disposition != Disposition.DEFER:
+        return result
+    if row.provider_error_code != result.code:  # as it was when the row was claimed, or deferred
+        return result
+    message = f"{LOOKED_TWICE} {result.message}"
+    return replace(result, disposition=Disposition.FATAL, category=Category.VALIDATION, message=message)
 
 
 def _store_receipts(batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult]) -> None:
@@ -248,3 +257,53 @@ def _wait(result: RowResult) -> timedelta | None:
 def _note(results: Sequence[RowResult]) -> str:
     whole = next((result for result in results if result.whole_request), None)
     return strip_control_chars(f"{whole.code}: {whole.message}")[:1000] if whole else ""
+
+
+SENT_AS_ZERO = (
+    "The Data Manager API has no retraction: the value was sent as 0, and Google still counts the conversion. With a"
+    " developer token in the site's connection, retractions go through the Google Ads API."
+)
+
+
+def note_warnings(batch: UUID, groups: Groups, *, among: Rows) -> None:
+    by_text: dict[tuple[str, ...], list[UUID]] = defaultdict(list)
+    for result, rows in groups:
+        if result.warnings:
+            by_text[result.warnings] += ids_of(rows)
+    for texts, ids in by_text.items():
+        details = {"batch": str(batch), "warnings": list(texts)}
+        Event.objects.record_each(among.filter(pk__any_of=ids), "PROVIDER_WARNING", details=details)
+
+
+def note_zeros(groups: Groups, *, among: Rows) -> None:
+    """Record on retractions that they were sent as a value of 0."""
+    ids = [pk for result, rows in groups if result.sent_as_zero for pk in ids_of(rows)]
+    if ids:
+        Event.objects.record_each(among.filter(pk__any_of=ids), "SENT_AS_ZERO", message=SENT_AS_ZERO)
+
+
+def note_rest(batch: UUID, groups: Groups, settled: Sequence[Collection[UUID]], *, among: Rows) -> int:
+    """Record the answers for all rows but these: they were taken back meanwhile; return how many there are."""
+    late = sum(len(rows) for _, rows in groups) - sum(len(ids) for ids in settled)
+    if late:
+        done = {pk for ids in settled for pk in ids}
+        late_results = {pk: result for result, rows in groups for pk in ids_of(rows) if pk not in done}
+        note_late(batch, late_results, among=among)
+    return late
+
+
+def note_late(batch: UUID, results: Mapping[UUID, RowResult], *, among: Rows) -> None:
+    """Record what the provider answered for rows that were taken back meanwhile."""
+    ids_by_result: dict[tuple[str, str, str], list[UUID]] = defaultdict(list)
+    for pk, result in results.items():
+        ids_by_result[result.disposition, result.code, result.message].append(pk)
+    for (disposition, code, text), ids in ids_by_result.items():
+        details = {"batch": str(batch), "answer": disposition, "request_id": results[ids[0]].request_id}
+        details |= {"code": code} if code else {}
+        rows = list(among.filter(pk__any_of=ids))
+        # The reply may quote what was erased meanwhile.
+        erased = [row for row in rows if getattr(row, "erased_at", None)]
+        Event.objects.record_each(
+            [row for row in rows if row not in erased], "LATE_ANSWER", message=text, details=details
+        )
+        Event.objects.record_each(erased, "LATE_ANSWER", details=details)

@@ -6,7 +6,7 @@ No transaction is open while the provider is called, and every step stores what 
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -24,12 +24,11 @@ from kilit.lock.outages import keep_trying
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
-from ociqueue.models.upload_statements import claim_conversions, job_of, mark_rows_sent
+from ociqueue.models.statements import claim_conversions, job_of, mark_rows_sent
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category, SyncMethod
 from ociqueue.uploader.circuits import is_outage, update_circuits
-from ociqueue.uploader.identities import DUPLICATE_IN_BATCH, split_duplicates
-from ociqueue.uploader.providers import PROVIDERS, provider_for, sender_of
+from ociqueue.uploader.providers import PROVIDERS, Route, provider_for, routes_of, sender_of, without_gate
 from ociqueue.uploader.results import (
     UPLOADER_ERROR,
     CredentialsRejected,
@@ -38,7 +37,6 @@ from ociqueue.uploader.results import (
     RowResult,
     change_results,
 )
-from ociqueue.uploader.routes import Route, routes_of, without_gate
 from ociqueue.uploader.settle import UploadTally, put_back, settle
 
 logger = logging.getLogger(__name__)
@@ -48,6 +46,9 @@ Row = TypeVar("Row", bound=Uploadable)
 ACTOR = "uploader"
 MOST_ROWS = 2000  # Google's limit for one request, in both of its APIs
 MOST_ALONE = 20  # requests of a single row in one upload
+DUPLICATE_IN_BATCH = RowResult(
+    Disposition.UNSENT, "TWIN_IN_BATCH", Category.TRANSIENT, "A duplicate of this row is sent first."
+)
 
 
 def due_sites() -> QuerySet[Site]:
@@ -58,7 +59,7 @@ def due_sites() -> QuerySet[Site]:
         model.objects.due().filter(~Exists(blocking_name), site=OuterRef("pk")) for model in (Conversion, Adjustment)
     )
     last = UploadBatch.objects.filter(site=OuterRef("pk")).order_by("-created_at").values("created_at")[:1]
-    found = Site.objects.filter(
+    sites = Site.objects.filter(
         ~Exists(blocking.filter(site=OuterRef("pk"), action=Circuit.EVERY_ACTION)),
         Exists(conversions) | Exists(adjustments),
         sync_method__in=UPLOADED_HERE,
@@ -66,7 +67,7 @@ def due_sites() -> QuerySet[Site]:
         credentials__isnull=False,
     )
     # The site that uploaded last comes last, so that one site's backlog does not delay the others.
-    return found.order_by(Subquery(last).asc(nulls_first=True), "pk")
+    return sites.order_by(Subquery(last).asc(nulls_first=True), "pk")
 
 
 def due_rows() -> "list[QuerySet[Any]]":
@@ -159,7 +160,7 @@ class UploadRun:
         results = send(provider, rows, job_id=job_of(batch))
         if not route.is_sites_own:
             results = change_results(results, without_gate)
-        tally = settle_answer(batch, rows, results, is_probe=turn.probe is not None)
+        tally = settle_reply(batch, rows, results, is_probe=turn.probe is not None)
         self.tally.add(tally)
         logger.info("upload for site %s: %s", site.public_id, tally)
         if not route.is_sites_own:
@@ -209,9 +210,9 @@ def next_turn(site: Site, rows: UploadableQuerySet[Any]) -> SiteTurn | None:
         # A row of a blocked conversion name says little about the account.
         return SiteTurn(unblocked if unblocked.due().exists() else rows, 1, whole) if taken else None
     for action, circuit in by_action.items():
-        mine = rows.filter(action=action)
-        if mine.due().exists() and open_circuits.filter(pk=circuit.pk).take_probe():
-            return SiteTurn(mine, 1, circuit)
+        named_rows = rows.filter(action=action)
+        if named_rows.due().exists() and open_circuits.filter(pk=circuit.pk).take_probe():
+            return SiteTurn(named_rows, 1, circuit)
     return SiteTurn(unblocked, is_usual=rows.model is Conversion and not by_action)
 
 
@@ -251,10 +252,22 @@ def claim_rows(
         rows = turn.rows if alone is None else turn.rows.filter(send_alone=alone)
         return rows.claim(limit=limit, batch=batch, sender=own, order=order)
 
-    if not PROVIDERS[sender].answers_later or turn.probe:
+    if not PROVIDERS[sender].replies_later or turn.probe:
         return claim_some(turn.limit)
     alone = claim_some(MOST_ALONE, alone=True)
     return claim_some(turn.limit, alone=False) + alone
+
+
+def split_duplicates(provider: Provider, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Of two rows that the provider cannot tell apart, it would accept neither: the second one waits."""
+    seen: set[tuple[Hashable, ...]] = set()
+    unique: list[Row] = []
+    duplicates: list[Row] = []
+    for row in rows:
+        identities = provider.identities(row)
+        (unique if seen.isdisjoint(identities) else duplicates).append(row)
+        seen.update(identities)
+    return unique, duplicates
 
 
 def mark_sent(batch: UUID, rows: Sequence[Row]) -> list[Row]:
@@ -281,7 +294,7 @@ def send(provider: Provider, rows: Sequence[Uploadable], *, job_id: int | None =
         return [replace(lost, whole_request=True)] * len(rows)
 
 
-def settle_answer(
+def settle_reply(
     batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_probe: bool
 ) -> UploadTally:
     """Settle an answer; if the connection was lost during the call, retry, or all rows would be sent again.

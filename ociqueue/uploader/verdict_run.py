@@ -2,30 +2,167 @@
 
 The schedule moves ahead before the question, so a crash only delays it. No transaction is open while the provider is
 called. A site that is paused or has another sender now is asked for, too: its rows wait for the verdict all the same.
+A verdict is settled in one transaction, matched on the upload and on UPLOADED, once for each receipt.
 """
 
 import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, transaction
 
 from kilit.access.encryption import DecryptionError
-from kilit.lock.audit import acting_as, current_context
+from kilit.lock.audit import acting_as, current_context, for_reason
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Conversion, Credentials, Receipt
-from ociqueue.models.queues import MODELS
-from ociqueue.models.upload_statements import find_rows
+from ociqueue.models import Circuit, Conversion, Credentials, Receipt, UploadBatch, statements
+from ociqueue.models.adjustment import MODELS_BY_QUEUE
+from ociqueue.models.statements import find_rows
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import SyncMethod
+from ociqueue.states import Category, SyncMethod
+from ociqueue.uploader.circuits import update_circuits_by_verdict
 from ociqueue.uploader.providers import later_provider_for
-from ociqueue.uploader.results import CredentialsRejected, LaterProvider, Verdict, VerdictStatus
-from ociqueue.uploader.settle_verdict import VerdictTally, settle_verdict
+from ociqueue.uploader.results import (
+    CredentialsRejected,
+    Disposition,
+    Groups,
+    LaterProvider,
+    RowResult,
+    Verdict,
+    VerdictStatus,
+    change_results,
+    group_rows,
+    ids_of,
+)
+from ociqueue.uploader.settle import (
+    ALREADY_THERE,
+    error_values,
+    note_rest,
+    note_warnings,
+    rows_like,
+    sort_groups,
+)
 from ociqueue.uploader.upload_run import ACTOR
+
+UNPROVEN = "VERDICT_UNPROVEN"
+LOST = "VERDICT_LOST"
+SEND_ALONE = "Google's verdict does not say which rows of the request failed, so each is sent alone."
+NOT_PROVEN = "Google's verdict on this row proves nothing, so it is sent again."
+NO_VERDICT = "Google gave no verdict, so the row is sent again."
+
+
+@dataclass
+class VerdictTally:
+    confirmed: int = 0
+    rejected: int = 0
+    put_off: int = 0
+    late: int = 0
+    pending: int = 0  # requests
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        rows = f"Confirmed {self.confirmed}, rejected {self.rejected}, deferred {self.put_off}."
+        late = f" Too late for {self.late}." if self.late else ""
+        pending = f" Requests without a verdict: {self.pending}." if self.pending else ""
+        return " ".join([f"{rows}{late}{pending}", *self.notes])
+
+    def add(self, other: "VerdictTally") -> None:
+        for name in ("confirmed", "rejected", "put_off", "late", "pending", "notes"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def settle_verdict(receipt: Receipt, rows: Sequence[Uploadable], verdict: Verdict) -> VerdictTally:
+    """Move the rows of a request by its verdict; rows taken back meanwhile are skipped, with an event.
+
+    `rows` are all rows of the request in the order that was sent. A second call for the same receipt changes nothing.
+    """
+    batch = receipt.batch
+    with transaction.atomic():
+        with_request = partial(replace, request_id=receipt.request_id)
+        results = _keep_circuit_open(batch, change_results(_results(verdict, len(rows)), with_request))
+        alone = verdict.status == VerdictStatus.UNPROVEN
+        tally = _move(batch, rows, results, is_lost=verdict.status != VerdictStatus.SETTLED, alone=alone)
+        tally.notes = update_circuits_by_verdict(batch, rows, results)
+        # Last, as rows are locked before their upload everywhere.
+        is_first = Receipt.objects.mark_settled(
+            receipt.pk,
+            verdict=(verdict.label if verdict.status == VerdictStatus.SETTLED else verdict.status)[:40],
+            confirmed=tally.confirmed,
+            rejected=tally.rejected,
+            put_off=tally.put_off,
+            late=tally.late,
+            note=strip_control_chars(verdict.note)[:1000],
+        )
+        if not is_first:
+            transaction.set_rollback(True)
+            return VerdictTally()
+    return tally
+
+
+def _results(verdict: Verdict, sent: int) -> Sequence[RowResult]:
+    """Return one result for each row, also if the verdict says nothing about a single row."""
+    if verdict.status == VerdictStatus.SETTLED:
+        return verdict.results
+    unproven = verdict.status == VerdictStatus.UNPROVEN
+    text = NO_VERDICT if not unproven else SEND_ALONE if sent > 1 else NOT_PROVEN
+    message = " ".join(filter(None, (text, verdict.note)))
+    code = UNPROVEN if unproven else LOST
+    return [RowResult(Disposition.RETRY, code, Category.TRANSIENT, message, ambiguous=True)] * sent
+
+
+def _keep_circuit_open(batch: UploadBatch, results: list[RowResult]) -> list[RowResult]:
+    """Take a probe that is rejected for the circuit's own reason for the account's fault, as it was for all rows.
+
+    The attempt counts, so that a row that is itself the cause ends.
+    """
+    if not batch.is_probe:
+        return results
+    codes = set(Circuit.objects.open().filter(site=batch.site_id, needs_verdict=True).values_list("code", flat=True))
+    return [
+        replace(result, disposition=Disposition.GATE, whole_request=True)
+        if result.disposition == Disposition.FATAL and result.code in codes
+        else result
+        for result in results
+    ]
+
+
+def _move(
+    batch: UploadBatch, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_lost: bool, alone: bool
+) -> VerdictTally:
+    every, is_probe = rows_like(rows), batch.is_probe
+    waiting = every.received_in(batch.pk)
+    groups = group_rows(rows, results)
+    by_kind = {"lost": groups} if is_lost else sort_groups(groups)
+    if len(by_kind) > 1:  # a single statement locks its rows in order anyway
+        waiting.filter(pk__any_of=ids_of(rows)).lock_in_order()
+    confirmed = _confirm(batch, by_kind.get("accepted", []))
+    if there := by_kind.get("already_there"):
+        with for_reason(ALREADY_THERE):
+            confirmed += _confirm(batch, there)
+    failed = by_kind.get("rejected")
+    rejected = waiting.reject(error_values(failed, is_probe=is_probe)) if failed else ()
+    later = by_kind.get("put_off")
+    put_off = waiting.put_off(error_values(later, is_probe=is_probe)) if later else ()
+    if is_lost and alone and len(rows) > 1:
+        # The request proves nothing about the row: the attempt does not count, and it is sent at once.
+        values = error_values(groups, is_probe=is_probe, forgiven=True, wait="0 seconds")
+        put_off = waiting.put_off(values, alone=True)
+    elif is_lost:
+        put_off = waiting.lose(error_values(groups, is_probe=is_probe), alone=alone)
+    capped = every.filter(pk__any_of=put_off).cap() if put_off else 0
+    late = note_rest(batch.pk, groups, (confirmed, rejected, put_off), among=every)
+    note_warnings(batch.pk, groups, among=every)
+    return VerdictTally(len(confirmed), len(rejected) + capped, len(put_off) - capped, late)
+
+
+def _confirm(batch: UploadBatch, groups: Groups) -> list[UUID]:
+    ids = [pk for _, rows in groups for pk in ids_of(rows)]
+    return list(statements.confirm(type(groups[0][1][0]), batch.pk, ids)) if ids else []
+
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +237,6 @@ class VerdictRun:
             return Verdict(VerdictStatus.UNKNOWN, note=str(error))
 
     def _provider(self, receipt: Receipt) -> LaterProvider:
-        """Return the provider that took the request, logged in with the site's credentials."""
         batch = receipt.batch
         used = (batch.site_id, SyncMethod(batch.sender), batch.queue)
         provider = self.providers.get(used) or later_provider_for(batch.site, used[1], queue=batch.queue)
@@ -115,8 +251,8 @@ class VerdictRun:
 
 def rows_of(receipt: Receipt) -> list[Uploadable]:
     """Return the rows of a request in the order that was sent; the verdict names rows by their place in it."""
-    model = MODELS[receipt.batch.queue]
+    model = MODELS_BY_QUEUE[receipt.batch.queue]
     columns = (*SETTLED_BY, *(IDENTIFIED_BY if model is Conversion else ()))
-    found = {row.id: row for row in find_rows(model, columns, receipt.row_ids)}
+    rows_by_id = {row.id: row for row in find_rows(model, columns, receipt.row_ids)}
     # A row that was pruned meanwhile keeps its place.
-    return [found.get(pk) or model(id=pk) for pk in receipt.row_ids]
+    return [rows_by_id.get(pk) or model(id=pk) for pk in receipt.row_ids]

@@ -19,7 +19,7 @@ OF_NOTHING = hashlib.sha256().hexdigest()
 
 
 class HashedEmail(NamedTuple):
-    """The hash that the Data Manager API expects; and that of the Google Ads API, where its rule gives another."""
+    """The hash that the Data Manager API expects, and the Google Ads API's hash where its rule gives another."""
 
     data_manager: str
     ads: str = ""
@@ -56,16 +56,15 @@ def hash_phone(text: str) -> str:
 
 def read_hash(text: str) -> str:
     """Return a hash that the caller made; a ValueError says what is wrong with it, without repeating it."""
-    found = _lower_ascii(_shown(text))
-    if not HASH.fullmatch(found):
+    digest = _lower_ascii(_shown(text))
+    if not HASH.fullmatch(digest):
         raise ValueError("Expected a SHA-256 hash: 64 hexadecimal digits.")
-    if found == OF_NOTHING:
+    if digest == OF_NOTHING:
         raise ValueError("This is the hash of an empty text.")
-    return found
+    return digest
 
 
 def hide_hashes(text: str) -> str:
-    """Return a text of Google's without the hashes that it quotes."""
     return QUOTED_HASH.sub(HIDDEN, text)
 
 

@@ -22,7 +22,6 @@ class LocalTimes:
         return time.astimezone(self._zone).isoformat(sep=" ", timespec="seconds")
 
     def format_text(self, time: str) -> str:
-        """Format a time as PostgreSQL writes it."""
         if time.endswith(UTC):
             hour = time[:13]  # yyyy-mm-dd HH
             if hour not in self._hours:

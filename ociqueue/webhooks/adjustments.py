@@ -9,8 +9,8 @@ from typing_extensions import TypedDict
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
 from kilit.sites.schemas.operations import PublicId
-from ociqueue.models import Adjustment, Site
-from ociqueue.schemas.answers import AdjustmentId, ConversionId
+from ociqueue.models import Adjustment
+from ociqueue.schemas.responses import AdjustmentId, ConversionId
 from ociqueue.states import ADJUSTMENTS, AdjustmentKind, Category, ConversionStatus
 from ociqueue.webhooks.conversions import (
     CONSOLE,
@@ -18,6 +18,7 @@ from ociqueue.webhooks.conversions import (
     PUBLIC_ID,
     ConsoleUrl,
     ErrorMessage,
+    describe_rows,
     ids_of,
     masked_error,
     moved,
@@ -46,13 +47,8 @@ class AdjustmentEventData(TypedDict):
 
 def describe_adjustments(events: Sequence[Event]) -> dict[int, Described]:
     moves = moved(events)
-    found = Adjustment.objects.filter(pk__any_of=ids_of(moves)).select_related("original").in_bulk()
-    sites = dict(Site.objects.filter(pk__in={row.site_id for row in found.values()}).values_list("pk", "public_id"))
-    return {
-        event.pk: _adjustment(event, row, sites[row.site_id])
-        for event in moves
-        if (row := found.get(event.object_id)) is not None
-    }
+    rows = Adjustment.objects.filter(pk__any_of=ids_of(moves)).select_related("original").in_bulk()
+    return describe_rows(moves, rows, _adjustment)
 
 
 def _adjustment(event: Event, row: Adjustment, site_id: str) -> Described:
@@ -105,12 +101,12 @@ FAILED: AdjustmentEventData = {
 }
 
 
-def _kind(name: str, event_type: str, about: Any, example: Mapping[str, Any]) -> WebhookKind:
+def _kind(name: str, event_type: str, description: Any, example: Mapping[str, Any]) -> WebhookKind:
     return WebhookKind(
         name,
         ADJUSTMENTS.queue,
         (event_type,),
-        about=about,
+        about=description,
         data=AdjustmentEventData,
         example=example,
         describe=describe_adjustments,

@@ -1,7 +1,7 @@
 """What webhooks report about conversions, sites and circuits: ids, states and errors, never click ids."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 from django.utils.translation import gettext_lazy as _
 from pydantic import Field
@@ -13,11 +13,12 @@ from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
 from kilit.sites.schemas.operations import PublicId
 from kilit.sites.site_events import PAUSED, RESUMED, SITES
-from ociqueue.models import Circuit, Conversion, Site
-from ociqueue.schemas.answers import ConversionId
+from ociqueue.models import Adjustment, Circuit, Conversion, Site
+from ociqueue.schemas.responses import ConversionId
 from ociqueue.states import CIRCUITS, CONVERSIONS, Category, CircuitStatus, ConversionStatus
 
 HIDDEN = "…"
+Row = TypeVar("Row", Conversion, Adjustment)
 CONVERSION_COLUMNS = ("site_id", "action", "order_id", "source_key", "attempt_count", *Conversion.CLICK_IDS)
 ConsoleUrl = Annotated[str, Field(description="The page in the console.")]
 ErrorMessage = Annotated[str, Field(description="Phone numbers, e-mail addresses and click ids are masked.")]
@@ -65,12 +66,17 @@ def describe_conversions(events: Sequence[Event]) -> dict[int, Described]:
     moves = moved(events)
     # Events come by the thousand: nothing is read that is not needed, and each site once.
     rows = Conversion.objects.filter(pk__any_of=ids_of(moves)).only(*CONVERSION_COLUMNS)
-    found = {row.pk: row for row in rows}
-    sites = dict(Site.objects.filter(pk__in={row.site_id for row in rows}).values_list("pk", "public_id"))
+    return describe_rows(moves, {row.pk: row for row in rows}, _conversion)
+
+
+def describe_rows(
+    events: Iterable[Event], rows: Mapping[Any, Row], describe: Callable[[Event, Row, str], Described]
+) -> dict[int, Described]:
+    sites = dict(Site.objects.filter(pk__in={row.site_id for row in rows.values()}).values_list("pk", "public_id"))
     return {
-        event.pk: _conversion(event, row, sites[row.site_id])
-        for event in moves
-        if (row := found.get(event.object_id)) is not None
+        event.pk: describe(event, row, sites[row.site_id])
+        for event in events
+        if (row := rows.get(event.object_id)) is not None
     }
 
 
@@ -97,7 +103,7 @@ def masked_error(event: Event, conversion: Conversion) -> str | None:
 
 
 def mask_error(message: str, conversion: Conversion) -> str:
-    """Return an error without personal data; Google and scripts may quote click ids, also those of other rows."""
+    """Return an error without personal data; Google and scripts may quote click ids, also of other rows."""
     if conversion.click_id:
         message = message.replace(conversion.click_id, HIDDEN)
     return mask_identifiers(message)
@@ -106,8 +112,8 @@ def mask_error(message: str, conversion: Conversion) -> str:
 def describe_circuits(events: Sequence[Event]) -> dict[int, Described]:
     moves = moved(events)
     rows = Circuit.objects.filter(pk__any_of=ids_of(moves)).select_related("site")
-    found = {row.pk: row for row in rows}
-    return {event.pk: _circuit(event, found[event.object_id]) for event in moves if event.object_id in found}
+    rows_by_id = {row.pk: row for row in rows}
+    return {event.pk: _circuit(event, rows_by_id[event.object_id]) for event in moves if event.object_id in rows_by_id}
 
 
 def _circuit(event: Event, row: Circuit) -> Described:
@@ -126,8 +132,8 @@ def _circuit(event: Event, row: Circuit) -> Described:
 
 
 def describe_sites(events: Sequence[Event]) -> dict[int, Described]:
-    found = Site.objects.in_bulk(list(ids_of(events)))
-    return {event.pk: _site(event, found[event.object_id]) for event in events if event.object_id in found}
+    sites = Site.objects.in_bulk(list(ids_of(events)))
+    return {event.pk: _site(event, sites[event.object_id]) for event in events if event.object_id in sites}
 
 
 def _site(event: Event, site: Site) -> Described:
@@ -202,10 +208,10 @@ CIRCUIT_CLOSED: CircuitEventData = {
 }
 
 
-def _kind(name: str, queue: str, event_type: str, about: Any, example: Mapping[str, Any]) -> WebhookKind:
+def _kind(name: str, queue: str, event_type: str, description: Any, example: Mapping[str, Any]) -> WebhookKind:
     data, describe = KINDS_OF[queue]
     return WebhookKind(
-        name, queue, (event_type,), about=about, data=data, example=example, describe=describe, is_of_sites=True
+        name, queue, (event_type,), about=description, data=data, example=example, describe=describe, is_of_sites=True
     )
 
 
@@ -231,9 +237,7 @@ KINDS = (
     ),
     _kind("conversion.failed", CONVERSIONS.queue, "STATE_FAILED", _("A conversion failed."), FAILED),
     _kind("site.paused", SITES, PAUSED, _("A site was paused: nothing is exported or sent."), SITE_PAUSED),
-    _kind(
-        "site.resumed", SITES, RESUMED, _("A site was resumed."), {**SITE_PAUSED, "is_paused": False, "reason": None}
-    ),
+    _kind("site.resumed", SITES, RESUMED, _("A site was resumed."), SITE_RESUMED),
     _kind("circuit.opened", CIRCUITS.queue, "STATE_OPEN", _("A site's uploads stopped."), CIRCUIT_OPENED),
     _kind("circuit.closed", CIRCUITS.queue, "STATE_CLOSED", _("A site's uploads continue."), CIRCUIT_CLOSED),
 )

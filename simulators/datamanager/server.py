@@ -7,17 +7,91 @@ server did not give: TAKEN-6-CLICK_NOT_FOUND is a request of six events, the las
 
 import json
 import threading
+import time
+import urllib.parse
 import uuid
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
+from socket import SHUT_RDWR
 from typing import Any
 
-from simulators.datamanager.calls import Answer, DataManagerCall, Reply, accept
-from simulators.datamanager.handler import handler
-from simulators.datamanager.refusals import Violation, exhausted, invalid, unknown_action
+from simulators.datamanager.refusals import (
+    GoogleRefusal,
+    Violation,
+    exhausted,
+    invalid,
+    unauthenticated,
+    unknown_action,
+)
 from simulators.datamanager.statuses import Change, TakenRequest, changed, taken_elsewhere
 from simulators.datamanager.validation import check_request, event_violations, is_in_future
+from simulators.google.login import TOKEN, JsonHandler, token_answer
+
+INGEST = "/v1/events:ingest"
+RETRIEVE = "/v1/requestStatus:retrieve"
+Answer = dict[str, Any]
+Reply = Callable[["DataManagerCall"], Answer]
+
+
+class CutConnection(Exception):
+    """The connection ends without an answer."""
+
+
+@dataclass
+class DataManagerCall:
+    server: "DataManagerServer"
+    path: str
+    query: dict[str, str]
+    body: bytes
+    client: str  # the OAuth client or the service account
+    at: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_upload(self) -> bool:
+        return self.path == INGEST
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        events: list[dict[str, Any]] = json.loads(self.body).get("events", [])
+        return events
+
+    def accept(self) -> Answer:
+        """Answer as Google does: take the request or refuse it, or give its status."""
+        return self.server.ingest(self.body) if self.is_upload else self.server.retrieve(self.query)
+
+
+def accept(call: DataManagerCall) -> Answer:
+    return call.accept()
+
+
+def refuse(refusal: GoogleRefusal) -> Reply:
+    def reply(_: DataManagerCall) -> Answer:
+        raise refusal
+
+    return reply
+
+
+def cut_before(_: DataManagerCall) -> Answer:
+    raise CutConnection
+
+
+def cut_after(call: DataManagerCall) -> Answer:
+    call.accept()
+    raise CutConnection
+
+
+def held(until: threading.Event, *, then: Reply = accept) -> Reply:
+    """Answer only when the test lets it."""
+
+    def reply(call: DataManagerCall) -> Answer:
+        call.server.holding.set()
+        until.wait(call.server.patience)
+        return then(call)
+
+    return reply
 
 
 @dataclass
@@ -108,7 +182,11 @@ class DataManagerServer:
 
     def values_of(self, transaction_id: str) -> list[tuple[float, str]]:
         """Return value and currency of each conversion that counts under an id; there should be one."""
-        return [(found.value, found.currency) for key, found in self.counted.items() if key[2] == transaction_id]
+        return [
+            (conversion.value, conversion.currency)
+            for key, conversion in self.counted.items()
+            if key[2] == transaction_id
+        ]
 
     def answer(self, call: DataManagerCall) -> Answer:
         with self._lock:
@@ -171,12 +249,12 @@ class DataManagerServer:
                     entry.is_applied |= not reasons
                     if not reasons:
                         self._count(body["destinations"][0], event)
-        found = [
+        field_warnings = [
             Violation(f"events.events[{number}].ad_identifiers", names[0]).json()
             for number, names in enumerate(warnings)
             if names
         ]
-        return {"requestId": request_id, **({"fieldWarnings": found} if found else {})}
+        return {"requestId": request_id, **({"fieldWarnings": field_warnings} if field_warnings else {})}
 
     def _count(self, destination: dict[str, Any], event: dict[str, Any]) -> None:
         key = (destination["operatingAccount"]["accountId"], destination["productDestinationId"])
@@ -191,15 +269,15 @@ class DataManagerServer:
         return reasons
 
     def _scripted(self, events: list[dict[str, Any]]) -> list[Violation]:
-        found = []
+        violations = []
         for number, event in enumerate(events):
             place = f"events.events[{number}]"
-            if given := self.refusals.get(click_id(event)):
-                path = f"{place}.{given.field}" if given.field else place
-                found.append(Violation(path, given.reason, given.description))
+            if refusal := self.refusals.get(click_id(event)):
+                path = f"{place}.{refusal.field}" if refusal.field else place
+                violations.append(Violation(path, refusal.reason, refusal.description))
             names = [name for name in _named(event, "REFUSE") if name != "UNNAMED"]
-            found += [Violation(f"{place}.ad_identifiers", name) for name in names]
-        return found
+            violations += [Violation(f"{place}.ad_identifiers", name) for name in names]
+        return violations
 
 
 def click_id(event: dict[str, Any]) -> str:
@@ -212,3 +290,39 @@ def click_id(event: dict[str, Any]) -> str:
 def _named(event: dict[str, Any], fate: str) -> list[str]:
     parts = click_id(event).split("-")
     return [parts[1]] if parts[0] == fate and len(parts) > 1 else []
+
+
+def handler(server: DataManagerServer) -> type[JsonHandler]:
+    class DataManagerHandler(JsonHandler):
+        def do_POST(self) -> None:
+            body = self.read_body()
+            if self.path == "/token":
+                self.send_json(*token_answer(server, body))
+            else:
+                self._answer(body)
+
+        def do_GET(self) -> None:
+            self._answer(b"")
+
+        def _answer(self, body: bytes) -> None:
+            try:
+                self.send_json(200, self._call(body))
+            except GoogleRefusal as refusal:
+                self.send_json(refusal.code, refusal.json(), refusal.headers)
+            except CutConnection:
+                self.close_connection = True
+                with suppress(OSError):
+                    self.connection.shutdown(SHUT_RDWR)
+
+        def _call(self, body: bytes) -> Answer:
+            parts = urllib.parse.urlsplit(self.path)
+            if (self.command, parts.path) not in {("POST", INGEST), ("GET", RETRIEVE)}:
+                raise GoogleRefusal("NOT_FOUND")
+            query = dict(urllib.parse.parse_qsl(parts.query))
+            kind, _, token = self.headers.get("Authorization", "").partition(" ")
+            if kind != "Bearer" or not token.startswith(TOKEN):
+                raise unauthenticated()
+            client = token.removeprefix(TOKEN).lstrip(".")
+            return server.answer(DataManagerCall(server, parts.path, query, body, client))
+
+    return DataManagerHandler

@@ -51,7 +51,9 @@ def _counts(reasons: list[list[str]], prefix: str) -> list[dict[str, Any]]:
     for place, names in enumerate(reasons):
         for name in names:
             places[name if name.startswith("PROCESSING_") else prefix + name].append(place)
-    return [{"reason": name, "recordCount": str(len(found)), "recordIndices": found} for name, found in places.items()]
+    return [
+        {"reason": name, "recordCount": str(len(indices)), "recordIndices": indices} for name, indices in places.items()
+    ]
 
 
 def taken_elsewhere(request_id: str) -> TakenRequest | None:

@@ -126,9 +126,9 @@ def _check_user_data(user_data: dict[str, Any] | None, place: str) -> Iterator[V
                 yield Violation(f"{path}.{_snake(name)}", "INVALID_SHA256_FORMAT")
 
 
-def _known(given: dict[str, Any], names: set[str], place: str) -> None:
+def _known(payload: dict[str, Any], names: set[str], place: str) -> None:
     """Google refuses JSON with a name that it does not know."""
-    if unknown := sorted(given.keys() - names):
+    if unknown := sorted(payload.keys() - names):
         message = f"Invalid JSON payload received. Unknown name \"{unknown[0]}\" at '{place}': Cannot find field."
         raise invalid(Violation(place, "", message))
 

@@ -63,18 +63,18 @@ class Books:
 
     def adjust(self, row: Any, *, validate_only: bool) -> str:
         """Apply an adjustment, or return the name of the error."""
-        found, at = self.counted.get((row.order_id, row.conversion_action)), row.adjustment_date_time
-        if not found:
+        conversion, at = self.counted.get((row.order_id, row.conversion_action)), row.adjustment_date_time
+        if not conversion:
             return "CONVERSION_NOT_FOUND"
-        if found.is_retracted:
+        if conversion.is_retracted:
             return "CONVERSION_ALREADY_RETRACTED"
-        if row.adjustment_type == RESTATEMENT and at <= found.adjusted_at:
-            return "RESTATEMENT_ALREADY_EXISTS" if at == found.adjusted_at else "MORE_RECENT_RESTATEMENT_FOUND"
+        if row.adjustment_type == RESTATEMENT and at <= conversion.adjusted_at:
+            return "RESTATEMENT_ALREADY_EXISTS" if at == conversion.adjusted_at else "MORE_RECENT_RESTATEMENT_FOUND"
         if not validate_only:
-            found.adjusted_at, found.is_retracted = at, row.adjustment_type == RETRACTION
-            if not found.is_retracted:
-                found.value = _money(row.restatement_value.adjusted_value)
-                found.currency = row.restatement_value.currency_code
+            conversion.adjusted_at, conversion.is_retracted = at, row.adjustment_type == RETRACTION
+            if not conversion.is_retracted:
+                conversion.value = _money(row.restatement_value.adjusted_value)
+                conversion.currency = row.restatement_value.currency_code
         return ""
 
     def record(self, request: Any, failed: set[int | None]) -> None:
@@ -113,7 +113,7 @@ class Books:
             **(named[0] if named else {}),
             "total_event_count": sum(entry.successful + entry.failed + entry.pending for entry in entries),
             "daily_summaries": [
-                {"upload_date": day.isoformat(), **_sums(found)} for day, found in sorted(by_day.items()) if day in days
+                {"upload_date": day.isoformat(), **_sums(rows)} for day, rows in sorted(by_day.items()) if day in days
             ],
             "job_summaries": [{"job_id": entry.job_id, **_sums([entry])} for entry in jobs],
             "alerts": alerts,

@@ -20,22 +20,22 @@ ADJUSTED = ("order_id", "conversion_action", "adjustment_date_time", "adjustment
 def failure(*errors: dict[str, Any]) -> Any:
     """Return a failure; each error is {family, name or number, index, message, retry_seconds, project}."""
     message = GoogleAdsFailure.pb(GoogleAdsFailure())
-    for given in errors:
+    for values in errors:
         error = message.errors.add()
-        if family := given.get("family"):
+        if family := values.get("family"):
             field = error.error_code.DESCRIPTOR.fields_by_name[family]
-            number = given["number"] if "number" in given else field.enum_type.values_by_name[given["name"]].number
+            number = values["number"] if "number" in values else field.enum_type.values_by_name[values["name"]].number
             setattr(error.error_code, family, number)
-        error.message = given.get("message", f"{given.get('name')} of row {given.get('index')}")
-        if given.get("index") is not None:
+        error.message = values.get("message", f"{values.get('name')} of row {values.get('index')}")
+        if values.get("index") is not None:
             element = error.location.field_path_elements.add()
-            element.field_name = given.get("field", "conversions")
-            element.index = given["index"]
-        if seconds := given.get("retry_seconds"):
+            element.field_name = values.get("field", "conversions")
+            element.index = values["index"]
+        if seconds := values.get("retry_seconds"):
             error.details.quota_error_details.retry_delay.seconds = seconds
-            error.details.quota_error_details.rate_scope = 3 if given.get("project") else 2
-        if given.get("unpublished"):
-            error.details.unpublished_error_code = given["unpublished"]
+            error.details.quota_error_details.rate_scope = 3 if values.get("project") else 2
+        if values.get("unpublished"):
+            error.details.unpublished_error_code = values["unpublished"]
     return message
 
 

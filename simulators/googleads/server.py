@@ -1,17 +1,27 @@
-"""The server: uploads, queries and the login, each as scripted; it records requests and applied conversions."""
+"""The server: uploads, queries and the login, each as scripted; it records requests and applied conversions.
+
+It has a self-signed certificate that the real client accepts, and a proxy that can drop connections in a call.
+"""
 
 import os
 import re
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import grpc
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from google.ads.googleads.v26.services.types.conversion_adjustment_upload_service import (
     UploadConversionAdjustmentsRequest,
 )
@@ -20,9 +30,80 @@ from google.ads.googleads.v26.services.types.google_ads_service import SearchGoo
 
 from simulators.google.login import login_handler
 from simulators.googleads.books import BY_ACTION, BY_CLIENT, Books
-from simulators.googleads.certificate import make_certificate
-from simulators.googleads.proxy import Proxy
 from simulators.googleads.responses import FAILURE_KEY, failure, is_adjusting, response, rows_of
+
+
+class Proxy:
+    """Forwards connections on loopback until they are cut."""
+
+    def __init__(self, target: int, *, port: int = 0) -> None:
+        self.target = target
+        self.ends: list[socket.socket] = []
+        self.listener = socket.create_server(("127.0.0.1", port))
+        self.port: int = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        ends, self.ends = self.ends, []  # a connection accepted now is kept for the next cut
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)  # otherwise the waiting `accept` would take one more
+        self.listener.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                here, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                there = socket.create_connection(("localhost", self.target))
+            except OSError:  # the server has stopped
+                here.close()
+                continue
+            self.ends += [here, there]
+            for source, sink in ((here, there), (there, here)):
+                threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def _copy(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_RDWR)
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=30))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    key_file, certificate_file = folder / "key.pem", folder / "certificate.pem"
+    key_file.touch(mode=0o600)
+    key_file.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    return key_file, certificate_file
+
 
 UPLOADS = "google.ads.googleads.v26.services.ConversionUploadService"
 ADJUSTMENTS = "google.ads.googleads.v26.services.ConversionAdjustmentUploadService"
@@ -48,18 +129,18 @@ class Call:
 
     def accept(self, errors: list[dict[str, Any]] | None = None, *, results: int | None = None) -> Any:
         """Apply rows without an error; an order id counts once, and the newest adjustment of it."""
-        found = list(errors or []) + self.server.row_errors(self.request)
-        failed = {error.get("index") for error in found}
+        row_errors = list(errors or []) + self.server.row_errors(self.request)
+        failed = {error.get("index") for error in row_errors}
         family, apply = UPLOAD_ERROR, self._convert
         if is_adjusting(self.request):
             family, apply = ADJUSTMENT_ERROR, self._adjust
         with self.server.lock:
             for index, row in enumerate(rows_of(self.request)):
                 if index not in failed and (name := apply(row)):
-                    found.append({"family": family, "name": name, "index": index, "field": self.field})
+                    row_errors.append({"family": family, "name": name, "index": index, "field": self.field})
             if not self.request.validate_only:
-                self.server.books.record(self.request, {error.get("index") for error in found})
-        return response(self.request, found, results=results)
+                self.server.books.record(self.request, {error.get("index") for error in row_errors})
+        return response(self.request, row_errors, results=results)
 
     @property
     def field(self) -> str:
@@ -163,16 +244,16 @@ class GoogleAdsServer:
                 for index, row in enumerate(request.conversion_adjustments)
                 for error in self.errors.get(row.order_id, [])
             ]
-        found = []
+        errors = []
         for index, row in enumerate(request.conversions):
             click_id = row.gclid or row.wbraid or row.gbraid or next(map(hash_of, row.user_identifiers), "")
             if name := identifier_error(row):
-                found.append({"family": UPLOAD_ERROR, "name": name, "index": index})
-            found += [{**error, "index": index} for error in self.errors.get(click_id, [])]
+                errors.append({"family": UPLOAD_ERROR, "name": name, "index": index})
+            errors += [{**error, "index": index} for error in self.errors.get(click_id, [])]
             if click_id.startswith("FAIL-"):
                 name = click_id.split("-")[1]
-                found.append({"family": UPLOAD_ERROR, "name": name, "index": index})
-        return found
+                errors.append({"family": UPLOAD_ERROR, "name": name, "index": index})
+        return errors
 
     def _upload(self, raw: bytes, context: Any) -> bytes:
         return self._answer(UploadClickConversionsRequest.pb()(), raw, context)
@@ -192,22 +273,22 @@ class GoogleAdsServer:
         return bytes(reply(call).SerializeToString())
 
     def _search(self, raw: bytes, context: Any) -> bytes:
-        asked = SearchGoogleAdsRequest.deserialize(raw)
-        rows = self.search(asked) if self.search else self._account(asked)
+        request = SearchGoogleAdsRequest.deserialize(raw)
+        rows = self.search(request) if self.search else self._account(request)
         return bytes(SearchGoogleAdsResponse.serialize(SearchGoogleAdsResponse(results=rows)))
 
-    def _account(self, asked: Any) -> list[dict[str, Any]]:
+    def _account(self, request: Any) -> list[dict[str, Any]]:
         """Return a healthy account with one action that accepts uploads, number 7."""
-        customer = f"customers/{asked.customer_id}"
+        customer = f"customers/{request.customer_id}"
         for resource in (BY_CLIENT, BY_ACTION):
-            if f"FROM {resource}" in asked.query:
-                return self.books.summaries(asked.customer_id, resource)
-        if "FROM customer" in asked.query:
+            if f"FROM {resource}" in request.query:
+                return self.books.summaries(request.customer_id, resource)
+        if "FROM customer" in request.query:
             setting = {"google_ads_conversion_customer": customer, **self.terms}
             return [
                 {
                     "customer": {
-                        "id": int(asked.customer_id),
+                        "id": int(request.customer_id),
                         "descriptive_name": "Demo",
                         "time_zone": self.books.zone,
                         "conversion_tracking_setting": setting,

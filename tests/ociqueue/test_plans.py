@@ -9,19 +9,19 @@ from kilit.api.cursor import decode_cursor
 from kilit.csv.index import MemoryIndex
 from kilit.csv.reader import CsvLine
 from kilit.lock.identity import uuid7
-from ociqueue.files.history import read_batches
+from ociqueue.files.exports import read_batches
 from ociqueue.files.keys import LineKeys
 from ociqueue.intake.adjustments import find_originals
 from ociqueue.intake.enqueue import known_ids
 from ociqueue.models import Adjustment, Conversion, Credentials, IdentifierKind, Site
-from ociqueue.models.script_statements import claim_values
+from ociqueue.models.statements import claim_values
 from ociqueue.operating import erasure, presenters
 from ociqueue.operating.erasure import Person
 from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
 from ociqueue.operating.lookups import look_up
 from ociqueue.operating.metrics import oldest_waiting
-from ociqueue.operating.unsettled import unsettled_rows
-from ociqueue.reconcile.ours import OurDays
+from ociqueue.operating.senders import unsettled_rows
+from ociqueue.reconcile.run import OurDays
 from ociqueue.schemas.adjustments import NewAdjustment
 from ociqueue.schemas.lookups import Lookup
 from ociqueue.uploader.upload_run import due_sites

@@ -7,8 +7,8 @@ import pytest
 import requests
 
 from simulators.datamanager import refusals
-from simulators.datamanager.calls import cut_after, cut_before, refuse
 from simulators.datamanager.refusals import Violation
+from simulators.datamanager.server import cut_after, cut_before, refuse
 from simulators.datamanager.statuses import descending, success_with_errors, without_indices
 
 ONE_HOUR_AGO = datetime.now(UTC) - timedelta(hours=1)

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.test import Client
 
-from ociqueue.intake.corrected_rows import make_order_id
 from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import make_order_id
 
 # Conversions are accepted for 90 days, so tests send one of yesterday and not of a fixed date.
 YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT10:00:00Z")

@@ -24,7 +24,7 @@ from kilit.console.formatting import (
 )
 from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_identifiers
-from ociqueue.files.failed import mask_click_id
+from ociqueue.files.exports import mask_click_id
 from ociqueue.models import Conversion, Site
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.operating.presenters import outcome_unknown
@@ -81,8 +81,8 @@ def state_cell(row: Uploadable, *more: SafeString) -> SafeString:
     if row.status in WAITING and held_by:
         why = _("The circuit is open. %(code)s: %(reason)s") % {"code": held_by.code, "reason": explain(held_by.reason)}
         badges.append(badge(_("held back"), "warning", title=why))
-    shown = format_html_join("", "{}", ((one,) for one in badges if one))
-    return format_html('<span class="flex flex-col gap-1 items-start">{}</span>', shown)
+    joined_badges = format_html_join("", "{}", ((each_badge,) for each_badge in badges if each_badge))
+    return format_html('<span class="flex flex-col gap-1 items-start">{}</span>', joined_badges)
 
 
 @display(description=gettext_lazy("value"))
@@ -91,8 +91,8 @@ def amount(row: Any) -> SafeString | str:
 
 
 def money(value: Any, currency: str) -> SafeString:
-    shown = number_format(value, decimal_pos=MINOR_UNITS.get(currency, 2), force_grouping=True)
-    return format_html('<span class="whitespace-nowrap">{} {}</span>', shown, currency)
+    amount_text = number_format(value, decimal_pos=MINOR_UNITS.get(currency, 2), force_grouping=True)
+    return format_html('<span class="whitespace-nowrap">{} {}</span>', amount_text, currency)
 
 
 @display(description=gettext_lazy("click id"))
@@ -101,15 +101,14 @@ def whole_click_id(row: Conversion) -> SafeString:
         return SafeString(_("Erased on %(time)s") % {"time": exactly(row.erased_at)})
     if not row.click_id:
         return SafeString("-")
-    kind = next(name for name in Conversion.CLICK_IDS if getattr(row, name))
-    return format_html("{} {}", kind, breakable(row.click_id))
+    return format_html("{} {}", row.kind_of_click_id, breakable(row.click_id))
 
 
 @display(description=gettext_lazy("e-mail and phone"))
 def hashes(row: Conversion) -> str:
     """Return which hashes a row has; the hashes themselves are shown nowhere."""
-    found = {_("e-mail hash present"): row.hashed_email, _("phone hash present"): row.hashed_phone}
-    return ", ".join(text for text, stored in found.items() if stored) or "-"
+    labels = {_("e-mail hash present"): row.hashed_email, _("phone hash present"): row.hashed_phone}
+    return ", ".join(text for text, stored in labels.items() if stored) or "-"
 
 
 @display(description=gettext_lazy("attempts"))

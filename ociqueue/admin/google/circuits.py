@@ -46,14 +46,14 @@ register_activity(
 
 def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     site = site_of(model_admin, request, object_id)
-    found = Circuit.objects.filter(site=site).order_by("-status", "action")
+    circuits = Circuit.objects.filter(site=site).order_by("-status", "action")
     return page(
         model_admin,
         request,
         "admin/ociqueue/circuit.html",
         title=_("Circuit of %(site)s") % {"site": site},
         original=site,
-        circuits=[_shown(circuit) | {"timeline": _timeline(circuit)} for circuit in found],
+        circuits=[_shown(circuit) | {"timeline": _timeline(circuit)} for circuit in circuits],
         **sending_context(site, request) | header_context(request, site, tab="credentials"),
     )
 
@@ -69,7 +69,6 @@ def _shown(circuit: Circuit) -> dict[str, Any]:
 
 
 def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
-    """Return what keeps a site that we upload for from sending, for its pages."""
     if site.sync_method not in UPLOADED_HERE:
         return {"is_uploaded_here": False}
     return {

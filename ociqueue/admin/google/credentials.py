@@ -1,31 +1,238 @@
-"""A site's Google Ads credentials in the console: stored, tested, and never shown."""
+"""A site's Google Ads credentials in the console: stored, tested, and never shown.
 
-from typing import Any
+A secret is not sent back to the page either, so after a fault its field is empty although it was filled in. The form
+remembers which, and asks for them: an empty field would keep the old secret, unnoticed.
+"""
 
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.core.validators import RegexValidator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminFileFieldWidget,
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from kilit.console.formatting import page
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.moving import confirmation
 from ociqueue.admin.base.permissions import may_administer, may_run, site_of
 from ociqueue.admin.base.site_header import header_context
-from ociqueue.admin.google.login_form import LoginForm
+from ociqueue.admin.google.switching import confirmation
 from ociqueue.models import Credentials, Site
+from ociqueue.models.credentials import LONGEST, GoogleAdsAccount, normalize_action, normalize_customer_id
 from ociqueue.operating.login_changes import (
     LABELS,
+    LONGEST_NAME,
+    OAUTH,
+    REMOVABLE,
+    REQUIRED,
+    SERVICE_ACCOUNT,
+    LoginChange,
     describe,
     request_test,
     store_login,
     stored_login,
     stored_parts,
 )
-from ociqueue.operating.unsettled import unsettled_rows
+from ociqueue.operating.senders import unsettled_rows
 from ociqueue.states import UPLOADED_HERE
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+
+FILE = "service_account_file"
+CONFIRM = "confirm_move"
+# Their fields are empty when the page is shown again.
+SECRETS = ("client_secret", "refresh_token", SERVICE_ACCOUNT, "developer_token")
+
+
+# Sent in HTTP headers: a pasted quotation mark would break every upload.
+printable = RegexValidator(r"^[!-~]*$", gettext_lazy("Only printable ASCII characters, without spaces."))
+
+
+def _text(label: "StrOrPromise", help_text: "StrOrPromise", *, placeholder: str = "") -> forms.CharField:
+    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "placeholder": placeholder})
+    return forms.CharField(label=label, required=False, max_length=500, widget=widget, help_text=help_text)
+
+
+def _secret(label: "StrOrPromise", help_text: "StrOrPromise") -> forms.CharField:
+    widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
+    return forms.CharField(
+        label=label, required=False, max_length=2000, widget=widget, help_text=help_text, validators=[printable]
+    )
+
+
+class SecretTextarea(UnfoldAdminTextareaWidget):
+    """A text of several lines that is not sent back to the page."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+
+class LoginForm(forms.Form):
+    customer_id = _text(
+        LABELS["customer_id"],
+        gettext_lazy("The account that owns the conversions, such as 123-456-7890."),
+        placeholder="123-456-7890",
+    )
+    login_customer_id = _text(
+        LABELS["login_customer_id"], gettext_lazy("Only for access through a manager account: the manager's id.")
+    )
+    client_id = _text(LABELS["client_id"], gettext_lazy("The OAuth client in your Google Cloud project."))
+    client_secret = _secret(LABELS["client_secret"], gettext_lazy("The secret of the same client."))
+    refresh_token = _secret(
+        LABELS["refresh_token"],
+        gettext_lazy("Issued by Google when the client was granted access to the account."),
+    )
+    service_account = forms.CharField(
+        label=LABELS[SERVICE_ACCOUNT],
+        required=False,
+        max_length=LONGEST,
+        widget=SecretTextarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy("The whole JSON of its key, as Google created it."),
+    )
+    service_account_file = forms.FileField(
+        label=gettext_lazy("Or its file"), required=False, widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".json"})
+    )
+    developer_token = _secret(
+        LABELS["developer_token"], gettext_lazy("Only for the Google Ads API, and only if Google requires it.")
+    )
+    conversion_action = _text(
+        LABELS["conversion_action"],
+        gettext_lazy("Its number, or customers/1234567890/conversionActions/NUMBER. Enter the customer id as well."),
+    )
+    conversion_actions = forms.CharField(
+        label=LABELS["conversion_actions"],
+        required=False,
+        max_length=20_000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "placeholder": "Teklif = 987654"}),
+        help_text=gettext_lazy(
+            "One per line: conversion name = action. Other names use the conversion action above. "
+            "This replaces all stored lines; enter the customer id as well."
+        ),
+    )
+    forget = forms.MultipleChoiceField(
+        label=gettext_lazy("Remove stored values"), required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        stored: GoogleAdsAccount | None,
+        confirmation: forms.BooleanField | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(*args, **options)
+        self.stored = asdict(stored) if stored else {}
+        if confirmation and stored:  # another account needs it
+            self.fields[CONFIRM] = confirmation
+        removable = [(name, LABELS[name]) for name in REMOVABLE if self.stored.get(name)]
+        self.fields["forget"].choices = removable  # type: ignore[attr-defined]
+        if not removable:
+            del self.fields["forget"]
+        entered_before = self.data.get("entered", "").split(",")
+        pasted = {name for name in SECRETS if self.data.get(name, "").strip()}
+        pasted |= {SERVICE_ACCOUNT} if self.files.get(FILE) else set()
+        self.entered = [name for name in SECRETS if name in pasted or name in entered_before]
+        for name in REQUIRED:
+            self.fields[name].widget.attrs["aria-required"] = "false" if stored else "true"
+
+    def groups(self) -> dict[str, list[forms.BoundField]]:
+        logins = {"oauth": list(OAUTH), SERVICE_ACCOUNT: [SERVICE_ACCOUNT, FILE]}
+        rest = ["developer_token", *(["forget"] if "forget" in self.fields else [])]
+        names = {"account": ["customer_id", "login_customer_id", "conversion_action", "conversion_actions"]}
+        names["account"] += [CONFIRM] if CONFIRM in self.fields else []
+        return {group: [self[name] for name in fields] for group, fields in (names | logins | {"rest": rest}).items()}
+
+    def clean_customer_id(self) -> str:
+        return self._customer("customer_id")
+
+    def clean_login_customer_id(self) -> str:
+        return self._customer("login_customer_id")
+
+    def clean(self) -> None:
+        self._read_file()
+        self._read_actions()
+        self.change = LoginChange(
+            self.stored,
+            {name: self.cleaned_data[name] for name in LABELS if self.cleaned_data.get(name)},
+            self.cleaned_data.get("forget", []),
+            is_service_account=SERVICE_ACCOUNT in self.entered,
+            known_faults=self.errors,
+        )
+        if self.change.is_empty and not self.errors:
+            self.add_error(None, _("Nothing was entered, so nothing was changed."))
+        self.change.check()
+        self.cleaned_data.update(self.change.entered)
+        for name, fault in self.change.faults.items():
+            self.add_error(name, fault)
+        if self.change.is_move and CONFIRM in self.fields and not self.cleaned_data.get(CONFIRM):
+            self.add_error(CONFIRM, _("This is another Google account. Tick the box to move the site all the same."))
+        self._ask_for_secrets()
+
+    def _read_file(self) -> None:
+        if file := self.cleaned_data.pop(FILE, None):
+            self.cleaned_data[SERVICE_ACCOUNT] = file.read(LONGEST + 1).decode("utf-8-sig", errors="replace")
+
+    def _read_actions(self) -> None:
+        customer, text = self.cleaned_data.get("customer_id"), self.cleaned_data.get("conversion_actions")
+        if customer and text:
+            try:
+                self.cleaned_data["conversion_actions"] = read_actions(text, customer_id=customer)
+            except ValueError as error:
+                self.add_error("conversion_actions", str(error))
+
+    def _ask_for_secrets(self) -> None:
+        """Ask again for secrets whose fields a fault has emptied, or will."""
+        emptied = [name for name in self.entered if not self.cleaned_data.get(name)]
+        for name in self.entered if self.errors else emptied:
+            if name not in self.errors:
+                self.add_error(name, _("Enter it again: secrets are not sent back to the page."))
+
+    def _customer(self, name: str) -> str:
+        text: str = self.cleaned_data[name]
+        try:
+            return normalize_customer_id(text) if text else ""
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+
+def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
+    """Return the action of each conversion name; ValueError names the invalid line."""
+    actions: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        # A conversion name may contain an equals sign; an action never does.
+        name, separator, action = line.rpartition("=")
+        name = name.strip()
+        if not separator or not name:
+            message = _("Line %(number)s: write conversion name = action, as in Teklif = 987654.")
+            raise ValueError(message % {"number": number})
+        if len(name) > LONGEST_NAME:
+            message = _("Line %(number)s: a conversion name has at most %(most)s characters.")
+            raise ValueError(message % {"number": number, "most": LONGEST_NAME})
+        if name in actions:
+            message = _("Line %(number)s: %(name)s already has an action.")
+            raise ValueError(message % {"number": number, "name": name})
+        try:
+            actions[name] = normalize_action(action, customer_id=customer_id)
+        except ValueError as error:
+            message = _("Line %(number)s: %(error)s") % {"number": number, "error": error}
+            raise ValueError(message) from None
+    return actions
 
 
 def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:

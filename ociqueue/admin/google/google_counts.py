@@ -1,7 +1,6 @@
 """A site's counts beside Google's, by day and conversion action."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -36,22 +35,6 @@ NOTES = {
     Finding.OTHER_CLIENT: gettext_lazy("%(elsewhere)s more did not come through the Google Ads API."),
     Finding.MORE_FAILED: gettext_lazy("They failed after Google had accepted them."),
 }
-
-
-@dataclass(frozen=True)
-class CountRow:
-    """A line of the table: our numbers, Google's, and what their difference means in words."""
-
-    day: date
-    name: str
-    sent: str
-    rejected: int
-    total: str
-    successful: str
-    failed: str
-    pending: str
-    badges: list[SafeString]
-    sentences: list[str]
 
 
 def counts_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -100,23 +83,24 @@ def result_of(stored: ReadBack) -> Blocker:
     return Blocker(BlockerKind.READY, _("Google has everything that was sent more than 24 hours ago."))
 
 
-def count_row(row: Mapping[str, Any]) -> CountRow:
+def count_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line of the table: our numbers, Google's, and what their difference means in words."""
     google = row["google"]
     total = sum(google.values())
     findings = [Finding(name) for name in row["findings"]]
-    badges = [badge(str(LABELS[each]), "danger" if each in DIFFERENCES else "info") for each in findings]
-    return CountRow(
-        day=date.fromisoformat(row["day"]),
-        name=row["name"],
-        sent=number(row["accepted"] + row["failed"]),
-        rejected=row["failed"],
-        total=number(total),
-        successful=number(google["successful"]),
-        failed=number(google["failed"]),
-        pending=number(google["pending"]),
-        badges=badges or [_without_finding(row, total)],
-        sentences=list(_sentences(row, findings)),
-    )
+    badges = [badge(str(LABELS[finding]), "danger" if finding in DIFFERENCES else "info") for finding in findings]
+    return {
+        "day": date.fromisoformat(row["day"]),
+        "name": row["name"],
+        "sent": number(row["accepted"] + row["failed"]),
+        "rejected": row["failed"],
+        "total": number(total),
+        "successful": number(google["successful"]),
+        "failed": number(google["failed"]),
+        "pending": number(google["pending"]),
+        "badges": badges or [_without_finding(row, total)],
+        "sentences": list(_sentences(row, findings)),
+    }
 
 
 def _without_finding(row: Mapping[str, Any], total: int) -> SafeString:
@@ -134,8 +118,8 @@ def _sentences(row: Mapping[str, Any], findings: list[Finding]) -> Iterator[str]
         "pending": number(google["pending"]),
         "elsewhere": number(row["elsewhere"]),
     }
-    for each in findings:
-        yield str(NOTES[each]) % context
+    for finding in findings:
+        yield str(NOTES[finding]) % context
     if row["unknown"]:
         yield _("Whether Google received %(number)s more is not known.") % {"number": number(row["unknown"])}
 

@@ -7,21 +7,53 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldBooleanWidget
 
-from kilit.console.formatting import number, page
-from ociqueue.admin.base.moving import warnings
+from kilit.console.formatting import link, number, page
 from ociqueue.admin.base.permissions import may_administer, site_of
 from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.models import Circuit, Site
-from ociqueue.models.circuit import NOT_ALLOWLISTED
-from ociqueue.operating.senders import after_switch
+from ociqueue.operating.senders import UnsettledRows, after_switch, unsettled_rows, with_open_rows
 from ociqueue.operating.site_health import site_health
-from ociqueue.operating.unsettled import unsettled_rows, with_open_rows
 from ociqueue.states import CircuitStatus, ConversionStatus, SyncMethod
 
+
+def warnings(site: Site, rows: UnsettledRows) -> SafeString:
+    """Return which rows the account that is used until now may have, and what to do first."""
+    listed = reverse("admin:ociqueue_conversion_changelist", query={"site": site.pk, "outcome": "unknown"})
+    sentences: list[Any] = []
+    if rows.unknown_waiting or rows.unknown_failed:
+        numbers = {"waiting": number(rows.unknown_waiting), "failed": number(rows.unknown_failed)}
+        said = _(
+            "Outcome unknown: %(waiting)s wait, %(failed)s failed. Google may have counted them. It counts an order id "
+            "once, but only within one account: in another account they count again."
+        )
+        sentences.append(format_html("{} {}", said % numbers, link(listed, _("Show them"))))
+    if rows.processing:
+        said = _("PROCESSING: %(number)s. They are being sent to the old account, or were taken by its script.")
+        sentences.append(said % {"number": number(rows.processing)})
+    if rows.uploaded:
+        said = _("UPLOADED: %(number)s. Google's verdict is asked for with the login that is stored then.")
+        sentences.append(said % {"number": number(rows.uploaded)})
+    sentences.append(
+        _(
+            "Before another account gets the rows: pause the site, wait until nothing is PROCESSING or UPLOADED, look "
+            "the unknown ones up in the old account by their order ids, and mark failed what it has."
+        )
+    )
+    return format_html_join(SafeString("<br>"), "{}", ((sentence,) for sentence in sentences))
+
+
+def confirmation(site: Site, rows: UnsettledRows, label: str) -> forms.BooleanField:
+    return forms.BooleanField(label=label, required=False, widget=UnfoldBooleanWidget, help_text=warnings(site, rows))
+
+
+# The code of a circuit when the developer token may not upload over the Google Ads API.
+NOT_ALLOWLISTED = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
 # What helps to choose a sender.
 SENDERS = {
     SyncMethod.SCRIPT: gettext_lazy(
@@ -95,8 +127,8 @@ def switch_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
 
 def _switch(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse:
     with transaction.atomic():
-        mine = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
-        if not mine.update(sync_method=SyncMethod.DATA_MANAGER):
+        api_site = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
+        if not api_site.update(sync_method=SyncMethod.DATA_MANAGER):
             messages.warning(request, _("Nothing was changed: the site does not use the Google Ads API any more."))
             return _to_google(site)
         site.refresh_from_db()

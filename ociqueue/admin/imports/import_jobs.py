@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from kilit.console.formatting import badge, column, number, page, since, two_lines
@@ -22,16 +22,46 @@ from kilit.console.lists.listing import LongListAdmin
 from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
-from ociqueue.admin.imports.import_reports import MOST_SHOWN, about_kind, columns_of, submit_label
 from ociqueue.files import import_jobs
-from ociqueue.files.differences import format_advice
+from ociqueue.files.adjustments import AdjustmentTally
+from ociqueue.files.conversions import format_advice
+from ociqueue.files.corrections import COLUMNS as CORRECTION_COLUMNS
+from ociqueue.files.corrections import CorrectionTally
 from ociqueue.files.import_jobs import TALLIES, may_import
-from ociqueue.files.import_passes import MOST_LINES_KEPT
-from ociqueue.models import ImportJob, ImportLine
-from ociqueue.models.import_file import KEEP_LINES_FOR
-from ociqueue.models.import_job import ImportJobQuerySet
+from ociqueue.files.import_run import MOST_LINES_KEPT
+from ociqueue.models import ImportJob, ImportLine, Site
+from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet, ImportKind
 from ociqueue.operating.filters import IMPORT_FILTERS
+from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
+from ociqueue.schemas.conversions import fields_of
 from ociqueue.states import IMPORTS, ImportState
+
+MOST_SHOWN = 200  # rejected lines on the page
+
+
+def about_kind(kind: str) -> str:
+    if kind == ImportKind.ADJUSTMENTS:
+        return _("This is a file of adjustments.")
+    if kind == ImportKind.CORRECTIONS:
+        return _("The file has a column “id”: its lines are corrections of failed conversions.")
+    return ""
+
+
+def submit_label(tally: FileTally) -> str:
+    if isinstance(tally, AdjustmentTally):
+        text = ngettext("Adjust %(number)s conversion", "Adjust %(number)s conversions", tally.created)
+        return text % {"number": number(tally.created)}
+    if isinstance(tally, CorrectionTally):
+        text = ngettext("Correct and resend %(number)s row", "Correct and resend %(number)s rows", tally.created)
+        return text % {"number": number(tally.created)}
+    return _("Import %(number)s lines") % {"number": number(tally.changes)}
+
+
+def columns_of(kind: str, site: Site) -> Sequence[str]:
+    if kind == ImportKind.ADJUSTMENTS:
+        return ADJUSTMENT_FIELDS
+    return fields_of(site, CORRECTION_COLUMNS) if kind == ImportKind.CORRECTIONS else fields_of(site)
+
 
 COLOURS = {
     ImportState.READING: "info",
@@ -126,7 +156,6 @@ class ImportJobAdmin(LongListAdmin):
         return HttpResponseRedirect(page_of(job.pk))
 
     def lines_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
-        """Return the lines that were not stored as a file, to be corrected and imported."""
         job = self._found_to_act(request, object_id)
         is_differing = "differing" in request.GET
         lines = ImportLine.objects.shown_for(job).filter(is_differing=is_differing)
@@ -192,7 +221,6 @@ class ImportJobAdmin(LongListAdmin):
 
 
 def _doing(job: ImportJob) -> str:
-    """Return what workers are doing with the file, and how far they are."""
     sentences = {
         ImportState.READING: _("Reading all lines (%(percent)s %%). Nothing has been stored yet."),
         ImportState.CHECKING: _("Checking the lines (%(percent)s %%). Nothing has been stored yet."),
@@ -219,13 +247,12 @@ def _reports(job: ImportJob, tally: FileTally) -> dict[str, Any]:
 
 
 def _report(lines: Any, total: int, address: str) -> dict[str, Any] | None:
-    """Return what the page shows of lines that were not stored."""
-    shown = list(lines[:MOST_SHOWN])
-    if not shown:
+    first_lines = list(lines[:MOST_SHOWN])
+    if not first_lines:
         return None
     return {
-        "fields": [RejectedField(line.line, *fault) for line in shown for fault in line.faults],
-        "hidden": number(total - len(shown)) if total > len(shown) else "",
+        "fields": [RejectedField(line.line, *fault) for line in first_lines for fault in line.faults],
+        "hidden": number(total - len(first_lines)) if total > len(first_lines) else "",
         "address": address,
         "most_in_file": number(MOST_LINES_KEPT) if total > MOST_LINES_KEPT else "",
     }

@@ -25,10 +25,8 @@ from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
 from kilit.lock.audit import for_reason
 from kilit.masking import IDENTIFIERS
-from ociqueue.admin.imports.import_jobs import page_of
-from ociqueue.admin.imports.import_reports import MOST_SHOWN, about_kind, columns_of, submit_label
-from ociqueue.files.conversions import ImportTally
-from ociqueue.files.differences import format_advice
+from ociqueue.admin.imports.import_jobs import MOST_SHOWN, about_kind, columns_of, page_of, submit_label
+from ociqueue.files.conversions import ImportTally, format_advice
 from ociqueue.files.import_jobs import TABLES, TALLIES, begin, kind_of, reason_of
 from ociqueue.files.table import import_table
 from ociqueue.models import ImportJob, Site
@@ -80,10 +78,10 @@ class UploadForm(forms.Form):
 
     def was_checked(self) -> bool:
         try:
-            given = signing.loads(self.cleaned_data["checked"], salt=SALT, max_age=PROOF_MAX_AGE)
+            proof = signing.loads(self.cleaned_data["checked"], salt=SALT, max_age=PROOF_MAX_AGE)
         except signing.BadSignature:
             return False
-        return bool(given == signing.loads(self.proof(), salt=SALT))
+        return bool(proof == signing.loads(self.proof(), salt=SALT))
 
 
 def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
@@ -123,7 +121,6 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 
 def _begin(form: UploadForm, request: HttpRequest) -> ImportJob | None:
-    """Leave a large file to the workers."""
     try:
         return begin(form.cleaned_data["site"], cast("User", request.user), form.cleaned_data["file"])
     except CsvError as error:
@@ -159,20 +156,19 @@ def _accept_identifiers(request: HttpRequest) -> bool:
 
 def _reports(tally: FileTally, kind: ImportKind, site: Site) -> dict[str, Any]:
     columns = columns_of(kind, site)
-    found: dict[str, Any] = {"rejected": _report(tally.rejected, tally.rejected_lines, columns)}
+    reports: dict[str, Any] = {"rejected": _report(tally.rejected, tally.rejected_lines, columns)}
     if isinstance(tally, ImportTally):
-        found |= {"differing": _report(tally.differing, tally.differing_lines, columns), "advice": format_advice()}
-    return found
+        reports |= {"differing": _report(tally.differing, tally.differing_lines, columns), "advice": format_advice()}
+    return reports
 
 
 def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> dict[str, Any] | None:
-    """Return what the page shows of lines that were not stored, and a file of them."""
     if not lines:
         return None
-    shown = lines[:MOST_SHOWN]
+    first_lines = lines[:MOST_SHOWN]
     return {
-        "fields": [field for line in shown for field in line.fields],
-        "hidden": number(total - len(shown)) if total > len(shown) else "",
+        "fields": [field for line in first_lines for field in line.fields],
+        "hidden": number(total - len(first_lines)) if total > len(first_lines) else "",
         "address": _data_address(rejected_file(lines, columns)),
         "most_in_file": number(MOST_IN_FILE) if total > len(lines) else "",
     }
@@ -181,10 +177,10 @@ def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> di
 def rejected_file(rejected: list[RejectedLine], columns: Sequence[str]) -> str:
     """Return the lines to correct and import again; one that could not be read is whole in its first cell."""
     rows = [
-        [*(each.line.shown(name) for name in columns), each.reason]
-        if each.line.cells
-        else [each.line.text, *[""] * (len(columns) - 1), each.reason]
-        for each in rejected
+        [*(rejected_line.line.shown(name) for name in columns), rejected_line.reason]
+        if rejected_line.line.cells
+        else [rejected_line.line.text, *[""] * (len(columns) - 1), rejected_line.reason]
+        for rejected_line in rejected
     ]
     return "".join(csv_lines([*columns, REASON], rows, delimiter=rejected[0].line.delimiter))
 
@@ -195,7 +191,6 @@ def _data_address(text: str) -> str:
 
 
 def template_file(request: HttpRequest) -> StreamingHttpResponse:
-    """Return a file with two lines; those of conversions can be imported as they are."""
     if "adjustments" in request.GET:
         return _template_of_adjustments()
     time = timezone.now() - timedelta(days=1)

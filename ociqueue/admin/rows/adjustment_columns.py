@@ -1,4 +1,4 @@
-"""Columns of an adjustment; people know it by its conversion's name."""
+"""Columns of an adjustment, and the adjustments on a conversion's page; people know them by the conversion's name."""
 
 from typing import Any
 
@@ -8,9 +8,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, breakable, column, error_cell, link, two_lines
+from kilit.console.formatting import badge, breakable, column, error_cell, exactly, link, two_lines
+from kilit.lock.models import Event
 from ociqueue.admin.base import columns
-from ociqueue.models import Adjustment
+from ociqueue.models import Adjustment, Conversion
+from ociqueue.operating.presenters import with_upload
 from ociqueue.states import AdjustmentKind, ConversionStatus
 
 KINDS = {
@@ -44,7 +46,6 @@ def error(row: Adjustment) -> SafeString | str:
 
 
 def state_notes(row: Adjustment) -> SafeString:
-    """Return badges beside the state."""
     if row.status == ConversionStatus.COMPLETED and not row.uploaded_at:
         return badge(_("not sent"), "info", title=_("The conversion ended here, so nothing had to be sent."))
     return columns.unknown_badge(row) or overtaken_badge(row)
@@ -93,3 +94,32 @@ FIELDSETS: Any = [
     (gettext_lazy("Attempts"), {"fields": [columns.attempts, "claimed_at", "next_retry_at"]}),
     (gettext_lazy("Origin"), {"fields": ["created_at", "updated_at"]}),
 ]
+
+
+MOST_SHOWN = 20
+
+
+def adjustments_context(row: Conversion) -> dict[str, Any]:
+    newest = list(with_upload(Adjustment.objects.filter(original=row.pk)).order_by("-adjusted_at")[: MOST_SHOWN + 1])
+    return {
+        "adjustments": [_line(adjustment) for adjustment in newest[:MOST_SHOWN]],
+        "current_value": value_at_google(row, newest) if newest else "",
+        "are_more_adjustments": len(newest) > MOST_SHOWN,
+        "adjustments_list": reverse("admin:ociqueue_adjustment_changelist", query={"q": str(row)}),
+    }
+
+
+def _line(adjustment: Adjustment) -> tuple[Any, ...]:
+    kind = link(reverse("admin:ociqueue_adjustment_change", args=[adjustment.pk]), kind_label(adjustment.kind))
+    return kind, columns.amount(adjustment), state(adjustment), error(adjustment), exactly(adjustment.adjusted_at)
+
+
+def value_at_google(row: Conversion, newest_first: list[Adjustment]) -> SafeString | str:
+    done = next((adjustment for adjustment in newest_first if adjustment.status == ConversionStatus.COMPLETED), None)
+    if done and done.is_retraction:
+        if Event.objects.of(done).filter(details__verb="confirm").exists():  # by the Data Manager API
+            return _("0, and Google still counts the conversion")
+        return _("none: it was retracted") if done.uploaded_at else _("none: it was retracted before it was sent")
+    if done:
+        return columns.amount(done)
+    return columns.amount(row) if row.status == ConversionStatus.COMPLETED else _("none yet")

@@ -1,37 +1,121 @@
-"""Adjustments in the console: read-only rows, and the operators' actions."""
+"""Adjustments in the console: read-only rows, what is blocking them, and the operators' actions."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from kilit.console.jobs.blockers import Blocker, blocked, ended, ready, waiting
+from kilit.lock.models import Event
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
-from ociqueue.admin.rows import adjustment_blockers, adjustment_columns, description
-from ociqueue.admin.rows.actions import MARK_ADJUSTMENT_FAILED, RESET_ADJUSTMENT, RETRY_ADJUSTMENT
-from ociqueue.admin.rows.uploadable import UploadableAdmin
-from ociqueue.files import failed as dead_letters
+from ociqueue.admin.base import columns
+from ociqueue.admin.rows import adjustment_columns, blockers, description
+from ociqueue.admin.rows.uploadable import MARK_ADJUSTMENT_FAILED, RESET_ADJUSTMENT, RETRY_ADJUSTMENT, UploadableAdmin
+from ociqueue.files import exports as dead_letters
 from ociqueue.models import Adjustment
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX, FAILURES
 from ociqueue.models.sending import UploadableQuerySet
-from ociqueue.operating.failure_groups import expected_adjustment_groups, groups_of_wrong_data
+from ociqueue.operating.errors import expected_adjustment_groups, groups_of_wrong_data
 from ociqueue.operating.operations import ADJUSTMENT_QUEUE
+from ociqueue.operating.presenters import outcome_unknown
+from ociqueue.states import IN_UPLOAD, Category, ConversionStatus, SyncMethod
+
+
+def reasons(row: Adjustment, timeline: list[Event]) -> list[Blocker]:
+    causes = list(_reasons(row, timeline))
+    if outcome_unknown(row):
+        causes.append(blocked(_("Outcome unknown: it was sent and no answer came; Google may have it.")))
+    return causes
+
+
+def _reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
+    limits = blockers.limits_of(row)
+    match row.status:
+        case ConversionStatus.COMPLETED if row.uploaded_at:
+            yield ended(_("Completed: Google has it. This state is final."))
+        case ConversionStatus.COMPLETED:
+            yield ended(_("Completed: the conversion ended here, so nothing had to be sent."), **_conversion(row))
+        case ConversionStatus.FAILED:
+            yield from _failed(row, limits)
+        case ConversionStatus.PROCESSING:
+            yield from blockers.processing(row, limits, timeline)
+        case ConversionStatus.UPLOADED:
+            yield from blockers.uploaded(row)
+        case _:
+            causes = [
+                *_blocked_by_conversion(row),
+                *blockers.blocked_by_pause_or_limits(row, limits),
+                *_by_sender(row),
+            ]
+            yield from causes or [ready(_("seconds"))]
+
+
+def _failed(row: Adjustment, limits: Any) -> Iterator[Blocker]:
+    if row.is_overtaken:
+        newest = Adjustment.objects.newest().filter(original=row.original_id).first()
+        yield ended(_("A newer adjustment takes its place."), **(_other(newest) if newest else {}))
+    elif row.original.status == ConversionStatus.FAILED:
+        sentence = _("Its conversion failed, so there is nothing to adjust.")
+        if row.original.outcome_unknown:
+            sentence = _("Its conversion failed and its outcome is unknown: look it up in Google Ads by its order id.")
+        yield ended(sentence, **_conversion(row))
+    elif expected_adjustment_groups({row.error_group: row.provider_error_code}):
+        yield ended(_("Failed as expected: there is nothing to do."))
+    elif row.provider_error_category == Category.VALIDATION and not row.is_retraction:
+        yield blocked(_("Failed. Its data is wrong: change the value again."), **_conversion(row))
+    else:
+        yield from blockers.failed(row, limits)
+
+
+def _blocked_by_conversion(row: Adjustment) -> Iterator[Blocker]:
+    if row.original.status != ConversionStatus.COMPLETED:
+        sentence = _("Its conversion is %(state)s. The adjustment is sent when the conversion is COMPLETED.")
+        yield waiting(sentence % {"state": row.original.status}, **_conversion(row))
+    older = Adjustment.objects.filter(original=row.original_id, status__in=IN_UPLOAD).first()
+    if older:
+        yield waiting(
+            _("An older adjustment of the conversion is being sent. This one is sent after it."), **_other(older)
+        )
+
+
+def _by_sender(row: Adjustment) -> Iterator[Blocker]:
+    if row.site.sync_method != SyncMethod.SCRIPT:
+        yield from blockers.blocked_by_account(row)
+        return
+    sentence = _(
+        "The site sends by a script, which cannot send adjustments: switch it to the Google Ads API or the Data Manager"
+        " API."
+    )
+    yield blocked(sentence, **blockers.site_link(row))
+
+
+def _conversion(row: Adjustment) -> dict[str, str]:
+    href = reverse("admin:ociqueue_conversion_change", args=[row.original_id])
+    return {"link": columns.row_name(row.original), "href": href}
+
+
+def _other(row: Adjustment) -> dict[str, str]:
+    return {"link": _("The adjustment"), "href": reverse("admin:ociqueue_adjustment_change", args=[row.pk])}
 
 
 @admin.register(Adjustment)
 class AdjustmentAdmin(UploadableAdmin):
     queue = ADJUSTMENT_QUEUE
     description = description.ADJUSTMENT
-    find_blockers = staticmethod(adjustment_blockers.reasons)
+    find_blockers = staticmethod(reasons)
     failures = FAILURES
     operator_actions = (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED)
     row_name = staticmethod(adjustment_columns.row_name)
 
     list_display = adjustment_columns.COLUMNS
-    search_help_text = _("Order id or source key of the conversion: the first letters are enough")
+    search_help_text = gettext_lazy("Order id or source key of the conversion: the first letters are enough")
     fieldsets = adjustment_columns.FIELDSETS
     export_fields = dead_letters.ADJUSTMENT_FIELDS
     export_masks = {"errorMessage": mask_identifiers}
@@ -46,7 +130,7 @@ class AdjustmentAdmin(UploadableAdmin):
 
     def group_advice(self, names: list[str]) -> dict[str, str]:
         text = _("The data is wrong, so a retry would fail again. Change the value again on the conversion's page.")
-        return dict.fromkeys(groups_of_wrong_data(names, model=Adjustment), str(text))
+        return dict.fromkeys(groups_of_wrong_data(names, model=Adjustment), text)
 
     def expected_groups(self, groups: list[Group]) -> set[str]:
         return expected_adjustment_groups({group.name: group.code for group in groups})

@@ -1,38 +1,116 @@
-"""Upload batches in the console."""
+"""Upload batches in the console, and the receipts of their requests."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets, unquote
-from django.db.models import QuerySet
+from django.db.models import F, Func, IntegerField, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
-from kilit.console.formatting import badge, breakable, column, number, since, two_lines
+from kilit.console.formatting import badge, breakable, code_badge, column, distance, number, since, two_lines
 from kilit.console.lists.listing import LongListAdmin
 from ociqueue.admin.base import columns
 from ociqueue.admin.rows import adjustment_columns
-from ociqueue.admin.rows.receipts import IN_ORDER, RECEIPTS, SIZE, receipt_line, settled_counts, verdict_badge
-from ociqueue.models import Site, UploadBatch
-from ociqueue.models.queues import MODELS
+from ociqueue.models import Receipt, Site, UploadBatch
+from ociqueue.models.adjustment import MODELS_BY_QUEUE
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating.filters import UPLOAD_FILTERS
 from ociqueue.operating.presenters import with_upload
 from ociqueue.states import ADJUSTMENTS
+from ociqueue.uploader.results import VerdictStatus
+
+SIZE = Func(F("row_ids"), function="cardinality", output_field=IntegerField())
+# Without the lists of rows, which may be long.
+IN_ORDER = Receipt.objects.defer("row_ids").order_by("received_at", "pk")
+RECEIPTS = Prefetch("receipts", IN_ORDER)
+COLOURS = {"SUCCESS": "success", "PARTIAL_SUCCESS": "warning", "FAILED": "danger", "FAILURE": "danger"}
+# What we made of an answer that is no verdict.
+MEANINGS = {
+    VerdictStatus.UNPROVEN: gettext_lazy("Google did not say which rows failed: they are sent again, one by one."),
+    VerdictStatus.LOST: gettext_lazy("Google does not know the request any more: its rows are sent again."),
+    VerdictStatus.PENDING: gettext_lazy("No verdict came within 72 hours: its rows are sent again."),
+    VerdictStatus.UNKNOWN: gettext_lazy("No verdict could be read within 72 hours: its rows are sent again."),
+}
+
+
+@dataclass
+class SettledCounts:
+    confirmed: int = 0
+    rejected: int = 0
+    put_off: int = 0
+    late: int = 0
+    pending: int = 0
+
+
+def settled_counts(batch: UploadBatch) -> SettledCounts:
+    receipts = batch.receipts.all()
+    counts = [(receipt.confirmed, receipt.rejected, receipt.put_off, receipt.late) for receipt in receipts]
+    total = SettledCounts(*map(sum, zip(*counts, strict=True)))
+    if any(receipt.settled_at is None for receipt in receipts):
+        total.pending = max(0, batch.received - sum(map(sum, counts)))
+    return total
+
+
+def verdict_badge(batch: UploadBatch) -> SafeString:
+    receipts = batch.receipts.all()
+    pending = sum(not receipt.settled_at for receipt in receipts)
+    if not pending:
+        return badge(_("verdict received"), "success")
+    text = ngettext(
+        "Google has its rows; the verdict on %(number)s request is pending.",
+        "Google has its rows; the verdicts on %(number)s requests are pending.",
+        pending,
+    )
+    return badge(_("verdict pending"), "pending", title=text % {"number": number(pending)})
+
+
+def receipt_line(receipt: Any) -> dict[str, Any]:
+    counts = (receipt.confirmed, receipt.rejected, receipt.put_off, receipt.late)
+    return {
+        "receipt": receipt,
+        "request_id": breakable(receipt.request_id),
+        "size": number(receipt.size),
+        "received": since(receipt.received_at),
+        "verdict": _verdict(receipt),
+        "asked": _questions(receipt),
+        "counts": " / ".join(map(number, counts)) if receipt.settled_at else "-",
+        "note": receipt.note or "-",
+    }
+
+
+def _verdict(receipt: Receipt) -> SafeString:
+    if not receipt.settled_at:
+        return badge(_("pending"), "pending")
+    title = str(MEANINGS.get(receipt.verdict, ""))  # type: ignore[call-overload]
+    if title:
+        return badge(receipt.verdict, "warning", title=title)
+    return code_badge(receipt.verdict, COLOURS.get(receipt.verdict, ""))
+
+
+def _questions(receipt: Receipt) -> str:
+    times = ngettext("asked once", "asked %(number)s times", receipt.checks) % {"number": number(receipt.checks)}
+    times = times if receipt.checks else _("not asked yet")
+    if receipt.settled_at or not receipt.next_check_at:
+        return times
+    if receipt.next_check_at <= timezone.now():
+        return _("%(asked)s, due now") % {"asked": times}
+    return _("%(asked)s, next in %(span)s") % {"asked": times, "span": distance(receipt.next_check_at)}
+
 
 MOST_ROWS = 200
 
 
 @admin.display(description=gettext_lazy("upload"))
 def upload(batch: UploadBatch) -> SafeString:
-    """Return the end of the id, which differs between uploads, over Google's request id."""
     return two_lines(f"…{str(batch.pk)[-12:]}", batch.request_id, title=str(batch.pk))
 
 
@@ -81,13 +159,12 @@ def result(batch: UploadBatch) -> SafeString | str:
 @admin.display(description=gettext_lazy("note"))
 def note(batch: UploadBatch) -> SafeString | str:
     """Return the beginning of the note; the tooltip and the upload's page show all of it."""
-    shown = Truncator(batch.note).chars(60)
-    return format_html('<span title="{}">{}</span>', batch.note, shown) if batch.note else "-"
+    beginning = Truncator(batch.note).chars(60)
+    return format_html('<span title="{}">{}</span>', batch.note, beginning) if batch.note else "-"
 
 
 @admin.display(description=gettext_lazy("job id"))
 def job(batch: UploadBatch) -> str:
-    """Return our number for the upload, and Google's if it answered another one."""
     if batch.job_id is None:
         return "-"
     if batch.answered_job_id in (None, batch.job_id):
@@ -140,26 +217,26 @@ class UploadBatchAdmin(LongListAdmin):
 
 
 def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
-    """Return an upload's receipts, and its rows: those of one receipt in the order that was sent, or all."""
+    """Return an upload's receipts, and its rows: all, or the rows of one receipt in the order that was sent."""
     receipts = list(IN_ORDER.filter(batch=batch).annotate(size=SIZE))
-    receipt = next((each for each in receipts if str(each.pk) == chosen or len(receipts) == 1), None)
+    receipt = next((candidate for candidate in receipts if str(candidate.pk) == chosen or len(receipts) == 1), None)
     if receipt:
         receipt.refresh_from_db(fields=["row_ids"])
     is_of_adjustments = batch.queue == ADJUSTMENTS.queue
-    manager: Any = MODELS[batch.queue]._default_manager
+    manager: Any = MODELS_BY_QUEUE[batch.queue]._default_manager
     rows: UploadableQuerySet[Any] = with_upload(manager.for_site(batch.site))
     rows = rows.select_related("original__replaces") if is_of_adjustments else rows
     show: Any = adjustment_columns if is_of_adjustments else columns
     # An upload that was not sent yet has no list; then the rows that it claimed are shown.
     claimed = rows.in_batch(batch.pk).order_by("pk").values_list("pk", flat=True)
     ids = receipt.row_ids if receipt else batch.row_ids or list(claimed)
-    found = {row.pk: row for row in rows.filter(pk__in=ids[:MOST_ROWS])}
-    places = [(place, found[pk]) for place, pk in enumerate(ids[:MOST_ROWS]) if pk in found]
+    rows_by_id = {row.pk: row for row in rows.filter(pk__in=ids[:MOST_ROWS])}
+    places = [(place, rows_by_id[pk]) for place, pk in enumerate(ids[:MOST_ROWS]) if pk in rows_by_id]
     context = {"shown": number(MOST_ROWS), "all": number(len(ids)), "request": receipt.request_id if receipt else ""}
     title = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
     of_request = _("Rows of request %(request)s in the order sent") if receipt else ""
     return {
-        "receipts": [receipt_line(each) for each in receipts],
+        "receipts": [receipt_line(candidate) for candidate in receipts],
         "receipt": receipt,
         "batch_rows": [(place, row, show.name(row), show.state(row), show.error(row)) for place, row in places],
         "batch_rows_name": capfirst(rows.model._meta.verbose_name),

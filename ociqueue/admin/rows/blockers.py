@@ -23,19 +23,19 @@ from kilit.machine_errors import explain
 from kilit.spans import format_span, moment
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.base.columns import UNKNOWN, upload
-from ociqueue.intake.corrected_rows import why_not
+from ociqueue.intake.corrections import why_not
 from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.operating.failure_groups import expected_groups
+from ociqueue.operating.errors import expected_groups
 from ociqueue.operating.presenters import outcome_unknown
 from ociqueue.operating.site_health import open_circuits
 from ociqueue.states import LIVE, UPLOADED_HERE, WITHHELD, Category, ConversionStatus, SyncMethod
 
 
 def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:
-    found = list(_reasons(row, timeline))
-    return [*found, blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})] if outcome_unknown(row) else found
+    causes = list(_reasons(row, timeline))
+    return [*causes, blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})] if outcome_unknown(row) else causes
 
 
 def _reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
@@ -93,7 +93,6 @@ def _withheld(row: Conversion, limits: Any) -> Blocker:
 
 
 def failed(row: Any, limits: Any) -> Iterator[Blocker]:
-    """Return whether a failure is retried automatically."""
     is_transient = row.provider_error_category == Category.TRANSIENT
     if is_transient and row.site.requeue_transient and limits.attempts_left > 0:
         yield waiting(
@@ -149,8 +148,8 @@ def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
     is_retracted = row.is_retracted and not row.outcome_unknown
     if limits.is_withheld or limits.is_too_old or is_retracted:
         yield from _unsendable(row, limits)
-    elif found := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
-        yield from found
+    elif causes := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
+        yield from causes
     elif row.site.sync_method in UPLOADED_HERE:
         yield ready(_("seconds"))
     else:
@@ -221,13 +220,13 @@ def site_link(row: Any) -> dict[str, str]:
 
 
 def holdings(row: Any) -> list[tuple[str, Any]]:
-    shown: list[tuple[str, Any]] = []
+    facts: list[tuple[str, Any]] = []
     if row.status == ConversionStatus.PROCESSING and row.claimed_at:
         holder = _("an upload") if row.open_batch_id else _("the site's script")
-        shown += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
-        shown += [(_("Upload"), upload(row))] if row.open_batch_id else []
+        facts += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
+        facts += [(_("Upload"), upload(row))] if row.open_batch_id else []
     if row.status in LIVE:
         limits = limits_of(row)
         left = {"left": max(0, limits.attempts_left), "most": limits.max_attempts}
-        shown.append((_("Attempts left"), _("%(left)s of %(most)s") % left))
-    return shown
+        facts.append((_("Attempts left"), _("%(left)s of %(most)s") % left))
+    return facts

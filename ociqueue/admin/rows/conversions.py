@@ -1,37 +1,97 @@
-"""Conversions in the console: read-only rows, and the operators' actions."""
+"""Conversions in the console: read-only rows, the operators' actions, and the page that exports their history."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
+from uuid import UUID
 
+from django import forms
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path
-from django.utils.translation import gettext_lazy as _
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget
 
-from kilit.console.formatting import button
+from kilit.console.formatting import button, page
 from kilit.console.jobs.job_page import JobOffer
+from kilit.console.lists.day_forms import DaysForm
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
+from kilit.sites.models import SiteQuerySet
 from ociqueue.admin.base import columns
 from ociqueue.admin.imports import pages as imports
 from ociqueue.admin.rows import blockers, description
-from ociqueue.admin.rows.actions import MARK_FAILED, RESET, RETRY
-from ociqueue.admin.rows.adjusting import adjust_page, adjustment_offers
-from ociqueue.admin.rows.adjustment_history import adjustments_context
-from ociqueue.admin.rows.correcting import correct_page
-from ociqueue.admin.rows.history import history_page
-from ociqueue.admin.rows.uploadable import UploadableAdmin
-from ociqueue.files import failed as dead_letters
-from ociqueue.intake.corrected_rows import why_not
-from ociqueue.intake.corrections import read_id
-from ociqueue.models import Conversion
+from ociqueue.admin.rows.adjustment_columns import adjustments_context
+from ociqueue.admin.rows.row_forms import adjust_page, adjustment_offers, correct_page
+from ociqueue.admin.rows.uploadable import MARK_FAILED, RESET, RETRY, UploadableAdmin
+from ociqueue.files import exports as dead_letters
+from ociqueue.files.exports import history_response
+from ociqueue.intake.corrections import read_id, why_not
+from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.sending import UploadableQuerySet
-from ociqueue.operating.failure_groups import expected_groups, groups_of_wrong_data
+from ociqueue.operating.errors import expected_groups, groups_of_wrong_data
 from ociqueue.operating.operations import QUEUE
+from ociqueue.schemas.lookups import LONGEST_SPAN
 from ociqueue.states import WAITING, AdjustmentKind
+
+FORMATS = (("csv", gettext_lazy("CSV, for spreadsheets")), ("jsonl", gettext_lazy("JSON lines, for programs")))
+
+
+class HistoryForm(DaysForm):
+    format = forms.ChoiceField(label=gettext_lazy("Format"), choices=FORMATS, widget=UnfoldAdminSelectWidget)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        first, last = cleaned.get("first"), cleaned.get("last")
+        if first and last and (last - first).days >= LONGEST_SPAN.days:
+            raise ValidationError(_("Export at most %(days)s days at once.") % {"days": LONGEST_SPAN.days})
+        return cleaned
+
+
+def history_page(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
+    named = request.POST.get("site", request.GET.get("site", ""))
+    sites = _sites(request, named)
+    this_month = {"first": timezone.localdate().replace(day=1), "last": timezone.localdate()}
+    form = HistoryForm(request.POST if request.method == "POST" else None, initial=this_month)
+    if form.is_valid():
+        start, end = form.span()
+        file_format = form.cleaned_data["format"]
+        return history_response(sites.order_by("name", "pk"), start=start, end=end, file_format=file_format)
+    of_site = _("Of the site %(site)s.") % {"site": sites.get()} if named else _("Of all sites that you see.")
+    zone = timezone.get_current_timezone_name()
+    return page(
+        model_admin,
+        request,
+        "admin/console/confirm.html",
+        title=_("Export conversions"),
+        sentences=[
+            _("A line for each conversion that was created on these days, in its present state. Click ids are masked."),
+            of_site,
+            _("Days are those of your time zone, %(zone)s.") % {"zone": zone},
+        ],
+        form=form,
+        kept={"site": named} if named else {},
+        submit=_("Download"),
+        back=model_admin.address("changelist"),
+    )
+
+
+def _sites(request: HttpRequest, named: str) -> SiteQuerySet[Site]:
+    sites = Site.objects.seen_by(request.user)
+    if not named:
+        return sites
+    try:
+        site = sites.filter(pk=UUID(named))
+    except ValueError:
+        raise Http404 from None
+    if not site.exists():
+        raise Http404
+    return site
 
 
 @admin.register(Conversion)
@@ -46,7 +106,7 @@ class ConversionAdmin(UploadableAdmin):
     read_id = staticmethod(read_id)
 
     list_display = columns.COLUMNS
-    search_help_text = _("Source key, order id or click id: the first letters are enough")
+    search_help_text = gettext_lazy("Source key, order id or click id: the first letters are enough")
     actions_list = ["error_groups", "import_csv", "dead_letters", "history"]
     fieldsets = columns.FIELDSETS
     export_fields = dead_letters.FIELDS
@@ -76,15 +136,6 @@ class ConversionAdmin(UploadableAdmin):
             offered = {"correct": correct, **offered}
         return {**offered, **adjustment_offers(self, row)}
 
-    def correct(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return correct_page(self, request, object_id)
-
-    def retract(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return adjust_page(self, request, object_id, kind=AdjustmentKind.RETRACTION)
-
-    def change_value(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return adjust_page(self, request, object_id, kind=AdjustmentKind.RESTATEMENT)
-
     def export_lines(self, rows: Any, **options: Any) -> Iterator[str]:
         """Leave out what was corrected already: the file is there to be corrected and imported."""
         return super().export_lines(rows.not_replaced(), **options)
@@ -94,18 +145,20 @@ class ConversionAdmin(UploadableAdmin):
             "The data is wrong, so a retry would fail again. Correct a row on its page, or export these rows, correct "
             "the file and import it."
         )
-        return dict.fromkeys(groups_of_wrong_data(names), str(text))
+        return dict.fromkeys(groups_of_wrong_data(names), text)
 
     def expected_groups(self, groups: list[Group]) -> set[str]:
         return expected_groups({group.name: group.code for group in groups})
 
     # Pages of the list
 
-    @button(description=_("Import CSV"), icon="upload", permissions=["operate"], url_path="import")
+    @button(description=gettext_lazy("Import CSV"), icon="upload", permissions=["operate"], url_path="import")
     def import_csv(self, request: HttpRequest) -> HttpResponse:
         return imports.import_page(self, request)
 
-    @button(description=_("Export conversions"), icon="history", permissions=["view"], url_path="history-file")
+    @button(
+        description=gettext_lazy("Export conversions"), icon="history", permissions=["view"], url_path="history-file"
+    )
     def history(self, request: HttpRequest) -> HttpResponseBase:
         return history_page(self, request)
 
@@ -116,10 +169,14 @@ class ConversionAdmin(UploadableAdmin):
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view
-        return [
-            path("import/template/", view(self.import_template), name=self.view_name("import_template")),
-            path("<path:object_id>/correct/", view(self.correct), name=self.view_name("correct")),
-            path("<path:object_id>/retract/", view(self.retract), name=self.view_name("retract")),
-            path("<path:object_id>/change-value/", view(self.change_value), name=self.view_name("change_value")),
-            *super().get_urls(),
+        forms_of_row: dict[str, Any] = {
+            "correct": correct_page,
+            "retract": partial(adjust_page, kind=AdjustmentKind.RETRACTION),
+            "change_value": partial(adjust_page, kind=AdjustmentKind.RESTATEMENT),
+        }
+        own = [
+            path(f"<path:object_id>/{name.replace('_', '-')}/", view(partial(show, self)), name=self.view_name(name))
+            for name, show in forms_of_row.items()
         ]
+        template = path("import/template/", view(self.import_template), name=self.view_name("import_template"))
+        return [template, *own, *super().get_urls()]

@@ -47,7 +47,6 @@ MEANINGS = {
 
 
 def linked_row(name: str) -> Callable[[Event], SafeString]:
-    """Return a link to the conversion that an event names in its details."""
 
     def show(event: Event) -> SafeString:
         other = event.details[name]
@@ -72,7 +71,6 @@ def late_answer(event: Event) -> str:
 
 
 def adjustment_link(event: Event) -> SafeString:
-    """Return a link to the adjustment that an event of a conversion is about: its kind, new value and error code."""
     details = event.details
     address = reverse("admin:ociqueue_adjustment_change", args=[details["adjustment"].removeprefix(ADJUSTMENT_PREFIX)])
     value = money(Decimal(str(details["value"])), details.get("currency", "")) if "value" in details else ""

@@ -1,18 +1,25 @@
-"""What the admins of conversions and adjustments have in common: rows of sites that are uploaded to Google."""
+"""What the admins of conversions and adjustments have in common: rows that are uploaded, and three actions."""
 
+from dataclasses import replace
 from typing import Any
 
+from django import forms
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
+from kilit.console.lists.actions import Action, ReasonForm
 from kilit.console.lists.listing import CappedChangeList
 from kilit.console.queue_admin import QueueAdmin
 from ociqueue.admin.base import columns
 from ociqueue.admin.rows import blockers
 from ociqueue.models import Circuit, Site
 from ociqueue.models.sending import UploadableQuerySet
+from ociqueue.operating import operations
 from ociqueue.operating.presenters import with_upload
 from ociqueue.operating.site_health import open_circuits
+from ociqueue.states import Category, ConversionStatus
 
 
 class UploadableChangeList(CappedChangeList):
@@ -56,3 +63,107 @@ class UploadableAdmin(QueueAdmin):
             return allowed
         pk = self.read_id(unquote(object_id))
         return pk is not None and self.acted_on_by(request).filter(pk=pk).exists()
+
+
+class ResetForm(ReasonForm):
+    clear_errors = forms.BooleanField(
+        required=False,
+        label=_("Clear the error"),
+        widget=UnfoldBooleanWidget,
+        help_text=_("Clears code, category and message; the timeline keeps them."),
+    )
+
+    def options(self) -> dict[str, Any]:
+        return {"clear_errors": self.cleaned_data["clear_errors"]}
+
+
+class MarkFailedForm(ReasonForm):
+    code = forms.CharField(
+        max_length=64,
+        required=False,
+        label=_("Error code"),
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "MANUAL_FAIL"}),
+    )
+    category = forms.ChoiceField(
+        required=False,
+        label=_("Error category"),
+        # Not TRANSIENT: a sweep may retry such rows, but the action promises that they are not retried.
+        choices=[
+            ("", _("PERMANENT (default)")),
+            *((name, name) for name in Category.values if name != Category.TRANSIENT),
+        ],
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def options(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in ("code", "category", "reason") if self.cleaned_data[name]}
+
+
+RETRY = Action(
+    operations.RETRY,
+    title=_("Retry"),
+    done=_("Retried"),
+    effect=_("They go back to QUEUED with a fresh budget of attempts; the error is kept."),
+    icon="replay",
+    is_done_at_once=True,
+    undo="undo_retry",
+)
+RESET = Action(
+    operations.RESET,
+    title=_("Reset to queued"),
+    done=_("Reset"),
+    effect=_(
+        "They go back to QUEUED with a fresh budget of attempts. A row that a script holds right now may be uploaded "
+        "twice; Google counts it once."
+    ),
+    icon="restart_alt",
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "UPLOADED: %(number)s. Google has them and has not given its verdict. They are sent again under the same "
+            "order id, which Google counts once. Until then their outcome is unknown; a verdict that still comes is "
+            "recorded, but changes nothing."
+        )
+    },
+    form=ResetForm,
+)
+MARK_FAILED = Action(
+    operations.MARK_FAILED,
+    title=_("Mark failed"),
+    done=_("Marked failed"),
+    effect=_("They go to FAILED and are not retried automatically."),
+    icon="block",
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "UPLOADED: %(number)s. Google has them and may count them all the same: this takes nothing back at Google. "
+            "Their outcome stays unknown; a verdict that still comes is recorded, but changes nothing."
+        )
+    },
+    form=MarkFailedForm,
+    is_dangerous=True,
+)
+
+RETRY_ADJUSTMENT = replace(RETRY, operation=operations.RETRY_ADJUSTMENT)
+RESET_ADJUSTMENT = replace(
+    RESET,
+    operation=operations.RESET_ADJUSTMENT,
+    effect=_(
+        "They go back to QUEUED with a fresh budget of attempts. One that is being sent may be sent twice; Google "
+        "applies it once."
+    ),
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "UPLOADED: %(number)s. Google has them and has not given its verdict. They are sent again with the same "
+            "time, so Google applies them once. A verdict that still comes is recorded, but changes nothing."
+        )
+    },
+)
+MARK_ADJUSTMENT_FAILED = replace(
+    MARK_FAILED,
+    operation=operations.MARK_ADJUSTMENT_FAILED,
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "UPLOADED: %(number)s. Google has them and may apply them all the same: this takes nothing back at Google. "
+            "Their outcome stays unknown; a verdict that still comes is recorded, but changes nothing."
+        )
+    },
+)

@@ -20,12 +20,11 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from kilit.access.roles import Role, is_owner
 from kilit.sites.models import KEYS_USER_PREFIX, SiteMembership
 from kilit.sites.people import people_seen_by
-from ociqueue.admin.base.moving import confirmation
 from ociqueue.admin.base.permissions import may_administer
-from ociqueue.admin.google.switching import SENDERS, rows_in_flight
+from ociqueue.admin.google.switching import SENDERS, confirmation, rows_in_flight
 from ociqueue.models import Site
 from ociqueue.models.credentials import check_customer_id
-from ociqueue.operating.unsettled import unsettled_rows
+from ociqueue.operating.senders import unsettled_rows
 from ociqueue.states import SyncMethod
 
 SENDER = "sync_method"

@@ -10,7 +10,7 @@ class Command(SweepCommand):
 
     def preview(self, **options: Any) -> str:
         rows = Conversion.objects
-        withheld, expired, retracted = (found.count() for found in (rows.withheld(), rows.expired(), rows.retracted()))
+        withheld, expired, retracted = (kind.count() for kind in (rows.withheld(), rows.expired(), rows.retracted()))
         return f"Would withhold {withheld}, expire {expired}, retract {retracted}."
 
     def run(self, **options: Any) -> str:

@@ -25,8 +25,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         by = parser.add_mutually_exclusive_group(required=True)
-        for kind, about in KINDS.items():
-            by.add_argument(f"--{kind.replace('_', '-')}", dest=kind, metavar=kind.upper(), help=about)
+        for kind, description in KINDS.items():
+            by.add_argument(f"--{kind.replace('_', '-')}", dest=kind, metavar=kind.upper(), help=description)
         parser.add_argument("--site", help="public id or uuid; without it, all sites")
         parser.add_argument("--dry-run", action="store_true", help="count, change nothing")
 

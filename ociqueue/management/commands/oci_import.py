@@ -9,14 +9,39 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.csv.reader import FileTally
 from kilit.csv.text import CsvError
 from kilit.lock.audit import acting_as
-from ociqueue.files.adjustments import AdjustmentTally, import_adjustments, is_of_adjustments
-from ociqueue.files.conversions import ImportTally, import_file
-from ociqueue.files.differences import format_advice
-from ociqueue.management.progress_bar import ProgressBar
+from ociqueue.files.adjustments import AdjustmentTally, import_adjustments
+from ociqueue.files.conversions import ImportTally, format_advice, import_file
+from ociqueue.files.import_jobs import kind_of
 from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site
+from ociqueue.models.import_job import ImportKind
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import FIELDS
+
+WIDTH = 30
+
+
+class ProgressBar:
+    """Shows progress on a terminal, and nothing elsewhere."""
+
+    def __init__(self, out: Any, size: int) -> None:
+        self.out, self.size = out, size
+        self.is_shown = size > 0 and out.isatty()
+
+    def show(self, position: int, text: str) -> None:
+        if self.is_shown:
+            share = min(1.0, position / self.size)
+            drawn = "█" * round(WIDTH * share)
+            self._write(f"{drawn:░<{WIDTH}} {share:4.0%}  {text}")
+
+    def clear(self) -> None:
+        if self.is_shown:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        self.out.write(f"\r\x1b[K{text}", str, ending="")  # `str`: not in the red of errors
+        self.out.flush()
+
 
 Tally = TypeVar("Tally", bound=FileTally)
 
@@ -50,7 +75,7 @@ class Command(BaseCommand):
             raise CommandError(f"Cannot read {options['file']}: {error}") from None
 
     def _import(self, site: Site, stream: IO[bytes], *, size: int, dry_run: bool) -> None:
-        if is_of_adjustments(stream):
+        if kind_of(stream) == ImportKind.ADJUSTMENTS:
             adjusted = import_adjustments(site, stream, dry_run=dry_run)
             self._report(adjusted, AdjustmentTally(), stream, size=size, dry_run=dry_run)
             return

@@ -1,23 +1,128 @@
-"""The Data Manager provider: it sends events, keeps the receipts, and asks for the verdicts later."""
+"""The Data Manager provider: it sends events, keeps the receipts, and asks for the verdicts later.
 
+An adjustment is the conversion's event again, with another value: Google knows the conversion by transaction id and
+action, and counts it once. There is no retraction, so the value of a retracted conversion becomes 0. All sites of an
+OAuth client, or of a service account's project, share Google's limit of requests.
+"""
+
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from datetime import UTC
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import connection
+from pydantic_core import to_json
 
-from ociqueue.models import Conversion
+from kilit.lock.outages import DATABASE_DOWN
+from ociqueue.models import Adjustment, Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
+from ociqueue.models.quota import REFILL, RequestQuota
 from ociqueue.states import Category
-from ociqueue.uploader import quota
-from ociqueue.uploader.bisecting import bisect_rejected
-from ociqueue.uploader.datamanager import answers
-from ociqueue.uploader.datamanager.requests import ingest_body, split_requests
-from ociqueue.uploader.datamanager.transport import NoAnswer, Transport
+from ociqueue.uploader.datamanager import replies
+from ociqueue.uploader.datamanager.replies import NoReply, Transport
 from ociqueue.uploader.datamanager.verdicts import read_status
-from ociqueue.uploader.google_login import google_credentials, login_error, login_rejected, refresh
-from ociqueue.uploader.identities import google_identities
+from ociqueue.uploader.google import (
+    bisect_rejected,
+    google_credentials,
+    google_identities,
+    login_error,
+    login_rejected,
+    refresh,
+)
 from ociqueue.uploader.results import Disposition, Identities, RowResult, Verdict, VerdictStatus, ids_of
+
+MOST_EVENTS = 2000
+ANSWERED = (Conversion.Consent.GRANTED, Conversion.Consent.DENIED)
+
+
+def split_requests(account: GoogleAdsAccount, rows: Sequence[Conversion]) -> Iterator[list[Conversion]]:
+    """Yield the rows of each request in their order: one conversion action, and single rows that go alone."""
+    together: dict[str, list[Conversion]] = {}
+    for row in rows:
+        key = f"alone {row.pk}" if row.send_alone else account.action_of(row.action)
+        together.setdefault(key, []).append(row)
+    for group in together.values():
+        for start in range(0, len(group), MOST_EVENTS):
+            yield group[start : start + MOST_EVENTS]
+
+
+def ingest_body(account: GoogleAdsAccount, rows: Sequence[Conversion], *, validate_only: bool) -> bytes:
+    events = [event(row) for row in rows]
+    body = {
+        "destinations": [destination(account, account.action_of(rows[0].action))],
+        "events": events,
+        **({"encoding": "HEX"} if any("userData" in sent for sent in events) else {}),
+        **({"validateOnly": True} if validate_only else {}),
+    }
+    return to_json(body)
+
+
+def destination(account: GoogleAdsAccount, action: str) -> dict[str, Any]:
+    login = account.login_customer_id
+    return {
+        "operatingAccount": {"accountType": "GOOGLE_ADS", "accountId": account.customer_id},
+        **({"loginAccount": {"accountType": "GOOGLE_ADS", "accountId": login}} if login else {}),
+        "productDestinationId": action.rpartition("/")[2],
+    }
+
+
+def event(row: Conversion) -> dict[str, Any]:
+    sent = {
+        "transactionId": row.order_id,
+        # In UTC: the site's zone may be changed between two attempts.
+        "eventTimestamp": row.conversion_time.astimezone(UTC).isoformat("T", "seconds").replace("+00:00", "Z"),
+        "conversionValue": float(row.value),
+        "currency": row.currency,
+        "eventSource": row.event_source,
+    }
+    if kind := row.kind_of_click_id:
+        sent["adIdentifiers"] = {kind: getattr(row, kind)}
+    if row.hashed_email or row.hashed_phone:
+        hashes = {"emailAddress": row.hashed_email, "phoneNumber": row.hashed_phone}
+        sent["userData"] = {"userIdentifiers": [{name: stored} for name, stored in hashes.items() if stored]}
+    if row.consent_ad_user_data in ANSWERED or row.consent_ad_personalization in ANSWERED:
+        consents = {"adUserData": row.consent_ad_user_data, "adPersonalization": row.consent_ad_personalization}
+        sent["consent"] = {name: f"CONSENT_{value}" for name, value in consents.items() if value in ANSWERED}
+    return sent
+
+
+logger = logging.getLogger(__name__)
+
+TRY_AGAIN_AFTER = 1 / REFILL  # seconds
+
+
+def can_send(project: str) -> bool:
+    """Return whether a request fits now, without counting it."""
+    return RequestQuota.objects.of(project).with_tokens().exists()
+
+
+def can_ask(project: str) -> bool:
+    """Return whether a question for a verdict fits now, and count it."""
+    return RequestQuota.objects.of(project).take_question()
+
+
+def wait_to_send(project: str, *, until: float) -> bool:
+    """Count a request, waiting for its turn until then (`time.monotonic`); false if its turn does not come."""
+    try:
+        quota = RequestQuota.objects.of(project)
+        while not quota.take():
+            if time.monotonic() + TRY_AGAIN_AFTER > until:
+                return False
+            time.sleep(TRY_AGAIN_AFTER)
+    except DATABASE_DOWN as error:
+        # An upload has several requests: the replies to earlier ones must reach the caller all the same.
+        if connection.in_atomic_block:
+            raise
+        logger.warning("no database connection; the request is not sent: %s", " ".join(str(error).split()))
+        connection.close()
+        return False
+    return True
+
 
 SHORTEST_CALL = 0.5  # seconds
 QUESTION_TIMEOUT = 20.0
@@ -36,14 +141,13 @@ class DataManager:
         self.transport = Transport(self.credentials)
 
     def refresh(self) -> None:
-        """Log in, so that revoked credentials are noticed before rows are claimed."""
         refresh(self.credentials)
 
     def can_send(self) -> bool:
-        return quota.can_send(self.account.project)
+        return can_send(self.account.project)
 
     def can_ask(self) -> bool:
-        return quota.can_ask(self.account.project)
+        return can_ask(self.account.project)
 
     def identities(self, row: Conversion) -> Identities:
         return google_identities(self.account, row)
@@ -67,19 +171,19 @@ class DataManager:
 
         timeout = min(QUESTION_TIMEOUT, settings.GOOGLE_ADS_TIMEOUT)
         try:
-            answer = self.transport.get("requestStatus:retrieve", {"requestId": request_id}, timeout=timeout)
-        except NoAnswer as error:
+            reply = self.transport.get("requestStatus:retrieve", {"requestId": request_id}, timeout=timeout)
+        except NoReply as error:
             return Verdict(VerdictStatus.UNKNOWN, note=str(error))
         except GoogleAuthError as error:
             return Verdict(VerdictStatus.UNKNOWN, note=str(login_error(error)))
-        if answer.ok and answer.body is not None:
-            return read_status(dict(answer.body), rows)
-        result = answers.read_refusal(answer, 1)[0]
-        is_refused = answer.status < answers.FAILED_AT_GOOGLE
+        if reply.ok and reply.body is not None:
+            return read_status(dict(reply.body), rows)
+        result = replies.read_refusal(reply, 1)[0]
+        is_refused = reply.status < replies.FAILED_AT_GOOGLE
         status = VerdictStatus.LOST if is_refused and result.code in WORTHLESS else VerdictStatus.UNKNOWN
         if result.code == UNAUTHENTICATED:
             self.forget_token()
-        return Verdict(status, answer=result.code[:40], note=result.message[:1000])
+        return Verdict(status, label=result.code[:40], note=result.message[:1000])
 
     def forget_token(self) -> None:
         """Log in again next time, although the token has not expired yet."""
@@ -102,37 +206,36 @@ class Sending:
         """Send rows; when Google names some and refuses the others with them, the others go again."""
         results = bisect_rejected(rows, self.request)
         for _ in range(MOST_ROUNDS - 1):
-            left = [row for row, result in zip(rows, results, strict=True) if result.code == answers.REFUSED]
+            left = [row for row, result in zip(rows, results, strict=True) if result.code == replies.REFUSED]
             if not left:
                 break
             # Rows were named, so the next request is another one: if there is no time for it, it costs no attempt.
             self.tried.difference_update(ids_of(left))
             again = iter(bisect_rejected(left, self.request))
-            results = [next(again) if result.code == answers.REFUSED else result for result in results]
+            results = [next(again) if result.code == replies.REFUSED else result for result in results]
         # The next requests are other rows': after an outage they wait for the next upload.
         self.is_stopped = self.is_stopped or any(is_lost(result) for result in results)
         return results
 
     def request(self, rows: list[Conversion]) -> list[RowResult]:
-        """Send one request; whatever comes back becomes a result for each row."""
         from google.auth.exceptions import GoogleAuthError
 
         if self.is_stopped:
             return [not_sent("EARLIER_REQUEST_FAILED", "An earlier request of the upload failed.")] * len(rows)
         if self.end - time.monotonic() < SHORTEST_CALL:
             return [self.no_time_left(row) for row in rows]
-        if not quota.wait_to_send(self.provider.account.project, until=self.end - SHORTEST_CALL):
+        if not wait_to_send(self.provider.account.project, until=self.end - SHORTEST_CALL):
             return [not_sent("QUOTA_USED_UP", "Google allows no more requests in this minute.")] * len(rows)
         self.tried.update(ids_of(rows))
         body = ingest_body(self.provider.account, rows, validate_only=self.dry_run)
         try:
-            answer = self.provider.transport.post("events:ingest", body, timeout=self.end - time.monotonic())
-        except NoAnswer as error:
-            return answers.unproven(len(rows), str(error), code="NO_ANSWER")
+            reply = self.provider.transport.post("events:ingest", body, timeout=self.end - time.monotonic())
+        except NoReply as error:
+            return replies.unproven(len(rows), str(error), code="NO_ANSWER")
         except GoogleAuthError as error:
             results = login_rejected(login_error(error), len(rows))
         else:
-            results = answers.read_ingest(answer, len(rows), dry_run=self.dry_run)
+            results = replies.read_ingest(reply, len(rows), dry_run=self.dry_run)
         self.is_stopped = is_blocking(results[0])
         if results[0].code == UNAUTHENTICATED:
             self.provider.forget_token()
@@ -144,7 +247,7 @@ class Sending:
         if first.disposition != Disposition.RECEIVED:
             return results
         if first.request_id in self.request_ids:
-            return answers.unproven(len(results), "Google answered two requests with the same request id.")
+            return replies.unproven(len(results), "Google answered two requests with the same request id.")
         self.request_ids.add(first.request_id)
         return results
 
@@ -168,3 +271,59 @@ def is_blocking(result: RowResult) -> bool:
 
 def is_lost(result: RowResult) -> bool:
     return result.whole_request and result.ambiguous
+
+
+ERASED = RowResult(
+    Disposition.FATAL,
+    "ORIGINAL_ERASED",
+    Category.PERMANENT,
+    "What identifies the conversion was erased, so it cannot be adjusted. Nothing was sent.",
+)
+NOT_ADJUSTED = "Google has counted the conversion and does not take the new value."
+
+
+class DataManagerAdjustments(DataManager):
+    def identities(self, row: Any) -> Identities:
+        return {("order", row.order_id)}
+
+    def upload(self, batch: Sequence[Any], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
+        """Send adjustments as events of their conversions; those without an identifier fail and are not sent."""
+        events = [event for event in as_conversions(batch) if has_identifier(event)]
+        event_results = super().upload(events, dry_run=dry_run, job_id=job_id)
+        results = dict(zip((event.pk for event in events), event_results, strict=True))
+        return [_noted(row, results.get(row.pk, ERASED)) for row in batch]
+
+    def verdict(self, request_id: str, rows: Sequence[Any]) -> Verdict:
+        verdict = super().verdict(request_id, rows)
+        return replace(verdict, results=[without_duplicate(result) for result in verdict.results])
+
+
+def as_conversions(adjustments: Sequence[Adjustment]) -> list[Conversion]:
+    """Return the conversions as they are sent again: each with the id and the value of its adjustment."""
+    originals = Conversion.objects.filter(pk__any_of={row.original_id for row in adjustments})
+    by_id = {original.pk: original for original in originals}
+    return [_restated(by_id[row.original_id], row) for row in adjustments]
+
+
+def _restated(original: Conversion, adjustment: Adjustment) -> Conversion:
+    event = copy(original)
+    event.pk, event.send_alone = adjustment.pk, adjustment.send_alone
+    event.value = adjustment.value or 0
+    event.currency = adjustment.currency or original.currency
+    return event
+
+
+def has_identifier(event: Conversion) -> bool:
+    return bool(event.click_id or event.hashed_email or event.hashed_phone)
+
+
+def _noted(row: Adjustment, result: RowResult) -> RowResult:
+    is_sent = result.disposition != Disposition.UNSENT and result is not ERASED
+    return replace(result, sent_as_zero=True) if row.is_retraction and is_sent else result
+
+
+def without_duplicate(result: RowResult) -> RowResult:
+    """Return a result in which "already there" is no success: the conversion is there, whatever its value is."""
+    if result.disposition != Disposition.DUPLICATE:
+        return result
+    return replace(result, disposition=Disposition.FATAL, message=f"{NOT_ADJUSTED} {result.message}")

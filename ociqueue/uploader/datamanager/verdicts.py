@@ -12,9 +12,8 @@ from typing import Any
 from kilit.lock.text import strip_control_chars
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import USER_DATA_NOT_MATCHED
-from ociqueue.uploader.datamanager.later_reasons import AMBIGUOUS, UNSPECIFIED, classify_later, reason_name
-from ociqueue.uploader.meanings import Meaning, worst
-from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
+from ociqueue.uploader.datamanager.reasons import AMBIGUOUS, UNSPECIFIED, classify_later, reason_name
+from ociqueue.uploader.results import Disposition, Meaning, RowResult, Verdict, VerdictStatus, worst
 
 SUCCESS, PARTIAL_SUCCESS = "SUCCESS", "PARTIAL_SUCCESS"
 FAILED = ("FAILED", "FAILURE")  # the reference and the guide name it differently
@@ -46,9 +45,9 @@ class ReasonCount:
         return frozenset(self.places)
 
 
-def read_status(answer: Any, rows: Sequence[Uploadable]) -> Verdict:
+def read_status(reply: Any, rows: Sequence[Uploadable]) -> Verdict:
     """Return what a status says about the rows of its request, in the order that was sent; never raise for any JSON."""
-    destinations = answer.get("requestStatusPerDestination") if isinstance(answer, dict) else None
+    destinations = reply.get("requestStatusPerDestination") if isinstance(reply, dict) else None
     if not isinstance(destinations, list) or not destinations:
         return Verdict(VerdictStatus.PENDING, note="Google's status names no destination.")
     if len(destinations) != 1 or not isinstance(destinations[0], dict):
@@ -56,15 +55,15 @@ def read_status(answer: Any, rows: Sequence[Uploadable]) -> Verdict:
     status = destinations[0]
     name = status.get("requestStatus")
     if name not in (SUCCESS, PARTIAL_SUCCESS, *FAILED):
-        return Verdict(VerdictStatus.PENDING, answer=_label(name))
+        return Verdict(VerdictStatus.PENDING, label=_label(name))
     try:
         results = [
             _of_user_data(row, result) for row, result in zip(rows, _results(status, name, len(rows)), strict=True)
         ]
     except ContradictoryStatus as contradiction:
-        return Verdict(VerdictStatus.UNPROVEN, answer=name, note=str(contradiction))
+        return Verdict(VerdictStatus.UNPROVEN, label=name, note=str(contradiction))
     results, note = _with_warnings(status, results)
-    return Verdict(VerdictStatus.SETTLED, results, answer=name, note=note)
+    return Verdict(VerdictStatus.SETTLED, results, label=name, note=note)
 
 
 def _results(status: Mapping[str, Any], name: str, sent: int) -> list[RowResult]:
@@ -95,7 +94,6 @@ def _of_user_data(row: Uploadable, result: RowResult) -> RowResult:
 
 
 def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, Meaning]]:
-    """Return the meanings of each failed row's reasons by their names."""
     if len({reason.name for reason in reasons}) != len(reasons):
         raise ContradictoryStatus("A reason is listed twice.")
     by_row: dict[int, dict[str, Meaning]] = {}
@@ -109,8 +107,8 @@ def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, Me
 
 
 def _row_result(meanings: Mapping[str, Meaning]) -> RowResult:
-    found = worst(meanings.values())
-    name, meaning = next((name, meaning) for name, meaning in meanings.items() if meaning == found)
+    deciding = worst(meanings.values())
+    name, meaning = next((name, meaning) for name, meaning in meanings.items() if meaning == deciding)
     return RowResult(
         meaning.disposition,
         code=name[:64],
@@ -167,12 +165,12 @@ def _count(entry: Any) -> ReasonCount:
 
 
 def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = parent.get(key)
-    if found is None:
+    value = parent.get(key)
+    if value is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ContradictoryStatus(f"Google's {key} cannot be read.")
-    return found
+    return value
 
 
 def _number(value: Any) -> int | None:

@@ -9,8 +9,7 @@ from datetime import timedelta
 from functools import partial
 
 from ociqueue.states import Category
-from ociqueue.uploader.meanings import Meaning
-from ociqueue.uploader.results import Disposition
+from ociqueue.uploader.results import Disposition, Meaning
 
 FATAL, RETRY, DEFER, DUPLICATE = Disposition.FATAL, Disposition.RETRY, Disposition.DEFER, Disposition.DUPLICATE
 SPLIT, GATE, GATE_ACTION, GATE_ALL = Disposition.SPLIT, Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL
@@ -20,7 +19,7 @@ AUTH, RATE_LIMIT = Category.AUTH, Category.RATE_LIMIT
 
 invalid = partial(Meaning, FATAL, VALIDATION)
 too_early = partial(Meaning, DEFER, TRANSIENT)
-known = partial(Meaning, DUPLICATE, VALIDATION)
+duplicate = partial(Meaning, DUPLICATE, VALIDATION)
 gate = partial(Meaning, GATE, AUTH)
 
 A_DAY = timedelta(days=1)
@@ -31,7 +30,7 @@ MALFORMED_CLICK_ID = invalid(
 )
 TEMPORARY = Meaning(RETRY, TRANSIENT)
 BUSY = Meaning(RETRY, RATE_LIMIT)
-KNOWN = known()
+KNOWN = duplicate()
 TOO_LARGE = Meaning(SPLIT, VALIDATION)
 REJECTED = gate("Google rejects the credentials: renew the refresh token.")
 NO_ACTION = Meaning(
@@ -75,8 +74,8 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         "TOO_RECENT_EVENT": too_early("The click is too recent; Google asks to wait six hours."),
         "TOO_RECENT_CONVERSION_ACTION": too_early("The action is too new; Google asks to wait six hours."),
         "TOO_RECENT_CALL": too_early("The call is too recent; Google asks to wait six hours."),
-        "ORDER_ID_ALREADY_IN_USE": known("Google has already counted this order id."),
-        "CLICK_CONVERSION_ALREADY_EXISTS": known("Google already has a conversion of this click and time."),
+        "ORDER_ID_ALREADY_IN_USE": duplicate("Google has already counted this order id."),
+        "CLICK_CONVERSION_ALREADY_EXISTS": duplicate("Google already has a conversion of this click and time."),
         "TOO_MANY_CONVERSIONS_IN_REQUEST": TOO_LARGE,
         "CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS": gate(TERMS),
         "CUSTOMER_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS": gate(TERMS),
@@ -95,8 +94,8 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
     "conversion_adjustment_upload_error": {
         # What some of them mean depends on the row, too: see `for_row`.
         **dict.fromkeys(INVALID_ADJUSTMENT.split(), INVALID),
-        "CONVERSION_ALREADY_RETRACTED": known("Google has already retracted this conversion."),
-        "RESTATEMENT_ALREADY_EXISTS": known("Google already has this new value."),
+        "CONVERSION_ALREADY_RETRACTED": duplicate("Google has already retracted this conversion."),
+        "RESTATEMENT_ALREADY_EXISTS": duplicate("Google already has this new value."),
         "CONVERSION_ALREADY_ENHANCED": KNOWN,
         "CONVERSION_NOT_FOUND": too_early(
             "Google does not know this order id; it may take a day to know one.", retry_after=A_DAY
@@ -179,6 +178,6 @@ UNLISTED = INVALID
 
 
 def classify(name: str, *, family: str = "") -> Meaning:
-    if found := TABLE.get(family, {}).get(name):
-        return found
+    if meaning := TABLE.get(family, {}).get(name):
+        return meaning
     return FAMILIES.get(family) or OLD_NAMES.get(name) or UNLISTED

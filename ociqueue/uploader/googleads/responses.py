@@ -7,10 +7,9 @@ from functools import partial
 from typing import Any
 
 from ociqueue.states import Category
-from ociqueue.uploader.google_login import LOGIN_REJECTIONS
+from ociqueue.uploader.google import LOGIN_REJECTIONS
 from ociqueue.uploader.googleads.errors import classify
-from ociqueue.uploader.meanings import Meaning, worst
-from ociqueue.uploader.results import GATES, Disposition, RowResult, change_results
+from ociqueue.uploader.results import GATES, Disposition, Meaning, RowResult, change_results, worst
 from ociqueue.values.identifiers import hide_hashes
 
 UNPROVEN = "UNPROVEN_ANSWER"
@@ -63,8 +62,8 @@ def _read_rows(response: Any, rows: int, *, request_id: str, dry_run: bool) -> l
         return [replace(miscounted, whole_request=True)] * rows
     missing = _unproven("Google returned neither a result nor an error for this row.", request_id)
     results = [accepted if result.ByteSize() else missing for result in response.results]
-    for at, found in by_row.items():
-        results[at] = _row_result(found, request_id)
+    for at, row_errors in by_row.items():
+        results[at] = _row_result(row_errors, request_id)
     if accepted not in results:
         return results
     # An account that accepts some rows is not at fault: then the row is, which is retried up to its cap.
@@ -108,12 +107,12 @@ def read_transport_error(error: Any, rows: int) -> list[RowResult]:
         PLUGIN_FAILED in message and any(word in message for word in LOGIN_REJECTIONS)
     ):
         # Credentials that were revoked meanwhile, or do not fit in a header, look like an outage; nothing was sent.
-        found, ambiguous = classify("UNAUTHENTICATED", family="grpc"), False
+        meaning, ambiguous = classify("UNAUTHENTICATED", family="grpc"), False
     else:
-        found = classify(code, family="grpc")
-        ambiguous = found.category == Category.TRANSIENT
-    message = " ".join(filter(None, (found.hint, message)))
-    whole = RowResult(found.disposition, code, found.category, message, whole_request=True)
+        meaning = classify(code, family="grpc")
+        ambiguous = meaning.category == Category.TRANSIENT
+    message = " ".join(filter(None, (meaning.hint, message)))
+    whole = RowResult(meaning.disposition, code, meaning.category, message, whole_request=True)
     return [replace(whole, retry_after=_retry_delay(error), ambiguous=ambiguous, request_id=request_id)] * rows
 
 
@@ -140,7 +139,6 @@ def reported_errors(failures: Iterable[Any]) -> Iterator[ReportedError]:
 
 
 def duration_of(delay: Any) -> timedelta | None:
-    """Return a protobuf duration of at most a day, or None if it is zero."""
     seconds = min(max(delay.seconds + delay.nanos / 1e9, 0), LONGEST_DELAY)
     return timedelta(seconds=seconds) or None
 
@@ -151,8 +149,8 @@ def name_of(error_code: Any) -> tuple[str, str]:
     if family is None:
         return "", "UNKNOWN_FAMILY"
     number = getattr(error_code, family)
-    known = error_code.DESCRIPTOR.fields_by_name[family].enum_type.values_by_number.get(number)
-    return family, known.name if known else f"{family}_{number}"
+    value = error_code.DESCRIPTOR.fields_by_name[family].enum_type.values_by_number.get(number)
+    return family, value.name if value else f"{family}_{number}"
 
 
 def index_of(location: Any) -> int | None:
@@ -170,15 +168,15 @@ def no_time_left(rows: int) -> list[RowResult]:
 
 
 def _row_result(errors: list[ReportedError], request_id: str) -> RowResult:
-    found = worst(error.meaning for error in errors)
-    first = next(error for error in errors if error.meaning == found)
-    parts = [found.hint, *(f"{error.name}: {error.message}" for error in errors)]
+    meaning = worst(error.meaning for error in errors)
+    first = next(error for error in errors if error.meaning == meaning)
+    parts = [meaning.hint, *(f"{error.name}: {error.message}" for error in errors)]
     return RowResult(
-        found.disposition,
+        meaning.disposition,
         code=first.name,
-        category=found.category,
+        category=meaning.category,
         message=" ".join(filter(None, parts)),
-        retry_after=max((error.retry_after for error in errors if error.retry_after), default=found.retry_after),
+        retry_after=max((error.retry_after for error in errors if error.retry_after), default=meaning.retry_after),
         request_id=request_id,
         everywhere=any(error.everywhere for error in errors),
     )
@@ -215,3 +213,11 @@ def _retry_delay(error: Any) -> timedelta | None:
         if delay is not None:
             return duration_of(delay)
     return None
+
+
+def describe_failure(error: Exception) -> str:
+    failure = getattr(error, "failure", None)
+    if failure is None:
+        return str(getattr(error, "message", None) or error)[:500]
+    errors = reported_errors([failure])
+    return " ".join(f"{error.meaning.hint} {error.name}: {error.message}".strip() for error in errors)[:500]

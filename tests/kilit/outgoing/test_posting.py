@@ -14,7 +14,7 @@ import pytest
 from kilit.outgoing import post, sockets
 from kilit.outgoing.post import Poster
 from kilit.outgoing.results import PostError, parse_retry_after
-from simulators.googleads.certificate import make_certificate
+from simulators.googleads.server import make_certificate
 from simulators.webhooks.receiver import WebhookReceiver
 from tests.support.image_server import Server, answer
 from tests.support.waiting import PATIENCE

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from ociqueue.intake.corrected_rows import COLUMNS, make_copy, store_corrections
+from ociqueue.intake.corrections import COLUMNS, make_copy, store_corrections
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.operating.lookups import look_up
 from ociqueue.schemas.lookups import Lookup

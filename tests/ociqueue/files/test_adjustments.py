@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kilit.lock.models import Activity, Event
 from ociqueue.files import table as csv_table
 from ociqueue.files.adjustments import AdjustmentTally, import_adjustments
-from ociqueue.files.differences import stored_contents
+from ociqueue.files.conversions import stored_contents
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.schemas.adjustments import FIELDS
 from ociqueue.states import SyncMethod

@@ -8,7 +8,7 @@ import pytest
 
 from kilit.csv.text import LONGEST_LINE, CsvError, find_encoding, open_table
 from ociqueue.files.conversions import ImportTally, import_file
-from ociqueue.files.formats import TimeFormat, decimal_mark
+from ociqueue.files.table import TimeFormat, decimal_mark
 from ociqueue.models import Conversion
 
 ISTANBUL = ZoneInfo("Europe/Istanbul")

@@ -11,8 +11,9 @@ from django.core.management import CommandError, call_command
 
 from kilit.csv.text import LONGEST_LINE, CsvError
 from kilit.lock.models import Event
-from ociqueue.files.conversions import BATCH, import_file
-from ociqueue.management.progress_bar import ProgressBar
+from ociqueue.files.conversions import import_file
+from ociqueue.files.table import BATCH
+from ociqueue.management.commands.oci_import import ProgressBar
 from ociqueue.models import Conversion
 
 pytestmark = pytest.mark.django_db

@@ -1,6 +1,5 @@
 """Lines without a source key: a file that is imported again stores nothing, whatever became of its times."""
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 from ociqueue.files import table as csv_table
 from ociqueue.files.conversions import ImportTally, import_file
 from ociqueue.intake.corrections import Correction, replace_rows
-from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion, IdentifierKind, Site
 from ociqueue.operating.erasure import Person, forget
 from tests.support.examples import few
@@ -59,28 +57,6 @@ def counts(tally: ImportTally) -> tuple[int, int, int, int]:
 
 def reasons(tally: ImportTally) -> list[str]:
     return [str(field) for line in tally.differing for field in line.fields]
-
-
-def old_key(click: str, minute: int, name: str = "Satış") -> str:
-    """The key that the version before gave a line."""
-    return "csv:" + hashlib.sha256(f"{name}\n{click}\n\n\n{at(minute)}".encode()).hexdigest()[:40]
-
-
-def import_as_before(site: Site, *lines: tuple[str, int]) -> None:
-    enqueue(
-        site,
-        [
-            {
-                "conversionName": "Satış",
-                "gclid": click,
-                "conversionTime": at(minute),
-                "conversionValue": "99.90",
-                "conversionCurrency": "TRY",
-                "sourceKey": old_key(click, minute),
-            }
-            for click, minute in lines
-        ],
-    )
 
 
 def test_a_corrected_time_is_no_second_conversion_and_is_reported(site) -> None:
@@ -149,23 +125,8 @@ def test_clicks_of_other_kinds_cases_and_sites_are_others(site, make_site) -> No
     assert counts(load(site, file)) == (0, 3, 0, 0)
 
 
-def test_rows_of_the_version_before_are_found_also_with_another_time(site) -> None:
-    import_as_before(site, ("aa", 0), ("bb", 0), ("bb", 5))
-
-    same = load(site, file_of(("aa", 0), ("bb", 0), ("bb", 5)))
-    corrected = load(site, file_of(("aa", 1), ("bb", 5), ("bb", 6)))
-    more = load(site, file_of(("bb", 7), ("bb", 5), ("bb", 0)))
-
-    assert (counts(same), counts(corrected), counts(more)) == ((0, 3, 0, 0), (0, 3, 2, 0), (1, 2, 0, 0))
-    assert reasons(corrected) == [
-        f"line 2: conversionTime “{at(1)}”: Already imported with {at(0)}.",
-        f"line 4: conversionTime “{at(6)}”: Already imported with {at(0)}.",
-    ]
-
-
 def test_a_file_does_not_bring_back_what_was_erased(site) -> None:
-    import_as_before(site, ("aa", 0))
-    load(site, file_of(("bb", 0), ("bb", 5)))
+    load(site, file_of(("aa", 0), ("bb", 0), ("bb", 5)))
     Conversion.objects.claim(limit=9)
     Conversion.objects.all().ack()
     for click in ("aa", "bb"):

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from kilit.console import queue_admin
 from kilit.csv.writer import escape_formula
-from ociqueue.files.failed import FIELDS
+from ociqueue.files.exports import FIELDS
 from ociqueue.models import Conversion
 from tests.support.conversions import make_failed, new_conversion
 

@@ -14,8 +14,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from ociqueue.files import history as history_files
-from ociqueue.files.history import COLUMNS, read_records
+from ociqueue.files import exports as history_files
+from ociqueue.files.exports import COLUMNS, read_records
 from ociqueue.models import Conversion
 from tests.support.conversions import Api, make_failed, new_conversion
 from tests.support.redelivered import fail, send

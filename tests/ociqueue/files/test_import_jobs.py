@@ -115,7 +115,7 @@ def test_two_lines_of_a_click_get_their_keys_whatever_happens_between(operator, 
 
 
 def test_a_click_with_too_many_lines_is_rejected(operator, site, monkeypatch) -> None:
-    for module in ("ociqueue.files.keys", "ociqueue.files.conversions", "ociqueue.models.import_file"):
+    for module in ("ociqueue.files.keys", "ociqueue.files.conversions", "ociqueue.models.import_job"):
         monkeypatch.setattr(f"{module}.MOST_LINES", 3)
     times = [f"{TIME[:17]}{second:02}+00:00" for second in range(6)]
 

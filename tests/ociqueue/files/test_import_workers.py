@@ -9,7 +9,8 @@ from django.db.models.functions import Now
 from kilit.lock.leases import MOST_LAPSES
 from kilit.lock.models import Activity
 from kilit.problems.registry import find_problems
-from ociqueue.files import import_passes, import_run
+from ociqueue.files import import_run
+from ociqueue.files import import_run as import_passes
 from ociqueue.files.import_jobs import cancel, tidy
 from ociqueue.files.import_run import work
 from ociqueue.models import Conversion, ImportChunk, ImportJob, ImportKey, ImportLine

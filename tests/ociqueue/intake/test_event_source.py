@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from ociqueue.files.conversions import import_file
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion
-from ociqueue.uploader.datamanager.requests import ingest_body
+from ociqueue.uploader.datamanager.provider import ingest_body
 from tests.support.conversions import YESTERDAY, make_failed
 from tests.support.redelivered import ORDER, fail, only, send
 from tests.support.uploads import account

@@ -4,7 +4,6 @@ import importlib
 from types import SimpleNamespace
 
 import pytest
-from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
 from kilit.lock.triggers import erasing
@@ -194,13 +193,3 @@ def test_of_many_requests_with_the_same_keys_each_key_is_stored_once(site, in_th
     assert results.count("created") == len(keys)
     assert set(results) == {"created", "duplicate"}
     assert sql(STORED) == sql(EXPECTED)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_indexes_that_only_older_versions_use_are_dropped_on_request(sql, capsys) -> None:
-    sql("CREATE INDEX conversion_order_id_prefix ON offline_conversion_queue (order_id)")
-
-    call_command("oci_drop_old_indexes")
-    call_command("oci_drop_old_indexes")
-
-    assert capsys.readouterr().out.splitlines() == ["Dropped 1 indexes.", "Dropped 0 indexes."]

@@ -8,8 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ociqueue.models import Credentials
-from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.models.service_account import normalize_service_account
+from ociqueue.models.credentials import GoogleAdsAccount, normalize_service_account
 from tests.support.service_accounts import service_account
 from tests.support.uploads import CUSTOMER, account
 

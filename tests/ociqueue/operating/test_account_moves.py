@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from ociqueue.models import Conversion, Credentials, Site
-from ociqueue.operating.unsettled import UnsettledRows, unsettled_rows
+from ociqueue.operating.senders import UnsettledRows, unsettled_rows
 from tests.support.conversions import new_conversion
 from tests.support.credentials_form import page_of, stored
 from tests.support.uploads import account, html, received

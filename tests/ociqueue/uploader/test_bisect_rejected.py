@@ -4,7 +4,7 @@ import pytest
 
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
-from ociqueue.uploader.googleads import connection
+from ociqueue.uploader.googleads import provider as connection
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
 from tests.support.uploads import states

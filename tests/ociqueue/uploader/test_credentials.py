@@ -33,7 +33,7 @@ def test_keys_rotate(api_site, settings) -> None:
     assert Credentials.objects.get().account() == account()
 
     said = io.StringIO()
-    call_command("oci_reseal_credentials", stdout=said)
+    call_command("reencrypt_secrets", stdout=said)
     settings.CREDENTIAL_KEYS = ["new"]
 
     assert said.getvalue() == "Encrypted 1.\n"
@@ -52,7 +52,7 @@ def test_a_rotation_that_cannot_open_everything_changes_nothing(make_api_site, s
     settings.CREDENTIAL_KEYS = ["new", "old"]
 
     with pytest.raises(CommandError, match="Nothing was changed"):
-        call_command("oci_reseal_credentials")
+        call_command("reencrypt_secrets")
     assert set(Credentials.objects.values_list("encrypted", flat=True)) == before
 
 

@@ -11,7 +11,7 @@ WORKERS_ALONE = (
     "openpyxl",
     "playwright",
     "apprise",
-    "ociqueue.uploader.googleads.connection",
+    "ociqueue.uploader.googleads.provider",
     "ociqueue.uploader.datamanager.provider",
 )
 

@@ -18,9 +18,8 @@ from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Adjustment, Conversion, IdentifierKind, Receipt, Site, UploadBatch
-from ociqueue.models.per_row import PerRowValues
-from ociqueue.models.sending import failure
-from ociqueue.models.upload_statements import confirm
+from ociqueue.models.sending import PerRowValues, failure
+from ociqueue.models.statements import confirm
 from ociqueue.operating.erasure import Person, forget
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult

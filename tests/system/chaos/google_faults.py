@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from simulators.datamanager import calls, refusals, statuses
+from simulators.datamanager import refusals, statuses
+from simulators.datamanager import server as calls
 from simulators.datamanager.server import DataManagerServer
 from simulators.googleads.server import Call, GoogleAdsServer, accept
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from kilit.lock.management.arguments import whole_number
 from kilit.lock.models import Count
-from ociqueue.management.progress_bar import ProgressBar
+from ociqueue.management.commands.oci_import import ProgressBar
 from ociqueue.models import Conversion, Site
 from ociqueue.schemas.requests import MOST_ENQUEUED
 from ociqueue.states import CONVERSIONS, ConversionStatus

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from kilit.bulk.models import BulkAction, BulkItem
 from ociqueue.models import Conversion, Site
-from ociqueue.operating.failure_groups import groups_of_wrong_data
+from ociqueue.operating.errors import groups_of_wrong_data
 from ociqueue.operating.filters import FILTERS
 from tests.support.crowded_conversions import FILL_KEYS, KEYS, TABLE
 from tests.support.plans import blocks, crowding, explained, statements

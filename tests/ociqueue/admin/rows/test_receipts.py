@@ -11,7 +11,7 @@ from ociqueue.models import Receipt, Site, UploadBatch
 from ociqueue.states import Category, SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
 from ociqueue.uploader.settle import settle
-from ociqueue.uploader.settle_verdict import settle_verdict
+from ociqueue.uploader.verdict_run import settle_verdict
 from tests.support.uploads import LIST, html, received, row_page, sent
 
 pytestmark = pytest.mark.django_db

@@ -10,11 +10,11 @@ from django.utils import timezone
 from kilit.api.webhooks import webhook_kinds
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt, Site
-from ociqueue.models.per_row import PerRowValues
-from ociqueue.models.upload_statements import confirm
+from ociqueue.models.sending import PerRowValues
+from ociqueue.models.statements import confirm
 from ociqueue.states import ConversionStatus, SyncMethod
-from ociqueue.uploader.answer_events import note_warnings
 from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.settle import note_warnings
 from tests.support.conversions import Api
 from tests.support.uploads import CONVERSIONS, html, received, row_page
 

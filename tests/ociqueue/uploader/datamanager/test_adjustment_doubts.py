@@ -10,10 +10,10 @@ from django.utils import timezone
 from kilit.lock.models import Event
 from ociqueue.models import Adjustment, Conversion
 from ociqueue.operating.sweeps import requeue_transient
-from ociqueue.uploader.datamanager.adjustments import as_conversions
+from ociqueue.uploader.datamanager.provider import as_conversions
 from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due
-from simulators.datamanager.calls import cut_after, cut_before
+from simulators.datamanager.server import cut_after, cut_before
 from tests.support.adjustments import (
     adjustment_states,
     assert_books_are_ours,

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from kilit.lock.models import Event
 from ociqueue.models import Adjustment, Conversion, Credentials, UploadBatch
-from ociqueue.reconcile.ours import OurDays
+from ociqueue.reconcile.run import OurDays
 from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due

@@ -7,7 +7,7 @@ import pytest
 from ociqueue.models import Conversion, Credentials
 from ociqueue.uploader.connection_test import check
 from simulators.datamanager import refusals
-from simulators.datamanager.calls import cut_before, refuse
+from simulators.datamanager.server import cut_before, refuse
 from tests.support.uploads import account
 
 pytestmark = pytest.mark.django_db(transaction=True)

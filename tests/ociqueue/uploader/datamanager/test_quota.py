@@ -11,7 +11,7 @@ from django.db.models import F
 
 from ociqueue.models import Conversion, Credentials, RequestQuota
 from ociqueue.models.quota import CAPACITY, LEFT_FOR_UPLOADS, REFILL
-from ociqueue.uploader import quota
+from ociqueue.uploader.datamanager import provider as quota
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.uploads import account, states
 

@@ -10,8 +10,8 @@ from ociqueue.uploader.datamanager.reasons import AT_ONCE
 from ociqueue.uploader.results import GATES, Disposition
 from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager import refusals
-from simulators.datamanager.calls import cut_after, cut_before, refuse
 from simulators.datamanager.refusals import GoogleRefusal, Violation
+from simulators.datamanager.server import cut_after, cut_before, refuse
 from tests.support.uploads import account, states
 
 pytestmark = pytest.mark.django_db(transaction=True)

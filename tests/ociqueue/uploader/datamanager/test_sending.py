@@ -13,13 +13,13 @@ import pytest
 from django.core.management import call_command
 
 from ociqueue.models import Circuit, Conversion, Credentials, Receipt, Site
-from ociqueue.models.service_account import normalize_service_account
+from ociqueue.models.credentials import normalize_service_account
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.datamanager import provider as provider_module
-from ociqueue.uploader.datamanager.requests import MOST_EVENTS, ingest_body, split_requests
+from ociqueue.uploader.datamanager.provider import MOST_EVENTS, ingest_body, split_requests
 from ociqueue.uploader.upload_run import upload_due
-from simulators.datamanager.calls import accept, cut_before, held
 from simulators.datamanager.refusals import invalid
+from simulators.datamanager.server import accept, cut_before, held
 from tests.support.guarded_columns import write_unguarded
 from tests.support.service_accounts import service_account
 from tests.support.uploads import account, states

@@ -7,12 +7,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from ociqueue.models import Conversion, Receipt
-from ociqueue.uploader.datamanager import transport
+from ociqueue.uploader.datamanager import replies as transport
 from ociqueue.uploader.datamanager.provider import DataManager
 from ociqueue.uploader.results import VerdictStatus
 from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager import refusals
-from simulators.datamanager.calls import cut_before, refuse
+from simulators.datamanager.server import cut_before, refuse
 from tests.support.uploads import account
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,7 +98,7 @@ def test_an_answer_that_breaks_off_proves_nothing(raw_server, dm_site, make_rows
 
 
 def test_an_answer_without_end_is_not_read_to_its_end(raw_server, dm_site, make_rows, monkeypatch) -> None:
-    monkeypatch.setattr(transport, "LONGEST_ANSWER", 1000)
+    monkeypatch.setattr(transport, "LONGEST_REPLY", 1000)
     raw_server("200 OK", b'{"requestId": "abc", "x": "' + b"x" * 200_000 + b'"}')
     make_rows(dm_site, "one")
 

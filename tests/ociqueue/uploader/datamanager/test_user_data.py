@@ -9,7 +9,7 @@ from kilit.bulk.queues import BulkQueue
 from ociqueue.models import Conversion, Credentials
 from ociqueue.operating.site_health import site_health
 from ociqueue.uploader.connection_test import check
-from ociqueue.uploader.datamanager import requests
+from ociqueue.uploader.datamanager import provider as requests
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from simulators.datamanager.refusals import Violation

@@ -7,9 +7,8 @@ import pytest
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt
 from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
-from ociqueue.uploader.settle_verdict import settle_verdict
 from ociqueue.uploader.upload_run import upload_due
-from ociqueue.uploader.verdict_run import ask_for_verdicts, rows_of
+from ociqueue.uploader.verdict_run import ask_for_verdicts, rows_of, settle_verdict
 from tests.support.later_provider import make_due
 from tests.support.uploads import states
 from tests.support.waiting import PATIENCE
@@ -25,7 +24,7 @@ def test_several_workers_with_the_same_verdict_settle_it_once(uploaded, dm_site,
 
     def settle(_: int) -> int:
         receipt = Receipt.objects.select_related("batch").get()
-        verdict = Verdict(VerdictStatus.SETTLED, [RowResult(Disposition.ACCEPTED)] * len(rows), answer="SUCCESS")
+        verdict = Verdict(VerdictStatus.SETTLED, [RowResult(Disposition.ACCEPTED)] * len(rows), label="SUCCESS")
         mine = rows_of(receipt)
         start.wait(timeout=PATIENCE)
         return settle_verdict(receipt, mine, verdict).confirmed
@@ -46,7 +45,7 @@ def test_workers_that_disagree_settle_once(uploaded, dm_site, in_threads) -> Non
 
     def settle(number: int) -> None:
         receipt = Receipt.objects.select_related("batch").get()
-        success = Verdict(VerdictStatus.SETTLED, [RowResult(Disposition.ACCEPTED)] * 2, answer="SUCCESS")
+        success = Verdict(VerdictStatus.SETTLED, [RowResult(Disposition.ACCEPTED)] * 2, label="SUCCESS")
         mine = rows_of(receipt)
         start.wait(timeout=PATIENCE)
         settle_verdict(receipt, mine, [success, Verdict(VerdictStatus.LOST)][number])

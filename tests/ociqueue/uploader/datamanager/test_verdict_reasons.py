@@ -10,7 +10,7 @@ from django.utils import timezone
 from kilit.lock.models import Event
 from ociqueue.models import Circuit, Conversion, Receipt, Site
 from ociqueue.states import SyncMethod
-from ociqueue.uploader.datamanager.later_reasons import LATER
+from ociqueue.uploader.datamanager.reasons import LATER
 from ociqueue.uploader.results import Disposition
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
@@ -223,7 +223,7 @@ def test_the_circuit_is_opened_in_the_transaction_of_the_verdict(uploaded, later
     def crash(*_args: object, **_columns: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ociqueue.models.receipt.ReceiptQuerySet.mark_settled", crash)
+    monkeypatch.setattr("ociqueue.models.batch.ReceiptQuerySet.mark_settled", crash)
     with pytest.raises(KeyboardInterrupt):
         ask_for_verdicts()
 

@@ -18,7 +18,7 @@ from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db
 
-PENDING = Verdict(VerdictStatus.PENDING, answer="PROCESSING")
+PENDING = Verdict(VerdictStatus.PENDING, label="PROCESSING")
 UNKNOWN = Verdict(VerdictStatus.UNKNOWN, note="503 from Google")
 
 

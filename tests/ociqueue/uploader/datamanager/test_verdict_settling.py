@@ -6,9 +6,8 @@ from django.db import connection
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt
 from ociqueue.uploader.results import Verdict, VerdictStatus
-from ociqueue.uploader.settle_verdict import settle_verdict
 from ociqueue.uploader.upload_run import upload_due
-from ociqueue.uploader.verdict_run import ask_for_verdicts, rows_of
+from ociqueue.uploader.verdict_run import ask_for_verdicts, rows_of, settle_verdict
 from tests.support.later_provider import make_due, without_places
 from tests.support.uploads import states
 
@@ -107,7 +106,7 @@ def test_a_crash_before_the_commit_changes_nothing(uploaded, later, dm_site, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("ociqueue.models.receipt.ReceiptQuerySet.mark_settled", crash)
+        patch.setattr("ociqueue.models.batch.ReceiptQuerySet.mark_settled", crash)
         with pytest.raises(KeyboardInterrupt):
             ask_for_verdicts()
     assert (states(dm_site), events(row)) == (["UPLOADED"], before)

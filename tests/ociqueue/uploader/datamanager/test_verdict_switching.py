@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt, Site
-from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.states import ENDED, SyncMethod
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due

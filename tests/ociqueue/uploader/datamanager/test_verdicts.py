@@ -39,7 +39,7 @@ def dispositions(verdict: Verdict) -> list[str]:
 def test_success_with_the_right_count_confirms_every_row() -> None:
     verdict = read_status(status("SUCCESS", "3"), rows(3))
 
-    assert (verdict.status, verdict.answer) == (VerdictStatus.SETTLED, "SUCCESS")
+    assert (verdict.status, verdict.label) == (VerdictStatus.SETTLED, "SUCCESS")
     assert dispositions(verdict) == ["ACCEPTED"] * 3
 
 
@@ -231,7 +231,7 @@ def test_no_status_whatever_confirms_a_row_without_proof(answer: Any) -> None:
     for at, result in enumerate(verdict.results):
         if result.disposition == Disposition.ACCEPTED:
             assert proves_success(answer, at)
-    json.dumps([verdict.answer, verdict.note])
+    json.dumps([verdict.label, verdict.note])
 
 
 @given(

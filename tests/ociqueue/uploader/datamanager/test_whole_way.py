@@ -9,13 +9,13 @@ from django.db.models.functions import Now
 
 from ociqueue.models import Conversion, Receipt, UploadBatch
 from ociqueue.models.quota import RequestQuota
-from ociqueue.uploader import quota
 from ociqueue.uploader.datamanager import provider
+from ociqueue.uploader.datamanager import provider as quota
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from simulators.datamanager import statuses
-from simulators.datamanager.calls import cut_after, cut_before, refuse
 from simulators.datamanager.refusals import GoogleRefusal
+from simulators.datamanager.server import cut_after, cut_before, refuse
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,8 +5,7 @@ import pytest
 from ociqueue.states import Category
 from ociqueue.uploader.googleads.errors import TABLE, classify
 from ociqueue.uploader.googleads.responses import read_response, reported_errors
-from ociqueue.uploader.meanings import worst
-from ociqueue.uploader.results import Disposition
+from ociqueue.uploader.results import Disposition, worst
 from simulators.googleads.responses import failure, response
 from tests.support.google_ads_errors import CASES, ENUMS, NOT_CODES
 

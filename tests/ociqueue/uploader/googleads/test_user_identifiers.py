@@ -5,8 +5,7 @@ from google.ads.googleads.v26.resources.types.customer import ConversionTracking
 
 from ociqueue.models import Conversion, Credentials
 from ociqueue.states import EXPECTED_FAILURES
-from ociqueue.uploader.connection_test import check
-from ociqueue.uploader.googleads.account_check import CUSTOMER
+from ociqueue.uploader.connection_test import CUSTOMER, check
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.uploads import states
 

@@ -19,10 +19,10 @@ import django
 
 django.setup()
 
-from ociqueue import csv_table, import_passes, import_run, import_stream
+from ociqueue.files import import_jobs, import_run, table
 
-import_stream.CHUNK, csv_table.BATCH = 100, 3
-process = import_passes.StoringPass.process
+import_jobs.CHUNK, table.BATCH = 100, 3
+process = import_run.StoringPass.process
 done = []
 
 
@@ -34,7 +34,7 @@ def process_and_die(run, batch, user):
     return changes
 
 
-import_passes.StoringPass.process = process_and_die
+import_run.StoringPass.process = process_and_die
 import_run.work_due()
 """
 

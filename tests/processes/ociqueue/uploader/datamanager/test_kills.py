@@ -8,8 +8,9 @@ import pytest
 from django.db.models.functions import Now
 
 from ociqueue.models import Conversion, Receipt
-from ociqueue.uploader import settle, settle_verdict, upload_run, verdict_run
-from ociqueue.uploader.datamanager.transport import Transport
+from ociqueue.uploader import settle, upload_run, verdict_run
+from ociqueue.uploader import verdict_run as settle_verdict
+from ociqueue.uploader.datamanager.replies import Transport
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.support.killed_process import die, die_after, fork
@@ -21,7 +22,7 @@ KILLED = -signal.SIGKILL
 BEFORE_THE_CALL = [(upload_run, "mark_sent", die), (upload_run, "send", die)]
 AFTER_THE_CALL = [
     (Transport, "post", die_after(Transport.post)),  # the answer has come
-    (upload_run, "settle_answer", die),
+    (upload_run, "settle_reply", die),
     (settle, "_store_receipts", die_after(settle._store_receipts)),  # the receipt is written, but not committed
 ]
 IN_THE_VERDICT_TASK = [

@@ -1,12 +1,14 @@
-"""The history of conversions as files: a line for each one that was created in a time span, as CSV or JSON lines.
+"""Files that are downloaded: failed conversions and adjustments, and the history of conversions.
 
-Rows are read in batches by their ids, which carry the time, so that a million of them need neither memory nor a long
-transaction. Click ids are masked for everybody: who corrects rows uses the export of those that failed.
+The history has a line for each conversion that was created in a time span, as CSV or JSON lines. Rows are read in
+batches by their ids, which carry the time, so that a million of them need neither memory nor a long transaction. Click
+ids are masked for everybody: operators who correct rows use the export of failed rows.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Literal
 
 from django.db.models import Q
@@ -14,30 +16,71 @@ from django.http import StreamingHttpResponse
 
 from kilit.csv.writer import CHUNK, csv_lines, csv_response, lines_response
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
-from ociqueue.files.failed import format_amount, mask_click_id
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.operating.lookups import copies_of, describe_error, source_keys_of
 from ociqueue.operating.presenters import outcome_unknown, with_upload
 from ociqueue.schemas.conversions import format_consent
 from ociqueue.states import ENDED
+from ociqueue.values.currencies import MINOR_UNITS
+
+SHOWN = 4  # letters of a click id, at its beginning and its end
+ERROR: dict[str, Any] = {
+    "attemptCount": "attempt_count",
+    "errorCode": "provider_error_code",
+    "errorCategory": "provider_error_category",
+    # On one line, as a file that is imported again has to be.
+    "errorMessage": lambda row: " ".join(filter(None, row.last_error.splitlines())),
+    "createdAt": "created_at",
+    "failedAt": "updated_at",
+}
+FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
+    "id": str,
+    "siteId": "site.public_id",
+    "conversionName": "action",
+    **{name: name for name in Conversion.CLICK_IDS},
+    "conversionTime": "conversion_time",
+    "conversionValue": lambda row: format_amount(row.value, row.currency),
+    "conversionCurrency": "currency",
+    "consentAdUserData": lambda row: format_consent(row.consent_ad_user_data),
+    "consentAdPersonalization": lambda row: format_consent(row.consent_ad_personalization),
+    "eventSource": "event_source",
+    "orderId": "order_id",
+    "sourceKey": "source_key",
+    **ERROR,
+}
+# It begins with the columns of a file of adjustments. The key of a failed one is used, so another name keeps it.
+ADJUSTMENT_FIELDS: dict[str, str | Callable[[Adjustment], Any]] = {
+    "id": lambda row: f"{PREFIX}{row.original_id}",
+    "kind": "kind",
+    "value": lambda row: "" if row.value is None else format_amount(row.value, row.currency),
+    "currency": "currency",
+    "adjustmentId": str,
+    "adjustmentKey": lambda row: row.source_key or "",
+    "conversionOrderId": "order_id",
+    "siteId": "site.public_id",
+    "adjustedAt": "adjusted_at",
+    **ERROR,
+}
+
+
+def mask_click_id(click_id: str) -> str:
+    if not click_id:
+        return ""
+    return f"{click_id[:SHOWN]}…{click_id[-SHOWN:]}" if len(click_id) > 2 * SHOWN else "…"
+
+
+def format_amount(value: Decimal, currency: str) -> str:
+    return f"{value:.{MINOR_UNITS.get(currency, 2)}f}"
+
 
 FileFormat = Literal["csv", "jsonl"]
 JSON_LINES = "application/x-ndjson"
 COLUMNS = (
     *("id", "siteId", "sourceKey", "orderId", "conversionName", *Conversion.CLICK_IDS, "conversionTime"),
     *("conversionValue", "conversionCurrency", "consentAdUserData", "consentAdPersonalization", "eventSource"),
-    *(
-        "state",
-        "outcomeUnknown",
-        "attemptCount",
-        "errorCode",
-        "errorCategory",
-        "errorMessage",
-        "createdAt",
-        "updatedAt",
-    ),
-    *("claimedAt", "uploadedAt", "endedAt", "nextRetryAt", "replaces", "replacedBy"),
+    *("state", "outcomeUnknown", "attemptCount", "errorCode", "errorCategory", "errorMessage"),
+    *("createdAt", "updatedAt", "claimedAt", "uploadedAt", "endedAt", "nextRetryAt", "replaces", "replacedBy"),
 )
 
 

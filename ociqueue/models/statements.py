@@ -1,18 +1,26 @@
-"""What each upload runs, compiled once: claim a site's conversions, settle rows that were all answered alike, and more.
+"""What each request of a script and each upload run, compiled once.
 
-The rules are those of the querysets; kilit.lock.fast_sql says why they are compiled, and what their parameters are.
+A script's request finds the site, claims rows and acknowledges rows; an upload claims a site's conversions and settles
+rows that Google answered alike. The querysets have the rules; kilit.lock.fast_sql says why they are compiled,
+and what their parameters are.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import CharField, Exists, UUIDField
+from django.db.models import CharField, Exists, IntegerField, UUIDField
 from django.db.models.functions import Now
+from psycopg.types.numeric import FloatLoader
+from psycopg.types.string import TextLoader
 
+from kilit.access.roles import is_owner
 from kilit.lock.fast_sql import (
+    CompiledQuery,
     CompiledUpdate,
     CompiledValues,
     IndexHint,
@@ -22,21 +30,76 @@ from kilit.lock.fast_sql import (
     uuid_array,
 )
 from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
+from kilit.sites.models import MAY_ACT, read_site_id
 from ociqueue.models.adjustment import Adjustment
 from ociqueue.models.batch import UploadBatch
-from ociqueue.models.conversion import Conversion
+from ociqueue.models.conversion import ACKED, Conversion, ConversionQuerySet
 from ociqueue.models.limits import max_attempts_of
-from ociqueue.models.per_row import PerRowValues
-from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.models.sending import CLAIMED, DONE, OLDEST_FIRST, TAKEN, rows_of
+from ociqueue.models.sending import CLAIMED, DONE, OLDEST_FIRST, RELEASED, TAKEN, PerRowValues, rows_of
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import SyncMethod
 
 Row = TypeVar("Row", bound=Uploadable)
+# What a response in JSON needs, without an object for each value in between.
+PLAIN = {"uuid": TextLoader, "numeric": FloatLoader, "timestamptz": TextLoader}
 SITE = parameter("site", UUIDField())
 BATCH = parameter("batch", UUIDField())
 REQUEST_ID = {"provider_request_id": parameter("request_id", CharField())}
+MEMBERS_SITE = CompiledQuery(
+    lambda: Site.objects.of_member(parameter("user", IntegerField()), MAY_ACT).with_ids(
+        parameter("name", CharField()), parameter("pk", UUIDField())
+    )
+)
+
+# Scripts
+
+
+def find_site_run_by(user: AbstractBaseUser | AnonymousUser, name: str) -> Site | None:
+    """Return the site of this id or public id, if `once_run_by` has it for the user."""
+    site = MEMBERS_SITE.first(user=user.pk, **read_site_id(name))
+    # Scripts are members of their site: only others need to be asked for more.
+    return Site.objects.with_id(name).first() if site is None and is_owner(user) else site
+
+
+def claim_values(site: Site, *columns: str, limit: int) -> list[tuple[Any, ...]]:
+    """Claim for a site's script; return a few columns of each row, ids and times as texts and amounts as floats."""
+    with _due_hint(None).transaction(site=site.pk):
+        return _script_claim(columns, limit, max_attempts_of(SyncMethod.SCRIPT)).run(site=site.pk)
+
+
+def ack_ids(site: Site, ids: AbstractSet[UUID], claims: Mapping[UUID, int]) -> AbstractSet[UUID]:
+    """Complete what a site's script uploaded, as far as it holds the rows; return the ids of those that moved."""
+    numbers = set(claims.values())
+    if len(numbers) > 1:
+        return Conversion.objects.for_site(site).filter(pk__any_of=ids).under_claims(claims).ack()
+    if numbers:
+        return _ack_of_claim().run(ids, site=site.pk, number=numbers.pop(), claimed=uuid_array(claims))
+    return _ack().run(ids, site=site.pk)
+
+
+# A script always asks for the same number of rows. The cap is a setting, and part of the statement.
+@lru_cache(maxsize=32)
+def _script_claim(columns: tuple[str, ...], limit: int, _cap: int) -> CompiledMove:
+    # The site is asked once for all rows, in the statement that claims them.
+    may_take = Exists(Site.objects.filter(pk=SITE, sync_method=SyncMethod.SCRIPT, is_paused=False))
+    due = _rows_of_site(None).due(path=SyncMethod.SCRIPT).filter(may_take)
+    claimed = {**CLAIMED, **RELEASED}
+    return due.compile_take("claim", *columns, limit=limit, order=OLDEST_FIRST, loaders=PLAIN, **claimed)
+
+
+@cache
+def _ack() -> CompiledMoveOfIds:
+    return CompiledMoveOfIds(_rows_of_site(None).with_script(), "ack", ACKED)
+
+
+@cache
+def _ack_of_claim() -> CompiledMoveOfIds:
+    held = _rows_of_site(None).under_claim(parameter("number", IntegerField()), of=Parameter("claimed"))
+    return CompiledMoveOfIds(held.with_script(), "ack", ACKED)
+
+
+# Uploads
 
 
 def claim_conversions(
@@ -49,9 +112,9 @@ def claim_conversions(
 
 
 def mark_rows_sent(batch: UUID, rows: Sequence[Row]) -> list[Row]:
-    """Record that those of these rows that the upload still holds are being sent; return them.
+    """Record that the upload is being sent, and return the rows that it still holds; no rows if it was marked before.
 
-    These are none if it was marked before. Lock the upload first: the statement must see what others took back.
+    Lock the upload first: the statement must see what others took back.
     """
     ((count, held),) = _mark_sent(type(rows[0])).run(batch=batch, expected=len(rows)) or [(0, ())]
     if count == len(rows):
@@ -92,7 +155,6 @@ def receive(model: type[Uploadable], batch: UUID, values: PerRowValues) -> Colle
 
 
 def confirm(model: type[Uploadable], batch: UUID, ids: Collection[UUID]) -> Collection[UUID]:
-    """Complete rows of an upload that waited for the verdict."""
     return _confirm(model).run(ids, batch=batch)
 
 

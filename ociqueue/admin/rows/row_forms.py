@@ -1,0 +1,352 @@
+"""The pages that change a conversion, after saying what happens next: Correct and resend, Retract, Change value.
+
+A correction changes a row that waits; in place of one that has ended, a copy with the changes is sent.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, get_args
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from kilit.access.encryption import DecryptionError
+from kilit.api.input_model import FieldError, format_error
+from kilit.console.formatting import page
+from kilit.console.jobs.job_page import JobOffer
+from kilit.console.lists.actions import ReasonForm, recent_reasons
+from kilit.lock.audit import for_reason
+from kilit.machine_errors import explain
+from ociqueue.admin.base.columns import amount
+from ociqueue.files.exports import format_amount
+from ociqueue.intake.adjustments import adjust
+from ociqueue.intake.corrections import ORDER_ID_IN_USE, Correction, may_be_counted, replace_rows, why_not
+from ociqueue.models import Adjustment, Conversion, Credentials
+from ociqueue.schemas.conversions import CONSENTS, LONGEST_IDENTIFIER, ConsentGiven, format_consent
+from ociqueue.schemas.responses import AdjustmentResult
+from ociqueue.states import WAITING, AdjustmentKind, ConversionStatus, EventSource, SyncMethod
+from ociqueue.uploader.providers import has_developer_token
+
+
+def _text(label: Any, most: int, **options: Any) -> forms.CharField:
+    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"})
+    return forms.CharField(label=label, max_length=most, widget=widget, **options)
+
+
+def _consent(label: Any) -> forms.ChoiceField:
+    choices = [("", gettext_lazy("not given")), *((name, name) for name in get_args(ConsentGiven))]
+    return forms.ChoiceField(label=label, choices=choices, required=False, widget=UnfoldAdminSelectWidget)
+
+
+class UnrepeatedInput(UnfoldAdminTextInputWidget):
+    """An input for what no page may show again, also not beside an error."""
+
+    def format_value(self, value: Any) -> None:
+        return None
+
+
+def _identifier(label: Any) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        max_length=LONGEST_IDENTIFIER,
+        required=False,
+        widget=UnrepeatedInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy("Only its hash is stored. Empty keeps what is stored."),
+    )
+
+
+class CorrectionForm(forms.Form):
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Kind of click id"),
+        choices=[(name, name) for name in Conversion.CLICK_IDS],
+        widget=UnfoldAdminSelectWidget,
+    )
+    click_id = _text(gettext_lazy("Click id"), 512)
+    email = _identifier(gettext_lazy("E-mail"))
+    phone = _identifier(gettext_lazy("Phone"))
+    conversionTime = _text(
+        gettext_lazy("Conversion time"),
+        40,
+        help_text=gettext_lazy("With its offset from UTC, as in 2026-11-15T13:45:00+03:00."),
+    )
+    conversionValue = _text(gettext_lazy("Value"), 20)
+    conversionCurrency = _text(gettext_lazy("Currency"), 3)
+    consentAdUserData = _consent(gettext_lazy("Consent: ad user data"))
+    consentAdPersonalization = _consent(gettext_lazy("Consent: ad personalization"))
+    eventSource = forms.ChoiceField(
+        label=gettext_lazy("Event source"),
+        choices=EventSource.choices,
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        help_text=gettext_lazy("Where it happened. Only the Data Manager API receives it."),
+    )
+    reason = _text(
+        gettext_lazy("Reason (optional)"),
+        1000,
+        required=False,
+        help_text=gettext_lazy("Shown in the timeline of both conversions, with your name."),
+    )
+
+    VALUES: ClassVar = ("conversionTime", "conversionValue", "conversionCurrency", *CONSENTS, "eventSource")
+    IDENTIFIERS: ClassVar = ("email", "phone")
+
+    def __init__(self, data: Any, *, row: Conversion) -> None:
+        super().__init__(data, initial=_values(row))
+        self.fields["click_id"].required = bool(row.click_id)
+        for name in () if row.site.accepts_identifiers else self.IDENTIFIERS:
+            del self.fields[name]
+
+    def changes(self) -> dict[str, str]:
+        data = self.cleaned_data
+        names = (*self.VALUES, *self.IDENTIFIERS)
+        return {data["kind"]: data["click_id"], **{name: data[name] for name in names if name in data}}
+
+
+def row_to_change(model_admin: Any, request: HttpRequest, object_id: str) -> Conversion:
+    row: Conversion | None = model_admin.get_object(request, unquote(object_id))
+    if row is None:
+        raise Http404
+    if not model_admin.has_operate_permission(request, str(row.pk)):
+        raise PermissionDenied
+    return row
+
+
+def show_errors(form: forms.Form, errors: Sequence[FieldError]) -> None:
+    """Show each error at its field; every kind of click id has the same field."""
+    for error in errors:
+        name = "click_id" if error["field"] in Conversion.CLICK_IDS else error["field"]
+        form.add_error(name if name in form.fields else None, capfirst(error["message"]))
+
+
+def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    row = row_to_change(model_admin, request, object_id)
+    if reason := why_not(row):
+        messages.warning(request, _("It cannot be corrected: %(reason)s.") % {"reason": reason})
+        return HttpResponseRedirect(model_admin.address("change", row.pk))
+    form = CorrectionForm(request.POST or None, row=row)
+    if form.is_valid():
+        with for_reason(form.cleaned_data["reason"]):
+            (result,) = replace_rows(row.site, [Correction(str(row), form.changes(), may_count_twice=True)])
+        if sent := result.corrected:
+            done = _("Corrected. This copy is sent in place of %(name)s.") % {"name": model_admin.row_name(row)}
+            messages.success(request, done if result.copy else _("Corrected."))
+            return HttpResponseRedirect(model_admin.address("change", sent.pk))
+        show_errors(form, result.errors or [{"field": "", "message": f"{result.message}."}])
+    return _ask(model_admin, request, row, form)
+
+
+def _ask(model_admin: Any, request: HttpRequest, row: Conversion, form: CorrectionForm) -> HttpResponse:
+    error = f"{row.provider_error_code}: {explain(row.last_error)}"
+    effect = _("A copy with your corrections is sent in its place, under the same order id. This one stays as it is.")
+    if may_be_counted(row) and row.provider_error_code != ORDER_ID_IN_USE:
+        effect = _(
+            "A copy with your corrections is sent in its place. Google has counted a conversion of this click at this "
+            "time before. If that was this conversion, it counts twice."
+        )
+    elif may_be_counted(row):
+        effect = _(
+            "A copy with your corrections is sent in its place, under another order id, because Google has counted "
+            "this one before. If that was this conversion, it counts twice."
+        )
+    is_waiting = row.status in WAITING
+    if is_waiting:
+        effect = _("It is sent with your corrections. The timeline says what was changed.")
+    return page(
+        model_admin,
+        request,
+        "admin/console/confirm.html",
+        title=(_("Correct %(name)s") if is_waiting else _("Correct and resend %(name)s"))
+        % {"name": model_admin.row_name(row)},
+        sentences=[error, effect] if row.status == ConversionStatus.FAILED else [effect],
+        form=form,
+        submit=_("Correct") if is_waiting else _("Correct and resend"),
+        back=model_admin.address("change", row.pk),
+    )
+
+
+def _values(row: Conversion) -> dict[str, str]:
+    return {
+        "kind": row.kind_of_click_id or Conversion.CLICK_IDS[0],
+        "click_id": row.click_id,
+        "conversionTime": timezone.localtime(row.conversion_time).isoformat(timespec="seconds"),
+        "conversionValue": format_amount(row.value, row.currency),
+        "conversionCurrency": row.currency,
+        "consentAdUserData": format_consent(row.consent_ad_user_data),
+        "consentAdPersonalization": format_consent(row.consent_ad_personalization),
+        "eventSource": row.event_source,
+    }
+
+
+RETRACT, CHANGE_VALUE = gettext_lazy("Retract"), gettext_lazy("Change value")
+TITLES = {AdjustmentKind.RETRACTION: RETRACT, AdjustmentKind.RESTATEMENT: CHANGE_VALUE}
+
+
+class RetractForm(ReasonForm):
+    # The newest adjustment when the page was shown: what came after it was not seen.
+    newest = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def item(self) -> dict[str, str]:
+        return {"kind": AdjustmentKind.RETRACTION}
+
+
+class ChangeValueForm(RetractForm):
+    value = forms.CharField(
+        label=gettext_lazy("New value"),
+        max_length=20,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "inputmode": "decimal", "autofocus": True}),
+        help_text=gettext_lazy("The whole value, not the difference, as in 80.50."),
+    )
+    currency = forms.CharField(
+        label=gettext_lazy("Currency"), max_length=3, widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
+    )
+    field_order = ("value", "currency", "reason")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["reason"].widget.attrs.pop("autofocus", None)
+
+    def item(self) -> dict[str, str]:
+        data = self.cleaned_data
+        return {"kind": AdjustmentKind.RESTATEMENT, "value": data["value"], "currency": data["currency"]}
+
+
+FORMS = {AdjustmentKind.RETRACTION: RetractForm, AdjustmentKind.RESTATEMENT: ChangeValueForm}
+
+
+def adjustment_offers(model_admin: Any, row: Conversion) -> dict[str, JobOffer]:
+    if row.status == ConversionStatus.FAILED:  # there is nothing to adjust
+        return {}
+    # In this order: nothing follows a retraction.
+    change, retract = adjust(row.site, [trial(row, kind) for kind in reversed(AdjustmentKind)], dry_run=True)
+    offers = {}
+    if change["status"] != "invalid":
+        offers["change_value"] = JobOffer(CHANGE_VALUE, "price_change", model_admin.address("change_value", row.pk))
+    if retract["status"] == "created":
+        href = model_admin.address("retract", row.pk)
+        offers["retract"] = JobOffer(RETRACT, "undo", href, is_dangerous=True)
+    return offers
+
+
+def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, Any]:
+    return {"id": str(row), "kind": kind, **({"value": 0} if kind == AdjustmentKind.RESTATEMENT else {})}
+
+
+def adjust_page(model_admin: Any, request: HttpRequest, object_id: str, *, kind: AdjustmentKind) -> HttpResponse:
+    row = row_to_change(model_admin, request, object_id)
+    back = HttpResponseRedirect(model_admin.address("change", row.pk))
+    newest = newest_of(row)
+    form = FORMS[kind](request.POST or None, initial=_initial(row, newest))
+    if form.is_valid():
+        result = add(row, form)
+        if result["status"] != "invalid":
+            messages.success(request, _done(result, kind))
+            return back
+        show_errors(form, result["errors"])
+    elif request.method != "POST" and (reason := why_not_adjust(row, kind)):
+        messages.warning(request, _("It cannot be adjusted: %(reason)s") % {"reason": reason})
+        return back
+    return _ask_adjustment(model_admin, request, row, newest, kind=kind, form=form)
+
+
+def why_not_adjust(row: Conversion, kind: AdjustmentKind) -> str:
+    if row.status == ConversionStatus.FAILED:
+        return _("The conversion failed, so there is nothing to adjust.")
+    (result,) = adjust(row.site, [trial(row, kind)], dry_run=True)
+    if result["status"] == "duplicate" and kind == AdjustmentKind.RETRACTION:
+        return _("It was retracted already.")
+    return "; ".join(map(format_error, result.get("errors", [])))
+
+
+def newest_of(row: Conversion) -> Adjustment | None:
+    return Adjustment.objects.filter(original=row.pk).order_by("-adjusted_at").first()
+
+
+def add(row: Conversion, form: RetractForm) -> AdjustmentResult:
+    """Add the adjustment, unless another was added since the page was shown; the same one twice is one."""
+    item = {"id": str(row), **form.item()}
+    with transaction.atomic(), for_reason(form.cleaned_data["reason"]):
+        Conversion.objects.filter(pk=row.pk).lock_in_order()
+        newest = newest_of(row)
+        if str(newest or "") != form.cleaned_data["newest"]:
+            (result,) = adjust(row.site, [item], dry_run=True)
+            if result["status"] == "created":
+                changed = _("It was adjusted meanwhile. Look at its page, then begin again.")
+                return {"index": 0, "status": "invalid", "errors": [{"field": "", "message": changed}]}
+        (result,) = adjust(row.site, [item])
+        return result
+
+
+def _done(result: AdjustmentResult, kind: AdjustmentKind) -> str:
+    if result["status"] == "duplicate":
+        return _("This adjustment was added already; nothing was changed.")
+    if kind == AdjustmentKind.RESTATEMENT:
+        return _("The new value was added to the conversion's adjustments.")
+    if result.get("state") == ConversionStatus.COMPLETED:
+        return _("Retracted. Nothing is sent.")
+    return _("The retraction was added to the conversion's adjustments.")
+
+
+def what_happens(row: Conversion, kind: AdjustmentKind) -> str:
+    if row.status != ConversionStatus.COMPLETED:
+        if kind == AdjustmentKind.RETRACTION and row.status in WAITING and not row.outcome_unknown:
+            return _("It has not been sent. Both end here and nothing is sent.")
+        return _("It is sent to Google when the conversion is COMPLETED.")
+    if kind == AdjustmentKind.RESTATEMENT:
+        return _("The new value is sent to Google, where it takes the place of the current value.")
+    if row.site.sync_method == SyncMethod.DATA_MANAGER and not _can_retract(row):
+        return _("Data Manager cannot retract: the value becomes 0, the count stays.")
+    return _("Google takes the conversion back: neither its value nor the conversion itself is counted any more.")
+
+
+def _can_retract(row: Conversion) -> bool:
+    try:
+        return has_developer_token(row.site)
+    except (Credentials.DoesNotExist, DecryptionError):
+        return False
+
+
+def _initial(row: Conversion, newest: Adjustment | None) -> dict[str, str]:
+    current = _current(row, newest)
+    value = format_amount(current.value, current.currency)
+    return {"newest": str(newest or ""), "value": value, "currency": current.currency}
+
+
+def _current(row: Conversion, newest: Adjustment | None) -> Any:
+    """Return what has the value that is in force, or will be: the newest restatement that did not fail."""
+    is_in_force = newest and newest.value is not None and newest.status != ConversionStatus.FAILED
+    return newest if is_in_force else row
+
+
+def _ask_adjustment(
+    model_admin: Any,
+    request: HttpRequest,
+    row: Conversion,
+    newest: Adjustment | None,
+    *,
+    kind: AdjustmentKind,
+    form: RetractForm,
+) -> HttpResponse:
+    sentences = [what_happens(row, kind)]
+    if kind == AdjustmentKind.RETRACTION:
+        sentences.append(_("Nothing can follow a retraction."))
+    return page(
+        model_admin,
+        request,
+        "admin/console/confirm.html",
+        title=f"{TITLES[kind]}: {model_admin.row_name(row)}",
+        sentences=sentences,
+        facts=[(_("Current value"), amount(_current(row, newest)))],
+        form=form,
+        submit=TITLES[kind],
+        reasons=recent_reasons(request.user, "JOB_CREATED"),
+        is_dangerous=kind == AdjustmentKind.RETRACTION,
+        back=model_admin.address("change", row.pk),
+    )
