@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
@@ -25,17 +26,17 @@ MOST_FOUND = 500  # messages about one job
 PREFIX = re.compile(r"^[a-z]+_", re.IGNORECASE)
 
 
-def _sites_of(user: Any) -> list[tuple[str, str]]:
+def _sites_of(user: User | AnonymousUser) -> list[tuple[str, str]]:
     seen = scopes_seen_by(user)
     names = [(scope, name) for scope, name in scope_choices().items() if seen is None or scope in seen]
     return sorted(names, key=lambda site: site[1].casefold())
 
 
-def _endpoints_of(user: Any) -> list[tuple[str, str]]:
+def _endpoints_of(user: User | AnonymousUser) -> list[tuple[str, str]]:
     return [(str(endpoint.pk), str(endpoint)) for endpoint in Endpoint.objects.visible_to(user)]
 
 
-def _kinds(_user: Any) -> list[tuple[str, str]]:
+def _kinds(_user: object) -> list[tuple[str, str]]:
     return [(name, name) for name in (*webhook_kinds, TEST)]
 
 
@@ -48,7 +49,7 @@ class MessageSearch(PrefixSearch):
             return rows.filter(Q(pk=found) | Q(object_id=found))
         return rows.none()
 
-    def first(self, rows: Any, text: str, *, most: int = MOST_FOUND) -> Found:
+    def first(self, rows: object, text: str, *, most: int = MOST_FOUND) -> Found:
         ids = list(self(rows, text).order_by("pk").values_list("pk", flat=True)[: most + 1])
         return Found(ids[:most], is_capped=len(ids) > most)
 

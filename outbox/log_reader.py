@@ -133,7 +133,9 @@ def events_by_kind(kinds: Sequence[WebhookKind], first: int, last: int) -> Itera
             yield kind, mine
 
 
-def message_rows(kind: WebhookKind, events: Sequence[Event], endpoints: Sequence[Endpoint]) -> Iterator[dict[str, Any]]:
+def message_rows(
+    kind: WebhookKind, events: Sequence[Event], endpoints: Sequence[Endpoint]
+) -> Iterator[dict[str, object]]:
     """Return the columns of the messages that report events to endpoints, and to callbacks."""
     described = kind.describe(events)
     for event in events:
@@ -141,7 +143,7 @@ def message_rows(kind: WebhookKind, events: Sequence[Event], endpoints: Sequence
             yield from _messages(kind, event, about, endpoints)
 
 
-def store_messages(rows: list[dict[str, Any]]) -> None:
+def store_messages(rows: list[dict[str, object]]) -> None:
     """Store messages; one that exists already is left as it is."""
     for row, pk in zip(rows, uuid7s(len(rows)), strict=True):
         row["id"] = pk
@@ -150,7 +152,7 @@ def store_messages(rows: list[dict[str, Any]]) -> None:
 
 def _messages(
     kind: WebhookKind, event: Event, about: Described, endpoints: Iterable[Endpoint]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     body = webhook_body(kind.name, event.created_at, about.data)
     called = set()
     message = {
@@ -171,7 +173,7 @@ def _messages(
             yield {**message, "endpoint_id": owned.pk, "scope": owned.scope, "url": callback.url}
 
 
-def webhook_body(kind: str, at: Any, data: Any) -> str:
+def webhook_body(kind: str, at: object, data: object) -> str:
     """Return the text that is signed and sent, in the form that Standard Webhooks recommends."""
     return to_json({"type": kind, "timestamp": at, "data": data}).decode()
 

@@ -31,7 +31,7 @@ UNREADABLE = "The secret of the endpoint cannot be decrypted; rotate it."
 
 def settle(batch: MessageBatch) -> None:
     """Store what happened to each message of a batch, and what that says about its endpoint. It may be repeated."""
-    groups: dict[tuple[str, Any], list[Try]] = defaultdict(list)
+    groups: dict[tuple[str, object], list[Try]] = defaultdict(list)
     for one in batch.tries:
         groups[_verb(batch, one), _key(one)].append(one)
     with transaction.atomic():
@@ -65,7 +65,7 @@ def _key(one: Try) -> Any:
 
 def _changes(verb: str, one: Try) -> dict[str, Any]:
     result = one.result
-    changes: dict[str, Any] = {"response_code": result.status, "error_code": result.error}
+    changes: dict[str, object] = {"response_code": result.status, "error_code": result.error}
     changes["error_message"] = _sentence(result.error)
     if verb == "deliver":
         changes["delivered_at"] = Now()
@@ -74,7 +74,7 @@ def _changes(verb: str, one: Try) -> dict[str, Any]:
     return changes
 
 
-def _attempt(batch: MessageBatch, one: Try) -> dict[str, Any]:
+def _attempt(batch: MessageBatch, one: Try) -> dict[str, object]:
     result = one.result
     return {
         "message_id": one.message.pk,

@@ -3,13 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from pdfjobs.documents import Document
 from pdfjobs.rendering import PageOptions, engine_version
 
 
-def job_key(document: Document, variables: Mapping[str, Any], options: PageOptions) -> str:
+def job_key(document: Document, variables: Mapping[str, object], options: PageOptions) -> str:
     """Hash everything that determines the PDF except its dates."""
     parts = {
         "template": document.name,

@@ -14,7 +14,7 @@ def summary(results: list[dict[str, Any]], statuses: Sequence[str], *, dry_run: 
     return {"dryRun": dry_run, **{status: counts[status] for status in statuses}, "results": results}
 
 
-def present_site(site: Site) -> dict[str, Any]:
+def present_site(site: Site) -> dict[str, object]:
     return {
         "publicId": site.public_id,
         **{name: getattr(site, column) for name, column in STORED.items()},
@@ -27,7 +27,7 @@ def present_site(site: Site) -> dict[str, Any]:
     }
 
 
-def present_stored_site(change: SiteChange, *, dry_run: bool) -> dict[str, Any]:
+def present_stored_site(change: SiteChange, *, dry_run: bool) -> dict[str, object]:
     status = "created" if change.is_new else "changed" if change.changes else "unchanged"
     values = {
         name: {"before": None if change.is_new else before, "after": after}
@@ -43,7 +43,7 @@ def present_stored_site(change: SiteChange, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def present_member(member: SiteMembership) -> dict[str, Any]:
+def present_member(member: SiteMembership) -> dict[str, object]:
     person = member.user
     return {
         "username": person.username,
@@ -57,7 +57,7 @@ def present_member(member: SiteMembership) -> dict[str, Any]:
     }
 
 
-def present_stored_member(change: MemberChange, *, is_new: bool) -> dict[str, Any]:
+def present_stored_member(change: MemberChange, *, is_new: bool) -> dict[str, object]:
     before, after = change.before or None, change.after or None
     status = "unchanged" if before == after else "created" if not before else "changed" if after else "ended"
     return {

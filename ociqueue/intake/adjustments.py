@@ -49,7 +49,7 @@ class History:
         self.new.append(adjustment)
 
 
-def adjust(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[AdjustmentResult]:
+def adjust(site: Site, raw: Sequence[object], *, dry_run: bool = False) -> list[AdjustmentResult]:
     """Store adjustments and return a result for each; valid ones are stored although others are invalid."""
     unknown = UnknownFields()
     given = [read_adjustment(item, unknown=unknown) for item in raw]
@@ -70,7 +70,7 @@ def adjust(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Adj
         return entry.results(dry_run=False)
 
 
-def read_adjustment(raw: Any, *, unknown: UnknownFields | None = None) -> Given:
+def read_adjustment(raw: object, *, unknown: UnknownFields | None = None) -> Given:
     try:
         return NewAdjustment.model_validate(raw)
     except ValidationError as error:
@@ -251,7 +251,7 @@ def find_originals(site: Site, given: Sequence[NewAdjustment]) -> set[UUID]:
     return found
 
 
-def _content(adjustment: Adjustment) -> tuple[Any, ...]:
+def _content(adjustment: Adjustment) -> tuple[object, ...]:
     return adjustment.original_id, adjustment.kind, adjustment.value, adjustment.currency
 
 

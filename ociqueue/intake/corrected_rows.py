@@ -59,7 +59,7 @@ def make_order_id(site: str, action: str, source: str) -> str:
     return "oci_" + hashlib.sha256(f"{site}\n{action}\n{source}".encode()).hexdigest()[:40]
 
 
-def is_withheld(site: Site, columns: Mapping[str, Any]) -> bool:
+def is_withheld(site: Site, columns: Mapping[str, object]) -> bool:
     """Return whether a site does not send a conversion, because the visitor denied consent."""
     is_denied = columns["consent_ad_user_data"] == Conversion.Consent.DENIED
     return is_denied and site.denied_consent == DeniedConsent.WITHHOLD
@@ -99,7 +99,7 @@ def may_be_counted(row: Conversion) -> bool:
     return row.status == ConversionStatus.FAILED and row.provider_error_code in COUNTED_BEFORE
 
 
-def differing(row: Conversion, columns: Mapping[str, Any]) -> list[str]:
+def differing(row: Conversion, columns: Mapping[str, object]) -> list[str]:
     """Return what differs from a row, by the names of the API."""
     return [name for name, stored in CONTENT.items() if any(not _is_same(row, each, columns) for each in stored)]
 
@@ -116,7 +116,7 @@ def _is_same_time(row: Conversion, given: datetime) -> bool:
     return was_ahead or int(given.timestamp()) == int(stored.timestamp())
 
 
-def make_copy(original: Conversion, columns: Mapping[str, Any]) -> Conversion:
+def make_copy(original: Conversion, columns: Mapping[str, object]) -> Conversion:
     """Return a corrected copy: the same order id, so that Google counts both once.
 
     Only if Google refused the original because that id was counted before, the copy has its own.
@@ -189,7 +189,7 @@ def contents_before(rows: Collection[Conversion]) -> dict[UUID, set[str]]:
     return found
 
 
-def _describe(edit: Edit) -> dict[str, Any]:
+def _describe(edit: Edit) -> dict[str, object]:
     """Return what changes: from which value to which, unless it identifies a person."""
     shown = {name: CONTENT[name][0] for name in edit.fields if name not in PERSONAL}
     return {
@@ -200,7 +200,7 @@ def _describe(edit: Edit) -> dict[str, Any]:
     }
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.astimezone(UTC).isoformat(timespec="seconds") if isinstance(value, datetime) else f"{value}"
 
 

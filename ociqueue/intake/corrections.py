@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from itertools import islice
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -199,7 +198,7 @@ def _click_ids(row: Conversion) -> dict[str, str]:
     return {name: getattr(row, name) for name in Conversion.CLICK_IDS if getattr(row, name)}
 
 
-def _read(name: str, text: str) -> Any:
+def _read(name: str, text: str) -> object:
     """Return what a text means: files have times to the second, in any zone, and values with any number of zeros."""
     with suppress(ValueError, OverflowError, InvalidOperation):
         if name == "conversionTime":

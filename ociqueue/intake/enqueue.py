@@ -44,7 +44,7 @@ def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Co
 
 def read_columns(
     site: Site,
-    raw: Any,
+    raw: object,
     *,
     now: datetime,
     hashes: Mapping[str, str] = NO_HASHES,
@@ -134,7 +134,7 @@ def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
 def _result(
     site: Site,
     index: int,
-    item: Mapping[str, Any],
+    item: Mapping[str, object],
     columns: Columns,
     again: Mapping[UUID, Redelivery],
     *,
@@ -154,7 +154,7 @@ def _result(
     return result
 
 
-def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, Any]:
+def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, object]:
     """Return the result of a source key that was stored before."""
     row = earlier.row if dry_run else earlier.copy or earlier.row
     status = "corrected" if earlier.is_correction else "duplicate"

@@ -53,7 +53,7 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
             cursor.execute("SELECT nextval(%s)", [JOB_IDS])
             return int(cursor.fetchone()[0])
 
-    def mark_answered(self, batch: UUID, **columns: Any) -> Counts | None:
+    def mark_answered(self, batch: UUID, **columns: object) -> Counts | None:
         """Record that the answer was settled, and add its counts; return all counts, or None if it was marked before.
 
         `columns` are those of ANSWER.

@@ -1,9 +1,10 @@
 """The import of a large CSV file: workers read, check and store it in batches."""
 
 from datetime import timedelta
-from typing import Any, Self
+from typing import Self
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -28,7 +29,7 @@ class ImportKind(models.TextChoices):
 
 
 class ImportJobQuerySet(LongJobQuerySet["ImportJob"]):
-    def visible_to(self, user: Any) -> Self:
+    def visible_to(self, user: User | AnonymousUser) -> Self:
         return self.filter(site__in=Site.objects.seen_by(user))
 
     def due(self) -> Self:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db.models import BooleanField, CharField, DurationField, F, Field
 from django.db.models.expressions import Func, Value
+from django.db.models.sql.compiler import SQLCompiler
 
 
 class JsonColumn(Func):
@@ -17,7 +18,7 @@ class JsonColumn(Func):
         super().__init__(Value(values), F("pk"), Value(key), output_field=output_field)
         self.cast = cast
 
-    def as_sql(self, compiler: Any, connection: Any, **_options: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
+    def as_sql(self, compiler: SQLCompiler, connection: object, **_options: object) -> tuple[str, list[Any]]:  # type: ignore[override]
         parts = [compiler.compile(part) for part in self.source_expressions]
         values, row, key = (sql for sql, _ in parts)
         return f"(({values}::jsonb -> {row}::text) ->> {key})::{self.cast}", [p for _, params in parts for p in params]
@@ -26,7 +27,7 @@ class JsonColumn(Func):
 class PerRowValues:
     """The values of rows, given by groups: the ids of rows, and the values that they share."""
 
-    def __init__(self, *groups: tuple[Sequence[UUID], Mapping[str, Any]]) -> None:
+    def __init__(self, *groups: tuple[Sequence[UUID], Mapping[str, object]]) -> None:
         self._groups = groups
 
     @cached_property
@@ -37,7 +38,7 @@ class PerRowValues:
     def _json(self) -> str:
         return json.dumps({str(pk): dict(values) for ids, values in self._groups for pk in ids})
 
-    def shared(self, key: str) -> Any:
+    def shared(self, key: str) -> object:
         """Return the value that all rows have, or None if they differ."""
         distinct = {values.get(key) for _, values in self._groups}
         return distinct.pop() if len(distinct) == 1 else None

@@ -1,7 +1,7 @@
 """A request that the provider took and has not given its verdict on: the proof that it has the rows."""
 
 from datetime import timedelta
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -61,7 +61,7 @@ class ReceiptQuerySet(models.QuerySet["Receipt"]):
         """Schedule a question again that did not fit into the quota; it does not count."""
         self.open().filter(pk=receipt).update(next_check_at=Now() + NO_QUOTA_WAIT, checks=F("checks") - 1)
 
-    def mark_settled(self, receipt: UUID, **columns: Any) -> bool:
+    def mark_settled(self, receipt: UUID, **columns: object) -> bool:
         """Record that the verdict was settled, and its counts; false if it was settled before."""
         settled = {"settled_at": Now(), "next_check_at": None}
         return bool(self.open().filter(pk=receipt).update(**settled, **columns))

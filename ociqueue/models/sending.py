@@ -221,7 +221,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         return total
 
     def take_back(
-        self, verb: str, /, *, limit: int | None = None, order: tuple[str, ...] = ("id",), **changes: Any
+        self, verb: str, /, *, limit: int | None = None, order: tuple[str, ...] = ("id",), **changes: object
     ) -> set[UUID]:
         """Move rows that a script or an upload may hold, recording for each whether it may have been sent.
 

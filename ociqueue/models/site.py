@@ -37,7 +37,7 @@ NOTE_EXPORT = """
     WHERE id = %s AND (%s OR set_config('synchronous_commit', 'off', true) = 'off')
 """
 # The columns of a pause, when there is none.
-NOT_PAUSED: dict[str, Any] = {"pause_reason": "", "paused_at": None, "paused_by": ""}
+NOT_PAUSED: dict[str, object] = {"pause_reason": "", "paused_at": None, "paused_by": ""}
 
 
 def new_public_id() -> str:

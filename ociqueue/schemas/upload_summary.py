@@ -15,7 +15,7 @@ MOST_ALERTS = 500
 MOST_COUNTED = 2**53  # a script's numbers are floats
 
 
-def without_dashes(value: Any) -> Any:
+def without_dashes(value: object) -> Any:
     return value.replace("-", "") if isinstance(value, str) else value
 
 

@@ -46,7 +46,7 @@ def claim_page(site: Site, *, limit: int) -> ClaimedPage:
     return {"siteId": str(site.pk), "items": items, "nextCursor": encode_cursor(last) if last else None}
 
 
-def preview_page(site: Site, *, limit: int, cursor: UUID | None) -> dict[str, Any]:
+def preview_page(site: Site, *, limit: int, cursor: UUID | None) -> dict[str, object]:
     """Return a page of the preview, in the order in which rows are claimed, and the cursor of the next one."""
     found = preview(site, limit=limit + 1, after=cursor)
     items, more = found["items"][:limit], found["items"][limit:]
@@ -108,7 +108,7 @@ def item(  # noqa: PLR0917 - the columns
     wbraid: str,
     gbraid: str,
     action: str,
-    _time: Any,
+    _time: object,
     value: Any,
     currency: str,
     user_data: Any,

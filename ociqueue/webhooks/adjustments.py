@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 from typing_extensions import TypedDict
 
 from kilit.api.webhooks import Described, WebhookKind, console_url
@@ -104,7 +105,7 @@ FAILED: AdjustmentEventData = {
 }
 
 
-def _kind(name: str, event_type: str, about: Any, example: Mapping[str, Any]) -> WebhookKind:
+def _kind(name: str, event_type: str, about: StrOrPromise, example: Mapping[str, Any]) -> WebhookKind:
     return WebhookKind(
         name,
         ADJUSTMENTS.queue,

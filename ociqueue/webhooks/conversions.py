@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -146,7 +147,7 @@ def moved(events: Iterable[Event]) -> list[Event]:
     ]
 
 
-def ids_of(events: Iterable[Event]) -> set[Any]:
+def ids_of(events: Iterable[Event]) -> set[object]:
     return {event.object_id for event in events}
 
 
@@ -201,7 +202,7 @@ CIRCUIT_CLOSED: CircuitEventData = {
 }
 
 
-def _kind(name: str, queue: str, event_type: str, about: Any, example: Mapping[str, Any]) -> WebhookKind:
+def _kind(name: str, queue: str, event_type: str, about: StrOrPromise, example: Mapping[str, Any]) -> WebhookKind:
     data, describe = KINDS_OF[queue]
     return WebhookKind(
         name, queue, (event_type,), about=about, data=data, example=example, describe=describe, is_of_sites=True

@@ -98,7 +98,7 @@ class OrderDraftAdmin(LongListAdmin):
         rows = [{"name": row.name, "phone": row.phone, "masked": mask_phone(row.phone)} for row in found]
         return JsonResponse({"customers": rows})
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         """Show a draft, or store what was typed; the form of a new order already has an id."""
         pk = self.read_id(object_id)
         if request.method == "POST":
@@ -138,7 +138,7 @@ class OrderDraftAdmin(LongListAdmin):
         messages.success(request, _("Draft saved."))
         return HttpResponseRedirect(self.address("change", pk))
 
-    def _refused(self, request: HttpRequest, draft: OrderDraft, content: dict[str, Any]) -> HttpResponse:
+    def _refused(self, request: HttpRequest, draft: OrderDraft, content: dict[str, object]) -> HttpResponse:
         """Keep what was typed, although the draft was changed or sent meanwhile."""
         if draft.job_id and draft.content == content:
             return self._to_job(request, draft.job_id, is_known=True)
@@ -195,7 +195,7 @@ class OrderDraftAdmin(LongListAdmin):
         self,
         request: HttpRequest,
         pk: UUID,
-        content: dict[str, Any],
+        content: dict[str, object],
         *,
         draft: OrderDraft | None = None,
         is_checked: bool = False,

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
@@ -129,7 +128,7 @@ def last_month() -> dict[str, str]:
 
 
 class FiguresExportMixin(ModelAdmin):
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         view = self.admin_site.admin_view(self.figures_file)
         return [path("figures/", view, name="orchestrator_job_figures_file"), *super().get_urls()]
 

@@ -24,7 +24,7 @@ from orchestrator.schemas.rules import Rules
 MOST_PARTS_SHOWN = 200
 
 
-def _job_link(job: Job) -> Any:
+def _job_link(job: Job) -> object:
     text = _("%(order)s of %(time)s") % {"order": job.order_id, "time": moment(job.created_at)}
     return link(reverse("admin:orchestrator_job_change", args=[job.pk]), text)
 
@@ -32,11 +32,11 @@ def _job_link(job: Job) -> Any:
 class OrderCheck:
     """What is wrong with a draft, or what becomes of it."""
 
-    def __init__(self, content: Mapping[str, Any], rules: Rules | None, draft: OrderDraft | None) -> None:
+    def __init__(self, content: Mapping[str, object], rules: Rules | None, draft: OrderDraft | None) -> None:
         self.typed, self.cells = TypedOrder(content), draft.cells if draft else {}
         self.faults: list[DraftFault] = []
         self.beyond, self.order = 0, None
-        self.similar: list[Any] = []  # links to jobs that the order may repeat
+        self.similar: list[object] = []  # links to jobs that the order may repeat
         self.has_rules = rules is not None
         if rules is None:
             return
@@ -77,7 +77,7 @@ class OrderCheck:
     def _with_cell(self, place: str, cell: str) -> str:
         return _("%(place)s (cell %(cell)s)") % {"place": place, "cell": cell} if cell else place
 
-    def _facts(self, order: Order, rules: Rules) -> list[tuple[str, Any]]:
+    def _facts(self, order: Order, rules: Rules) -> list[tuple[str, object]]:
         figures = compute(order, rules)
         plate = order.plate_size or rules.default_plate_size
         customer = Customer.objects.filter(phone=order.customer_phone).first()
@@ -92,9 +92,9 @@ class OrderCheck:
             (_("Edge band"), edges or _("none")),
         ]
 
-    def _notes(self, order: Order, rules: Rules) -> list[Any]:
+    def _notes(self, order: Order, rules: Rules) -> list[object]:
         """Return what will keep the job waiting, and whether it exists already."""
-        notes: list[Any] = []
+        notes: list[object] = []
         existing = Job.objects.filter(payload_hash=payload_hash(canonical(order))).first()
         if existing:
             notes.append(

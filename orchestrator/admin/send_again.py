@@ -1,7 +1,5 @@
 """Sends the order of a failed job again, with the next revision, where a retry would be refused."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
@@ -53,7 +51,7 @@ class SendAgainMixin(ModelAdmin):
         messages.success(request, sentence % {"order": sent.order_id, "number": sent.revision})
         return HttpResponseRedirect(self.address("change", sent.pk))
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         view = self.admin_site.admin_view(self.send_again)
         return [path("<path:object_id>/send-again/", view, name=NAME), *super().get_urls()]
 

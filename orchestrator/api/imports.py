@@ -132,6 +132,6 @@ def _field_error(fault: CellFault) -> FieldError:
     return {"field": f"{fault.cell} {name}".strip(), "message": fault.message}
 
 
-def _preview(found: SheetOrder, order: Order) -> dict[str, Any]:
+def _preview(found: SheetOrder, order: Order) -> dict[str, object]:
     shown = {"layout": found.layout, "sheet": found.sheet, "order": canonical(order), "cells": dict(found.cells)}
     return {**shown, "sources": [asdict(source) for source in found.sources]}

@@ -19,7 +19,7 @@ from orchestrator.schemas.rules import Rules
 STORED = TypeAdapter(JobFigures)
 
 
-def compute(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> JobFigures:
+def compute(order: Order, rules: Rules, solution: Mapping[str, object] | None = None) -> JobFigures:
     """Return the figures by these rules; without a solution the amounts are an estimate."""
     found = measure(order, rules, solution)
     amounts = price(found, rules.prices, basis="estimate" if solution is None else "solution") if rules.prices else None
@@ -44,7 +44,7 @@ def figures_of(job: Job) -> JobFigures | None:
     return compute(order_from(job.payload), rules, (job.solution or {}) if job.xml_sha256 else None)
 
 
-def to_json(figures: JobFigures) -> dict[str, Any]:
+def to_json(figures: JobFigures) -> dict[str, object]:
     """Return the figures as the API and the database have them: decimals as strings."""
     found: dict[str, Any] = STORED.dump_python(figures, mode="json")
     return found

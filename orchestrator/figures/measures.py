@@ -60,7 +60,7 @@ def _with_boards(
         yield replace(each, boards_m2=share)
 
 
-def _of_solution(solution: Mapping[str, Any], parts_m2: Decimal) -> dict[str, Any]:
+def _of_solution(solution: Mapping[str, object], parts_m2: Decimal) -> dict[str, Any]:
     boards, drops, seconds = (_amount(solution, name) for name in ("boards_m2", "drops_m2", "time_s"))
     return {
         "parts_m2": parts_m2,

@@ -188,7 +188,7 @@ class Job(LongJobModel):
 
     # Verbs of the runner. Each proves its claim; each one that does not end the job also extends the lease.
 
-    def advance(self, verb: str, message: str, **changes: Any) -> Self:
+    def advance(self, verb: str, message: str, **changes: object) -> Self:
         """Move with a message for the timeline; MoveRefused if another runner holds the job by now."""
         with for_reason(message):
             return self.move_held(verb, lease_until=Now() + LEASE, lapse_count=0, **changes)
@@ -199,7 +199,7 @@ class Job(LongJobModel):
         self.refresh_from_db()
         return self
 
-    def finish(self, *, figures: dict[str, Any] | None = None) -> Self:
+    def finish(self, *, figures: dict[str, object] | None = None) -> Self:
         with for_reason("The saw has everything."):
             return self.move_held("finish", finished_at=Now(), figures=figures, **no_lease())
 

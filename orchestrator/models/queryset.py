@@ -32,7 +32,7 @@ SLOT_TURN = TurnTime("imported_at", "priority")
 CLAIMABLE = Q(status__in=WORKING, claim_token=None)
 NO_ERROR = {"error_code": "", "error_message": ""}
 # What OptiPlanning has to do again, and in mode C its operator.
-UNSOLVED: dict[str, Any] = {"manual_trigger_approved": False, "attempt_started_at": None, "xml_sha256": ""}
+UNSOLVED: dict[str, object] = {"manual_trigger_approved": False, "attempt_started_at": None, "xml_sha256": ""}
 
 LOST_TOO_MANY_RUNNERS = JobError(
     Code.UNKNOWN, f"{MOST_LAPSES} runners stopped or lost contact while they held this job."
@@ -152,7 +152,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         """Fail the jobs that have lost too many runners; return their ids."""
         return self.lapsed_too_often().move_each("fail", **failure(LOST_TOO_MANY_RUNNERS), **no_lease(), lapse_count=0)
 
-    def release_lapsed(self, **changes: Any) -> int:
+    def release_lapsed(self, **changes: object) -> int:
         """Release the claims of dead runners; the jobs continue from their current state, at once."""
         return super().release_lapsed(next_run_at=Now(), **changes)
 
@@ -179,7 +179,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         )
         return self.move("approve", manual_trigger_approved=triggered, next_run_at=Now(), **NO_ERROR, **no_lease())
 
-    def confirm_cut(self, *, figures: dict[str, Any] | None = None) -> int:
+    def confirm_cut(self, *, figures: dict[str, object] | None = None) -> int:
         """End jobs that the saw has cut without an answer, and of which it has every file."""
         done = {
             "handed_at": Coalesce("handed_at", Now()),

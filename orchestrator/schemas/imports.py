@@ -16,7 +16,7 @@ from orchestrator.schemas.orders import Millimetres, OptiMode, OrderMessage, Tex
 PLAIN_NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{1,9})?", re.ASCII)
 
 
-def uploaded(value: Any) -> Any:
+def uploaded(value: object) -> Any:
     if not isinstance(value, UploadedFile):
         raise invalid("Expected a file.")
     return value

@@ -12,7 +12,7 @@ ANY = "*"  # stands for each material or edge that has no price of its own
 DECIMALS = 4
 
 
-def exact(value: Any) -> Any:
+def exact(value: object) -> Any:
     return Decimal(value) if type(value) is int else value
 
 

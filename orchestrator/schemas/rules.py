@@ -31,7 +31,7 @@ def read_thickness(key: str, info: ValidationInfo[dict[str, set[Decimal]]]) -> D
     return thickness
 
 
-def check_merging(policy: dict[str, Any]) -> dict[str, Any]:
+def check_merging(policy: dict[str, object]) -> dict[str, Any]:
     if policy.get("defaultDisabled") is not True:
         raise invalid("Parts are never merged, so defaultDisabled must be true.")
     return policy

@@ -40,7 +40,7 @@ class HeadValue:
 class Head:
     values: dict[str, list[HeadValue]] = field(default_factory=dict)
 
-    def add(self, name: str, value: Any, cell: str, *, note: str = "", fault: str = "") -> None:
+    def add(self, name: str, value: object, cell: str, *, note: str = "", fault: str = "") -> None:
         known = self.values.setdefault(name, [])
         if all(each.value != value for each in known):
             known.append(HeadValue(value, cell, note, fault))
@@ -55,7 +55,7 @@ class Head:
         return HeadValue(shown(found[0].value), found[1].cell, fault=fault)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value as people read it."""
     if isinstance(value, Decimal):
         return plain(value)

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms import ModelForm
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import StackedInline
@@ -125,11 +126,11 @@ class AlertRuleInline(StackedInline):
     extra = 0
     verbose_name, verbose_name_plural = gettext_lazy("rule"), gettext_lazy("rules")
 
-    def get_formset(self, request: Any, obj: Any = None, **options: Any) -> Any:
+    def get_formset(self, request: HttpRequest, obj: object = None, **options: object) -> object:
         options["form"] = type("RequestRuleForm", (AlertRuleForm,), {"user": request.user})
         return super().get_formset(request, obj, **options)
 
-    def has_add_permission(self, request: Any, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return True
 
     has_view_permission = has_change_permission = has_delete_permission = has_add_permission

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import new_key, number, page
 from kilit.lock.models import ActivityKind
@@ -32,7 +33,7 @@ def page_of(endpoint: Endpoint) -> str:
 
 
 @transaction.atomic  # a switch and its record
-def switch_off(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def switch_off(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     form = SwitchForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -51,7 +52,7 @@ def switch_off(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRe
 
 
 @transaction.atomic
-def switch_on(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def switch_on(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     form = SwitchForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -71,7 +72,7 @@ def switch_on(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
 
 
 @transaction.atomic
-def rotate_secret(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def rotate_secret(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     if request.method == "POST":
         Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)  # serializes two clicks
@@ -103,7 +104,7 @@ def _last_rotation(endpoint: Endpoint) -> str:
 
 
 @transaction.atomic
-def send_test_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def send_test_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """Send a test, and lead to the message's page, which shows how it goes."""
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     if request.method != "POST":  # logging in again leads here without the form
@@ -117,7 +118,7 @@ def send_test_page(model_admin: Any, request: HttpRequest, object_id: str) -> Ht
     return HttpResponseRedirect(reverse("admin:outbox_outboxmessage_change", args=[message.pk]))
 
 
-def replay_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def replay_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     form, kept = SpanForm(request.POST or None, initial=_suggested_span()), {}
     if not endpoint.is_on:
@@ -145,13 +146,19 @@ def replay_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     )
 
 
-def _suggested_span() -> dict[str, Any]:
+def _suggested_span() -> dict[str, object]:
     now = timezone.now()
     return {"start": now - SUGGESTED_SPAN, "end": now}
 
 
 def _confirm(
-    model_admin: Any, request: HttpRequest, endpoint: Endpoint, *, title: str, sentences: list[str], **context: Any
+    model_admin: ModelAdmin,
+    request: HttpRequest,
+    endpoint: Endpoint,
+    *,
+    title: str,
+    sentences: list[str],
+    **context: Any,
 ) -> HttpResponse:
     return page(
         model_admin,

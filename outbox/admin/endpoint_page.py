@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from unfold.admin import ModelAdmin
 
 from kilit.api.webhooks import webhook_kinds
 from kilit.console.formatting import badge, breakable, exactly, page
@@ -37,7 +38,7 @@ def state_badges(endpoint: Endpoint) -> SafeString:
     return format_html_join(" ", "{}", ((one,) for one in badges))
 
 
-def overview(model_admin: Any, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+def overview(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
     fetch_health([endpoint])
     manages = may_manage(request.user, endpoint)
     newest = OutboxMessage.objects.filter(endpoint=endpoint).defer("body").order_by("-id")[:NEWEST]
@@ -97,7 +98,7 @@ def _tiles(endpoint: Endpoint, health: Any) -> list[tuple[str, str, str, bool]]:
     ]
 
 
-def _facts(endpoint: Endpoint, *, manages: bool) -> Iterator[tuple[str, Any]]:
+def _facts(endpoint: Endpoint, *, manages: bool) -> Iterator[tuple[str, object]]:
     # The query of an address may be secret: it is for those who may change it.
     yield _("Address"), breakable(endpoint.url if manages else endpoint.shown_url)
     yield _("Site"), columns.site_name(endpoint)
@@ -107,7 +108,7 @@ def _facts(endpoint: Endpoint, *, manages: bool) -> Iterator[tuple[str, Any]]:
     yield _("Created"), exactly(endpoint.created_at)
 
 
-def _message(message: OutboxMessage) -> dict[str, Any]:
+def _message(message: OutboxMessage) -> dict[str, object]:
     return {
         "name": columns.row_name(message),
         "href": reverse("admin:outbox_outboxmessage_change", args=[message.pk]),

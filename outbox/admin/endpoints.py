@@ -79,10 +79,10 @@ class EndpointAdmin(ModelAdmin):
         rows: EndpointQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user)
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[EndpointChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[EndpointChangeList]:
         return EndpointChangeList
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         endpoint = endpoint_of(self, request, object_id)
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
@@ -95,17 +95,17 @@ class EndpointAdmin(ModelAdmin):
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})
 
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: object = None) -> HttpResponse:
         endpoint_of(self, request, object_id)
         return super().delete_view(request, object_id, extra_context)
 
-    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: object = None) -> HttpResponse:
         """Lead to the activity, where changes are recorded for those who see the endpoint."""
         endpoint = endpoint_of(self, request, object_id)
         filters = {"site": endpoint.scope} if endpoint.scope else None
         return HttpResponseRedirect(reverse("admin:lock_activity_changelist", query=filters))
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         pages: list[tuple[str, str, Any]] = [
             ("settings", "settings/", EndpointAdmin.settings_page),
             ("switch_on", "switch-on/", endpoint_actions.switch_on),
@@ -143,7 +143,9 @@ class EndpointAdmin(ModelAdmin):
     def get_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> list[str]:
         return self.add_fields[:-1] if obj else self.add_fields  # its messages keep the site
 
-    def get_form(self, request: HttpRequest, obj: Endpoint | None = None, change: bool = False, **options: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Endpoint | None = None, change: bool = False, **options: object
+    ) -> Any:
         form = super().get_form(request, obj, change, **options)
         form.user = request.user
         return form
@@ -157,7 +159,7 @@ class EndpointAdmin(ModelAdmin):
         obj.save()
         messages.warning(request, new_key(str(COPY_NOW), secret))
 
-    def response_add(self, request: HttpRequest, obj: Endpoint, post_url_continue: Any = None) -> HttpResponse:
+    def response_add(self, request: HttpRequest, obj: Endpoint, post_url_continue: object = None) -> HttpResponse:
         return HttpResponseRedirect(endpoint_actions.page_of(obj))
 
     def response_change(self, request: HttpRequest, obj: Endpoint) -> HttpResponse:
@@ -166,10 +168,10 @@ class EndpointAdmin(ModelAdmin):
 
     # Changes are recorded with their site, so that its members see them. Values, which may be secret, are not.
 
-    def log_addition(self, request: HttpRequest, obj: Endpoint, message: Any) -> None:
+    def log_addition(self, request: HttpRequest, obj: Endpoint, message: object) -> None:
         record_change(obj, "added")
 
-    def log_change(self, request: HttpRequest, obj: Endpoint, message: Any) -> None:
+    def log_change(self, request: HttpRequest, obj: Endpoint, message: object) -> None:
         record_change(obj, "changed", message if isinstance(message, str) else json.dumps(message))
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> None:

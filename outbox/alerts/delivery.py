@@ -48,7 +48,7 @@ class DeliveryError(Exception):
         self.error, self.status = error, status
 
 
-def deliver(channel: Channel, message: OutboxMessage, text: dict[str, Any]) -> Delivery:
+def deliver(channel: Channel, message: OutboxMessage, text: dict[str, object]) -> Delivery:
     """Send a message; a library that hangs is left behind in its thread."""
     started = time.monotonic()
     done: Future[None] = Future()
@@ -85,7 +85,7 @@ def _send(channel: Channel, message: OutboxMessage, text: dict[str, Any]) -> Non
         _send_by_apprise(channel.address, text)
 
 
-def _send_by_apprise(address: str, text: dict[str, Any]) -> None:
+def _send_by_apprise(address: str, text: dict[str, object]) -> None:
     import apprise
 
     service = new_service(address)

@@ -7,7 +7,7 @@ alert is lost or made twice.
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -40,7 +40,7 @@ def channel_owners() -> Iterable[User]:
     return User.objects.filter(pk__in=Channel.objects.on().exclude(owner=None).values("owner"))
 
 
-def make_alerts(**_: Any) -> None:
+def make_alerts(**_: object) -> None:
     """Make the alerts of all channels; called after each look for problems."""
     on = list(Channel.objects.on().values_list("pk", flat=True))
     # A channel that is switched on again begins with what is open then.

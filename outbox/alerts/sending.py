@@ -3,7 +3,6 @@
 import json
 import time
 from copy import copy
-from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -64,7 +63,7 @@ def _send(message: OutboxMessage) -> None:
     keep_trying(lambda: _store(channel, message, result, attempt), seconds=TRY_FOR, what=f"whether {channel} got it")
 
 
-def _store(channel: Channel, message: OutboxMessage, result: Delivery, attempt: dict[str, Any]) -> None:
+def _store(channel: Channel, message: OutboxMessage, result: Delivery, attempt: dict[str, object]) -> None:
     with transaction.atomic():
         # A copy, since a move changes the object: with a commit that was lost, the next try needs the claim again.
         _settle(channel, copy(message), result)
@@ -83,11 +82,11 @@ def _settle(channel: Channel, message: OutboxMessage, result: Delivery) -> None:
         message.move_held(verb, **error, **changes, **no_lease())
     except MoveRefused:
         return  # another worker has it by now
-    noted: dict[str, Any] = {"error": error["error_message"]} if result.error else {"error": "", "sent_at": Now()}
+    noted: dict[str, object] = {"error": error["error_message"]} if result.error else {"error": "", "sent_at": Now()}
     Channel.objects.filter(pk=channel.pk).update(**noted)
 
 
-def _verb(message: OutboxMessage, result: Delivery) -> tuple[str, dict[str, Any]]:
+def _verb(message: OutboxMessage, result: Delivery) -> tuple[str, dict[str, object]]:
     if result.error is None:
         return "deliver", {"delivered_at": Now()}
     wait = wait_of(message)

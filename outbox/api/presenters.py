@@ -31,12 +31,12 @@ def present_endpoint(endpoint: Endpoint, *, is_manager: bool, public_ids: Mappin
     )
 
 
-def present_endpoints(endpoints: Iterable[Endpoint], managed: QuerySet[Endpoint]) -> list[Any]:
+def present_endpoints(endpoints: Iterable[Endpoint], managed: QuerySet[Endpoint]) -> list[object]:
     mine, public_ids = set(managed.values_list("pk", flat=True)), scope_public_ids()
     return [present_endpoint(each, is_manager=each.pk in mine, public_ids=public_ids) for each in endpoints]
 
 
-def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, Any]:
+def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, object]:
     """Return a page of messages: of all endpoints, or of those of some sites."""
     rows = OutboxMessage.objects.filter(endpoint__isnull=False).select_related("endpoint").defer("body")
     rows = rows.filter(status=query.status.value) if query.status else rows
@@ -47,7 +47,7 @@ def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, An
     if query.endpoint:
         rows = rows.filter(endpoint=query.endpoint)
     shown, following = cut_page(_newest(rows, scopes, limit=query.limit + 1), query.limit)
-    page: dict[str, Any] = {"messages": [present_message(row) for row in shown]}
+    page: dict[str, object] = {"messages": [present_message(row) for row in shown]}
     if following:
         page["next_cursor"] = following
     return page
@@ -62,11 +62,11 @@ def _newest(rows: OutboxMessageQuerySet, scopes: list[str] | None, *, limit: int
     return sorted(each, key=lambda row: row.pk, reverse=True)[:limit]
 
 
-def present_message(message: OutboxMessage) -> dict[str, Any]:
+def present_message(message: OutboxMessage) -> dict[str, object]:
     return present(message, MessageShown, **_values(message))
 
 
-def present_message_detail(message: OutboxMessage) -> dict[str, Any]:
+def present_message_detail(message: OutboxMessage) -> dict[str, object]:
     newest = Attempt.objects.filter(message_id=message.pk).order_by("-pk")[:MOST_ATTEMPTS]
     attempts = [
         present(attempt, AttemptShown, answer=hide_query(attempt.answer, message.address))
@@ -75,7 +75,7 @@ def present_message_detail(message: OutboxMessage) -> dict[str, Any]:
     return present(message, MessageDetail, **_values(message), attempts=attempts)
 
 
-def _values(message: OutboxMessage) -> dict[str, Any]:
+def _values(message: OutboxMessage) -> dict[str, object]:
     return {
         "id": message.webhook_id,
         "endpoint_id": str(message.endpoint_id),

@@ -93,7 +93,7 @@ class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
         jobs: PdfJobQuerySet = super().get_queryset(request)
         return jobs.defer("payload", "options")  # megabytes, which only a job's page shows
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"sandbox_warning": sandbox_warning(), **(extra_context or {})})
 
     def detail_context(self, row: PdfJob) -> dict[str, Any]:
@@ -122,6 +122,6 @@ class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
             text = gettext("The file was changed after it was stored, so it is not shown. The job is expired.")
             return HttpResponse(text, status=410, content_type="text/plain; charset=utf-8")
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))
         return [path("<str:object_id>/file/", view, name="pdfjobs_pdfjob_file"), *super().get_urls()]

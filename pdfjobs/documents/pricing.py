@@ -65,7 +65,7 @@ PRICING_LABELS = {
 }
 
 
-def priced_context(given: Any, labels: Mapping[str, tuple[str, str]], *, days: list[str]) -> dict[str, Any]:
+def priced_context(given: Any, labels: Mapping[str, tuple[str, str]], *, days: list[str]) -> dict[str, object]:
     formatter = LocaleFormatter(given.locale, given.currency)
     return {
         **dict(given),
@@ -75,7 +75,7 @@ def priced_context(given: Any, labels: Mapping[str, tuple[str, str]], *, days: l
     }
 
 
-def _priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, Any]:
+def _priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, object]:
     """Return formatted lines and totals. Tax is computed on the sum of each rate, as tax offices do."""
     shown = []
     gross = discount = Decimal(0)

@@ -1,7 +1,7 @@
 """A PDF job: its state, lease, attempts and error are all in its row. Render times are a histogram of ten rows."""
 
 from datetime import timedelta
-from typing import Any, Self
+from typing import Self
 
 from django.conf import settings
 from django.db import models, transaction
@@ -145,7 +145,7 @@ class PdfJob(LeasedModel):
             raise MoveRefused(self, "succeed", self.status)
         return self
 
-    def expire(self, *, where: dict[str, Any] | None = None) -> Self:
+    def expire(self, *, where: dict[str, object] | None = None) -> Self:
         """End the job; its file must be deleted already."""
         with transaction.atomic():
             self.move("expire", where=where, **ENDED)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -32,7 +32,7 @@ MAY_RETRY = Q(error_code__in=RETRYABLE, retry_count__lt=MAX_RETRIES)
 FRESH = {"error_code": "", "error_detail": "", "started_at": None, "finished_at": None}
 
 # Rows are kept permanently; variables, options and error details may contain personal data and are deleted.
-ENDED: dict[str, Any] = {
+ENDED: dict[str, object] = {
     "artifact_key": "",
     "recipient": "",
     "payload": {},

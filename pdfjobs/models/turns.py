@@ -88,7 +88,7 @@ def most_running() -> int:
         return int(cursor.fetchone()[0])
 
 
-def next_in_turn(rows: "PdfJobQuerySet", *, served: Any) -> RawSQL:
+def next_in_turn(rows: "PdfJobQuerySet", *, served: object) -> RawSQL:
     """Return the id of the job of these rows that is claimed next, as an expression.
 
     `served` are owners, the one served last at the end.

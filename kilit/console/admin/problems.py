@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import unquote
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
@@ -47,7 +47,7 @@ class MuteForm(forms.Form):
     )
 
 
-def may_mute(user: Any) -> bool:
+def may_mute(user: User | AnonymousUser) -> bool:
     return bool(user.has_perm("problems.operate_problemrecord"))
 
 
@@ -103,7 +103,7 @@ class ProblemRecordAdmin(CappedListAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProblemRecord]:
         return ProblemRecord.objects.seen_by(request.user)
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         mute = self.admin_site.admin_view(self.mute)
         return [path("<path:object_id>/mute/", mute, name="problems_problemrecord_mute"), *super().get_urls()]
 

@@ -1,13 +1,12 @@
 """A site's Google Ads credentials in the console: stored, tested, and never shown."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import page
 from kilit.workers.models import Heartbeat
@@ -28,7 +27,7 @@ from ociqueue.operating.unsettled import unsettled_rows
 from ociqueue.states import UPLOADED_HERE
 
 
-def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def credentials_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """Show which parts are stored and what the last test found; a site's admins store credentials here."""
     site = site_of(model_admin, request, object_id)
     is_change = request.method == "POST"
@@ -69,7 +68,7 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
     )
 
 
-def request_check(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def request_check(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     site = site_of(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST" and not request_test(site):
         messages.warning(request, _("No credentials are stored."))

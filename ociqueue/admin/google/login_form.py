@@ -61,7 +61,7 @@ def _secret(label: "StrOrPromise", help_text: "StrOrPromise") -> forms.CharField
 class SecretTextarea(UnfoldAdminTextareaWidget):
     """A text of several lines that is not sent back to the page."""
 
-    def format_value(self, value: Any) -> str:
+    def format_value(self, value: object) -> str:
         return ""
 
 

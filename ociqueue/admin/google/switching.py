@@ -1,7 +1,5 @@
 """Changing a site's sender: what happens to its rows, and the switch that is offered when Google closed the Ads API."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.db import transaction
@@ -10,6 +8,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import number, page
 from ociqueue.admin.base.moving import warnings
@@ -63,7 +62,7 @@ def is_shut_out(site: Site) -> bool:
     return site.sync_method == SyncMethod.API and shut.exists()
 
 
-def switch_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """Confirm, then let a site of the Google Ads API send through the Data Manager API."""
     site = site_of(model_admin, request, object_id, allowed=may_administer)
     if request.method == "POST":
@@ -93,7 +92,7 @@ def switch_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     )
 
 
-def _switch(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse:
+def _switch(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
     with transaction.atomic():
         mine = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
         if not mine.update(sync_method=SyncMethod.DATA_MANAGER):

@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError
@@ -69,7 +70,7 @@ class ChangeValueForm(RetractForm):
 FORMS = {AdjustmentKind.RETRACTION: RetractForm, AdjustmentKind.RESTATEMENT: ChangeValueForm}
 
 
-def adjustment_offers(model_admin: Any, row: Conversion) -> dict[str, JobOffer]:
+def adjustment_offers(model_admin: ModelAdmin, row: Conversion) -> dict[str, JobOffer]:
     """Return the buttons for adjustments that would be accepted now."""
     if row.status == ConversionStatus.FAILED:  # there is nothing to adjust
         return {}
@@ -84,11 +85,11 @@ def adjustment_offers(model_admin: Any, row: Conversion) -> dict[str, JobOffer]:
     return offers
 
 
-def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, Any]:
+def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, object]:
     return {"id": str(row), "kind": kind, **({"value": 0} if kind == AdjustmentKind.RESTATEMENT else {})}
 
 
-def adjust_page(model_admin: Any, request: HttpRequest, object_id: str, *, kind: AdjustmentKind) -> HttpResponse:
+def adjust_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *, kind: AdjustmentKind) -> HttpResponse:
     row: Conversion | None = model_admin.get_object(request, unquote(object_id))
     if row is None:
         raise Http404
@@ -180,7 +181,7 @@ def _current(row: Conversion, newest: Adjustment | None) -> Any:
 
 
 def _ask(
-    model_admin: Any,
+    model_admin: ModelAdmin,
     request: HttpRequest,
     row: Conversion,
     newest: Adjustment | None,

@@ -1,7 +1,6 @@
 """What is blocking an adjustment, in sentences with links."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -41,7 +40,7 @@ def _reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
             yield from found or [ready(_("seconds"))]
 
 
-def _failed(row: Adjustment, limits: Any) -> Iterator[Blocker]:
+def _failed(row: Adjustment, limits: object) -> Iterator[Blocker]:
     if row.is_overtaken:
         newest = Adjustment.objects.newest().filter(original=row.original_id).first()
         yield ended(_("A newer adjustment takes its place."), **(_other(newest) if newest else {}))

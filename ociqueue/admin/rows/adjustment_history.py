@@ -1,7 +1,5 @@
 """The adjustments of a conversion, on its page: what was asked for, what became of it, and the value at Google."""
 
-from typing import Any
-
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -17,7 +15,7 @@ from ociqueue.states import ConversionStatus
 MOST_SHOWN = 20
 
 
-def adjustments_context(row: Conversion) -> dict[str, Any]:
+def adjustments_context(row: Conversion) -> dict[str, object]:
     newest = list(with_upload(Adjustment.objects.filter(original=row.pk)).order_by("-adjusted_at")[: MOST_SHOWN + 1])
     return {
         "adjustments": [_line(each) for each in newest[:MOST_SHOWN]],
@@ -27,7 +25,7 @@ def adjustments_context(row: Conversion) -> dict[str, Any]:
     }
 
 
-def _line(each: Adjustment) -> tuple[Any, ...]:
+def _line(each: Adjustment) -> tuple[object, ...]:
     kind = link(reverse("admin:ociqueue_adjustment_change", args=[each.pk]), kind_label(each.kind))
     return kind, amount(each), state(each), error(each), exactly(each.adjusted_at)
 

@@ -132,7 +132,7 @@ class UploadBatchAdmin(LongListAdmin):
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
         return super().get_queryset(request).filter(site__in=sites).defer("row_ids").prefetch_related(RECEIPTS)
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         batch = self.get_object(request, unquote(object_id))
         chosen = request.GET.get("receipt", "")
         options["extra_context"] = {**(rows_of(batch, chosen) if batch else {}), "show_history": False}

@@ -114,7 +114,7 @@ class ConversionAdmin(UploadableAdmin):
             raise PermissionDenied
         return imports.template_file(request)
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         view = self.admin_site.admin_view
         return [
             path("import/template/", view(self.import_template), name=self.view_name("import_template")),

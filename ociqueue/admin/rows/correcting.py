@@ -14,6 +14,8 @@ from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import page
@@ -27,12 +29,12 @@ from ociqueue.states import WAITING, ConversionStatus, EventSource
 from ociqueue.values.currencies import MINOR_UNITS
 
 
-def _text(label: Any, most: int, **options: Any) -> forms.CharField:
+def _text(label: StrOrPromise, most: int, **options: Any) -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"})
     return forms.CharField(label=label, max_length=most, widget=widget, **options)
 
 
-def _consent(label: Any) -> forms.ChoiceField:
+def _consent(label: StrOrPromise) -> forms.ChoiceField:
     choices = [("", gettext_lazy("not given")), *((name, name) for name in get_args(ConsentGiven))]
     return forms.ChoiceField(label=label, choices=choices, required=False, widget=UnfoldAdminSelectWidget)
 
@@ -40,11 +42,11 @@ def _consent(label: Any) -> forms.ChoiceField:
 class UnrepeatedInput(UnfoldAdminTextInputWidget):
     """An input for what no page may show again, also not beside an error."""
 
-    def format_value(self, value: Any) -> None:
+    def format_value(self, value: object) -> None:
         return None
 
 
-def _identifier(label: Any) -> forms.CharField:
+def _identifier(label: StrOrPromise) -> forms.CharField:
     return forms.CharField(
         label=label,
         max_length=LONGEST_IDENTIFIER,
@@ -107,7 +109,7 @@ class CorrectionForm(forms.Form):
             self.add_error(name if name in self.fields else None, capfirst(error["message"]))
 
 
-def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def correct_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     row: Conversion | None = model_admin.get_object(request, unquote(object_id))
     if row is None:
         raise Http404
@@ -128,7 +130,7 @@ def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
     return _ask(model_admin, request, row, form)
 
 
-def _ask(model_admin: Any, request: HttpRequest, row: Conversion, form: CorrectionForm) -> HttpResponse:
+def _ask(model_admin: ModelAdmin, request: HttpRequest, row: Conversion, form: CorrectionForm) -> HttpResponse:
     error = f"{row.provider_error_code}: {explain(row.last_error)}"
     effect = _("A copy with your corrections is sent in its place, under the same order id. This one stays as it is.")
     if may_be_counted(row) and row.provider_error_code != ORDER_ID_IN_USE:

@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.console.formatting import page
@@ -33,7 +34,7 @@ class HistoryForm(DaysForm):
         return cleaned
 
 
-def history_page(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
+def history_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponseBase:
     """Ask for the days, and stream the conversions that were created on them."""
     named = request.POST.get("site", request.GET.get("site", ""))
     sites = _sites(request, named)

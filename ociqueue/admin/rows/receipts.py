@@ -61,7 +61,7 @@ def verdict_badge(batch: UploadBatch) -> SafeString:
     return badge(_("verdict pending"), "pending", title=text % {"number": number(pending)})
 
 
-def receipt_line(receipt: Any) -> dict[str, Any]:
+def receipt_line(receipt: Any) -> dict[str, object]:
     counts = (receipt.confirmed, receipt.rejected, receipt.put_off, receipt.late)
     return {
         "receipt": receipt,

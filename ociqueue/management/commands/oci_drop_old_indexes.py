@@ -1,7 +1,5 @@
 """Drops the indexes of conversions that their keys have replaced, once no process runs an older version."""
 
-from typing import Any
-
 from django.core.management.base import BaseCommand
 from django.db import connection
 
@@ -22,7 +20,7 @@ class Command(BaseCommand):
         " restarted: claims and acknowledgements then write half as many index entries."
     )
 
-    def handle(self, *_args: Any, **_options: Any) -> None:
+    def handle(self, *_args: object, **_options: object) -> None:
         dropped = 0
         with connection.cursor() as cursor:
             for name in OLD_INDEXES:

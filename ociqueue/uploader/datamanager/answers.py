@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any
 
 from ociqueue.states import Category
 from ociqueue.uploader.datamanager.reasons import AT_ONCE, TEMPORARY, UNLISTED, at_once
@@ -103,7 +102,7 @@ def read_refusal(answer: Answer, rows: int) -> list[RowResult]:
     return [result] * rows
 
 
-def violations_of(answer: Answer, error: Mapping[str, Any]) -> list[FieldViolation]:
+def violations_of(answer: Answer, error: Mapping[str, object]) -> list[FieldViolation]:
     """Return what a refusal says: its field violations, or the reason or status of the whole."""
     message = (
         hide_hashes(text_of(error.get("message"))) or f"Google answered with HTTP status {answer.status} and no reason."
@@ -159,12 +158,12 @@ def unproven(rows: int, message: str, *, code: str = UNPROVEN) -> list[RowResult
     return [result] * rows
 
 
-def error_of(answer: Answer) -> Mapping[str, Any]:
+def error_of(answer: Answer) -> Mapping[str, object]:
     error = (answer.body or {}).get("error")
     return error if isinstance(error, dict) else {}
 
 
-def details_of(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def details_of(error: Mapping[str, object]) -> list[Mapping[str, object]]:
     details = error.get("details")
     return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
 
@@ -174,12 +173,12 @@ def reason_of(answer: Answer) -> str:
     return violations_of(answer, error_of(answer))[0].reason
 
 
-def request_id_of(error: Mapping[str, Any]) -> str:
+def request_id_of(error: Mapping[str, object]) -> str:
     found = next((text_of(detail.get("requestId")) for detail in details_of(error) if detail.get("requestId")), "")
     return found[:LONGEST_ID]
 
 
-def retry_delay_of(error: Mapping[str, Any]) -> timedelta | None:
+def retry_delay_of(error: Mapping[str, object]) -> timedelta | None:
     for detail in details_of(error):
         if found := DURATION.fullmatch(text_of(detail.get("retryDelay"))):
             return min(timedelta(seconds=int(found[1])), LONGEST_DELAY) or None

@@ -42,7 +42,7 @@ class Transport:
     def get(self, path: str, params: Mapping[str, str], *, timeout: float) -> Answer:
         return self._call("GET", path, timeout=timeout, params=params)
 
-    def _call(self, method: str, path: str, *, timeout: float, **options: Any) -> Answer:
+    def _call(self, method: str, path: str, *, timeout: float, **options: object) -> Answer:
         """Call; raise NoAnswer, or an error of google-auth if the login failed, when nothing was sent."""
         from requests import RequestException
 

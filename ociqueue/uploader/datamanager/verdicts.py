@@ -7,7 +7,6 @@ reason. A status that contradicts itself is UNPROVEN, and none of it is used.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from kilit.lock.text import strip_control_chars
 from ociqueue.models.uploadable import Uploadable
@@ -46,7 +45,7 @@ class ReasonCount:
         return frozenset(self.places)
 
 
-def read_status(answer: Any, rows: Sequence[Uploadable]) -> Verdict:
+def read_status(answer: object, rows: Sequence[Uploadable]) -> Verdict:
     """Return what a status says about the rows of its request, in the order that was sent; never raise for any JSON."""
     destinations = answer.get("requestStatusPerDestination") if isinstance(answer, dict) else None
     if not isinstance(destinations, list) or not destinations:
@@ -67,7 +66,7 @@ def read_status(answer: Any, rows: Sequence[Uploadable]) -> Verdict:
     return Verdict(VerdictStatus.SETTLED, results, answer=name, note=note)
 
 
-def _results(status: Mapping[str, Any], name: str, sent: int) -> list[RowResult]:
+def _results(status: Mapping[str, object], name: str, sent: int) -> list[RowResult]:
     processed = _number(_object(status, "eventsIngestionStatus").get("recordCount"))
     if not sent or processed != sent:
         raise ContradictoryStatus(f"Google processed {processed} rows of {sent}.")
@@ -121,7 +120,7 @@ def _row_result(meanings: Mapping[str, Meaning]) -> RowResult:
     )
 
 
-def _with_warnings(status: Mapping[str, Any], results: list[RowResult]) -> tuple[list[RowResult], str]:
+def _with_warnings(status: Mapping[str, object], results: list[RowResult]) -> tuple[list[RowResult], str]:
     """Add warnings to the rows that they name; a warning never fails a row, so one that cannot be read is a note."""
     warned: dict[int, tuple[str, ...]] = {}
     notes = []
@@ -143,7 +142,7 @@ def _with_warnings(status: Mapping[str, Any], results: list[RowResult]) -> tuple
     return results, " ".join(notes)
 
 
-def _counts(info: Mapping[str, Any], key: str) -> list[ReasonCount]:
+def _counts(info: Mapping[str, object], key: str) -> list[ReasonCount]:
     listed = info.get(key)
     if listed is None:
         return []
@@ -152,7 +151,7 @@ def _counts(info: Mapping[str, Any], key: str) -> list[ReasonCount]:
     return [_count(entry) for entry in listed]
 
 
-def _count(entry: Any) -> ReasonCount:
+def _count(entry: object) -> ReasonCount:
     if not isinstance(entry, dict):
         raise ContradictoryStatus("Google's status has an error that cannot be read.")
     # Google leaves out what is zero or empty: a reason that is missing is UNSPECIFIED.
@@ -166,7 +165,7 @@ def _count(entry: Any) -> ReasonCount:
     return ReasonCount(_label(reason_name(reason)), count, tuple(place for place in places if place is not None))
 
 
-def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _object(parent: Mapping[str, object], key: str) -> Mapping[str, object]:
     found = parent.get(key)
     if found is None:
         return {}
@@ -175,14 +174,14 @@ def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found
 
 
-def _number(value: Any) -> int | None:
+def _number(value: object) -> int | None:
     """Return a whole number of zero or more, given as a number or as JSON writes 64 bits; else None."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _label(name: Any) -> str:
+def _label(name: object) -> str:
     """Return a name that is safe to store, whatever Google calls it."""
     if isinstance(name, str) and CODE.match(name):
         return name[:100]

@@ -72,7 +72,7 @@ def shape(given: Labels) -> dict[str, Any]:
     }
 
 
-def page_of(given: Labels) -> dict[str, Any]:
+def page_of(given: Labels) -> dict[str, object]:
     """Return the page options that the format needs: labels begin at the edge of the paper."""
     paper = FORMATS[given.format].paper
     margin = Margin(top=0.0, right=0.0, bottom=0.0, left=0.0)
@@ -84,7 +84,7 @@ def fit(text: str, *lengths: int) -> int:
     return sum(len(text) > length for length in lengths)
 
 
-def _label(label: PieceLabel, given: Labels, formatter: LocaleFormatter) -> dict[str, Any]:
+def _label(label: PieceLabel, given: Labels, formatter: LocaleFormatter) -> dict[str, object]:
     def number(value: Decimal) -> str:
         return formatter.number(value, grouped=False)
 
