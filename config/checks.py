@@ -43,14 +43,14 @@ TASK_PER_UPLOAD = 1.5  # a task also claims rows before the upload and records r
 
 
 @register(Tags.admin)
-def check_admins(app_configs: Any, **_: Any) -> list[CheckMessage]:
+def check_admins(app_configs: Any, **_: object) -> list[CheckMessage]:
     """Django's own check may run before the admins are loaded, which config.urls does."""
     admin.autodiscover()
     return check_admin_app(app_configs)
 
 
 @register(SETTINGS)
-def check_retry(**_: Any) -> list[CheckMessage]:
+def check_retry(**_: object) -> list[CheckMessage]:
     """The visibility timeout of a prefetched task runs while it waits for the tasks before it."""
     q = settings.Q_CLUSTER
     needed = (ceil((q["queue_limit"] + q["bulk"]) / q["workers"]) + 1) * (q["timeout"] + 3)
@@ -60,7 +60,7 @@ def check_retry(**_: Any) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
-def check_doorbells(**_: Any) -> list[CheckMessage]:
+def check_doorbells(**_: object) -> list[CheckMessage]:
     """By default django-q2 retries and stores tasks; a doorbell must not."""
     return [
         Error(
@@ -74,7 +74,7 @@ def check_doorbells(**_: Any) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
-def check_upload_fits(**_: Any) -> list[CheckMessage]:
+def check_upload_fits(**_: object) -> list[CheckMessage]:
     """A task killed during an upload leaves rows with an unknown result."""
     needed = settings.GOOGLE_ADS_TIMEOUT * TASK_PER_UPLOAD
     text = f"KILIT_GOOGLE_ADS_TIMEOUT is {settings.GOOGLE_ADS_TIMEOUT} s: an upload could outlive its task."
@@ -83,7 +83,7 @@ def check_upload_fits(**_: Any) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
-def check_heartbeat_url(**_: Any) -> list[CheckMessage]:
+def check_heartbeat_url(**_: object) -> list[CheckMessage]:
     address = settings.HEARTBEAT_URL
     if not address or re.fullmatch(r"https?://[^\s/?#]+\S*", address):
         return []
@@ -92,7 +92,7 @@ def check_heartbeat_url(**_: Any) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
-def check_metrics(**_: Any) -> list[CheckMessage]:
+def check_metrics(**_: object) -> list[CheckMessage]:
     if not settings.PRODUCTION or settings.METRICS_TOKEN or settings.METRICS_ALLOW:
         return []
     hint = "Set KILIT_METRICS_TOKEN, or KILIT_METRICS_ALLOW to the address of your Prometheus."
@@ -100,7 +100,7 @@ def check_metrics(**_: Any) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
-def check_oidc(**_: Any) -> list[CheckMessage]:
+def check_oidc(**_: object) -> list[CheckMessage]:
     """An issuer that is not complete would give a button that leads nowhere."""
     needed = {
         "KILIT_OIDC_ISSUER": settings.OIDC_ISSUER,
@@ -123,7 +123,7 @@ def check_oidc(**_: Any) -> list[CheckMessage]:
 
 
 @register(Tags.database)
-def check_engine(**_: Any) -> list[CheckMessage]:
+def check_engine(**_: object) -> list[CheckMessage]:
     """Claims need SKIP LOCKED, partial indexes and triggers."""
     engine = settings.DATABASES["default"]["ENGINE"]
     if engine in {"kilit.postgres", "kilit.postgres.external"}:
@@ -132,7 +132,7 @@ def check_engine(**_: Any) -> list[CheckMessage]:
 
 
 @register(Tags.database)
-def check_server_version(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+def check_server_version(databases: Sequence[str] | None = None, **_: object) -> list[CheckMessage]:
     """Connects, so it only runs with `migrate` and `check --database default`."""
     if not databases:
         return []
@@ -149,7 +149,7 @@ def check_server_version(databases: Sequence[str] | None = None, **_: Any) -> li
 
 
 @register(Tags.security, deploy=True)
-def check_placeholders(**_: Any) -> list[CheckMessage]:
+def check_placeholders(**_: object) -> list[CheckMessage]:
     """The production example is public, its secrets included."""
     return [
         Error(f"{name} still has the placeholder of .env.production.example.", hint="Fill it in.", id="kilit.E008")
@@ -159,7 +159,7 @@ def check_placeholders(**_: Any) -> list[CheckMessage]:
 
 
 @register(Tags.security, deploy=True)
-def check_production(**_: Any) -> list[CheckMessage]:
+def check_production(**_: object) -> list[CheckMessage]:
     embedded = settings.DATABASES["default"]["ENGINE"] == "kilit.postgres"
     lost = "Stored credentials are encrypted with SECRET_KEY, and lost with it."
     unsafe_links = bool(settings.EMAIL_HOST) and not settings.PUBLIC_URL.startswith("https://")

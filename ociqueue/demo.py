@@ -74,7 +74,7 @@ def load_demo(*, people: dict[str, str], kept: dict[str, str]) -> Any:
     return {name: {"public_id": site.public_id, "api_key": demo_key(name, site, kept)} for name, site in sites.items()}
 
 
-def demo_site(name: str, **columns: Any) -> Site:
+def demo_site(name: str, **columns: object) -> Site:
     return Site.objects.get_or_create(name=name, defaults={"default_currency": "TRY", **columns})[0]
 
 
@@ -133,7 +133,7 @@ def demo_key(name: str, site: Site, kept: dict[str, str]) -> str:
     return text
 
 
-def demo_items(click_ids: Sequence[str], *, first: int = 0) -> list[dict[str, Any]]:
+def demo_items(click_ids: Sequence[str], *, first: int = 0) -> list[dict[str, object]]:
     now = timezone.now()
     return [
         {

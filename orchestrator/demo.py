@@ -23,7 +23,7 @@ EGE, DENIZ, CINAR = CUSTOMERS
 UNKNOWN = "+905360001122"
 
 
-def part(number: int, **changes: Any) -> dict[str, Any]:
+def part(number: int, **changes: object) -> dict[str, Any]:
     return {
         "id": f"p{number}",
         "part_type": "GOVDE",
@@ -40,13 +40,13 @@ def part(number: int, **changes: Any) -> dict[str, Any]:
     }
 
 
-def backing(number: int, **changes: Any) -> dict[str, Any]:
+def backing(number: int, **changes: object) -> dict[str, Any]:
     thin = {"part_type": "ARKALIK", "material_code": "HDF-5", "thickness_mm": 5, "edge_lo": None}
     return part(number, **thin, **changes)
 
 
 # With the simulator the first two run to DONE; the others show what an operator has to deal with.
-ORDERS: list[dict[str, Any]] = [
+ORDERS: list[dict[str, object]] = [
     {"order_id": "DEMO-1001", "customer_phone": EGE, "opti_mode": "A", "parts": [part(1), part(2), backing(3)]},
     {
         "order_id": "DEMO-1002",

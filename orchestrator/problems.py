@@ -192,7 +192,7 @@ def _many_on_hold(causes: list[Cause]) -> Iterator[Problem]:
         yield line(kind=ProblemKind.MANY_ON_HOLD, title=with_number(ON_HOLD, held), cause=cause, count=held)
 
 
-def overdue(_reader: Any) -> Iterator[Problem]:
+def overdue(_reader: object) -> Iterator[Problem]:
     """A runner fails a job that is over its limit, so one that stays there has no runner."""
     waiting = {party: since for party, since in waiting_since().items() if since}
     limits, now = (wait_limits(), database_time()) if waiting else ({}, None)
@@ -211,7 +211,7 @@ def overdue(_reader: Any) -> Iterator[Problem]:
         )
 
 
-def too_large(_reader: Any) -> Iterator[Problem]:
+def too_large(_reader: object) -> Iterator[Problem]:
     """Return a line for the jobs that can still be cancelled and have parts larger than their plate."""
     code, jobs = WarningCode.PART_EXCEEDS_PLATE, jobs_with_large_parts()
     oldest = list(jobs.only("order_id", "created_at", "warning_details")[:MOST_NAMED])
@@ -233,7 +233,7 @@ def too_large(_reader: Any) -> Iterator[Problem]:
     )
 
 
-def waiting_for_optiplanning(_reader: Any) -> Iterator[Problem]:
+def waiting_for_optiplanning(_reader: object) -> Iterator[Problem]:
     """Jobs take turns; say which one has OptiPlanning when the others wait for long."""
     waiting = jobs_before_optiplanning().only("updated_at").first()
     if waiting is None or waiting.updated_at > timezone.now() - SLOT_TAKEN_TOO_LONG:
@@ -252,7 +252,7 @@ def waiting_for_optiplanning(_reader: Any) -> Iterator[Problem]:
     )
 
 
-def invalid_rules(_reader: Any) -> Iterator[Problem]:
+def invalid_rules(_reader: object) -> Iterator[Problem]:
     if error := rules_error():
         title, link = _("The cutting rules are invalid"), list_path(RulesVersion)
         yield of_cutting(
@@ -273,7 +273,7 @@ def unattended_jobs() -> JobQuerySet:
     return Job.objects.claimable().filter(next_run_at__lt=Now() - UNATTENDED_AFTER)
 
 
-def stuck_jobs(_reader: Any) -> JobQuerySet:
+def stuck_jobs(_reader: object) -> JobQuerySet:
     # Each half uses its own index.
     both = unattended_jobs().values("pk").union(Job.objects.lapsed().values("pk"), all=True)
     rows: JobQuerySet = Job.objects.defer("payload").filter(pk__in=both).order_by("next_run_at")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -85,7 +86,7 @@ FAILED: CuttingEventData = {
 }
 
 
-def _kind(name: str, state: JobState, about: Any, example: Mapping[str, Any]) -> WebhookKind:
+def _kind(name: str, state: JobState, about: StrOrPromise, example: Mapping[str, Any]) -> WebhookKind:
     return WebhookKind(
         name,
         JOBS.queue,

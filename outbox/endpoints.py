@@ -1,7 +1,6 @@
 """Tests of endpoints, and what other apps may know about them."""
 
-from typing import Any
-
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 
 from kilit.api.webhooks import TEST, EndpointTestData
@@ -13,7 +12,7 @@ from outbox.models import Endpoint, OutboxMessage
 from outbox.states import MESSAGES
 
 
-def callback_hosts(user: Any) -> frozenset[str]:
+def callback_hosts(user: User | AnonymousUser) -> frozenset[str]:
     """Return the hosts that a caller may name in `callbackUrl`."""
     return frozenset(endpoint.host for endpoint in Endpoint.objects.usable_by(user))
 

@@ -129,14 +129,16 @@ def events_by_kind(kinds: Sequence[WebhookKind], first: int, last: int) -> Itera
             yield kind, reported
 
 
-def message_rows(kind: WebhookKind, events: Sequence[Event], endpoints: Sequence[Endpoint]) -> Iterator[dict[str, Any]]:
+def message_rows(
+    kind: WebhookKind, events: Sequence[Event], endpoints: Sequence[Endpoint]
+) -> Iterator[dict[str, object]]:
     descriptions = kind.describe(events)
     for event in events:
         if described := descriptions.get(event.pk):
             yield from _messages(kind, event, described, endpoints)
 
 
-def store_messages(rows: list[dict[str, Any]]) -> None:
+def store_messages(rows: list[dict[str, object]]) -> None:
     """Store messages; one that exists already is left as it is."""
     for row, pk in zip(rows, uuid7s(len(rows)), strict=True):
         row["id"] = pk
@@ -145,7 +147,7 @@ def store_messages(rows: list[dict[str, Any]]) -> None:
 
 def _messages(
     kind: WebhookKind, event: Event, described: Described, endpoints: Iterable[Endpoint]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     body = webhook_body(kind.name, event.created_at, described.data)
     urls = set()
     message = {
@@ -166,7 +168,7 @@ def _messages(
             yield {**message, "endpoint_id": owned.pk, "scope": owned.scope, "url": callback.url}
 
 
-def webhook_body(kind: str, at: Any, data: Any) -> str:
+def webhook_body(kind: str, at: object, data: object) -> str:
     """Return the text that is signed and sent, in the form that Standard Webhooks recommends."""
     return to_json({"type": kind, "timestamp": at, "data": data}).decode()
 

@@ -31,17 +31,17 @@ MOST_FOUND = 500  # messages about one job
 PREFIX = re.compile(r"^[a-z]+_", re.IGNORECASE)
 
 
-def _sites_of(user: Any) -> list[tuple[str, str]]:
+def _sites_of(user: User | AnonymousUser) -> list[tuple[str, str]]:
     scopes = scopes_seen_by(user)
     names = [(scope, name) for scope, name in scope_choices().items() if scopes is None or scope in scopes]
     return sorted(names, key=lambda site: site[1].casefold())
 
 
-def _endpoints_of(user: Any) -> list[tuple[str, str]]:
+def _endpoints_of(user: User | AnonymousUser) -> list[tuple[str, str]]:
     return [(str(endpoint.pk), str(endpoint)) for endpoint in Endpoint.objects.visible_to(user)]
 
 
-def _kinds(_user: Any) -> list[tuple[str, str]]:
+def _kinds(_user: object) -> list[tuple[str, str]]:
     return [(name, name) for name in (*webhook_kinds, TEST)]
 
 
@@ -54,7 +54,7 @@ class MessageSearch(PrefixSearch):
             return rows.filter(Q(pk=pk) | Q(object_id=pk))
         return rows.none()
 
-    def first(self, rows: Any, text: str, *, most: int = MOST_FOUND) -> Found:
+    def first(self, rows: object, text: str, *, most: int = MOST_FOUND) -> Found:
         ids = list(self(rows, text).order_by("pk").values_list("pk", flat=True)[: most + 1])
         return Found(ids[:most], is_capped=len(ids) > most)
 

@@ -60,12 +60,12 @@ def _endpoints(reader: Any) -> EndpointQuerySet:
     return Endpoint.objects.all().of_scopes(QUEUE.scopes_seen_by(reader))
 
 
-def _of_endpoint(endpoint: Endpoint, **columns: Any) -> dict[str, Any]:
+def _of_endpoint(endpoint: Endpoint, **columns: Any) -> dict[str, object]:
     place = Place(str(endpoint), link=row_path(endpoint), scope=endpoint.scope)
     return {"where": [place], "link": place.link, **columns}
 
 
-def _switch_on(reader: Any, endpoints: list[Endpoint]) -> dict[Any, ProblemAction]:
+def _switch_on(reader: Any, endpoints: list[Endpoint]) -> dict[object, ProblemAction]:
     ids = [endpoint.pk for endpoint in endpoints]
     managed = Endpoint.objects.managed_by(reader).filter(pk__in=ids) if reader.is_staff else ()
     return {
@@ -74,12 +74,12 @@ def _switch_on(reader: Any, endpoints: list[Endpoint]) -> dict[Any, ProblemActio
     }
 
 
-def _off(endpoint: Endpoint) -> dict[str, Any]:
+def _off(endpoint: Endpoint) -> dict[str, object]:
     title, cause = _("%(endpoint)s is switched off"), OffReason(endpoint.off_reason).label
     return _of_endpoint(endpoint, title=title % {"endpoint": endpoint}, cause=cause, since=endpoint.off_at)
 
 
-def _failing(endpoint: Endpoint) -> dict[str, Any]:
+def _failing(endpoint: Endpoint) -> dict[str, object]:
     off_at = (endpoint.failing_since or timezone.now()) + SWITCH_OFF_AFTER
     return _of_endpoint(
         endpoint,

@@ -1,7 +1,6 @@
 """When a message is tried again: after the waits of the schedule, or later if its receiver asks for it."""
 
 from datetime import timedelta
-from typing import Any
 
 from django.db.models import DurationField, Func, Value
 from django.db.models.functions import Greatest, Now
@@ -35,6 +34,6 @@ def requested_wait(result: PostResult) -> timedelta | None:
     return min(timedelta(seconds=result.retry_after), LONGEST_WAIT)
 
 
-def next_try(wait: timedelta, requested: timedelta | None) -> Any:
+def next_try(wait: timedelta, requested: timedelta | None) -> object:
     scheduled = Now() + Jittered(Value(wait.total_seconds()))
     return scheduled if requested is None else Greatest(scheduled, Now() + requested)

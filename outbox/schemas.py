@@ -36,7 +36,7 @@ def unique(kinds: list[str]) -> list[str]:
     return list(dict.fromkeys(kinds))
 
 
-def read_message_id(value: Any) -> Any:
+def read_message_id(value: object) -> Any:
     return value.removeprefix(PREFIX) if isinstance(value, str) else value
 
 

@@ -30,7 +30,7 @@ UNREADABLE = "The secret of the endpoint cannot be decrypted; rotate it."
 
 def settle(batch: MessageBatch) -> None:
     """Store what happened to each message of a batch, and what that says about its endpoint. It may be repeated."""
-    groups: dict[tuple[str, Any], list[Try]] = defaultdict(list)
+    groups: dict[tuple[str, object], list[Try]] = defaultdict(list)
     for attempt in batch.tries:
         groups[_verb(batch, attempt), _key(attempt)].append(attempt)
     with transaction.atomic():
@@ -64,7 +64,7 @@ def _key(attempt: Try) -> Any:
 
 def _changes(verb: str, attempt: Try) -> dict[str, Any]:
     result = attempt.result
-    changes: dict[str, Any] = {"response_code": result.status, "error_code": result.error}
+    changes: dict[str, object] = {"response_code": result.status, "error_code": result.error}
     changes["error_message"] = _sentence(result.error)
     if verb == "deliver":
         changes["delivered_at"] = Now()

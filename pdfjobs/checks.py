@@ -1,7 +1,6 @@
 """System checks of the PDF queue's settings."""
 
 import re
-from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -19,7 +18,7 @@ def register_checks() -> None:
     register(check_sandbox, Tags.security, deploy=True)
 
 
-def check_asset_patterns(**_: Any) -> list[CheckMessage]:
+def check_asset_patterns(**_: object) -> list[CheckMessage]:
     messages: list[CheckMessage] = []
     for pattern in settings.PDF_ASSET_PATTERNS:
         try:
@@ -30,19 +29,19 @@ def check_asset_patterns(**_: Any) -> list[CheckMessage]:
     return messages
 
 
-def check_fonts(**_: Any) -> list[CheckMessage]:
+def check_fonts(**_: object) -> list[CheckMessage]:
     hint = "KILIT_PDF_FONTS holds folders with TTF, OTF or TTC files, separated by commas."
     empty = [folder for folder in folders() if not fonts_in(folder)]
     return [Warning(f"The folder {str(folder)!r} has no fonts.", hint=hint, id="kilit.W010") for folder in empty]
 
 
-def check_templates(**_: Any) -> list[CheckMessage]:
+def check_templates(**_: object) -> list[CheckMessage]:
     unknown = [name for name in settings.PDF_TEMPLATES if name not in KNOWN]
     hint = f"KILIT_PDF_TEMPLATES may contain {', '.join(KNOWN)}."
     return [Warning(f"There is no PDF template {name!r}.", hint=hint, id="kilit.W004") for name in unknown]
 
 
-def check_timeouts(**_: Any) -> list[CheckMessage]:
+def check_timeouts(**_: object) -> list[CheckMessage]:
     """A job must end before django-q2 kills its task."""
     needed = int((LONGEST_TIMEOUT + BEYOND_TIMEOUT).total_seconds())
     if needed <= settings.TASK_TIMEOUT:
@@ -52,7 +51,7 @@ def check_timeouts(**_: Any) -> list[CheckMessage]:
     return [Warning(message, hint=f"Set KILIT_TASK_TIMEOUT to at least {needed}.", id="kilit.W005")]
 
 
-def check_sandbox(**_: Any) -> list[CheckMessage]:
+def check_sandbox(**_: object) -> list[CheckMessage]:
     """Workers that run as root warn about it themselves."""
     if settings.PDF_SANDBOX:
         return []

@@ -53,7 +53,7 @@ def _request_with(variables: Any) -> type[PdfRequest[Any]]:
     return model
 
 
-def with_own_page(kind: Document, variables: Any, options: PdfOptions) -> PdfOptions:
+def with_own_page(kind: Document, variables: object, options: PdfOptions) -> PdfOptions:
     """Return the options with those that the document determines itself, such as the paper of labels."""
     own = kind.page_of(variables)
     if sent := sorted(own.keys() & options.model_fields_set):
@@ -62,6 +62,6 @@ def with_own_page(kind: Document, variables: Any, options: PdfOptions) -> PdfOpt
     return options.model_copy(update=own)
 
 
-def as_stored(variables: Any) -> Any:
+def as_stored(variables: object) -> Any:
     """Return valid variables as the database returns them, without negative zero: workers compute the key from that."""
     return json.loads(json.dumps(variables, default=float), parse_float=lambda digits: float(digits) + 0.0)

@@ -34,7 +34,7 @@ def failures(reader: Any) -> list[Problem]:
     return FailureLines(queue=QUEUE, title=FAILED, may_act=QUEUE.may_act(reader)).problems(causes)
 
 
-def no_sandbox(_reader: Any) -> Iterator[Problem]:
+def no_sandbox(_reader: object) -> Iterator[Problem]:
     if warning := sandbox_warning():
         yield Problem(
             part=PDF_JOBS.queue,
@@ -45,7 +45,7 @@ def no_sandbox(_reader: Any) -> Iterator[Problem]:
         )
 
 
-def full_queue(_reader: Any) -> Iterator[Problem]:
+def full_queue(_reader: object) -> Iterator[Problem]:
     waiting = Count.objects.by_state(queue=PDF_JOBS.queue)[PdfStatus.QUEUED]
     if waiting >= settings.PDF_QUEUE_LIMIT:
         yield Problem(
@@ -59,7 +59,7 @@ def full_queue(_reader: Any) -> Iterator[Problem]:
         )
 
 
-def changed_files(_reader: Any) -> Iterator[Problem]:
+def changed_files(_reader: object) -> Iterator[Problem]:
     if jobs := list(file_changes().values_list("object_id", "created_at")):
         yield Problem(
             part=PDF_JOBS.queue,

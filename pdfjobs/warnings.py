@@ -1,7 +1,6 @@
 """Warnings about a document that is rendered all the same."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.fonts import unprintable
@@ -26,7 +25,7 @@ def missing_characters(job: PdfJob) -> str:
     return unprintable("".join(_texts((job.payload, job.options.get("header"), job.options.get("footer")))))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: object) -> Iterator[str]:
     match value:
         case str():
             yield value

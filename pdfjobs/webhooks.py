@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -147,7 +148,7 @@ FAILED: PdfEventData = {
 EXPIRED: PdfEventData = {**SUCCEEDED, "status": PdfStatus.EXPIRED, "download_url": None}
 
 
-def _kind(status: PdfStatus, about: Any, example: PdfEventData) -> WebhookKind:
+def _kind(status: PdfStatus, about: StrOrPromise, example: PdfEventData) -> WebhookKind:
     return WebhookKind(
         f"pdf.{status}",
         PDF_JOBS.queue,

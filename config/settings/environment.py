@@ -109,7 +109,7 @@ class Environment:
                     return {**parsed, "ENGINE": "kilit.postgres.external"}
         raise ImproperlyConfigured(f"{name} is not of the form postgres://user:password@host:5432/name.")
 
-    def mail(self, name: str) -> dict[str, Any]:
+    def mail(self, name: str) -> dict[str, object]:
         """Return Django's settings for the URL of a mail server; without one, the host is empty."""
         nothing = {"EMAIL_HOST": "", "EMAIL_PORT": 25, "EMAIL_HOST_USER": "", "EMAIL_HOST_PASSWORD": ""}
         address = self.text(name, "")

@@ -67,7 +67,7 @@ class JsonFormatter(BaseFormatter):
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))
 
-    def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
+    def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
         """Drop empty values, and Django's request, whose query may hold click ids."""
         log_data.pop("request", None)
         return {key: value for key, value in super().process_log_record(log_data).items() if value not in ("", None)}

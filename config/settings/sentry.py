@@ -59,7 +59,7 @@ def start_sentry(
         raise ImproperlyConfigured("SENTRY_DSN is not of the form https://key@host/project.") from None
 
 
-def scrub(event: Any, _hint: Any) -> Any:
+def scrub(event: Any, _hint: object) -> Any:
     """Remove what may identify a person or open a door, and add the ids that our log lines have."""
     for part in REMOVED:
         event.pop(part, None)
@@ -74,7 +74,7 @@ def scrub(event: Any, _hint: Any) -> Any:
     return _masked(event)
 
 
-def _masked(value: Any) -> Any:
+def _masked(value: object) -> object:
     if isinstance(value, str):
         return LONG_TOKEN.sub("***", QUERY.sub("?***", mask_personal_data(redact(value))))
     if isinstance(value, dict):
@@ -84,7 +84,7 @@ def _masked(value: Any) -> Any:
     return value
 
 
-def _without_values(frames: Any) -> Any:
+def _without_values(frames: object) -> object:
     """Remove the values of variables, in case an integration has added them."""
     if isinstance(frames, list):
         return [{key: one for key, one in frame.items() if key != "vars"} for frame in frames]

@@ -230,7 +230,7 @@ SESSION_COOKIE_SECURE = PRODUCTION
 
 STATIC_URL = "/static/"
 STATIC_ROOT = KILIT_VAR / "static" if PRODUCTION else None  # no collectstatic locally
-STORAGES: dict[str, Any] = {
+STORAGES: dict[str, object] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"

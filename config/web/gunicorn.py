@@ -48,7 +48,7 @@ def on_starting(server: Any) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
-def post_fork(server: Any, worker: Any) -> None:
+def post_fork(server: object, worker: object) -> None:
     limit_requests(settings.DATABASE_TIMEOUT)
     announce_changes()
 
@@ -60,7 +60,7 @@ def post_worker_init(worker: Any) -> None:
     worker.reporter.start()
 
 
-def worker_exit(server: Any, worker: Any) -> None:
+def worker_exit(server: object, worker: object) -> None:
     if hasattr(worker, "reporter"):  # it has started
         worker.reporter.end()
 

@@ -5,7 +5,6 @@ something. The scope `admin` is of a key of its own, which owners issue: see doc
 """
 
 from collections.abc import Collection
-from typing import Any
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +23,7 @@ class KeyScope(TextChoices):
 DEFAULT_SCOPES: list[str] = [scope for scope in KeyScope.values if scope != KeyScope.ADMIN]
 
 
-def needed_scope(method: str, view: Any, held: Collection[str]) -> str:
+def needed_scope(method: str, view: object, held: Collection[str]) -> str:
     """Return the scope that a key needs for a method of a view; some views take a key with `admin` as well."""
     if KeyScope.ADMIN in held and getattr(view, "takes_admin_keys", False):
         return KeyScope.ADMIN

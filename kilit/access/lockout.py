@@ -126,7 +126,9 @@ def client_address(request: HttpRequest) -> str:
     return "127.0.0.1"
 
 
-def locked_out(request: HttpRequest, response: HttpResponse | None, credentials: dict[str, Any] | None) -> HttpResponse:
+def locked_out(
+    request: HttpRequest, response: HttpResponse | None, credentials: dict[str, object] | None
+) -> HttpResponse:
     """Show how long the lockout lasts; the page is the same whether or not the username exists."""
     username, address = str((credentials or {}).get("username", "")), client_address(request)
     by_both, by_one = seconds_left(username, address), max(seconds_to_wait(username, address), _code_seconds(username))
@@ -157,7 +159,7 @@ def _code_seconds(username: str) -> int:
     return max(0, ceil(left.total_seconds()))
 
 
-def record_login(user: User, **_: Any) -> None:
+def record_login(user: User, **_: object) -> None:
     Activity.objects.record(ActivityKind.LOGIN, "login", actor=actor_of(user), message="")
 
 

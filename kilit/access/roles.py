@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from django.apps import AppConfig
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission, User
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -50,7 +50,7 @@ PEOPLE = {"auth", "axes"}
 APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | PEOPLE, Role.OWNER: QUEUES | PEOPLE}
 
 
-def grant(sender: AppConfig, **_: Any) -> None:
+def grant(sender: AppConfig, **_: object) -> None:
     """Grant the permissions of an app that was just migrated; they exist only after a migration."""
     permissions = list(Permission.objects.filter(content_type__app_label=sender.label))
     for group in Group.objects.filter(name__in=[role for role in Role if sender.label in APPS[role]]):
@@ -65,7 +65,7 @@ def grant(sender: AppConfig, **_: Any) -> None:
         group.permissions.remove(*(set(permissions) - may))
 
 
-def has_permission(user: Any, permission: str) -> bool:
+def has_permission(user: User | AnonymousUser, permission: str) -> bool:
     """Return what `user.has_perm` does, for views that need one permission: it builds two queries, and reads all."""
     if not user.is_active or user.is_superuser:
         return bool(user.is_active)

@@ -74,7 +74,7 @@ class LoginAdapter(DefaultAccountAdapter):
         request: HttpRequest = self.request
         return url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
 
-    def add_message(self, *args: Any, **options: Any) -> None:
+    def add_message(self, *args: object, **options: object) -> None:
         """Our pages have their own messages."""
 
 

@@ -46,14 +46,16 @@ RETRY_LATER = {"Retry-After": "5"}
 class ApiError(APIException):
     """An error with a status, a code for machines, a message for people, and details that go with the code."""
 
-    def __init__(self, status: int, code: str, message: str, *, retry_after: int | None = None, **details: Any) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, *, retry_after: int | None = None, **details: object
+    ) -> None:
         super().__init__(message)
         self.status_code, self.code, self.details = status, code, details
         if retry_after is not None:
             self.wait = retry_after  # DRF turns this into the Retry-After header
 
 
-def error_body(code: str, message: str, **details: Any) -> dict[str, Any]:
+def error_body(code: str, message: str, **details: object) -> dict[str, object]:
     return {"error": {"code": code, "message": message, **details}}
 
 

@@ -1,7 +1,5 @@
 """Exceptions of views as errors of the API; apart from the errors, which workers raise without loading any view."""
 
-from typing import Any
-
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -11,7 +9,7 @@ from kilit.lock.guard import MoveRefused
 from kilit.lock.outages import DATABASE_DOWN
 
 
-def exception_response(error: Exception, context: dict[str, Any]) -> Response | None:
+def exception_response(error: Exception, context: dict[str, object]) -> Response | None:
     if isinstance(error, MoveRefused):
         details = {"id": str(error.subject.pk), "verb": error.verb, "state": error.state}
         return Response(error_body("MOVE_REFUSED", str(error), **details), status=409)

@@ -101,7 +101,7 @@ class InputModel(BaseModel):
     examples: ClassVar[Mapping[str, Any]] = {}  # by their titles, for OpenAPI
 
     @classmethod
-    def read(cls, data: Any, *, context: Mapping[str, Any] | None = None) -> Self:
+    def read(cls, data: object, *, context: Mapping[str, object] | None = None) -> Self:
         """Return the instance, or raise InvalidInput with every error."""
         try:
             return cls.model_validate(data, context=context)
@@ -115,7 +115,7 @@ class LenientInput(InputModel):
     model_config = ConfigDict(strict=False, extra="ignore", coerce_numbers_to_str=True)
 
 
-def _only_digits(value: Any) -> Any:
+def _only_digits(value: object) -> object:
     if isinstance(value, str) and read_digits(value.removeprefix("-")) is None:
         raise invalid("Expected a whole number.")
     return value
@@ -150,7 +150,7 @@ class ShownAs:
 
     hint: Any
 
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+    def __get_pydantic_json_schema__(self, schema: object, handler: Any) -> object:
         return handler(TypeAdapter(self.hint).core_schema)
 
 
@@ -253,8 +253,8 @@ def _is_required(model: type[BaseModel], path: Path) -> bool:
 
 def _at(model: type[BaseModel], path: Path) -> tuple[Any, Sequence[Any]]:
     """Return the type at a path, and what `Annotated` adds to it."""
-    hint: Any = model
-    notes: Sequence[Any] = ()
+    hint: object = model
+    notes: Sequence[object] = ()
     for step in path:
         if step == KEY:
             hint, notes = str, ()
@@ -266,7 +266,7 @@ def _at(model: type[BaseModel], path: Path) -> tuple[Any, Sequence[Any]]:
     return hint, notes
 
 
-def _is_model(hint: Any) -> bool:
+def _is_model(hint: object) -> bool:
     return isinstance(hint, type) and issubclass(hint, BaseModel)
 
 

@@ -4,7 +4,6 @@ import codecs
 import json
 from collections import Counter
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 import jiter
 
@@ -27,7 +26,7 @@ class DuplicateName(ValueError):
         super().__init__(f"the name {json.dumps(name[:LONGEST_NAME])} appears twice in one object")
 
 
-def parse_json(body: bytes) -> Any:
+def parse_json(body: bytes) -> object:
     """Return the content of a JSON document; numbers with a point or an exponent are Decimals, exactly as written."""
     try:
         return jiter.from_json(body, allow_inf_nan=False, catch_duplicate_keys=True, float_mode="decimal")
@@ -63,7 +62,7 @@ def parse_number(digits: str) -> Decimal:
         return Decimal(float(digits))  # infinite, or zero
 
 
-def reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return the object, or reject a name that appears twice instead of guessing which one was meant."""
     members = dict(pairs)
     if len(members) == len(pairs):

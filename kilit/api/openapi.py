@@ -121,7 +121,7 @@ def endpoint(response: Any = None, *, reads: bool = True, **described: Any) -> C
         body, query = described_endpoint.body, described_endpoint.query
 
         @wraps(method)
-        def with_input(self: Any, request: Any, **options: Any) -> Any:
+        def with_input(self: Any, request: Any, **options: object) -> object:
             if body:
                 return method(self, request, body.read({} if request.data is None else request.data), **options)
             return method(self, request, query and query.read(request.query_params.dict()), **options)

@@ -3,6 +3,7 @@
 from threading import Lock
 from typing import Any
 
+from django.http import HttpRequest
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from kilit.api.renderers import JSONRenderer
@@ -14,7 +15,7 @@ ONE_AT_A_TIME = Lock()
 class ApiSchemaView(SpectacularAPIView):
     """`GET /api/schema/`: YAML, or JSON if the client accepts it."""
 
-    def _get_schema_response(self, request: Any) -> Any:
+    def _get_schema_response(self, request: HttpRequest) -> object:
         with ONE_AT_A_TIME:
             return super()._get_schema_response(request)  # type: ignore[no-untyped-call]
 

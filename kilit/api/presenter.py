@@ -4,10 +4,10 @@ import re
 from datetime import datetime
 from functools import cache
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 
-def present(row: object, shape: type, **values: Any) -> dict[str, Any]:
+def present(row: object, shape: type, **values: object) -> dict[str, object]:
     """Return the fields of a response type: the values given, or the attributes of the same name in snake case."""
     fields = {}
     for name, (column, is_nullable) in _fields(shape).items():

@@ -11,7 +11,7 @@ class JSONRenderer(renderers.JSONRenderer):
     A view that answers thousands of rows may encode them itself; bytes are passed on.
     """
 
-    def render(self, data: Any, *args: Any, **options: Any) -> Any:
+    def render(self, data: object, *args: Any, **options: Any) -> Any:
         if isinstance(data, bytes):
             return data
         try:

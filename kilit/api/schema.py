@@ -126,10 +126,10 @@ class ApiSchema(AutoSchema):
         """Derive the id from method and path, which are stable."""
         return re.sub(r"\W+", "_", f"{self.method.lower()}{self.path}").strip("_")
 
-    def _is_list_view(self, serializer: Any = None) -> bool:
+    def _is_list_view(self, serializer: object = None) -> bool:
         return False  # every view describes its own responses
 
-    def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
+    def _get_request_for_media_type(self, serializer: object, direction: object = "request") -> object:
         return schema_of(serializer, self.store, mode="validation") if serializer else None, True
 
     def shared_errors(self, operation: Schema) -> dict[int, Codes]:
@@ -202,7 +202,7 @@ def header(description: str, *, required: bool = True) -> Schema:
     return {"description": description, "required": required, "schema": {"type": "string"}}
 
 
-def add_probes(result: Schema, generator: Any, **options: Any) -> Schema:
+def add_probes(result: Schema, generator: object, **options: object) -> Schema:
     """Add the health endpoints, which are not DRF views, and the schemes of other secrets; a drf-spectacular hook."""
     components = result["components"]
 

@@ -5,7 +5,7 @@ Each queue registers its kinds in its `registrations.py`. The outbox makes messa
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db.models import Model
@@ -40,7 +40,7 @@ class Callback:
 class Described:
     """What is sent about an event: never click ids, hashes, phones or names of people."""
 
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
     scope: str = ""  # endpoints of this site receive it, besides those of the installation
     callbacks: Sequence[Callback] = ()
     for_callbacks_only: bool = False  # endpoints that listen to the kind have received it already
@@ -56,8 +56,8 @@ class WebhookKind:
     queue: str
     event_types: tuple[str, ...]
     about: "StrOrPromise"
-    data: Any  # a TypedDict, for OpenAPI
-    example: Mapping[str, Any]
+    data: object  # a TypedDict, for OpenAPI
+    example: Mapping[str, object]
     describe: Describe = field(repr=False)
     is_of_sites: bool = False  # its events belong to a site, so endpoints of that site may listen
     has_callbacks: bool = False  # callers may name an address for a job, besides the endpoints that listen
@@ -75,6 +75,6 @@ def kinds_beyond(scope: str, kinds: Iterable[str]) -> list[str]:
     return [name for name in kinds if scope and name in webhook_kinds and not webhook_kinds[name].is_of_sites]
 
 
-def console_url(model: type[Model], pk: Any) -> str:
+def console_url(model: type[Model], pk: object) -> str:
     """Return the address of a row's page in the console; workers load no URLs that could be reversed."""
     return f"{settings.PUBLIC_URL}/admin/{model._meta.app_label}/{model._meta.model_name}/{pk}/change/"

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model, Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -48,7 +49,7 @@ class Filter(ABC):
     where: Q = field(default_factory=Q)  # in addition, always
     most_counted: int | None = None  # if each row costs more than with the others
 
-    def accepts(self, value: str, user: Any) -> bool:
+    def accepts(self, value: str, user: User | AnonymousUser) -> bool:
         return True
 
     def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
@@ -61,7 +62,7 @@ class Filter(ABC):
             return Q(**{self.column: value}) & self.where
         return Q(**{f"{self.column}__gte": value, f"{self.column}__lte": value}) & self.where
 
-    def describe(self, value: str, user: Any) -> str:
+    def describe(self, value: str, user: User | AnonymousUser) -> str:
         return value
 
 
@@ -74,10 +75,10 @@ class ChoiceFilter(Filter):
     def choices_for(self, user: Any) -> Choices:
         return self.choices(user) if callable(self.choices) else self.choices
 
-    def accepts(self, value: str, user: Any) -> bool:
+    def accepts(self, value: str, user: User | AnonymousUser) -> bool:
         return value in {str(choice) for choice, _label in self.choices_for(user)}
 
-    def describe(self, value: str, user: Any) -> str:
+    def describe(self, value: str, user: User | AnonymousUser) -> str:
         labels = {str(choice): str(label) for choice, label in self.choices_for(user)}
         return labels.get(value, value)
 
@@ -123,7 +124,7 @@ class DayFilter(Filter):
     is_last: bool = False
     by_id: bool = True  # ids carry the time; without that, an index begins with the column
 
-    def accepts(self, value: str, user: Any) -> bool:
+    def accepts(self, value: str, user: User | AnonymousUser) -> bool:
         return _beginning(value) is not None
 
     def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
@@ -135,7 +136,7 @@ class DayFilter(Filter):
             return Q(created_at__lt=end) & (Q(pk__lt=first_at(end + CLOCKS_DIFFER_BY)) if self.by_id else Q())
         return Q(created_at__gte=begins) & (Q(pk__gte=first_at(begins - CLOCKS_DIFFER_BY)) if self.by_id else Q())
 
-    def describe(self, value: str, user: Any) -> str:
+    def describe(self, value: str, user: User | AnonymousUser) -> str:
         return value.replace("T", " ")
 
 
@@ -153,7 +154,7 @@ class ErrorGroupFilter(Filter):
     def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
         return super().condition(value) & self.failures.condition
 
-    def describe(self, value: str, user: Any) -> str:
+    def describe(self, value: str, user: User | AnonymousUser) -> str:
         queue, scopes = self.failures.table.queue, self.scopes_seen_by(user)
         groups = ErrorGroup.objects.largest(queue=queue, scopes=scopes, group=value, limit=1)
         return f"{groups[0].code} {groups[0].shape}" if groups else value

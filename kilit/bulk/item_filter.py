@@ -3,9 +3,10 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
@@ -28,7 +29,7 @@ class BulkFilter(Filter):
     column: str = "id"
     most_counted: int | None = 2_500  # each row is looked up by its id, in four blocks
 
-    def accepts(self, value: str, user: Any) -> bool:
+    def accepts(self, value: str, user: User | AnonymousUser) -> bool:
         with suppress(ValueError):
             return bool(UUID(value))
         return False
@@ -37,5 +38,5 @@ class BulkFilter(Filter):
         changed = BulkItem.objects.filter(action=UUID(value), result=BulkItem.Result.CHANGED)
         return Q(pk__in=changed.values("object_id"))
 
-    def describe(self, value: str, user: Any) -> str:
+    def describe(self, value: str, user: User | AnonymousUser) -> str:
         return f"…{value[-12:]}"

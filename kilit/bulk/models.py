@@ -124,7 +124,7 @@ class BulkAction(LongJobModel):
     def percent(self) -> int:
         return 100 * self.done_count // self.total if self.total else 0
 
-    def prepare(self, **found: Any) -> Self:
+    def prepare(self, **found: object) -> Self:
         return self.move_held("prepare", lapse_count=0, **found, **no_lease())
 
     def finish(self) -> Self:
@@ -178,7 +178,7 @@ class BulkItem(models.Model):
         return f"{self.object_id} of {self.action_id}"
 
 
-def objects_of(actions: Any) -> list[Any]:
+def objects_of(actions: Any) -> list[object]:
     """Return the ids of actions, and of the rows that they changed: their events have the actions' reasons."""
     items = BulkItem.objects.filter(action__in=actions.values("pk"))
     return [actions.values_list("pk", flat=True), items.values_list("object_id", flat=True)]

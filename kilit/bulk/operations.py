@@ -66,7 +66,7 @@ class Operation(ABC):
         return rows.annotate(skip_reason=Value("", output_field=CharField()))
 
     @abstractmethod
-    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
+    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, object]) -> OperationResult:
         """Act on rows; the verb itself checks again which rows it applies to."""
 
     def skips(self, rows: Any) -> dict[UUID, Skip]:
@@ -81,7 +81,7 @@ class BatchOperation(Operation):
     def move(self, rows: Any, options: Mapping[str, Any]) -> set[UUID]:
         """Move those rows that the verb applies to."""
 
-    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
+    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, object]) -> OperationResult:
         with transaction.atomic():
             rows = self.within_reach(self.model._default_manager.filter(pk__in=ids), user)
             moved = self.move(rows, options)

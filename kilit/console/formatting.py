@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from unfold.admin import ModelAdmin
 from unfold.decorators import action
 from unfold.enums import ActionVariant
 
@@ -129,7 +130,7 @@ def number(value: int) -> str:
 
 
 def column(
-    name: str, label: "StrOrPromise", show: Callable[[Any], Any], *, order: str | None = None
+    name: str, label: "StrOrPromise", show: Callable[[Any], object], *, order: str | None = None
 ) -> Callable[[Any], Any]:
     """Return a function as a column or field of an admin; pages and style sheets know it by its name.
 
@@ -149,13 +150,19 @@ def with_copy_button(sentence: str, text: str, *, what: str) -> SafeString:
     return format_html("{} <code>{}</code> {}", sentence, text, button)
 
 
-def button(*, icon: str, danger: bool = False, **options: Any) -> Callable[[Method], Method]:
+def button(*, icon: str, danger: bool = False, **options: object) -> Callable[[Method], Method]:
     variant = ActionVariant.DANGER if danger else ActionVariant.DEFAULT
     return cast("Callable[[Method], Method]", action(icon=icon, variant=variant, **options))
 
 
 def page(
-    model_admin: Any, request: HttpRequest, template: str, *, title: str, is_own_page: bool = False, **context: Any
+    model_admin: ModelAdmin,
+    request: HttpRequest,
+    template: str,
+    *,
+    title: str,
+    is_own_page: bool = False,
+    **context: object,
 ) -> TemplateResponse:
     """Return a console page that is neither a list nor a form of a model.
 

@@ -81,7 +81,7 @@ def _grouped(apps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*others, group] if operations else others
 
 
-def _models(app: dict[str, Any]) -> list[dict[str, Any]]:
+def _models(app: dict[str, Any]) -> list[dict[str, object]]:
     models = sorted(app["models"], key=lambda model: _place(model["object_name"].lower(), tuple(ICONS)))
     return [
         _link(model["name"], ICONS.get(model["object_name"].lower(), "list"), model["admin_url"])
@@ -90,7 +90,7 @@ def _models(app: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _link(title: Any, icon: str, address: str) -> dict[str, Any]:
+def _link(title: object, icon: str, address: str) -> dict[str, object]:
     return {"title": title, "icon": icon, "link": address}
 
 

@@ -72,7 +72,7 @@ class FailedExportMixin(ModelAdmin):
         rows = ([mask(read(row)) for read, mask in readers] for row in failed.iterator(chunk_size=CHUNK))
         return csv_lines(tuple(self.export_fields), rows)
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Keep the list's filters in the links to files."""
         response: Any = super().changelist_view(request, extra_context)
         for offered in getattr(response, "context_data", {}).get("actions_list", []):
@@ -269,7 +269,7 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
         if count := denied.count():
             mark_denied(request, DenialCode.NOT_YOURS, f"{count} of {len(ids)} rows")
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         act, take_back = map(self.admin_site.admin_view, (self.act, self.undo))
         return [
             path("act/<str:verb>/", act, name=self.view_name("act")),

@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
-from typing import Any
 
 from django.http import StreamingHttpResponse
 from django.utils import timezone
@@ -18,13 +17,13 @@ class Echo:
         return text
 
 
-def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, delimiter: str = ",") -> Iterator[str]:
+def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[object]], *, delimiter: str = ",") -> Iterator[str]:
     """Return the file line by line, so that memory use does not depend on the number of rows."""
     # Now: while the file is streamed, the request and its zone have ended.
     return _lines(columns, rows, delimiter, timezone.get_current_timezone())
 
 
-def _lines(columns: Sequence[str], rows: Iterable[Sequence[Any]], delimiter: str, zone: tzinfo) -> Iterator[str]:
+def _lines(columns: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str, zone: tzinfo) -> Iterator[str]:
     writer = csv.writer(Echo(), delimiter=delimiter)
     # Without a byte order mark, Excel reads UTF-8 as the local code page.
     yield "\ufeff" + str(writer.writerow(columns))
@@ -32,7 +31,7 @@ def _lines(columns: Sequence[str], rows: Iterable[Sequence[Any]], delimiter: str
         yield str(writer.writerow([_cell(cell, zone) for cell in row]))
 
 
-def _cell(cell: Any, zone: tzinfo) -> str:
+def _cell(cell: object, zone: tzinfo) -> str:
     """Return a cell as text; a time is ISO 8601 with its offset, in every file."""
     if isinstance(cell, datetime):
         return cell.astimezone(zone).isoformat(timespec="seconds")
@@ -48,7 +47,7 @@ def lines_response(file_name: str, lines: Iterable[str], *, content_type: str) -
     return StreamingHttpResponse(lines, content_type=content_type, headers=headers)
 
 
-def escape_formula(cell: Any) -> str:
+def escape_formula(cell: object) -> str:
     text = "" if cell is None else str(cell)
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 

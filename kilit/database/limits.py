@@ -12,7 +12,6 @@ gives to other clients.
 """
 
 import threading
-from typing import Any
 
 from django.core.signals import request_started
 
@@ -52,5 +51,5 @@ def spend(seconds: float) -> None:
         _request.spent += seconds
 
 
-def _start_request(**_: Any) -> None:
+def _start_request(**_: object) -> None:
     _request.spent = 0.0

@@ -234,7 +234,7 @@ def _replace(rows: Rows, columns: tuple[str, ...], pattern: str) -> int:
     return rows.filter(_matches(*columns, pattern=pattern)).update(**changes)
 
 
-def _replaced(model: type[Model], name: str, pattern: str) -> Any:
+def _replaced(model: type[Model], name: str, pattern: str) -> object:
     field = model._meta.get_field(name)
     text = F(name) if isinstance(field, CharField | TextField) else Cast(name, TextField())
     erased = Func(text, Value(pattern), Value(HIDDEN), Value("gi"), function="regexp_replace", output_field=TextField())

@@ -58,7 +58,7 @@ class LeasedModel(LifecycleModel):
     class Meta(LifecycleModel.Meta):
         abstract = True
 
-    def move_held(self, verb: str, /, **changes: Any) -> Self:
+    def move_held(self, verb: str, /, **changes: object) -> Self:
         """Move this row under its claim; raise MoveRefused if another worker holds it by now."""
         return self.move(verb, where={"claim_token": self.claim_token, "claim_token__isnull": False}, **changes)
 
@@ -67,7 +67,7 @@ class LongJobQuerySet(LeasedQuerySet[LongJob]):
     def free(self) -> Self:
         return self.filter(Q(lease_until=None) | Q(lease_until__lt=Now()))
 
-    def lease_next(self, *, order: tuple[Any, ...], **changes: Any) -> LongJob | None:
+    def lease_next(self, *, order: tuple[Any, ...], **changes: object) -> LongJob | None:
         """Claim the first free row by `order`, skipping rows that another transaction has locked.
 
         The state stays as it is. Taking over a lease that ran out counts as a lapse.
@@ -81,7 +81,7 @@ class LongJobQuerySet(LeasedQuerySet[LongJob]):
         names = [field.attname for field in fields]
         return fast_instance(self.model, self.db, names, rows[0]) if rows else None
 
-    def release_lapsed(self, **changes: Any) -> int:
+    def release_lapsed(self, **changes: object) -> int:
         """Take rows from workers that are gone, and count the lapse."""
         return self.lapsed().update(lapse_count=F("lapse_count") + 1, **no_lease(), **changes)
 
@@ -100,12 +100,12 @@ class LongJobModel(LeasedModel):
     class Meta(LeasedModel.Meta):
         abstract = True
 
-    def renew(self, *, length: timedelta | None = None, **changes: Any) -> None:
+    def renew(self, *, length: timedelta | None = None, **changes: object) -> None:
         """Keep the claim for another lease and write `changes` under it; raise ClaimLost if it is no longer ours."""
         if not self._held().update(lease_until=Now() + (length or self.lease_length), **changes):
             raise ClaimLost(f"{self} is no longer held by this worker")
 
-    def release(self, **changes: Any) -> bool:
+    def release(self, **changes: object) -> bool:
         """Give the row back, so that another worker may claim it; return whether it was still ours."""
         return bool(self._held().update(**no_lease(), **changes))
 

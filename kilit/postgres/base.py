@@ -32,7 +32,7 @@ class DatabaseClient(client.DatabaseClient):
 class DatabaseWrapper(base.DatabaseWrapper):
     client_class = DatabaseClient
 
-    def get_connection_params(self) -> dict[str, Any]:
+    def get_connection_params(self) -> dict[str, object]:
         # Django calls this for every connection: the server may have been stopped meanwhile.
         try:
             address = configured_server().ensure_running()
@@ -40,7 +40,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise NotStartedError(*error.args) from error
         return {**super().get_connection_params(), **address}
 
-    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+    def get_new_connection(self, conn_params: dict[str, object]) -> object:
         try:
             return super().get_new_connection(conn_params)
         except psycopg.OperationalError:

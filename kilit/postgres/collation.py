@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import F, Func, Q, TextField, Value
 from django.db.models.functions import Collate, Lower
 from django.db.models.lookups import Exact
+from django.db.models.sql.compiler import SQLCompiler
 from django.utils.translation import get_language
 
 UPPER, LOWER = "ABCDEFGHJKLMNOPQRSTUVWXYZ", "abcdefghjklmnopqrstuvwxyz"  # without I, whose lower case is not always i
@@ -25,10 +26,10 @@ _with_icu: dict[tuple[str, str], bool] = {}
 class NameOrder(Func):
     output_field = TextField()
 
-    def __init__(self, column: Any, **options: Any) -> None:
+    def __init__(self, column: object, **options: Any) -> None:
         super().__init__(F(column) if isinstance(column, str) else column, **options)
 
-    def as_sql(self, compiler: Any, connection: Any, **_options: Any) -> tuple[str, tuple[Any, ...]]:  # type: ignore[override]
+    def as_sql(self, compiler: SQLCompiler, connection: object, **_options: object) -> tuple[str, tuple[Any, ...]]:  # type: ignore[override]
         column, params = compiler.compile(self.get_source_expressions()[0])
         is_turkish = (get_language() or "en").startswith("tr")
         if has_icu(connection):

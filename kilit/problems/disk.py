@@ -3,9 +3,9 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
@@ -17,7 +17,7 @@ GB = 1_000_000_000
 LOW = 0.1  # of the whole disk
 
 
-def find(user: Any) -> Iterator[Problem]:
+def find(user: User | AnonymousUser) -> Iterator[Problem]:
     if not settings.DISK_LOW_GB or not user.has_perm("workers.view_heartbeat"):
         return
     for name, folder in _folders().items():

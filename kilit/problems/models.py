@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Q
 from django.db.models.expressions import Combinable
@@ -30,7 +31,7 @@ class ProblemRecordQuerySet(LifecycleQuerySet["ProblemRecord"]):
     def closed(self) -> Self:
         return self.filter(status=ProblemState.CLOSED)
 
-    def seen_by(self, user: Any) -> Self:
+    def seen_by(self, user: User | AnonymousUser) -> Self:
         """Return the records made for a user: owners read those of the whole installation."""
         return self.filter(reader=None if is_owner(user) else user.pk)
 

@@ -77,7 +77,7 @@ def track(reader: "User | None", records: Records) -> tuple[int, int]:
         return len(new), mine.close_unseen()
 
 
-def _is_recorded(record: ProblemRecord | None, columns: dict[str, Any]) -> bool:
+def _is_recorded(record: ProblemRecord | None, columns: dict[str, object]) -> bool:
     """Return whether a problem is recorded just so, in each language."""
     return record is not None and _languages() <= record.texts.keys() and not _changes(record, columns)
 
@@ -91,7 +91,7 @@ def _look(reader: "User | None", language: str) -> dict[str, Problem]:
         return {problem.key: problem for problem in find_problems(reader or SeesEverything())}
 
 
-def _columns(key: str, looks: Mapping[str, Mapping[str, Problem]]) -> dict[str, Any]:
+def _columns(key: str, looks: Mapping[str, Mapping[str, Problem]]) -> dict[str, object]:
     problem = looks[settings.LANGUAGE_CODE][key]
     return {
         "part": problem.part,
@@ -107,18 +107,18 @@ def _columns(key: str, looks: Mapping[str, Mapping[str, Problem]]) -> dict[str, 
     }
 
 
-def _update(record: ProblemRecord, columns: dict[str, Any]) -> None:
+def _update(record: ProblemRecord, columns: dict[str, object]) -> None:
     if changes := _changes(record, columns):
         ProblemRecord.objects.filter(pk=record.pk).update(**changes)
 
 
-def _changes(record: ProblemRecord, columns: dict[str, Any]) -> dict[str, Any]:
+def _changes(record: ProblemRecord, columns: dict[str, Any]) -> dict[str, object]:
     """Return the columns that differ; languages that were not looked at stay as they are."""
     wanted = {**columns, "texts": {**record.texts, **columns["texts"]}}
     return {name: value for name, value in wanted.items() if getattr(record, name) != value}
 
 
-def _texts(problem: Problem, language: str) -> dict[str, Any]:
+def _texts(problem: Problem, language: str) -> dict[str, object]:
     """Return what is sent: no names of customers, and phones and addresses in free text masked."""
     with translation.override(language):
         named = [place for place in problem.where if not place.is_personal]

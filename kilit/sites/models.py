@@ -29,7 +29,7 @@ from kilit.sites.site_events import RECORD_ARCHIVE, RECORD_PAUSE
 KEYS_USER_PREFIX = "site-"  # followed by the public id, the name of the user who owns a site's keys
 MAY_ACT = (Role.OPERATOR, Role.ADMIN)
 # The columns of a pause, when there is none.
-NOT_PAUSED: dict[str, Any] = {"pause_reason": "", "paused_at": None, "paused_by": ""}
+NOT_PAUSED: dict[str, object] = {"pause_reason": "", "paused_at": None, "paused_by": ""}
 AnySite = TypeVar("AnySite", bound="Tenant")
 
 

@@ -107,11 +107,11 @@ class CountedApplication:
     def __init__(self, application: Any, kind_of: Callable[[str], str], counter: RequestCounter = own_requests) -> None:
         self._application, self._kind_of, self._counter = application, kind_of, counter
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
         began_at = self._counter.begin()
         status = "500"  # of an application that fails before it has one
 
-        def note_status(line: str, *rest: Any) -> Any:
+        def note_status(line: str, *rest: object) -> object:
             nonlocal status
             status = line[:3]
             return start_response(line, *rest)

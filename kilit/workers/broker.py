@@ -63,7 +63,7 @@ class Broker(ORM):
         """Return the table; django-q2 would also test the connection before each use, and replace it each minute."""
         return OrmQ.objects.using(Conf.ORM)
 
-    def enqueue(self, task: Any) -> Any:
+    def enqueue(self, task: object) -> Any:
         return self.store(STORE_ONE, [], task)
 
     def store(self, statement: str, params: list[Any], task: Any) -> int | None:

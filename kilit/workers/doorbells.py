@@ -44,7 +44,7 @@ class RingingBroker(Broker):
         super().__init__(cluster)
         self.bell, self.rang = bell, False
 
-    def enqueue(self, task: Any) -> Any:
+    def enqueue(self, task: object) -> Any:
         task_id = self.store(RING, [self.bell, RING_AGAIN_AFTER.total_seconds()], task)
         self.rang = task_id is not None
         return task_id

@@ -1,7 +1,5 @@
 """The sign of life of a cluster: a task that went all the way through it."""
 
-from typing import Any
-
 from django.db import Error
 from django.db.models.functions import Now
 from django_q.conf import Conf
@@ -14,7 +12,7 @@ def beat() -> None:
     """Do nothing: the task's passage through the cluster is the message."""
 
 
-def note_beat(**_: Any) -> None:
+def note_beat(**_: object) -> None:
     """Write the heartbeat of the cluster, which has its supervisor's name.
 
     django-q2's monitor sends `post_execute` after the broker has acknowledged a task, so a beat proves pusher, worker,

@@ -90,6 +90,6 @@ class SweepRun(models.Model):
         return self.name
 
     @classmethod
-    def note(cls, name: str, **columns: Any) -> None:
+    def note(cls, name: str, **columns: object) -> None:
         if not cls.objects.filter(name=name).update(**columns):
             cls.objects.update_or_create(name=name, defaults=columns)

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
@@ -63,7 +64,7 @@ class ForgetForm(forms.Form):
         return self
 
 
-def forget_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+def forget_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     back = reverse("admin:ociqueue_erasure_changelist")
     if estimate_texts() > MOST_TEXTS:
         text = _("There are too many texts to search them from here. Run “manage.py oci_forget” on the server.")
@@ -89,7 +90,7 @@ def forget_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     )
 
 
-def _confirm(model_admin: Any, request: HttpRequest, form: ForgetForm, back: str) -> HttpResponse:
+def _confirm(model_admin: ModelAdmin, request: HttpRequest, form: ForgetForm, back: str) -> HttpResponse:
     person, site = form.cleaned_data["person"], form.cleaned_data["site"]
     results = find(person, _sites(request, site and str(site.pk)))
     columns = (_("Site"), _("To erase"), _("Not ended: left as they are"))
@@ -163,7 +164,7 @@ class ErasureAdmin(CappedListAdmin):
     def get_queryset(self, request: HttpRequest) -> ErasureQuerySet:
         return Erasure.objects.visible_to(request.user)
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return bool(request.user.has_perm(FORGET))
 
     def has_forget_permission(self, request: HttpRequest) -> bool:

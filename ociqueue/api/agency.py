@@ -1,7 +1,6 @@
 """The endpoints for agencies: sites with what Google's queue stores about them."""
 
 from functools import partial
-from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -50,7 +49,7 @@ class SitesView(AgencyView):
         return Response(summary(results, ("created", "changed", "unchanged"), dry_run=asked.dryRun))
 
 
-def present_site(site: Site) -> dict[str, Any]:
+def present_site(site: Site) -> dict[str, object]:
     return {
         "publicId": site.public_id,
         **{name: getattr(site, column) for name, column in SITES.stored.items()},
@@ -63,7 +62,7 @@ def present_site(site: Site) -> dict[str, Any]:
     }
 
 
-def present_stored_site(change: SiteChange, *, dry_run: bool) -> dict[str, Any]:
+def present_stored_site(change: SiteChange, *, dry_run: bool) -> dict[str, object]:
     status = "created" if change.is_new else "changed" if change.changes else "unchanged"
     values = {
         name: {"before": None if change.is_new else before, "after": after}

@@ -1,7 +1,6 @@
 """The endpoints for agencies: the senders of their sites, and the Google logins that these need."""
 
 from dataclasses import asdict
-from typing import Any
 
 from django.db import transaction
 from rest_framework.request import Request
@@ -137,7 +136,7 @@ class LoginTestView(AgencyView):
         return Response(present_login(site))
 
 
-def read_change(asked: schemas.LoginRequest, stored: dict[str, Any]) -> LoginChange:
+def read_change(asked: schemas.LoginRequest, stored: dict[str, object]) -> LoginChange:
     """Return the change that a request asks for; the error names the fields of the request."""
     entered = {name: value for name, field in PARTS.items() if (value := getattr(asked, field))}
     change = LoginChange(stored, entered, [NAMES[field] for field in asked.remove if stored.get(NAMES[field])])
@@ -148,7 +147,7 @@ def read_change(asked: schemas.LoginRequest, stored: dict[str, Any]) -> LoginCha
     return change
 
 
-def present_login(site: Site) -> dict[str, Any]:
+def present_login(site: Site) -> dict[str, object]:
     credentials = Credentials.objects.filter(site=site).first()
     account, error = stored_login(credentials)
     parts = stored_parts(account) if account else {}
@@ -165,7 +164,7 @@ def present_login(site: Site) -> dict[str, Any]:
     }
 
 
-def present_test(credentials: Credentials | None) -> dict[str, Any]:
+def present_test(credentials: Credentials | None) -> dict[str, object]:
     if credentials is None:
         return {"status": "none", "requestedAt": None, "checkedAt": None, "findings": []}
     status = "passed" if credentials.check_passed else "none" if credentials.check_passed is None else "failed"

@@ -94,7 +94,7 @@ def history_response(
     return lines_response(name, map(_json_line, records), content_type=JSON_LINES)
 
 
-def read_records(sites: Iterable[Site], *, start: datetime, end: datetime) -> Iterator[dict[str, Any]]:
+def read_records(sites: Iterable[Site], *, start: datetime, end: datetime) -> Iterator[dict[str, object]]:
     for site in sites:
         for rows in read_batches(site, start=start, end=end):
             copies, source_keys = copies_of(rows), source_keys_of(rows)
@@ -117,7 +117,7 @@ def read_batches(site: Site, *, start: datetime, end: datetime) -> Iterator[list
         batch = list(rows.filter(pk__gt=batch[-1].pk).order_by("pk")[:CHUNK]) if len(batch) == CHUNK else []
 
 
-def _record(row: Conversion) -> dict[str, Any]:
+def _record(row: Conversion) -> dict[str, object]:
     error = describe_error(row) or {"code": None, "category": None, "message": None}
     return {
         "id": str(row),
@@ -145,11 +145,11 @@ def _record(row: Conversion) -> dict[str, Any]:
     }
 
 
-def _name(pk: Any) -> str | None:
+def _name(pk: object) -> str | None:
     return f"{PREFIX}{pk}" if pk else None
 
 
-def _cells(record: dict[str, Any]) -> list[Any]:
+def _cells(record: dict[str, object]) -> list[Any]:
     values = (record[name] for name in COLUMNS)
     return [str(value).lower() if isinstance(value, bool) else value for value in values]
 

@@ -7,7 +7,7 @@ import io
 from functools import partial
 from typing import IO, Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import Exists, OuterRef
@@ -78,7 +78,7 @@ def reason_of(kind: str) -> str:
     return _("Corrected in a file.") if kind == ImportKind.CORRECTIONS else ""
 
 
-def may_import(user: Any, site: Site) -> bool:
+def may_import(user: User | AnonymousUser, site: Site) -> bool:
     may_operate = user.is_staff and user.has_perm("ociqueue.operate_conversion")
     return may_operate and Site.objects.run_by(user).filter(pk=site.pk).exists()
 

@@ -213,7 +213,7 @@ def keep_lines(job: ImportJob, tally: FileTally, *, kept: int, dry_run: bool) ->
     )
 
 
-def _kept_line(job: ImportJob, rejected: RejectedLine, **columns: Any) -> ImportLine:
+def _kept_line(job: ImportJob, rejected: RejectedLine, **columns: object) -> ImportLine:
     line = rejected.line
     return ImportLine(
         job=job,

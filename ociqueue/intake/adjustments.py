@@ -49,7 +49,7 @@ class History:
         self.new.append(adjustment)
 
 
-def adjust(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[AdjustmentResult]:
+def adjust(site: Site, raw: Sequence[object], *, dry_run: bool = False) -> list[AdjustmentResult]:
     """Store adjustments and return a result for each; valid ones are stored although others are invalid."""
     unknown = UnknownFields()
     items = [read_adjustment(item, unknown=unknown) for item in raw]
@@ -250,7 +250,7 @@ def find_originals(site: Site, items: Sequence[NewAdjustment]) -> set[UUID]:
     return originals
 
 
-def _content(adjustment: Adjustment) -> tuple[Any, ...]:
+def _content(adjustment: Adjustment) -> tuple[object, ...]:
     return adjustment.original_id, adjustment.kind, adjustment.value, adjustment.currency
 
 

@@ -69,7 +69,7 @@ class Edit:
     fields: list[str]
 
 
-def is_withheld(site: Site, columns: Mapping[str, Any]) -> bool:
+def is_withheld(site: Site, columns: Mapping[str, object]) -> bool:
     is_denied = columns["consent_ad_user_data"] == Conversion.Consent.DENIED
     return is_denied and site.denied_consent == DeniedConsent.WITHHOLD
 
@@ -108,7 +108,7 @@ def may_be_counted(row: Conversion) -> bool:
     return row.status == ConversionStatus.FAILED and row.provider_error_code in COUNTED_BEFORE
 
 
-def differing(row: Conversion, columns: Mapping[str, Any]) -> list[str]:
+def differing(row: Conversion, columns: Mapping[str, object]) -> list[str]:
     return [name for name, stored in CONTENT.items() if any(not _is_same(row, column, columns) for column in stored)]
 
 
@@ -124,7 +124,7 @@ def _is_same_time(row: Conversion, time: datetime) -> bool:
     return was_ahead or int(time.timestamp()) == int(stored.timestamp())
 
 
-def make_copy(original: Conversion, columns: Mapping[str, Any]) -> Conversion:
+def make_copy(original: Conversion, columns: Mapping[str, object]) -> Conversion:
     """Return a corrected copy: the same order id, so that Google counts both once.
 
     Only if Google refused the original because that id was counted before, the copy has its own.
@@ -196,7 +196,7 @@ def contents_before(rows: Collection[Conversion]) -> dict[UUID, set[str]]:
     return digests
 
 
-def _describe(edit: Edit) -> dict[str, Any]:
+def _describe(edit: Edit) -> dict[str, object]:
     """Return what changes: from which value to which, unless it identifies a person."""
     columns = {name: CONTENT[name][0] for name in edit.fields if name not in PERSONAL}
     return {
@@ -207,7 +207,7 @@ def _describe(edit: Edit) -> dict[str, Any]:
     }
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.astimezone(UTC).isoformat(timespec="seconds") if isinstance(value, datetime) else f"{value}"
 
 
@@ -373,7 +373,7 @@ def _click_id(row: Conversion) -> dict[str, str]:
     return {row.kind_of_click_id: row.click_id} if row.click_id else {}
 
 
-def _read(name: str, text: str) -> Any:
+def _read(name: str, text: str) -> object:
     """Return what a text means: files have times to the second, in any zone, and values with any number of zeros."""
     with suppress(ValueError, OverflowError, InvalidOperation):
         if name == "conversionTime":

@@ -113,7 +113,7 @@ def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
 def _result(
     site: Site,
     index: int,
-    item: Mapping[str, Any],
+    item: Mapping[str, object],
     columns: Columns,
     redeliveries: Mapping[UUID, Redelivery],
     *,
@@ -133,7 +133,7 @@ def _result(
     return result
 
 
-def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, Any]:
+def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, object]:
     row = earlier.row if dry_run else earlier.copy or earlier.row
     status = "corrected" if earlier.is_correction else "duplicate"
     result: dict[str, Any] = {"status": status, "id": str(row)}

@@ -54,7 +54,7 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
             cursor.execute("SELECT nextval(%s)", [JOB_IDS])
             return int(cursor.fetchone()[0])
 
-    def mark_answered(self, batch: UUID, **columns: Any) -> Counts | None:
+    def mark_answered(self, batch: UUID, **columns: object) -> Counts | None:
         """Record that the reply was settled, and add its counts; return all counts, or None if it was marked before.
 
         `columns` are REPLY_COLUMNS.
@@ -175,7 +175,7 @@ class ReceiptQuerySet(models.QuerySet["Receipt"]):
         """Schedule a question again that did not fit into the quota; it does not count."""
         self.open().filter(pk=receipt).update(next_check_at=Now() + NO_QUOTA_WAIT, checks=F("checks") - 1)
 
-    def mark_settled(self, receipt: UUID, **columns: Any) -> bool:
+    def mark_settled(self, receipt: UUID, **columns: object) -> bool:
         """Record that the verdict was settled, and its counts; false if it was settled before."""
         settled = {"settled_at": Now(), "next_check_at": None}
         return bool(self.open().filter(pk=receipt).update(**settled, **columns))

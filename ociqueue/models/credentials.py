@@ -4,7 +4,6 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -136,7 +135,7 @@ class Credentials(models.Model):
         """Ask a worker to check the credentials: the web process never calls Google."""
         Credentials.objects.filter(pk=self.pk).update(check_asked_at=Now())
 
-    def note_check(self, *, passed: bool, report: list[dict[str, Any]]) -> None:
+    def note_check(self, *, passed: bool, report: list[dict[str, object]]) -> None:
         """Store the result of a check, unless the credentials were changed while it ran."""
         unchanged = Credentials.objects.filter(pk=self.pk, changed_at=self.changed_at)
         unchanged.update(checked_at=Now(), check_passed=passed, check_report=report)

@@ -1,8 +1,9 @@
 """Records of erasure: that a person's data was removed, by whom and from how many rows, and not whose."""
 
-from typing import Any, Self
+from typing import Self
 
 import pgtrigger
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -22,7 +23,7 @@ class IdentifierKind(models.TextChoices):
 
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
-    def visible_to(self, user: Any) -> Self:
+    def visible_to(self, user: User | AnonymousUser) -> Self:
         if is_owner(user):
             return self.all()
         return self.filter(Q(site__in=Site.objects.administered_by(user)) | Q(actor=actor_of(user)))

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, Self
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import connection, models
 from django.db.models import F, Q
 from django.db.models.functions import Cast, Now
@@ -35,7 +36,7 @@ class ImportKind(models.TextChoices):
 
 
 class ImportJobQuerySet(LongJobQuerySet["ImportJob"]):
-    def visible_to(self, user: Any) -> Self:
+    def visible_to(self, user: User | AnonymousUser) -> Self:
         return self.filter(site__in=Site.objects.seen_by(user))
 
     def due(self) -> Self:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
@@ -53,7 +52,7 @@ class UploadSummary(models.Model):
 
 
 class ReadBackQuerySet(models.QuerySet["ReadBack"]):
-    def note(self, site: Site, **columns: Any) -> None:
+    def note(self, site: Site, **columns: object) -> None:
         self.update_or_create(site=site, defaults=columns)
 
     def request(self, site: Site) -> None:

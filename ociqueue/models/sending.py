@@ -26,6 +26,7 @@ from django.db.models import (
 )
 from django.db.models.expressions import Func, RawSQL
 from django.db.models.functions import Coalesce, Now, Random
+from django.db.models.sql.compiler import SQLCompiler
 
 from kilit.lock.fast_sql import IndexHint
 from kilit.lock.guard import LifecycleQuerySet
@@ -43,7 +44,7 @@ class JsonColumn(Func):
         super().__init__(Value(values), F("pk"), Value(key), output_field=output_field)
         self.cast = cast
 
-    def as_sql(self, compiler: Any, connection: Any, **_options: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
+    def as_sql(self, compiler: SQLCompiler, connection: object, **_options: object) -> tuple[str, list[Any]]:  # type: ignore[override]
         parts = [compiler.compile(part) for part in self.source_expressions]
         values, row, key = (sql for sql, _ in parts)
         return f"(({values}::jsonb -> {row}::text) ->> {key})::{self.cast}", [p for _, params in parts for p in params]
@@ -52,7 +53,7 @@ class JsonColumn(Func):
 class PerRowValues:
     """The values of rows, given by groups: the ids of rows, and the values that they share."""
 
-    def __init__(self, *groups: tuple[Sequence[UUID], Mapping[str, Any]]) -> None:
+    def __init__(self, *groups: tuple[Sequence[UUID], Mapping[str, object]]) -> None:
         self._groups = groups
 
     @cached_property
@@ -63,7 +64,7 @@ class PerRowValues:
     def _json(self) -> str:
         return json.dumps({str(pk): dict(values) for ids, values in self._groups for pk in ids})
 
-    def shared(self, key: str) -> Any:
+    def shared(self, key: str) -> object:
         distinct = {values.get(key) for _, values in self._groups}
         return distinct.pop() if len(distinct) == 1 else None
 
@@ -279,7 +280,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         return total
 
     def take_back(
-        self, verb: str, /, *, limit: int | None = None, order: tuple[str, ...] = ("id",), **changes: Any
+        self, verb: str, /, *, limit: int | None = None, order: tuple[str, ...] = ("id",), **changes: object
     ) -> set[UUID]:
         """Move rows that a script or an upload may hold, recording for each whether it may have been sent.
 

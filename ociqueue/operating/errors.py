@@ -4,7 +4,6 @@ One row is enough to know about a group, because it has one code and one message
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import FAILURES
@@ -41,7 +40,9 @@ def expected_adjustment_groups(codes: Mapping[str, str]) -> set[str]:
     return {name for name, code in codes.items() if code in EXPECTED_ADJUSTMENT_FAILURES}
 
 
-def _one_of_each(names: Iterable[str], column: str, *, model: type[Uploadable] = Conversion) -> list[tuple[str, Any]]:
+def _one_of_each(
+    names: Iterable[str], column: str, *, model: type[Uploadable] = Conversion
+) -> list[tuple[str, object]]:
     # By a range and in this order, so that only the index of the groups serves (kilit.bulk.filters).
     rows = model._default_manager.filter(FAILURES.condition).order_by("error_group", "id")
     groups = (rows.filter(error_group__gte=name, error_group__lte=name) for name in names)

@@ -2,9 +2,9 @@
 
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -33,7 +33,7 @@ from ociqueue.states import ADJUSTMENTS, CONVERSIONS, IMPORTS, AdjustmentKind, C
 UNANSWERED_WITHIN = timedelta(days=30)
 
 
-def _sites_of(user: Any) -> list[tuple[str, str]]:
+def _sites_of(user: User | AnonymousUser) -> list[tuple[str, str]]:
     sites = Site.objects.seen_by(user).active().order_by(NameOrder("name"))
     return [(str(site.pk), site.label) for site in sites.only("pk", "name", "customer_id")]
 
@@ -41,12 +41,12 @@ def _sites_of(user: Any) -> list[tuple[str, str]]:
 class SiteFilter(ChoiceFilter):
     """Archived sites are not offered, but their own pages link to their rows."""
 
-    def accepts(self, value: str, user: Any) -> bool:
+    def accepts(self, value: str, user: User | AnonymousUser) -> bool:
         with suppress(ValueError):
             return Site.objects.seen_by(user).filter(pk=UUID(value)).exists()
         return False
 
-    def describe(self, value: str, user: Any) -> str:
+    def describe(self, value: str, user: User | AnonymousUser) -> str:
         with suppress(ValueError):
             if site := Site.objects.seen_by(user).filter(pk=UUID(value)).first():
                 return site.label

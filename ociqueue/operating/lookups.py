@@ -96,7 +96,7 @@ def _present(row: Conversion, copy: UUID | None, source_key: str | None) -> Any:
     )
 
 
-def describe_error(row: Conversion) -> dict[str, Any] | None:
+def describe_error(row: Conversion) -> dict[str, object] | None:
     if not row.provider_error_code:
         return None
     hint = hint_for(row)

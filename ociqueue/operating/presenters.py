@@ -16,11 +16,11 @@ COUNTED = ("accepted", "failed", "unknown", "google", "findings")
 Rows = TypeVar("Rows", bound=UploadableQuerySet[Any])
 
 
-def stats(site: Site) -> dict[str, Any]:
+def stats(site: Site) -> dict[str, object]:
     return _site_stats(site, site_health([site])[site.pk])
 
 
-def summed_stats(sites: list[Site]) -> dict[str, Any]:
+def summed_stats(sites: list[Site]) -> dict[str, object]:
     health = site_health(sites)
     every = [_site_stats(site, health[site.pk]) for site in sites]
     return {
@@ -61,7 +61,7 @@ def google_counts(site: Site) -> dict[str, Any]:
     return present(stored, GoogleCounts, siteId=site.public_id, actions=actions)
 
 
-def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None) -> dict[str, Any]:
+def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None) -> dict[str, object]:
     rows = with_upload(Conversion.objects.for_site(site)).order_by("-id")
     rows = FILTERS.apply(rows, {"status": status} if status else {})
     rows = rows.filter(pk__lt=cursor) if cursor else rows

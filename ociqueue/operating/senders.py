@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import Count, Q
 
@@ -73,7 +74,13 @@ class SenderChange:
 
 @transaction.atomic
 def change_senders(
-    user: Any, sites: Sequence[Site], sender: SyncMethod, *, is_confirmed: bool, note: str, dry_run: bool
+    user: User | AnonymousUser,
+    sites: Sequence[Site],
+    sender: SyncMethod,
+    *,
+    is_confirmed: bool,
+    note: str,
+    dry_run: bool,
 ) -> list[SenderChange]:
     """Give sites another sender: all of them, or none if rows are open and the caller has not confirmed that.
 

@@ -58,7 +58,7 @@ def resume(reader: Any, sites: list[Site]) -> dict[UUID, ProblemAction]:
     return {pk: ProblemAction(_("Resume"), page_path(Site, "resume", pk), is_done_at_once=True) for pk in ids}
 
 
-def open_circuit(circuit: Circuit) -> dict[str, Any]:
+def open_circuit(circuit: Circuit) -> dict[str, object]:
     cause = _("%(code)s; next probe %(when)s") % {"code": circuit.code, "when": next_probe(circuit)}
     return of_site(
         circuit.site,
@@ -69,7 +69,7 @@ def open_circuit(circuit: Circuit) -> dict[str, Any]:
     )
 
 
-def switch(reader: Any, circuits: list[Circuit]) -> dict[Any, ProblemAction]:
+def switch(reader: Any, circuits: list[Circuit]) -> dict[object, ProblemAction]:
     """Offer another sender where Google closed the Ads API, to those who may change the site."""
     shut = [row for row in circuits if row.code == NOT_ALLOWLISTED and row.site.sync_method == SyncMethod.API]
     if not (shut and reader.is_staff and reader.has_perm("ociqueue.change_site")):
@@ -83,24 +83,24 @@ def switch(reader: Any, circuits: list[Circuit]) -> dict[Any, ProblemAction]:
     }
 
 
-def no_credentials(site: Site) -> dict[str, Any]:
+def no_credentials(site: Site) -> dict[str, object]:
     title, cause = _("%(site)s has no credentials"), _("nothing is sent until they are stored")
     return of_site(site, "credentials", title=title % {"site": site.name}, cause=cause)
 
 
-def failed_test(site: Site) -> dict[str, Any]:
+def failed_test(site: Site) -> dict[str, object]:
     # A script does not use the credentials.
     severity = Severity.SERIOUS if site.sync_method in UPLOADED_HERE else Severity.NOTICE
     title = _("%(site)s: the connection test failed") % {"site": site.name}
     return of_site(site, "credentials", severity=severity, title=title, since=site.credentials.checked_at)
 
 
-def silent_script(site: Any) -> dict[str, Any]:
+def silent_script(site: Any) -> dict[str, object]:
     title = _("The script of %(site)s does not call") % {"site": site.name}
     return of_site(site, title=title, cause=_("conversions wait"), since=site.seen_at)
 
 
-def differing_counts(counts: ReadBack) -> dict[str, Any]:
+def differing_counts(counts: ReadBack) -> dict[str, object]:
     cause = _("%(difference)s; open the page and compare it with Google Ads")
     return of_site(
         counts.site,
@@ -130,7 +130,7 @@ def _difference(row: dict[str, Any]) -> str:
     return _("%(day)s, %(action)s: we sent %(ours)s, and %(pending)s are still pending at Google") % context
 
 
-def miscounted_upload(counts: ReadBack) -> dict[str, Any]:
+def miscounted_upload(counts: ReadBack) -> dict[str, object]:
     return of_site(
         counts.site,
         title=_("%(site)s: an upload does not add up") % {"site": counts.site.name},
@@ -140,7 +140,7 @@ def miscounted_upload(counts: ReadBack) -> dict[str, Any]:
     )
 
 
-def stopped_import(job: ImportJob) -> dict[str, Any]:
+def stopped_import(job: ImportJob) -> dict[str, object]:
     return of_site(
         job.site,
         title=_("%(site)s: an import stopped") % {"site": job.site.name},
@@ -150,7 +150,7 @@ def stopped_import(job: ImportJob) -> dict[str, Any]:
     )
 
 
-def overdue_verdicts(site: Site, receipts: list[Any]) -> dict[str, Any]:
+def overdue_verdicts(site: Site, receipts: list[Any]) -> dict[str, object]:
     oldest, count = receipts[0], sum(receipt["rows"] for receipt in receipts)
     cause = _("there was none for 24 hours; after 72 hours they are sent again")
     return of_site(
@@ -167,16 +167,16 @@ def seen_by(reader: Any) -> SiteQuerySet[Site]:
     return Site.objects.seen_by(reader).active()
 
 
-def circuits_seen_by(reader: Any) -> QuerySet[Circuit]:
+def circuits_seen_by(reader: object) -> QuerySet[Circuit]:
     circuits = Circuit.objects.open().filter(site__in=seen_by(reader), site__sync_method__in=UPLOADED_HERE)
     return circuits.select_related("site").order_by("opened_at")
 
 
-def counts_seen_by(counts: ReadBackQuerySet, reader: Any) -> ReadBackQuerySet:
+def counts_seen_by(counts: ReadBackQuerySet, reader: object) -> ReadBackQuerySet:
     return counts.filter(site__in=seen_by(reader)).select_related("site").order_by("site")
 
 
-def imports_seen_by(reader: Any) -> QuerySet[ImportJob]:
+def imports_seen_by(reader: object) -> QuerySet[ImportJob]:
     return ImportJob.objects.failed_lately().filter(site__in=seen_by(reader)).select_related("site").order_by("-id")
 
 
@@ -191,10 +191,10 @@ def list_of_sites(**filters: str) -> Callable[[], str]:
 of_sites = partial(RowProblems, part=CONVERSIONS.queue, counted=SITES_COUNTED)
 
 
-def find_overdue_verdicts(reader: Any) -> list[Problem]:
+def find_overdue_verdicts(reader: object) -> list[Problem]:
     overdue = Receipt.objects.overdue().filter(batch__site__in=seen_by(reader)).order_by("received_at")
     rows = Func(F("row_ids"), function="cardinality", output_field=IntegerField())
-    by_site: dict[UUID, list[Any]] = defaultdict(list)
+    by_site: dict[UUID, list[object]] = defaultdict(list)
     for receipt in overdue.values("batch", "received_at", "note", "batch__site", rows=rows)[:MOST_RECEIPTS]:
         by_site[receipt["batch__site"]].append(receipt)
     if not by_site:

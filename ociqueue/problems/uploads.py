@@ -80,7 +80,7 @@ class UploadProblems:
         sites = Site.objects.filter(Q(pk__in=scopes) | Q(archived_at__isnull=False))
         return {str(pk): "" if gone else name for pk, name, gone in sites.values_list("pk", "name", "archived_at")}
 
-    def _stuck_rows(self, reader: Any) -> Any:
+    def _stuck_rows(self, reader: object) -> Any:
         rows = self.queue.model.objects.stuck().order_by("claimed_at")
         return rows if is_owner(reader) else rows.visible_to(reader)
 

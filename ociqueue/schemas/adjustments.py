@@ -49,7 +49,7 @@ class NewAdjustment(InputModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_empty(cls, raw: Any) -> Any:
+    def _drop_empty(cls, raw: object) -> object:
         if not isinstance(raw, dict):
             return raw
         return {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}

@@ -25,7 +25,7 @@ def read_customer(text: str) -> str:
         raise invalid(str(error)) from None
 
 
-def read_service_account(value: Any) -> str:
+def read_service_account(value: object) -> str:
     """Return the JSON of a service account's key, sent as it is or as a text."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if not isinstance(value, str | Mapping) or not text.strip() or len(text) > LONGEST_SERVICE_ACCOUNT:

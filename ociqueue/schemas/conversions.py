@@ -87,7 +87,7 @@ def read_stored_text(text: str, info: Info) -> str:
 def identifier(read: Callable[[str], T]) -> PlainValidator:
     """Return a validator that replaces an identifier by its hash; no error repeats what was given."""
 
-    def validate(value: Any, info: Info) -> T:
+    def validate(value: object, info: Info) -> T:
         if not info.context["accepts_identifiers"]:
             raise invalid(NOT_ACCEPTED)
         if not isinstance(value, str):
@@ -115,7 +115,7 @@ def fault_of_click_ids(number: int, identified: Mapping[str, Any], context: Conv
     return "One of gclid, wbraid, gbraid, email, phone, hashedEmail and hashedPhone is required."
 
 
-def read_time(value: Any, info: Info) -> datetime:
+def read_time(value: object, info: Info) -> datetime:
     """Return a time in UTC that is neither in the future nor too old for Google."""
     if not isinstance(value, str):
         raise invalid("Expected a string.")
@@ -171,7 +171,7 @@ def too_many_digits(amount: Decimal, currency: str) -> str:
     return f"{currency or 'This currency'} has {digits} digits after the decimal point."
 
 
-def read_value(value: Any, info: Info) -> Decimal:
+def read_value(value: object, info: Info) -> Decimal:
     amount, currency = read_number(value), info.data.get("conversionCurrency", "")
     if fault := too_many_digits(amount, currency):
         raise invalid(fault)
@@ -240,7 +240,7 @@ class NewConversion(InputModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_empty(cls, raw: Any, info: Info) -> Any:
+    def _drop_empty(cls, raw: object, info: Info) -> object:
         if not isinstance(raw, dict):
             return raw
         fields = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
@@ -298,7 +298,7 @@ def format_consent(stored: str) -> str:
 
 def read_columns(
     site: Site,
-    raw: Any,
+    raw: object,
     *,
     now: datetime,
     hashes: Mapping[str, str] = NO_HASHES,

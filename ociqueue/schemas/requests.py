@@ -47,24 +47,24 @@ SALE = {
 }
 
 
-def read_row_id(value: Any) -> Any:
+def read_row_id(value: object) -> Any:
     return value.removeprefix(PREFIX) if isinstance(value, str) else value
 
 
-def read_message(value: Any) -> str:
+def read_message(value: object) -> str:
     """Clean an error message rather than reject it, because a rejection would lose the report of every row."""
     if value is None:
         return ""
     return strip_control_chars(value if isinstance(value, str) else compact_json(value))
 
 
-def read_code(value: Any) -> str:
+def read_code(value: object) -> str:
     """Return what can be used of an error code: a text or a number, in one line, cut to what a row can store."""
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     return " ".join(CONTROL_CHARS.sub(" ", text).split())[:LONGEST_CODE].strip() or NO_CODE
 
 
-def compact_json(value: Any) -> str:
+def compact_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=float, separators=(",", ":"))
 
 
@@ -80,7 +80,7 @@ RowId = Annotated[
 MOST_SHOWN_OF_ID = 100
 
 
-def read_row_ids(value: Any, read: ValidatorFunctionWrapHandler) -> list[UUID | str]:
+def read_row_ids(value: object, read: ValidatorFunctionWrapHandler) -> list[UUID | str]:
     """Read ids. Among others, one that is invalid is kept as a text: it must not cost the report of the others."""
     try:
         return list(read(value))
@@ -90,14 +90,14 @@ def read_row_ids(value: Any, read: ValidatorFunctionWrapHandler) -> list[UUID | 
     return [_read_id_or_text(item, read) for item in value]
 
 
-def _read_id_or_text(value: Any, read: ValidatorFunctionWrapHandler) -> UUID | str:
+def _read_id_or_text(value: object, read: ValidatorFunctionWrapHandler) -> UUID | str:
     with suppress(ValidationError):
         return cast("UUID", read([value])[0])
     text_of_id = value if isinstance(value, str) else compact_json(value)
     return strip_control_chars(text_of_id[:MOST_SHOWN_OF_ID])
 
 
-def read_claims(value: Any) -> dict[UUID, int]:
+def read_claims(value: object) -> dict[UUID, int]:
     """Read the claim numbers by id; what is not one is left out, as if the script had not sent it."""
     claims = {}
     for name, number in value.items() if isinstance(value, dict) else ():
@@ -220,7 +220,7 @@ MOST_ALERTS = 500
 MOST_COUNTED = 2**53  # a script's numbers are floats
 
 
-def without_dashes(value: Any) -> Any:
+def without_dashes(value: object) -> Any:
     return value.replace("-", "") if isinstance(value, str) else value
 
 

@@ -44,7 +44,7 @@ def claim_page(site: Site, *, limit: int) -> ClaimedPage:
     return {"siteId": str(site.pk), "items": items, "nextCursor": encode_cursor(last) if last else None}
 
 
-def preview_page(site: Site, *, limit: int, cursor: UUID | None) -> dict[str, Any]:
+def preview_page(site: Site, *, limit: int, cursor: UUID | None) -> dict[str, object]:
     page = preview(site, limit=limit + 1, after=cursor)
     items, more = page["items"][:limit], page["items"][limit:]
     last = UUID(items[-1]["id"].removeprefix(PREFIX)) if more else None
@@ -105,7 +105,7 @@ def item(  # noqa: PLR0917 - the columns
     wbraid: str,
     gbraid: str,
     action: str,
-    _time: Any,
+    _time: object,
     value: Any,
     currency: str,
     user_data: Any,

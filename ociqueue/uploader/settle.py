@@ -220,7 +220,7 @@ def error_values(groups: Groups, *, is_probe: bool, **columns: object) -> PerRow
     )
 
 
-def error_columns(row: Uploadable, result: RowResult, *, is_probe: bool) -> dict[str, Any]:
+def error_columns(row: Uploadable, result: RowResult, *, is_probe: bool) -> dict[str, object]:
     wait = _wait(result)
     return {
         **failure(result.code, result.category or "", strip_control_chars(result.message)),

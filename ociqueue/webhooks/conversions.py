@@ -153,7 +153,7 @@ def moved(events: Iterable[Event]) -> list[Event]:
     ]
 
 
-def ids_of(events: Iterable[Event]) -> set[Any]:
+def ids_of(events: Iterable[Event]) -> set[object]:
     return {event.object_id for event in events}
 
 

@@ -1,7 +1,6 @@
 """What blocks a cutting job, what an operator should do about each error, and links to where it can be fixed."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from django.conf import settings
 from django.db.models import Subquery
@@ -249,7 +248,7 @@ def _no_runner(job: Job) -> Iterator[Blocker]:
     yield blocked(sentence, link=_("Workers"), href=reverse("console:workers"))
 
 
-def holdings(job: Job) -> list[tuple[str, Any]]:
+def holdings(job: Job) -> list[tuple[str, object]]:
     facts = lease_holdings(job)
     if job.status == JobState.OPTI_RUNNING:
         facts.append((_("Slot"), _("OptiPlanning (one job at a time)")))

@@ -103,7 +103,7 @@ FIGURES = {
 }
 
 
-def figures(solution: dict[str, Any] | None) -> list[tuple[str, Any]]:
+def figures(solution: dict[str, object] | None) -> list[tuple[str, Any]]:
     values = solution or {}
     return [(str(label), values[name]) for name, label in FIGURES.items() if values.get(name) not in (None, "")]
 
@@ -115,7 +115,7 @@ def unit_of(job: Job) -> str:
     return str(typed or UNIT_OF.get(layout or "", "cm"))
 
 
-def part_table(parts: list[dict[str, Any]], job: Job, *, unit: str) -> dict[str, Any]:
+def part_table(parts: list[dict[str, object]], job: Job, *, unit: str) -> dict[str, Any]:
     """Return the parts as a table with the headings of the order form; those larger than the plate have a badge."""
     parts = [{"iidesc": part["delik_kodu"], **part} if "delik_kodu" in part else part for part in parts]
     columns = {PART_FIELDS.get(name, name): label for name, label in {"id": LABELS["id"], **LABELS}.items()}
@@ -133,7 +133,7 @@ def _heading(name: str, label: str, unit: str) -> str:
     return f"{label} {unit}" if name in SIZES else label
 
 
-def _cell(name: str, value: Any, unit: str) -> str:
+def _cell(name: str, value: object, unit: str) -> str:
     return plain(Decimal(str(value)) / UNITS[unit]) if name in SIZES else str(value)
 
 

@@ -51,7 +51,7 @@ class CustomerAdmin(ModelAdmin):
     search_help_text = _("A name, or a complete phone number")
     actions = None
 
-    def get_ordering(self, request: HttpRequest) -> list[Any]:
+    def get_ordering(self, request: HttpRequest) -> list[object]:
         return [NameOrder("name").asc()]
 
     @admin.display(description=_("name"), ordering=NameOrder("name"))

@@ -41,17 +41,17 @@ from orchestrator.schemas.rules import Rules
 MOST_PARTS_SHOWN = 200
 
 
-def _job_link(job: Job) -> Any:
+def _job_link(job: Job) -> object:
     text = _("%(order)s of %(time)s") % {"order": job.order_id, "time": moment(job.created_at)}
     return link(reverse("admin:orchestrator_job_change", args=[job.pk]), text)
 
 
 class OrderCheck:
-    def __init__(self, content: Mapping[str, Any], rules: Rules | None, draft: OrderDraft | None) -> None:
+    def __init__(self, content: Mapping[str, object], rules: Rules | None, draft: OrderDraft | None) -> None:
         self.typed, self.cells = TypedOrder(content), draft.cells if draft else {}
         self.faults: list[DraftFault] = []
         self.beyond, self.order = 0, None
-        self.similar: list[Any] = []  # links to jobs that the order may repeat
+        self.similar: list[object] = []  # links to jobs that the order may repeat
         self.has_rules = rules is not None
         if rules is None:
             return
@@ -90,7 +90,7 @@ class OrderCheck:
     def _with_cell(self, place: str, cell: str) -> str:
         return _("%(place)s (cell %(cell)s)") % {"place": place, "cell": cell} if cell else place
 
-    def _facts(self, order: Order, rules: Rules) -> list[tuple[str, Any]]:
+    def _facts(self, order: Order, rules: Rules) -> list[tuple[str, object]]:
         figures = compute(order, rules)
         plate = order.plate_size or rules.default_plate_size
         customer = Customer.objects.filter(phone=order.customer_phone).first()
@@ -105,9 +105,9 @@ class OrderCheck:
             (_("Edge band"), edges or _("none")),
         ]
 
-    def _notes(self, order: Order, rules: Rules) -> list[Any]:
+    def _notes(self, order: Order, rules: Rules) -> list[object]:
         """Return what will keep the job waiting, and whether it exists already."""
-        notes: list[Any] = []
+        notes: list[object] = []
         existing = Job.objects.filter(payload_hash=payload_hash(canonical(order))).first()
         if existing:
             notes.append(
@@ -190,7 +190,7 @@ class OrderDraftAdmin(LongListAdmin):
         rows = [{"name": row.name, "phone": row.phone, "masked": mask_phone(row.phone)} for row in customers]
         return JsonResponse({"customers": rows})
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         pk = self.read_id(object_id)
         if request.method == "POST":
             if not self.has_operate_permission(request):
@@ -229,7 +229,7 @@ class OrderDraftAdmin(LongListAdmin):
         messages.success(request, _("Draft saved."))
         return HttpResponseRedirect(self.address("change", pk))
 
-    def _refused(self, request: HttpRequest, draft: OrderDraft, content: dict[str, Any]) -> HttpResponse:
+    def _refused(self, request: HttpRequest, draft: OrderDraft, content: dict[str, object]) -> HttpResponse:
         """Keep what was typed, although the draft was changed or sent meanwhile."""
         if draft.job_id and draft.content == content:
             return self._to_job(request, draft.job_id, is_known=True)
@@ -286,7 +286,7 @@ class OrderDraftAdmin(LongListAdmin):
         self,
         request: HttpRequest,
         pk: UUID,
-        content: dict[str, Any],
+        content: dict[str, object],
         *,
         draft: OrderDraft | None = None,
         is_checked: bool = False,
@@ -314,7 +314,7 @@ class OrderDraftAdmin(LongListAdmin):
         response.status_code = status
         return response
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         view = self.admin_site.admin_view
         return [
             path("customers/", view(self.customers), name="orchestrator_orderdraft_customers"),

@@ -331,7 +331,7 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
             return HttpResponse(gone, status=410, content_type="text/plain; charset=utf-8")
         return download(job.files[number]["name"], content, XLSX)
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         pages = {
             "send_again": ("<path:object_id>/send-again/", self.send_again),
             "figures_file": ("figures/", self.figures_file),

@@ -10,6 +10,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.lock.priorities import Priority
@@ -49,7 +50,7 @@ WHOLE = ("quantity", "grain")
 TYPES = (gettext_lazy("Gövde"), gettext_lazy("Arkalık"))
 
 
-def text_field(label: Any, *, help_text: Any = "", **attributes: str) -> forms.CharField:
+def text_field(label: StrOrPromise, *, help_text: StrOrPromise = "", **attributes: str) -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", **attributes})
     return forms.CharField(label=label, required=False, help_text=help_text, widget=widget)
 
@@ -87,11 +88,11 @@ class OrderForm(forms.Form):
             fields["plate_height"].widget.attrs["placeholder"] = plain(plate.height_mm)
 
 
-def empty_content() -> dict[str, Any]:
+def empty_content() -> dict[str, object]:
     return {"unit": "mm", "fields": {"priority": "normal"}, "rows": []}
 
 
-def posted_content(posted: QueryDict) -> dict[str, Any]:
+def posted_content(posted: QueryDict) -> dict[str, object]:
     """Return what was typed, made storable; nothing is judged here."""
     fields = {name: strip_control_chars(posted.get(name, ""))[:LONGEST_FIELD] for name in FIELDS}
     unit = posted.get("unit", "")

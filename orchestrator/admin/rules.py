@@ -78,7 +78,7 @@ class RulesCheck:
 class RulesVersionAdmin(ReadOnlyAdmin):
     """In place of a list of versions, the page of the rules."""
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
         file = rules_file()
@@ -176,7 +176,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         }
         return page(self, request, "admin/orchestrator/rules.html", title=_("Rules"), is_own_page=True, **context)
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         version = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, version):
             raise PermissionDenied

@@ -10,6 +10,8 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import page
@@ -40,7 +42,7 @@ ORIGINS = {
 }
 
 
-def optional(label: Any, **attributes: str) -> forms.CharField:
+def optional(label: StrOrPromise, **attributes: str) -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", **attributes})
     return forms.CharField(label=label, required=False, max_length=100, widget=widget)
 
@@ -87,7 +89,7 @@ class SheetForm(forms.Form):
         )
 
 
-def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     replaced = _replaced(model_admin, request)
     form = SheetForm(request.POST or None, request.FILES or None)
     rules = None
@@ -115,7 +117,7 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     )
 
 
-def _replaced(model_admin: Any, request: HttpRequest) -> OrderDraft | None:
+def _replaced(model_admin: ModelAdmin, request: HttpRequest) -> OrderDraft | None:
     if not (text := request.GET.get("draft")):
         return None
     draft = OrderDraft.objects.unsent().filter(pk=model_admin.read_id(text)).defer("file_content").first()
@@ -125,7 +127,7 @@ def _replaced(model_admin: Any, request: HttpRequest) -> OrderDraft | None:
 
 
 def _import(
-    model_admin: Any, request: HttpRequest, form: SheetForm, rules: Rules, replaced: OrderDraft | None
+    model_admin: ModelAdmin, request: HttpRequest, form: SheetForm, rules: Rules, replaced: OrderDraft | None
 ) -> HttpResponse:
     file = form.cleaned_data["file"]
     content = file.read()

@@ -13,7 +13,7 @@ from orchestrator.models import Job
 from orchestrator.schemas.jobs import AuditLine, CuttingJobsQuery, JobShown, JobWarning, JobWhole, SimilarJob
 
 
-def present_job(job: Job, shape: type = JobShown, **values: Any) -> dict[str, Any]:
+def present_job(job: Job, shape: type = JobShown, **values: object) -> dict[str, Any]:
     warnings = [warning] if (warning := present_warning(job)) else []
     columns = {"id": str(job.pk), "state": job.status, "priority": Priority(job.priority).api_name}
     return present(job, shape, claimed=job.claim_token is not None, warnings=warnings, **columns, **values)

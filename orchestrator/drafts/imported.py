@@ -51,7 +51,7 @@ def _typed_order(sheet: SheetOrder, replacing: Mapping[str, Any] | None) -> dict
     }
 
 
-def _faults_of_sheet(sheet: SheetOrder, typed: Mapping[str, Any], rules: Rules) -> list[CellFault]:
+def _faults_of_sheet(sheet: SheetOrder, typed: Mapping[str, object], rules: Rules) -> list[CellFault]:
     """Return the faults that the grid cannot show: in headings, and in cells that could mean something else."""
     try:
         TypedOrder(typed).read(rules)
@@ -64,7 +64,7 @@ def _faults_of_sheet(sheet: SheetOrder, typed: Mapping[str, Any], rules: Rules) 
     return [fault for fault, place in faults if place not in places and (fault.cell or place not in missing)]
 
 
-def _row(part: Mapping[str, Any], unit: str) -> dict[str, str]:
+def _row(part: Mapping[str, object], unit: str) -> dict[str, str]:
     row = {}
     for column in COLUMNS:
         value = part.get(PART_FIELDS.get(column, column))
@@ -75,7 +75,7 @@ def _row(part: Mapping[str, Any], unit: str) -> dict[str, str]:
     return row
 
 
-def _typed(value: Any) -> str:
+def _typed(value: object) -> str:
     """Return a value as people type it; a number is read again as the same number."""
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
         return "" if value is None else str(value)

@@ -51,7 +51,7 @@ class Upload:
 
 @transaction.atomic
 def save_draft(
-    pk: UUID, content: Mapping[str, Any], *, based_on: datetime | None, upload: Upload | None = None
+    pk: UUID, content: Mapping[str, object], *, based_on: datetime | None, upload: Upload | None = None
 ) -> tuple[OrderDraft, bool]:
     """Store what was typed, and return the draft and whether it is new.
 

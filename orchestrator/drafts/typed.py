@@ -172,7 +172,7 @@ class TypedOrder:
         part, field = place_of(path)
         return DraftFault(field, message, None if part is None else self.numbers[part])
 
-    def _body(self, rules: Rules) -> dict[str, Any]:
+    def _body(self, rules: Rules) -> dict[str, object]:
         names = ("order_id", "customer_phone", "customer_snapshot_name", "opti_mode", "priority")
         body: dict[str, Any] = {name: self.fields[name] for name in names if self.fields[name]}
         if revision := self.fields["revision"]:
@@ -201,7 +201,7 @@ class TypedOrder:
             elif typed:
                 yield name, typed
 
-    def _edge(self, path: str, typed: str, rules: Rules) -> Any:
+    def _edge(self, path: str, typed: str, rules: Rules) -> object:
         """Return the edge as the rules call it. An unknown edge becomes a number, which the order refuses."""
         try:
             edge = read_edge(typed, rules)

@@ -56,7 +56,7 @@ def _cells(job: Job, *, decimal_comma: bool) -> list[Any]:
     return [str(cell).replace(".", ",") if isinstance(cell, Decimal) else cell for cell in cells]
 
 
-def _measures(figures: JobFigures) -> list[Any]:
+def _measures(figures: JobFigures) -> list[object]:
     return [
         figures.pieces,
         figures.parts_m2,
@@ -70,7 +70,7 @@ def _measures(figures: JobFigures) -> list[Any]:
     ]
 
 
-def _amounts(figures: JobFigures | None) -> list[Any]:
+def _amounts(figures: JobFigures | None) -> list[object]:
     if figures is None or figures.amounts is None:
         return [*NONE * 7]
     amounts: Amounts = figures.amounts

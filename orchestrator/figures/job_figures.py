@@ -84,7 +84,7 @@ def _with_boards(
         yield replace(material, boards_m2=share)
 
 
-def _of_solution(solution: Mapping[str, Any], parts_m2: Decimal) -> dict[str, Any]:
+def _of_solution(solution: Mapping[str, object], parts_m2: Decimal) -> dict[str, Any]:
     boards, drops, seconds = (_amount(solution, name) for name in ("boards_m2", "drops_m2", "time_s"))
     return {
         "parts_m2": parts_m2,
@@ -185,7 +185,7 @@ def no_figure(name: str) -> MissingAmount:
     return MissingAmount("solution", name, "", f"The solution has no {name}.")
 
 
-def compute(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> JobFigures:
+def compute(order: Order, rules: Rules, solution: Mapping[str, object] | None = None) -> JobFigures:
     """Return the figures by these rules; without a solution the amounts are an estimate."""
     measures = measure(order, rules, solution)
     amounts = (
@@ -210,6 +210,6 @@ def figures_of(job: Job) -> JobFigures | None:
     return compute(order_from(job.payload), rules, (job.solution or {}) if job.xml_sha256 else None)
 
 
-def to_json(figures: JobFigures) -> dict[str, Any]:
+def to_json(figures: JobFigures) -> dict[str, object]:
     content: dict[str, Any] = STORED.dump_python(figures, mode="json")
     return content

@@ -48,7 +48,7 @@ SLOT_TURN = TurnTime("imported_at", "priority")
 CLAIMABLE = Q(status__in=WORKING, claim_token=None)
 NO_ERROR = {"error_code": "", "error_message": ""}
 # What OptiPlanning has to do again, and in mode C its operator.
-UNSOLVED: dict[str, Any] = {"manual_trigger_approved": False, "attempt_started_at": None, "xml_sha256": ""}
+UNSOLVED: dict[str, object] = {"manual_trigger_approved": False, "attempt_started_at": None, "xml_sha256": ""}
 
 LOST_TOO_MANY_RUNNERS = JobError(
     Code.UNKNOWN, f"{MOST_LAPSES} runners stopped or lost contact while they held this job."
@@ -170,7 +170,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
     def fail_spent(self) -> set[UUID]:
         return self.lapsed_too_often().move_each("fail", **failure(LOST_TOO_MANY_RUNNERS), **no_lease(), lapse_count=0)
 
-    def release_lapsed(self, **changes: Any) -> int:
+    def release_lapsed(self, **changes: object) -> int:
         """Release the claims of dead runners; the jobs continue from their current state, at once."""
         return super().release_lapsed(next_run_at=Now(), **changes)
 
@@ -197,7 +197,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         )
         return self.move("approve", manual_trigger_approved=triggered, next_run_at=Now(), **NO_ERROR, **no_lease())
 
-    def confirm_cut(self, *, figures: dict[str, Any] | None = None) -> int:
+    def confirm_cut(self, *, figures: dict[str, object] | None = None) -> int:
         done = {
             "handed_at": Coalesce("handed_at", Now()),
             "finished_at": Now(),
@@ -376,7 +376,7 @@ class Job(LongJobModel):
 
     # Verbs of the runner. Each proves its claim; each one that does not end the job also extends the lease.
 
-    def advance(self, verb: str, message: str, **changes: Any) -> Self:
+    def advance(self, verb: str, message: str, **changes: object) -> Self:
         """Move with a message for the timeline; MoveRefused if another runner holds the job by now."""
         with for_reason(message):
             return self.move_held(verb, lease_until=Now() + LEASE, lapse_count=0, **changes)
@@ -387,7 +387,7 @@ class Job(LongJobModel):
         self.refresh_from_db()
         return self
 
-    def finish(self, *, figures: dict[str, Any] | None = None) -> Self:
+    def finish(self, *, figures: dict[str, object] | None = None) -> Self:
         with for_reason("The saw has everything."):
             return self.move_held("finish", finished_at=Now(), figures=figures, **no_lease())
 

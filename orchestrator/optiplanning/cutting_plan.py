@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from xml.sax.xmlreader import AttributesImpl
 
 from django.db.models.functions import Length
 
@@ -100,7 +100,7 @@ class _PlanHandler(SolutionHandler):
         self.pieces = 0
         self.is_cut_short = False
 
-    def startElement(self, name: str, attrs: Any) -> None:
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:
         super().startElement(name, attrs)
         match name.rpartition(":")[2]:
             case "Solution":
@@ -117,7 +117,7 @@ class _PlanHandler(SolutionHandler):
         if name.rpartition(":")[2] == "Pattern":
             self.pattern = None
 
-    def _pattern(self, attrs: Any, patterns: list[CutPattern]) -> CutPattern | None:
+    def _pattern(self, attrs: AttributesImpl, patterns: list[CutPattern]) -> CutPattern | None:
         length, width = _size(attrs, "length"), _size(attrs, "width")
         if not length or not width:
             return None
@@ -129,7 +129,7 @@ class _PlanHandler(SolutionHandler):
         patterns.append(CutPattern(length, width, number, attrs.get("material", "")[:LONGEST_TEXT]))
         return patterns[-1]
 
-    def _place(self, kind: str, attrs: Any, pattern: CutPattern) -> None:
+    def _place(self, kind: str, attrs: AttributesImpl, pattern: CutPattern) -> None:
         x, y, length, width = (_size(attrs, name) for name in ("x", "y", "length", "width"))
         self.pieces += 1
         if self.pieces > MOST_PIECES:
@@ -139,7 +139,7 @@ class _PlanHandler(SolutionHandler):
             (pattern.parts if kind == "Part" else pattern.drops).append(placed)
 
 
-def _size(attrs: Any, name: str) -> float | None:
+def _size(attrs: AttributesImpl, name: str) -> float | None:
     text = attrs.get(name, "").strip()
     size = float(text.replace(",", ".")) if SIZE.fullmatch(text) else LARGEST_MM + 1
     return size if size <= LARGEST_MM else None

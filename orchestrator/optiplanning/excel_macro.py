@@ -58,7 +58,7 @@ def number(text: str) -> int | float:
     return int(text) if text.isdigit() else float(text)
 
 
-def scode(error: Any) -> int | None:
+def scode(error: object) -> int | None:
     """Return Excel's number of a COM error; the text is in the machine's language."""
     facts = getattr(error, "excepinfo", None)
     return facts[5] if facts and len(facts) > 5 else None  # the last of pywin32's six

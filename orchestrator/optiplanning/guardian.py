@@ -48,7 +48,7 @@ def _end_with_runner() -> None:
     kill_group(os.getpid())
 
 
-def _report(**facts: Any) -> None:
+def _report(**facts: object) -> None:
     sys.stdout.write(json.dumps(facts))
     sys.stdout.flush()
 

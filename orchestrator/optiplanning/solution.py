@@ -10,6 +10,7 @@ from typing import Any
 from xml.parsers.expat import errors
 from xml.sax import SAXException, SAXParseException
 from xml.sax.handler import ContentHandler
+from xml.sax.xmlreader import AttributesImpl
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import create_parser
@@ -113,7 +114,7 @@ class SolutionHandler(ContentHandler):
         self.best: SolutionElement | None = None
         self.first: SolutionElement | None = None
 
-    def startElement(self, name: str, attrs: Any) -> None:
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:
         self.depth += 1
         if self.depth > DEEPEST:
             raise InvalidSolution(f"it is nested more than {DEEPEST} levels deep")

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.schemas.orders import Order, Part, PlateSize
 
 
-def read_order(body: Any, *, default_mode: str) -> Order:
+def read_order(body: object, *, default_mode: str) -> Order:
     """Validate an order as sent; InvalidOrder lists every error, not only the first."""
     if isinstance(body, dict):
         # Null is the same as absent: a client that lists its optional fields sends the same order.
@@ -25,7 +25,7 @@ def canonical(order: Order) -> dict[str, Any]:
     return order.model_dump(mode="json", exclude_none=True, exclude={"priority"})
 
 
-def payload_hash(payload: Mapping[str, Any]) -> str:
+def payload_hash(payload: Mapping[str, object]) -> str:
     """Return the sha256 of a canonical order; equal orders have equal hashes."""
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -5,7 +5,6 @@ then such parts are only flagged.
 """
 
 from decimal import Decimal
-from typing import Any
 
 from kilit.api.input_model import FieldError
 from orchestrator.errors import WarningCode
@@ -15,7 +14,7 @@ from orchestrator.schemas.rules import Rules
 
 MOST_NAMED = 100
 ALONG_LENGTH, ALONG_WIDTH = 1, 2  # where the grain runs; other parts may be turned
-NO_WARNING: dict[str, Any] = {"warning_code": "", "warning_details": None}
+NO_WARNING: dict[str, object] = {"warning_code": "", "warning_details": None}
 
 
 def refuse_oversized(order: Order, rules: Rules) -> None:
@@ -37,7 +36,7 @@ def _fault(number: int, part: Part, plate: PlateSize, rules: Rules) -> FieldErro
     return {"field": f"parts.{number}", "message": message}
 
 
-def fit_warning(order: Order, rules: Rules) -> dict[str, Any]:
+def fit_warning(order: Order, rules: Rules) -> dict[str, object]:
     """Return the columns of a job that say which parts are too large; without a plate size nothing is known."""
     plate = order.plate_size or rules.default_plate_size
     names = [part.id for part in order.parts if not fits(part, plate, rules)] if plate else []

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
 
 from orchestrator.schemas.orders import EDGES, Part, PlateSize
 from orchestrator.schemas.rules import Rules
@@ -44,7 +43,7 @@ class Plan:
     plate: PlateSize
     batches: tuple[Batch, ...]
     reset_parts: tuple[str, ...]  # ids of backing parts with edges removed
-    warning: Mapping[str, Any]  # columns of the job: which parts are larger than the plate
+    warning: Mapping[str, object]  # columns of the job: which parts are larger than the plate
 
 
 def banded_sides(part: Part, rules: Rules) -> dict[str, str]:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate
-from typing import Any
 
 from kilit.api.json_reader import parse_json
 from orchestrator.errors import Code, JobError
@@ -52,7 +51,7 @@ def _entries(text: str) -> Iterator[tuple[str, str]]:
             yield name, _written(value)
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=lambda number: float(number) if number % 1 else int(number))
 
 

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from kilit.files import place, sync_folder, write_temp
@@ -31,7 +30,7 @@ def deliver(
     name: str,
     folders: Folders,
     *,
-    prove: Callable[[], Any] = lambda: None,
+    prove: Callable[[], object] = lambda: None,
     may_be_there: bool = False,
 ) -> None:
     """Write a solution into the inbox, completely or not at all. A file that was delivered before is skipped.

@@ -182,7 +182,7 @@ class CustomerFound(TypedDict):
     customer: CustomerShown
 
 
-def uploaded(value: Any) -> Any:
+def uploaded(value: object) -> Any:
     if not isinstance(value, UploadedFile):
         raise invalid("Expected a file.")
     return value

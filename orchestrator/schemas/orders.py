@@ -41,7 +41,7 @@ def is_visible(text: str) -> bool:
     return any(category != "Cf" and category[0] not in "ZM" for category in categories)
 
 
-def clean(value: Any) -> Any:
+def clean(value: object) -> Any:
     if not isinstance(value, str):
         return value
     if UNSAFE_CHARS.search(value):

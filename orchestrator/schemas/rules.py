@@ -15,7 +15,7 @@ DECIMALS = 4
 A_DAY_OF_MINUTES = 24 * 60
 
 
-def exact(value: Any) -> Any:
+def exact(value: object) -> Any:
     return Decimal(value) if type(value) is int else value
 
 
@@ -77,7 +77,7 @@ def read_thickness(key: str, info: ValidationInfo[dict[str, set[Decimal]]]) -> D
     return thickness
 
 
-def check_merging(policy: dict[str, Any]) -> dict[str, Any]:
+def check_merging(policy: dict[str, object]) -> dict[str, Any]:
     if policy.get("defaultDisabled") is not True:
         raise invalid("Parts are never merged, so defaultDisabled must be true.")
     return policy

@@ -38,7 +38,7 @@ class HeadValue:
 class Head:
     values: dict[str, list[HeadValue]] = field(default_factory=dict)
 
-    def add(self, name: str, value: Any, cell: str, *, note: str = "", fault: str = "") -> None:
+    def add(self, name: str, value: object, cell: str, *, note: str = "", fault: str = "") -> None:
         values = self.values.setdefault(name, [])
         if all(existing.value != value for existing in values):
             values.append(HeadValue(value, cell, note, fault))
@@ -53,7 +53,7 @@ class Head:
         return HeadValue(shown(values[0].value), values[1].cell, fault=fault)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     if isinstance(value, Decimal):
         return plain(value)
     if isinstance(value, dict):

@@ -2,7 +2,6 @@
 
 import re
 from decimal import Decimal
-from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -121,7 +120,7 @@ class ListReader(PartReader):
                 self._beyond.add(column)
                 self.builder.source("not read", "", Origin.CELL, coordinate(row, column), _("column after L"))
 
-    def _first_column(self, part: dict[str, Any], row: int) -> tuple[str | None, str]:
+    def _first_column(self, part: dict[str, object], row: int) -> tuple[str | None, str]:
         """Read the thickness, the type of the part, or both, and return what remains as a note."""
         value, cell = self.builder.at(row, FIRST)
         if value is None or not isinstance(value, str) or is_number(value):
@@ -137,7 +136,7 @@ class ListReader(PartReader):
             self.builder.source("thickness_mm", size[1], Origin.CELL, cell, value)
         return (None if kind and len(value.split()) <= 1 + 2 * bool(size) else value), cell
 
-    def _thickness_alone(self, part: dict[str, Any], value: Value | None, cell: str) -> None:
+    def _thickness_alone(self, part: dict[str, object], value: Value | None, cell: str) -> None:
         """Read a cell with nothing but a thickness; without a unit it may be a count of rows."""
         has_unit = isinstance(value, str) and MILLIMETRES.search(value)
         if value is None:
@@ -152,7 +151,7 @@ class ListReader(PartReader):
             message = _("The rules have no thickness of %(value)s mm. Write %(value)sMM if it is one.")
             self.builder.fault(cell, f"{self.builder.path}.thickness_mm", message % {"value": plain(thickness)})
 
-    def _backing_thickness(self, part: dict[str, Any], row: int) -> None:
+    def _backing_thickness(self, part: dict[str, object], row: int) -> None:
         thicknesses = self.builder.rules.backing_thicknesses
         head = self.builder.head.find("thickness_mm")
         inherited = head.value if head and not head.fault else self.builder.defaults.thickness_mm
@@ -163,7 +162,7 @@ class ListReader(PartReader):
             self.builder.fault(cell, f"{self.builder.path}.thickness_mm", message % {"sizes": sizes})
             part["thickness_mm"] = ""
 
-    def _drill_code(self, part: dict[str, Any], row: int) -> None:
+    def _drill_code(self, part: dict[str, object], row: int) -> None:
         for column in DRILL_CODES:
             before = part.get("iidesc")
             self.builder.text(part, "iidesc", row, column)

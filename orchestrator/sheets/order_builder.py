@@ -44,7 +44,7 @@ class OrderBuilder:
     def fault(self, cell: str, field: str, message: str) -> None:
         self.faults.append(CellFault(cell, field, message))
 
-    def source(self, field: str, value: Any, origin: Origin, cell: str = "", note: str = "") -> None:
+    def source(self, field: str, value: object, origin: Origin, cell: str = "", note: str = "") -> None:
         # Of these there may be one for each row.
         if field not in ("not read", "thickness_mm") or len(self._sources) < MOST_SOURCES:
             self._sources[Source(field, shown(value)[:LONGEST_SHOWN], origin, cell, note)] = None
@@ -69,16 +69,16 @@ class OrderBuilder:
         column, value = min(self.grid.rows[row].items())
         self.source("not read", value if isinstance(value, str) else "", Origin.CELL, coordinate(row, column))
 
-    def put(self, part: dict[str, Any], name: str, value: Any, cell: str) -> None:
+    def put(self, part: dict[str, object], name: str, value: object, cell: str) -> None:
         part[name] = value
         self.cells[f"{self.path}.{name}"] = cell
 
-    def reject(self, part: dict[str, Any], name: str, value: Value, cell: str, message: str) -> None:
+    def reject(self, part: dict[str, object], name: str, value: Value, cell: str, message: str) -> None:
         text = value.text if isinstance(value, Unreadable) else shown(value)
         self.put(part, name, text, cell)
         self.fault(cell, f"{self.path}.{name}", message)
 
-    def number(self, part: dict[str, Any], name: str, row: int, column: int, *, unit: str = "") -> None:
+    def number(self, part: dict[str, object], name: str, row: int, column: int, *, unit: str = "") -> None:
         """Read a number; a size is in millimetres or centimetres, and becomes centimetres."""
         value, cell = self.at(row, column)
         if value is None:
@@ -90,14 +90,14 @@ class OrderBuilder:
         except ValueError as error:
             self.reject(part, name, value, cell, str(error))
 
-    def text(self, part: dict[str, Any], name: str, row: int, column: int) -> None:
+    def text(self, part: dict[str, object], name: str, row: int, column: int) -> None:
         value, cell = self.at(row, column)
         if isinstance(value, Unreadable):
             self.reject(part, name, value, cell, value.message)
         elif value is not None:
             self.put(part, name, shown(value), cell)
 
-    def inherit(self, part: dict[str, Any], name: str, cell: str, hint: str) -> None:
+    def inherit(self, part: dict[str, object], name: str, cell: str, hint: str) -> None:
         """Take what the part does not say from the head, else from the caller."""
         head, default = self.head.find(name), getattr(self.defaults, name)
         if head and not head.fault:
@@ -147,7 +147,7 @@ class OrderBuilder:
                 self.order[name] = fallback
                 self.source(name, fallback, Origin.FILE_NAME)
 
-    def _put_head(self, name: str, value: Any, cell: str, note: str, fault: str) -> None:
+    def _put_head(self, name: str, value: object, cell: str, note: str, fault: str) -> None:
         self.cells[name] = cell
         if fault:
             self.fault(cell, name, fault)

@@ -43,7 +43,7 @@ class PartReader:
                 self._edge(part, side, row)
         return part
 
-    def finish(self, part: dict[str, Any], row: int) -> None:
+    def finish(self, part: dict[str, object], row: int) -> None:
         for name, hint in self._hints.items():
             if name not in part:
                 cell = coordinate(row, self.columns[name]) if name in self.columns else ""
@@ -52,13 +52,13 @@ class PartReader:
             self._part_type(part, row)
         self.builder.parts.append(part)
 
-    def thickness(self, part: dict[str, Any], value: Value, cell: str) -> None:
+    def thickness(self, part: dict[str, object], value: Value, cell: str) -> None:
         try:
             self.builder.put(part, "thickness_mm", as_number(value, "mm"), cell)
         except ValueError as error:
             self.builder.reject(part, "thickness_mm", value, cell, str(error))
 
-    def _grain(self, part: dict[str, Any], row: int) -> None:
+    def _grain(self, part: dict[str, object], row: int) -> None:
         column = self.columns.get("grain")
         value = self.builder.at(row, column)[0] if column else None
         if column and value is not None:
@@ -67,7 +67,7 @@ class PartReader:
             part["grain"] = FREE
             self.builder.source("grain", FREE, Origin.DEFAULT, note=self._notes["grain"])
 
-    def _edge(self, part: dict[str, Any], side: str, row: int) -> None:
+    def _edge(self, part: dict[str, object], side: str, row: int) -> None:
         value, cell = self.builder.at(row, self.columns[side], across=True)
         if value not in self._edges:
             try:
@@ -99,7 +99,7 @@ class PartReader:
             self.builder.source("edge", edge, Origin.CALLER, note=_("for marked edges"))
         return edge
 
-    def _part_type(self, part: dict[str, Any], row: int) -> None:
+    def _part_type(self, part: dict[str, object], row: int) -> None:
         """Decide by the thickness: a backing has one of the rules' backing thicknesses, and no edges."""
         thickness = part.get("thickness_mm")
         is_backing = isinstance(thickness, Decimal) and thickness in self.builder.rules.backing_thicknesses

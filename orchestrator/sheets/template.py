@@ -33,14 +33,14 @@ HEADINGS = {
     "iidesc": "Delik kodu / Drill code",
     "desc1": "Not / Note",
 }
-EXAMPLES: tuple[tuple[Any, ...], ...] = (
+EXAMPLES: tuple[tuple[object, ...], ...] = (
     ("g1", "GOVDE", "MAT-01", 120.5, 40, 2, 1, "Beyaz", 18, "1mm", "1mm", "040", None, None, "Yan"),
     ("a1", "ARKALIK", "MAT-02", 118, 38.25, 1, 0, "Beyaz", 5, None, None, None, None, None, None),
 )
 WIDTH = 18
 
 
-def template_rows() -> Iterator[tuple[Any, ...]]:
+def template_rows() -> Iterator[tuple[object, ...]]:
     yield from HEAD
     yield ()
     yield tuple(HEADINGS[name] for name in COLUMNS)
@@ -78,5 +78,5 @@ def template_csv() -> bytes:
     return "\ufeff".encode() + "\r\n".join([*lines, ""]).encode()
 
 
-def _csv_cell(cell: Any) -> str:
+def _csv_cell(cell: object) -> str:
     return str(cell).replace(".", ",") if isinstance(cell, float) else "" if cell is None else str(cell)

@@ -76,7 +76,7 @@ class XmlParts:
         return parser
 
 
-def _refuse_entities(*_declared: Any) -> None:
+def _refuse_entities(*_declared: object) -> None:
     raise ValueError("a document type is not allowed, and so no entity can be")
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
@@ -34,7 +33,7 @@ class JobOperation(Operation):
     decide: Callable[[UUID], Job]
     batch: int = 20  # a decision may look into folders, and a batch holds its jobs for that long
 
-    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
+    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, object]) -> OperationResult:
         moved, messages = set(), {}
         for pk in sorted(ids):
             try:

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -175,7 +174,7 @@ def import_files(job: Job, keep_alive: KeepAlive) -> None:
             job.advance("import_files", "OptiPlanning already has these sheets.", imported_at=Now())
             return
     written = write_files(job.pk, plan, folders, keep_alive=keep_alive)
-    changes: dict[str, Any] = {"files": written, "imported_at": Now()}
+    changes: dict[str, object] = {"files": written, "imported_at": Now()}
     if job.files and job.files != written:
         # The rules changed since: what the operator started, or OptiPlanning solved, were other sheets.
         changes |= {**UNSOLVED, "attempt_started_at": file_clock(folders.export)}
@@ -263,7 +262,7 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
-def format_figures(figures: dict[str, Any]) -> str:
+def format_figures(figures: dict[str, object]) -> str:
     units = {
         "boards_m2": ("m² of boards", "m² of boards"),
         "drops_m2": ("m² of offcuts", "m² of offcuts"),

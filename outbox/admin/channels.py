@@ -136,11 +136,11 @@ class AlertRuleInline(StackedInline):
     extra = 0
     verbose_name, verbose_name_plural = gettext_lazy("rule"), gettext_lazy("rules")
 
-    def get_formset(self, request: Any, obj: Any = None, **options: Any) -> Any:
+    def get_formset(self, request: HttpRequest, obj: object = None, **options: object) -> object:
         options["form"] = type("RequestRuleForm", (AlertRuleForm,), {"user": request.user})
         return super().get_formset(request, obj, **options)
 
-    def has_add_permission(self, request: Any, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return True
 
     has_view_permission = has_change_permission = has_delete_permission = has_add_permission
@@ -204,24 +204,24 @@ class ChannelAdmin(ModelAdmin):
 
     # The form
 
-    def get_fields(self, request: HttpRequest, obj: Channel | None = None) -> list[Any]:
+    def get_fields(self, request: HttpRequest, obj: Channel | None = None) -> list[object]:
         owners = ["owner"] if is_owner(request.user) else []
         last = [outcome] if obj else []
         times = [("language", "time_zone"), ("quiet_from", "quiet_to")]
         return ["name", *owners, ("kind", "address"), *times, "is_on", *last]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Channel | None = None) -> list[Any]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Channel | None = None) -> list[object]:
         return [outcome] if obj else []
 
-    def get_form(self, request: HttpRequest, obj: Channel | None = None, **options: Any) -> Any:
+    def get_form(self, request: HttpRequest, obj: Channel | None = None, **options: object) -> Any:
         form = super().get_form(request, obj, **options)
         return type("RequestChannelForm", (form,), {"may_name_hosts": is_owner(request.user)})
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
         own_settings = {"owner": request.user.pk, "language": get_language(), "time_zone": str(zone_of(request))}
         return {**own_settings, **super().get_changeform_initial_data(request)}
 
-    def save_model(self, request: HttpRequest, obj: Channel, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Channel, form: object, change: bool) -> None:
         if not change and not is_owner(request.user):
             obj.owner = request.user  # type: ignore[assignment]
         super().save_model(request, obj, form, change)

@@ -6,12 +6,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import confirm_page, new_key, number
 from kilit.lock.models import ActivityKind
@@ -30,16 +32,20 @@ REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
 SUGGESTED_SPAN = timedelta(hours=24)
 
 
-def may_manage(user: Any, endpoint: Endpoint) -> bool:
+def may_manage(user: User | AnonymousUser, endpoint: Endpoint) -> bool:
     return Endpoint.objects.managed_by(user).filter(pk=endpoint.pk).exists()
 
 
-def may_manage_any(user: Any) -> bool:
+def may_manage_any(user: User | AnonymousUser) -> bool:
     return bool(user.has_perm("outbox.operate_endpoint") and scopes_run_by(user) != [])
 
 
 def endpoint_of(
-    model_admin: Any, request: HttpRequest, object_id: str, *, allowed: Callable[[Any, Endpoint], bool] | None = None
+    model_admin: ModelAdmin,
+    request: HttpRequest,
+    object_id: str,
+    *,
+    allowed: Callable[[Any, Endpoint], bool] | None = None,
 ) -> Endpoint:
     """Return an endpoint that the user may see, or manage; those of others are not found."""
     endpoint: Endpoint | None = model_admin.get_object(request, unquote(object_id))
@@ -55,7 +61,7 @@ def page_of(endpoint: Endpoint) -> str:
 
 
 @transaction.atomic  # a switch and its record
-def switch_off(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def switch_off(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     form = SwitchForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -74,7 +80,7 @@ def switch_off(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRe
 
 
 @transaction.atomic
-def switch_on(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def switch_on(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     form = SwitchForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -94,7 +100,7 @@ def switch_on(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
 
 
 @transaction.atomic
-def rotate_secret(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def rotate_secret(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     if request.method == "POST":
         Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)  # serializes two clicks
@@ -126,7 +132,7 @@ def _last_rotation(endpoint: Endpoint) -> str:
 
 
 @transaction.atomic
-def send_test_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def send_test_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     if request.method != "POST":  # logging in again leads here without the form
         return HttpResponseRedirect(page_of(endpoint))
@@ -139,7 +145,7 @@ def send_test_page(model_admin: Any, request: HttpRequest, object_id: str) -> Ht
     return HttpResponseRedirect(reverse("admin:outbox_outboxmessage_change", args=[message.pk]))
 
 
-def replay_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def replay_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
     form, kept = SpanForm(request.POST or None, initial=_suggested_span()), {}
     if not endpoint.is_on:
@@ -167,13 +173,19 @@ def replay_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     )
 
 
-def _suggested_span() -> dict[str, Any]:
+def _suggested_span() -> dict[str, object]:
     now = timezone.now()
     return {"start": now - SUGGESTED_SPAN, "end": now}
 
 
 def _confirm(
-    model_admin: Any, request: HttpRequest, endpoint: Endpoint, *, title: str, sentences: list[str], **context: Any
+    model_admin: ModelAdmin,
+    request: HttpRequest,
+    endpoint: Endpoint,
+    *,
+    title: str,
+    sentences: list[str],
+    **context: Any,
 ) -> HttpResponse:
     context |= {"original": endpoint, "sentences": sentences, "back": page_of(endpoint)}
     return confirm_page(model_admin, request, title=title, **context)

@@ -95,7 +95,7 @@ def state_badges(endpoint: Endpoint) -> SafeString:
     return format_html_join(" ", "{}", ((element,) for element in badges))
 
 
-def overview(model_admin: Any, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+def overview(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
     fetch_health([endpoint])
     manages = may_manage(request.user, endpoint)
     newest = OutboxMessage.objects.filter(endpoint=endpoint).defer("body").order_by("-id")[:NEWEST]
@@ -154,7 +154,7 @@ def _tiles(endpoint: Endpoint, health: Any) -> list[tuple[str, str, str, bool]]:
     ]
 
 
-def _facts(endpoint: Endpoint, *, manages: bool) -> Iterator[tuple[str, Any]]:
+def _facts(endpoint: Endpoint, *, manages: bool) -> Iterator[tuple[str, object]]:
     # The query of an address may be secret: it is for those who may change it.
     yield _("Address"), breakable(endpoint.url if manages else endpoint.shown_url)
     yield _("Site"), columns.site_name(endpoint)
@@ -164,7 +164,7 @@ def _facts(endpoint: Endpoint, *, manages: bool) -> Iterator[tuple[str, Any]]:
     yield _("Created"), exactly(endpoint.created_at)
 
 
-def _message(message: OutboxMessage) -> dict[str, Any]:
+def _message(message: OutboxMessage) -> dict[str, object]:
     return {
         "name": columns.row_name(message),
         "href": reverse("admin:outbox_outboxmessage_change", args=[message.pk]),
@@ -225,10 +225,10 @@ class EndpointAdmin(ModelAdmin):
         rows: EndpointQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user)
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[EndpointChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[EndpointChangeList]:
         return EndpointChangeList
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         endpoint = endpoint_of(self, request, object_id)
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
@@ -241,17 +241,17 @@ class EndpointAdmin(ModelAdmin):
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})
 
-    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: object = None) -> HttpResponse:
         endpoint_of(self, request, object_id)
         return super().delete_view(request, object_id, extra_context)
 
-    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: object = None) -> HttpResponse:
         """Lead to the activity, where changes are recorded for those who see the endpoint."""
         endpoint = endpoint_of(self, request, object_id)
         filters = {"site": endpoint.scope} if endpoint.scope else None
         return HttpResponseRedirect(reverse("admin:lock_activity_changelist", query=filters))
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         pages: list[tuple[str, str, Any]] = [
             ("settings", "settings/", EndpointAdmin.settings_page),
             ("switch_on", "switch-on/", endpoint_actions.switch_on),
@@ -289,7 +289,9 @@ class EndpointAdmin(ModelAdmin):
     def get_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> list[str]:
         return self.add_fields[:-1] if obj else self.add_fields  # its messages keep the site
 
-    def get_form(self, request: HttpRequest, obj: Endpoint | None = None, change: bool = False, **options: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Endpoint | None = None, change: bool = False, **options: object
+    ) -> Any:
         form = super().get_form(request, obj, change, **options)
         form.user = request.user
         return form
@@ -303,7 +305,7 @@ class EndpointAdmin(ModelAdmin):
         obj.save()
         messages.warning(request, new_key(str(COPY_NOW), secret))
 
-    def response_add(self, request: HttpRequest, obj: Endpoint, post_url_continue: Any = None) -> HttpResponse:
+    def response_add(self, request: HttpRequest, obj: Endpoint, post_url_continue: object = None) -> HttpResponse:
         return HttpResponseRedirect(endpoint_actions.page_of(obj))
 
     def response_change(self, request: HttpRequest, obj: Endpoint) -> HttpResponse:
@@ -312,10 +314,10 @@ class EndpointAdmin(ModelAdmin):
 
     # Changes are recorded with their site, so that its members see them. Values, which may be secret, are not.
 
-    def log_addition(self, request: HttpRequest, obj: Endpoint, message: Any) -> None:
+    def log_addition(self, request: HttpRequest, obj: Endpoint, message: object) -> None:
         record_change(obj, "added")
 
-    def log_change(self, request: HttpRequest, obj: Endpoint, message: Any) -> None:
+    def log_change(self, request: HttpRequest, obj: Endpoint, message: object) -> None:
         record_change(obj, "changed", message if isinstance(message, str) else json.dumps(message))
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> None:

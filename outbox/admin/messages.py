@@ -257,7 +257,7 @@ class OutboxMessageAdmin(PausableQueueAdmin):
         rows: OutboxMessageQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user).select_related("endpoint", "channel").defer("body")
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
         return MessageChangeList
 
     def detail_context(self, row: OutboxMessage) -> dict[str, Any]:

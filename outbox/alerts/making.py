@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -238,7 +237,7 @@ def channel_owners() -> Iterable[User]:
     return User.objects.filter(pk__in=Channel.objects.on().exclude(owner=None).values("owner"))
 
 
-def make_alerts(**_: Any) -> None:
+def make_alerts(**_: object) -> None:
     """Make the alerts of all channels; called after each look for problems."""
     on = list(Channel.objects.on().values_list("pk", flat=True))
     # A channel that is switched on again begins with what is open then.

@@ -64,7 +64,7 @@ class DeliveryError(Exception):
         self.error, self.status = error, status
 
 
-def deliver(channel: Channel, message: OutboxMessage, text: dict[str, Any]) -> Delivery:
+def deliver(channel: Channel, message: OutboxMessage, text: dict[str, object]) -> Delivery:
     """Send a message; a library that hangs is left behind in its thread."""
     started = time.monotonic()
     done: Future[None] = Future()
@@ -101,7 +101,7 @@ def _send_now(channel: Channel, message: OutboxMessage, text: dict[str, Any]) ->
         _send_by_apprise(channel.address, text)
 
 
-def _send_by_apprise(address: str, text: dict[str, Any]) -> None:
+def _send_by_apprise(address: str, text: dict[str, object]) -> None:
     import apprise
 
     service = new_service(address)
@@ -175,7 +175,7 @@ def _send(message: OutboxMessage) -> None:
     keep_trying(lambda: _store(channel, message, result, attempt), seconds=TRY_FOR, what=f"whether {channel} got it")
 
 
-def _store(channel: Channel, message: OutboxMessage, result: Delivery, attempt: dict[str, Any]) -> None:
+def _store(channel: Channel, message: OutboxMessage, result: Delivery, attempt: dict[str, object]) -> None:
     with transaction.atomic():
         # A copy, since a move changes the object: with a commit that was lost, the next try needs the claim again.
         _settle(channel, copy(message), result)
@@ -198,7 +198,7 @@ def _settle(channel: Channel, message: OutboxMessage, result: Delivery) -> None:
     Channel.objects.filter(pk=channel.pk).update(**columns)
 
 
-def _verb(message: OutboxMessage, result: Delivery) -> tuple[str, dict[str, Any]]:
+def _verb(message: OutboxMessage, result: Delivery) -> tuple[str, dict[str, object]]:
     if result.error is None:
         return "deliver", {"delivered_at": Now()}
     wait = wait_of(message)

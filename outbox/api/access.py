@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
@@ -24,15 +25,15 @@ NO_MESSAGE = {404: {"NOT_FOUND": "There is no such message, or it belongs to ano
 
 
 # Memberships decide, not permissions: the user of a site's keys is in no group.
-def visible_endpoints(user: Any) -> EndpointQuerySet:
+def visible_endpoints(user: User | AnonymousUser) -> EndpointQuerySet:
     return Endpoint.objects.of_scopes(scopes_seen_by(user))
 
 
-def managed_endpoints(user: Any) -> EndpointQuerySet:
+def managed_endpoints(user: User | AnonymousUser) -> EndpointQuerySet:
     return Endpoint.objects.of_scopes(scopes_run_by(user))
 
 
-def scope_for(user: Any, site_id: str | None) -> str:
+def scope_for(user: User | AnonymousUser, site_id: str | None) -> str:
     public_ids, runs = scope_public_ids(), scopes_run_by(user)
     if site_id is None and runs is None:
         return INSTALLATION

@@ -31,12 +31,12 @@ def present_endpoint(endpoint: Endpoint, *, is_manager: bool, public_ids: Mappin
     )
 
 
-def present_endpoints(endpoints: Iterable[Endpoint], managed: QuerySet[Endpoint]) -> list[Any]:
+def present_endpoints(endpoints: Iterable[Endpoint], managed: QuerySet[Endpoint]) -> list[object]:
     managed_ids, public_ids = set(managed.values_list("pk", flat=True)), scope_public_ids()
     return [present_endpoint(row, is_manager=row.pk in managed_ids, public_ids=public_ids) for row in endpoints]
 
 
-def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, Any]:
+def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, object]:
     rows = OutboxMessage.objects.filter(endpoint__isnull=False).select_related("endpoint").defer("body")
     rows = rows.filter(status=query.status.value) if query.status else rows
     rows = rows.filter(kind=query.kind) if query.kind else rows
@@ -57,11 +57,11 @@ def _newest(rows: OutboxMessageQuerySet, scopes: list[str] | None, *, limit: int
     return sorted(candidates, key=lambda row: row.pk, reverse=True)[:limit]
 
 
-def present_message(message: OutboxMessage) -> dict[str, Any]:
+def present_message(message: OutboxMessage) -> dict[str, object]:
     return present(message, MessageShown, **_values(message))
 
 
-def present_message_detail(message: OutboxMessage) -> dict[str, Any]:
+def present_message_detail(message: OutboxMessage) -> dict[str, object]:
     newest = Attempt.objects.filter(message_id=message.pk).order_by("-pk")[:MOST_ATTEMPTS]
     attempts = [
         present(attempt, AttemptShown, answer=hide_query(attempt.answer, message.address))
@@ -70,7 +70,7 @@ def present_message_detail(message: OutboxMessage) -> dict[str, Any]:
     return present(message, MessageDetail, **_values(message), attempts=attempts)
 
 
-def _values(message: OutboxMessage) -> dict[str, Any]:
+def _values(message: OutboxMessage) -> dict[str, object]:
     return {
         "id": message.webhook_id,
         "endpoint_id": str(message.endpoint_id),

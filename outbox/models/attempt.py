@@ -1,7 +1,6 @@
 """Attempts: what was sent and answered, for the console; pruned after some days."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.db import connection, models
 from django.db.models.functions import Now
@@ -20,7 +19,7 @@ INSERT = """
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
-    def insert(self, rows: Sequence[dict[str, Any]]) -> None:
+    def insert(self, rows: Sequence[dict[str, object]]) -> None:
         """Store attempts, given as all their columns; one that is stored already is left as it is."""
         with connection.cursor() as cursor:
             cursor.execute(INSERT, [to_json(rows).decode()])

@@ -5,6 +5,7 @@ from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
@@ -30,7 +31,7 @@ class ChannelQuerySet(models.QuerySet["Channel"]):
         """Return the channels that get alerts: switched on, and their owner can still log in."""
         return self.filter(Q(owner=None) | Q(owner__is_active=True), is_on=True)
 
-    def managed_by(self, user: Any) -> Self:
+    def managed_by(self, user: User | AnonymousUser) -> Self:
         return self.all() if is_owner(user) else self.filter(owner=user.pk)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models, transaction
 from django.db.models import Q
@@ -42,14 +43,14 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def on(self) -> Self:
         return self.filter(is_on=True)
 
-    def visible_to(self, user: Any) -> Self:
+    def visible_to(self, user: User | AnonymousUser) -> Self:
         return self.of_scopes(scopes_seen_by(user)) if user.has_perm("outbox.view_endpoint") else self.none()
 
-    def managed_by(self, user: Any) -> Self:
+    def managed_by(self, user: User | AnonymousUser) -> Self:
         """Return the endpoints of the sites that a user runs, and for owners those of the installation too."""
         return self.of_scopes(scopes_run_by(user)) if user.has_perm("outbox.operate_endpoint") else self.none()
 
-    def usable_by(self, user: Any) -> Self:
+    def usable_by(self, user: User | AnonymousUser) -> Self:
         scopes = scopes_seen_by(user)
         return self.on() if scopes is None else self.on().filter(scope__in=[INSTALLATION, *scopes])
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
@@ -37,11 +38,11 @@ NO_ERROR: dict[str, Any] = {"error_code": "", "error_message": "", "response_cod
 
 
 class OutboxMessageQuerySet(LeasedQuerySet["OutboxMessage"]):
-    def visible_to(self, user: Any) -> Self:
+    def visible_to(self, user: User | AnonymousUser) -> Self:
         may_view = user.has_perm("outbox.view_outboxmessage")
         return self.of_scopes(scopes_seen_by(user)) if may_view else self.none()
 
-    def managed_by(self, user: Any) -> Self:
+    def managed_by(self, user: User | AnonymousUser) -> Self:
         may_operate = user.has_perm("outbox.operate_outboxmessage")
         return self.of_scopes(scopes_run_by(user)) if may_operate else self.none()
 

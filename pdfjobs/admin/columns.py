@@ -90,7 +90,7 @@ def request_of(row: PdfJob) -> list[tuple[str, SafeString]]:
     return [(gettext("Variables"), verbatim(_json(row.payload))), (gettext("Options"), verbatim(_json(row.options)))]
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
     if len(text) <= LONGEST_SHOWN:
         return text

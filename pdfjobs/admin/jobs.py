@@ -259,7 +259,7 @@ class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
         jobs: PdfJobQuerySet = super().get_queryset(request)
         return jobs.defer("payload", "options")  # megabytes, which only a job's page shows
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"sandbox_warning": sandbox_warning(), **(extra_context or {})})
 
     def detail_context(self, row: PdfJob) -> dict[str, Any]:
@@ -314,7 +314,7 @@ class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
             request, with_copy_button(sentence % {"time": moment(link.expires_at)}, url, what=_("the link"))
         )
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         file_view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))
         link_view = self.admin_site.admin_view(self.create_link)
         return [

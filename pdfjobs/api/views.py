@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -38,7 +38,7 @@ class AnyAccept(DefaultContentNegotiation):
 
     takes_any = True  # the schema omits 406
 
-    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
+    def select_renderer(self, request: HttpRequest, renderers: Any, format_suffix: str | None = None) -> object:
         return renderers[0], renderers[0].media_type
 
 

@@ -41,14 +41,14 @@ class Document:
     title: str
     model: type[Variables]
     # Makes the template's context from the model: totals, and formatted numbers.
-    shape: Callable[[Any], dict[str, Any]]
+    shape: Callable[[Any], dict[str, object]]
     # Variables that together are what people call the document, and the one it is made for.
     number: tuple[str, ...] = ("number",)
     recipient: str = "buyer.name"
     # Page options that the variables determine; callers cannot send them.
-    page_of: Callable[[Any], dict[str, Any]] = lambda _variables: {}
+    page_of: Callable[[Any], dict[str, object]] = lambda _variables: {}
 
-    def names(self, variables: Mapping[str, Any]) -> dict[str, str]:
+    def names(self, variables: Mapping[str, object]) -> dict[str, str]:
         """Return the columns by which people find the document, cut to their length."""
         number = " ".join(_read(variables, path) for path in self.number)
         return {"document_number": number[:LONGEST_NAME], "recipient": _read(variables, self.recipient)[:LONGEST_NAME]}
@@ -81,7 +81,7 @@ class Document:
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def html(self, variables: Mapping[str, Any]) -> str:
+    def html(self, variables: Mapping[str, object]) -> str:
         try:
             context = embed_images(self.shape(self.model.read(variables)))
         except (InvalidInput, ImageError) as error:
@@ -91,7 +91,7 @@ class Document:
             raise DocumentError(self.template, None, f"the document has more than {MOST_HTML:,} bytes of HTML.")
         return page
 
-    def _fill(self, values: dict[str, Any]) -> str:
+    def _fill(self, values: dict[str, object]) -> str:
         try:
             context = Context(values, autoescape=True, use_l10n=False, use_tz=False)
             page = _engine().get_template(self.template).render(context)
@@ -125,7 +125,7 @@ class Document:
         return sorted(paths)
 
 
-def _read(variables: Any, path: str) -> str:
+def _read(variables: object, path: str) -> str:
     for name in path.split("."):
         variables = variables.get(name, "") if isinstance(variables, Mapping) else ""
     return str(variables)

@@ -49,7 +49,7 @@ class Checked(Expected):
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.no_info_before_validator_function(self.check, handler(source))
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: object) -> Any:
         read = self.read(value)
         if read is None:
             raise invalid(f"Expected {self.text}.")
@@ -58,7 +58,7 @@ class Checked(Expected):
 
 class Text(Checked):
     def __init__(self, most: int, *, lines: bool = False) -> None:
-        def read(value: Any) -> str | None:
+        def read(value: object) -> str | None:
             if not isinstance(value, str):
                 return None
             text = value.replace("\r\n", "\n").strip()
@@ -81,7 +81,7 @@ class Amount(Checked):
     """An exact number, sent as a number or as a string such as `"1234.50"`."""
 
     def __init__(self, *, least: Decimal = Decimal(0), most: int = 10**10, places: int = 2) -> None:
-        def read(value: Any) -> Decimal | None:
+        def read(value: object) -> Decimal | None:
             number = _number(value)
             if number is None or not least <= number <= most or number != round(number, places):
                 return None
@@ -95,7 +95,7 @@ class Rows(Checked):
     """A list of objects; `inner` is a list in each of them whose total length is limited."""
 
     def __init__(self, most: int, *, least: int = 1, inner: str = "", most_inner: int = 0) -> None:
-        def read(value: Any) -> list[Any] | None:
+        def read(value: object) -> list[Any] | None:
             if not isinstance(value, list) or not least <= len(value) <= most:
                 return None
             lists = [row.get(inner) for row in value if isinstance(row, dict)] if inner else []
@@ -115,11 +115,11 @@ def walk(model: type[Variables], path: str = "", row: str = ".*") -> Iterator[tu
             yield from walk(inner, f"{path}{name}{'' if inner is hint else row}.", row)
 
 
-def _is_absent(value: Any, *, is_required: bool) -> bool:
+def _is_absent(value: object, *, is_required: bool) -> bool:
     return value is None or (is_required and isinstance(value, str) and not value.strip())
 
 
-def _number(value: Any) -> Decimal | None:
+def _number(value: object) -> Decimal | None:
     if isinstance(value, str):
         return Decimal(value) if NUMBER.fullmatch(value) else None
     # Compared first: a huge exponent or a very long integer cannot be computed with. The bounds exclude NaN, too.
@@ -128,7 +128,7 @@ def _number(value: Any) -> Decimal | None:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _day(value: Any) -> date | None:
+def _day(value: object) -> date | None:
     try:
         return date.fromisoformat(value) if isinstance(value, str) and DATE.fullmatch(value) else None
     except ValueError:  # such as 2026-02-30

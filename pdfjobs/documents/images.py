@@ -106,7 +106,7 @@ class RemoteImage:
     address: str
 
 
-def _read_address(value: Any) -> RemoteImage:
+def _read_address(value: object) -> RemoteImage:
     if isinstance(value, str) and is_allowed(value):
         return RemoteImage(value)
     raise invalid("Expected an address that images may come from; the operator lists those (none by default).")
@@ -123,7 +123,7 @@ def is_allowed(address: str) -> bool:
     return any(re.fullmatch(pattern, address) for pattern in settings.PDF_ASSET_PATTERNS)
 
 
-def embed_images(value: Any) -> Any:
+def embed_images(value: object) -> Any:
     match value:
         case Variables():
             return {name: embed_images(inner) for name, inner in value}

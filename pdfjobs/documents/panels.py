@@ -1,7 +1,7 @@
 """A panel as labels and cutting sheets draw it: its length across, banded sides thick, an arrow for the grain."""
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -29,7 +29,7 @@ class CutPanel(Variables):
     drill_code: Annotated[str, Text(200)] = Field("", description="drill code")
 
 
-def drawing(panel: CutPanel) -> dict[str, Any]:
+def drawing(panel: CutPanel) -> dict[str, object]:
     scale = min(MOST_ACROSS / panel.length, MOST_UP / panel.width)
     across, up = max(panel.length * scale, LEAST_ACROSS), max(panel.width * scale, LEAST_UP)
     left, top = 50 - across / 2, 23 - up / 2

@@ -75,7 +75,7 @@ def priced_context(document: Any, labels: Mapping[str, tuple[str, str]], *, days
     }
 
 
-def _priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, Any]:
+def _priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, object]:
     """Return formatted lines and totals. Tax is computed on the sum of each rate, as tax offices do."""
     rows = []
     gross = discount = Decimal(0)

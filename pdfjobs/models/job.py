@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -38,7 +38,7 @@ MAY_RETRY = Q(error_code__in=RETRYABLE, retry_count__lt=MAX_RETRIES)
 FRESH = {"error_code": "", "error_detail": "", "started_at": None, "finished_at": None}
 
 # Rows are kept permanently; variables, options and error details may contain personal data and are deleted.
-ENDED: dict[str, Any] = {
+ENDED: dict[str, object] = {
     "artifact_key": "",
     "recipient": "",
     "payload": {},
@@ -275,7 +275,7 @@ class PdfJob(LeasedModel):
             raise MoveRefused(self, "succeed", self.status)
         return self
 
-    def expire(self, *, where: dict[str, Any] | None = None) -> Self:
+    def expire(self, *, where: dict[str, object] | None = None) -> Self:
         """End the job; its file must be deleted already."""
         with transaction.atomic():
             self.move("expire", where=where, **ENDED)

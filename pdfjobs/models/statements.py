@@ -125,7 +125,7 @@ class Claim(Generic[Row]):
         return Claimed(job, traceparent or "", others_wait)
 
     @cached_property
-    def _compiled(self) -> tuple[str, list[Any]]:
+    def _compiled(self) -> tuple[str, list[object]]:
         with transaction.atomic(using=self._rows.db):  # Django compiles FOR UPDATE inside a transaction only
             parts = self._compile_parts()
         sql = CLAIM.format(
@@ -135,7 +135,7 @@ class Claim(Generic[Row]):
         )
         return sql, [param for _, params in parts.values() for param in params]
 
-    def _compile_parts(self) -> dict[str, tuple[str, tuple[Any, ...]]]:
+    def _compile_parts(self) -> dict[str, tuple[str, tuple[object, ...]]]:
         model, move = self._rows.model, PDF_JOBS.moves["claim"]
         turn = next_in_turn(self._rows, served=Parameter("served"))
         due = model._default_manager.filter(pk=turn, status__in=move.sources).order_by("id")
@@ -174,7 +174,7 @@ class Success(Generic[Row]):
             return bool(cursor.fetchone()[0])
 
     @cached_property
-    def _compiled(self) -> tuple[str, list[Any]]:
+    def _compiled(self) -> tuple[str, list[object]]:
         move = PDF_JOBS.moves["succeed"]
         held: dict[str, Any] = {"pk": parameter("job", UUIDField()), "claim_token": parameter("token", UUIDField())}
         own_row = self._rows.held_by(self._rows.model(**held)).filter(status__in=move.sources)
@@ -191,12 +191,12 @@ class Success(Generic[Row]):
         return SUCCEED.format(context=SET_CONTEXT, update=update), [*params, Parameter("bounds")]
 
 
-def _select(rows: "QuerySet[Any, Any]") -> tuple[str, tuple[Any, ...]]:
+def _select(rows: "QuerySet[Any, Any]") -> tuple[str, tuple[object, ...]]:
     sql, params = rows.query.get_compiler(using=rows.db).as_sql()
     return sql, tuple(params)
 
 
-def _update(rows: "QuerySet[Any, Any]", changes: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
+def _update(rows: "QuerySet[Any, Any]", changes: dict[str, object]) -> tuple[str, tuple[object, ...]]:
     rows = rows.filter(RawSQL(IS_SET, (), BooleanField()))
     query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
     query.add_update_values(changes)

@@ -76,7 +76,7 @@ class BrowserManager:
         self._pages: dict[Owner, IsolatedPage] = {}  # least recently used first
         self._background: set[asyncio.Task[Any]] = set()
 
-    async def print(self, html: Html, layout: dict[str, Any], *, limit: float, owner: Owner | None = None) -> bytes:
+    async def print(self, html: Html, layout: dict[str, object], *, limit: float, owner: Owner | None = None) -> bytes:
         """Return the PDF, printed on a page of this owner. After `limit` seconds the browser is killed."""
         page = None
         try:
@@ -92,7 +92,7 @@ class BrowserManager:
         finally:
             self._return_page(page, owner)
 
-    async def _print(self, html: Html, layout: dict[str, Any], owner: Owner | None) -> tuple[IsolatedPage, bytes]:
+    async def _print(self, html: Html, layout: dict[str, object], owner: Owner | None) -> tuple[IsolatedPage, bytes]:
         while True:
             page = await self._take_page(owner)
             try:

@@ -5,7 +5,6 @@ import os
 import subprocess
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -61,7 +60,7 @@ def _browser_version(path: Path, mtime: int, size: int) -> str:
     return result.stdout.strip()
 
 
-def launch_arguments() -> dict[str, Any]:
+def launch_arguments() -> dict[str, object]:
     if warning := sandbox_warning():
         _warn_once(warning)
     return {

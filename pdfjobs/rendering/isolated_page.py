@@ -62,7 +62,7 @@ class IsolatedPage:
     def is_used_up(self) -> bool:
         return self._had_meta or self.is_tainted or self.prints >= MAX_PRINTS or self.page.is_closed()
 
-    async def print(self, head: str, html: str, layout: dict[str, Any]) -> bytes:
+    async def print(self, head: str, html: str, layout: dict[str, object]) -> bytes:
         async with self._lock:
             self.prints += 1
             self._had_meta = self._had_meta or META_TAG.search(html) is not None
@@ -85,7 +85,7 @@ class IsolatedPage:
         await self._cdp.send("Page.setDocumentContent", {"frameId": self._frame, "html": html})
         await loaded.wait()
 
-    def _taint(self, *_: Any) -> None:
+    def _taint(self, *_: object) -> None:
         self.is_tainted = True
 
 

@@ -6,7 +6,6 @@ import logging
 import os
 import threading
 from datetime import datetime, timedelta
-from typing import Any
 
 from pdfjobs.rendering.chromium import LAUNCH_LIMIT
 from pdfjobs.rendering.errors import TOO_LARGE, RenderError
@@ -34,7 +33,7 @@ class Renderer:
         self.thread.start()
 
     def print(
-        self, html: tuple[str, str], arguments: dict[str, Any], *, limit: float, hard: float, owner: int | str | None
+        self, html: tuple[str, str], arguments: dict[str, object], *, limit: float, hard: float, owner: int | str | None
     ) -> bytes:
         """Return the PDF; whatever interrupts the wait also stops the work."""
         printing = self.browser_manager.print(html, arguments, limit=limit, owner=owner)
@@ -72,7 +71,7 @@ class Renderer:
         self.loop.close()
 
 
-def _log_quietly(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _log_quietly(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
     """Log Playwright's unhandled errors after its driver died as debug only: the job's error reports the crash."""
     logger.debug("%s: %s", context.get("message"), context.get("exception"))
 

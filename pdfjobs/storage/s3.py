@@ -1,7 +1,6 @@
 """Finished PDFs in an S3 bucket. A module of its own, because importing botocore is slow."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from botocore.config import Config
 from storages.backends.s3 import S3Storage
@@ -17,7 +16,7 @@ class S3ArtifactStorage(S3Storage):
 
     client_config: Config
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: object) -> None:
         super().__init__(**{"default_acl": None, "file_overwrite": True, **options})
         self.client_config = self.client_config.merge(CLIENT_TIMEOUTS)
 

@@ -105,5 +105,5 @@ def exhausted(*, retry_after: int | None = None) -> GoogleRefusal:
     return GoogleRefusal("RESOURCE_EXHAUSTED", reason, message, domain="googleapis.com", headers=headers)
 
 
-def _detail(kind: str, /, **columns: Any) -> dict[str, Any]:
+def _detail(kind: str, /, **columns: object) -> dict[str, object]:
     return {"@type": f"type.googleapis.com/google.rpc.{kind}", **columns}

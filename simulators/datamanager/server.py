@@ -268,7 +268,7 @@ class DataManagerServer:
             return ["DUPLICATE_TRANSACTION_ID"]
         return reasons
 
-    def _scripted(self, events: list[dict[str, Any]]) -> list[Violation]:
+    def _scripted(self, events: list[dict[str, object]]) -> list[Violation]:
         violations = []
         for number, event in enumerate(events):
             place = f"events.events[{number}]"
@@ -287,7 +287,7 @@ def click_id(event: dict[str, Any]) -> str:
     return str(identifiers.get("gclid") or identifiers.get("wbraid") or identifiers.get("gbraid") or "")
 
 
-def _named(event: dict[str, Any], fate: str) -> list[str]:
+def _named(event: dict[str, object], fate: str) -> list[str]:
     parts = click_id(event).split("-")
     return [parts[1]] if parts[0] == fate and len(parts) > 1 else []
 

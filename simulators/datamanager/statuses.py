@@ -46,7 +46,7 @@ class TakenRequest:
         return {"requestStatusPerDestination": [answer]}
 
 
-def _counts(reasons: list[list[str]], prefix: str) -> list[dict[str, Any]]:
+def _counts(reasons: list[list[str]], prefix: str) -> list[dict[str, object]]:
     places: dict[str, list[int]] = defaultdict(list)
     for place, names in enumerate(reasons):
         for name in names:
@@ -133,5 +133,5 @@ def unknown_status(status: Status) -> None:
 
 
 def _error_counts(status: Status) -> list[dict[str, Any]]:
-    counts: list[dict[str, Any]] = status.get("errorInfo", {}).get("errorCounts", [])
+    counts: list[dict[str, object]] = status.get("errorInfo", {}).get("errorCounts", [])
     return counts

@@ -57,7 +57,7 @@ def event_violations(body: dict[str, Any]) -> list[Violation]:
     ]
 
 
-def is_in_future(event: dict[str, Any]) -> bool:
+def is_in_future(event: dict[str, object]) -> bool:
     moment = _moment(event.get("eventTimestamp"))
     return moment is not None and moment > datetime.now(UTC)
 

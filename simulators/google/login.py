@@ -4,7 +4,7 @@ import base64
 import json
 import urllib.parse
 from http.server import BaseHTTPRequestHandler
-from typing import Any, Protocol
+from typing import Protocol
 
 TOKEN = "a-token"  # noqa: S105 - every access token begins with it
 SCOPES = "https://www.googleapis.com/auth/adwords https://www.googleapis.com/auth/datamanager"
@@ -26,7 +26,7 @@ class JsonHandler(BaseHTTPRequestHandler):
     def read_body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
-    def send_json(self, status: int, answer: dict[str, Any], headers: dict[str, str] | None = None) -> None:
+    def send_json(self, status: int, answer: dict[str, object], headers: dict[str, str] | None = None) -> None:
         body = json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json; charset=UTF-8")
@@ -36,7 +36,7 @@ class JsonHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, *_: object) -> None:
         """Log nothing."""
 
 
@@ -48,7 +48,7 @@ def login_handler(server: LoginServer) -> type[JsonHandler]:
     return Login
 
 
-def token_answer(server: LoginServer, body: bytes) -> tuple[int, dict[str, Any]]:
+def token_answer(server: LoginServer, body: bytes) -> tuple[int, dict[str, object]]:
     """Return the answer to a login; the access token names the OAuth client or the service account."""
     server.logins += 1
     form = {name: values[0] for name, values in urllib.parse.parse_qs(body.decode()).items()}
@@ -63,7 +63,7 @@ def token_answer(server: LoginServer, body: bytes) -> tuple[int, dict[str, Any]]
     return 400, {"error": "invalid_request", "error_description": "Missing required parameter."}
 
 
-def _token(client: str, scope: str) -> dict[str, Any]:
+def _token(client: str, scope: str) -> dict[str, object]:
     return {"access_token": f"{TOKEN}.{client}", "expires_in": 3600, "token_type": "Bearer", "scope": scope}
 
 

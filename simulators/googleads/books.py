@@ -94,7 +94,7 @@ class Books:
                 groups[(entry.client, entry.action) if resource == BY_ACTION else (entry.client,)].append(entry)
         return [{resource: self._summary(key, entries)} for key, entries in groups.items()]
 
-    def _summary(self, key: tuple[str, ...], entries: list[BookEntry]) -> dict[str, Any]:
+    def _summary(self, key: tuple[str, ...], entries: list[BookEntry]) -> dict[str, object]:
         client, *action = key
         today = self._day(self.clock())
         days = {today - timedelta(days=age) for age in range(KEPT)}

@@ -39,7 +39,7 @@ def failure(*errors: dict[str, Any]) -> Any:
     return message
 
 
-def response(request: Any, errors: list[dict[str, Any]], *, results: int | None = None) -> Any:
+def response(request: Any, errors: list[dict[str, object]], *, results: int | None = None) -> Any:
     """Return a successful response with a result for each row without an error, or with `results` of them."""
     answer = (UploadConversionAdjustmentsResponse if is_adjusting(request) else UploadClickConversionsResponse).pb()()
     failed = {error.get("index") for error in errors}
@@ -59,7 +59,7 @@ def response(request: Any, errors: list[dict[str, Any]], *, results: int | None 
     return answer
 
 
-def is_adjusting(request: Any) -> bool:
+def is_adjusting(request: object) -> bool:
     return hasattr(request, "conversion_adjustments")
 
 

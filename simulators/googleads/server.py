@@ -127,7 +127,7 @@ class Call:
     metadata: dict[str, str]
     context: Any
 
-    def accept(self, errors: list[dict[str, Any]] | None = None, *, results: int | None = None) -> Any:
+    def accept(self, errors: list[dict[str, object]] | None = None, *, results: int | None = None) -> object:
         """Apply rows without an error; an order id counts once, and the newest adjustment of it."""
         row_errors = list(errors or []) + self.server.row_errors(self.request)
         failed = {error.get("index") for error in row_errors}
@@ -157,7 +157,7 @@ class Call:
     def _adjust(self, row: Any) -> str:
         return self.server.books.adjust(row, validate_only=self.request.validate_only)
 
-    def refuse(self, code: str, *errors: dict[str, Any], details: str = "") -> Any:
+    def refuse(self, code: str, *errors: dict[str, object], details: str = "") -> Any:
         """End the call with a gRPC status, and a Google Ads failure if errors are given."""
         trailing = [("request-id", self.server.request_id(self))]
         if errors:
@@ -166,7 +166,7 @@ class Call:
         self.context.abort(grpc.StatusCode[code], details or code)
 
 
-def accept(call: Call) -> Any:
+def accept(call: Call) -> object:
     """Accept every row, except those with a click id that names an error."""
     return call.accept()
 
@@ -181,8 +181,8 @@ class GoogleAdsServer:
     applied: dict[str, bytes] = field(default_factory=dict)
     errors: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by click id; of adjustments, by order id
     books: Books = field(default_factory=Books)
-    search: Callable[[Any], list[dict[str, Any]]] | None = None
-    terms: dict[str, Any] = field(default_factory=lambda: dict(ACCEPTED))
+    search: Callable[[Any], list[dict[str, object]]] | None = None
+    terms: dict[str, object] = field(default_factory=lambda: dict(ACCEPTED))
     login: str = "ok"
     logins: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -255,10 +255,10 @@ class GoogleAdsServer:
                 errors.append({"family": UPLOAD_ERROR, "name": name, "index": index})
         return errors
 
-    def _upload(self, raw: bytes, context: Any) -> bytes:
+    def _upload(self, raw: bytes, context: object) -> bytes:
         return self._answer(UploadClickConversionsRequest.pb()(), raw, context)
 
-    def _adjust(self, raw: bytes, context: Any) -> bytes:
+    def _adjust(self, raw: bytes, context: object) -> bytes:
         return self._answer(UploadConversionAdjustmentsRequest.pb()(), raw, context)
 
     def _answer(self, request: Any, raw: bytes, context: Any) -> bytes:
@@ -272,7 +272,7 @@ class GoogleAdsServer:
         context.send_initial_metadata((("request-id", self.request_id(call)),))
         return bytes(reply(call).SerializeToString())
 
-    def _search(self, raw: bytes, context: Any) -> bytes:
+    def _search(self, raw: bytes, context: object) -> bytes:
         request = SearchGoogleAdsRequest.deserialize(raw)
         rows = self.search(request) if self.search else self._account(request)
         return bytes(SearchGoogleAdsResponse.serialize(SearchGoogleAdsResponse(results=rows)))
@@ -315,5 +315,5 @@ def identifier_error(row: Any) -> str:
     return "" if good and is_identified else "INVALID_USER_IDENTIFIER"
 
 
-def _handler(method: Callable[[bytes, Any], bytes]) -> Any:
+def _handler(method: Callable[[bytes, Any], bytes]) -> object:
     return grpc.unary_unary_rpc_method_handler(method)

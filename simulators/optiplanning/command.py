@@ -49,7 +49,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--once", action="store_true", help="look once, then exit")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         die_with_parent()
         # A shell that starts it in the background makes it ignore Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)

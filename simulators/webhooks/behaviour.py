@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class Behaviour:
     closes: bool = False  # without an answer
 
     @classmethod
-    def read(cls, values: dict[str, Any]) -> "Behaviour":
+    def read(cls, values: dict[str, object]) -> "Behaviour":
         return cls(**{name: type(getattr(cls, name))(value) for name, value in values.items()})
 
     def applies(self) -> bool:

@@ -44,7 +44,7 @@ class WebhookReceiver:
     def trust(self, *secrets: str) -> None:
         self.verifiers += [Webhook(secret) for secret in secrets]
 
-    def behave(self, path: str = "", **values: Any) -> None:
+    def behave(self, path: str = "", **values: object) -> None:
         self.behaviours[path] = Behaviour.read(values)
 
     async def serve(self) -> asyncio.Server:

@@ -1,7 +1,6 @@
 """`manage.py demo`: load demo data and print the logins."""
 
 import json
-from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -17,7 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="print JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         if settings.PRODUCTION:
             raise CommandError("Demo data is for local use only, and KILIT_PRODUCTION is on.")
         logins = load_demo()

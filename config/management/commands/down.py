@@ -1,7 +1,5 @@
 """`manage.py down`: stop what `manage.py up` started, and the embedded PostgreSQL."""
 
-from typing import Any
-
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
@@ -13,7 +11,7 @@ class Command(BaseCommand):
     help = "Stop everything that `up` started, including the embedded PostgreSQL."
     requires_system_checks = ()
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         stopped = Stack(settings.BASE_DIR, lock=settings.KILIT_VAR / "run" / "up.pid").stop_other()
         if settings.DATABASES["default"]["ENGINE"] == "kilit.postgres":
             stopped |= configured_server().stop()

@@ -9,6 +9,7 @@ from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import DatabaseError, OperationalError, ProgrammingError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.errors import LockNotAvailable
 
@@ -25,7 +26,7 @@ PAUSE = 2.0  # seconds for the blocked queries to run
 class Command(migrate.Command):
     requires_system_checks = (SETTINGS, Tags.database)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         connection = connections[options["database"]]
         try:
             read_origin(connection).verify()
@@ -66,7 +67,7 @@ class Command(migrate.Command):
                 return
 
 
-def has_missing_migrations(connection: Any) -> bool:
+def has_missing_migrations(connection: BaseDatabaseWrapper) -> bool:
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 

@@ -37,7 +37,7 @@ class Command(BaseCommand):
     receiver = ""  # of webhooks, in the demo
     logs: ServiceLogs | None = None  # when text is shown instead of JSON lines
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         stack = Stack(settings.BASE_DIR, lock=settings.KILIT_VAR / "run" / "up.pid")
         with stack.locked() as free:
             if not free:
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             self.say_goodbye(code)
             sys.exit(code)
 
-    def prepare(self, stack: Stack) -> dict[str, Any]:
+    def prepare(self, stack: Stack) -> dict[str, object]:
         """Install, migrate and load what is missing; return the demo's logins."""
         self.find_browser()
         with self.step("Migrating the database") as step:

@@ -168,7 +168,7 @@ class Phase(Enum):
 
 class WebConnection:
     def __init__(
-        self, sock: socket.socket, *, client: Any, server: Any, reader: RequestReader, limits: WebLimits
+        self, sock: socket.socket, *, client: object, server: object, reader: RequestReader, limits: WebLimits
     ) -> None:
         # gunicorn's names: its ThreadWorker.handle_request uses the first three.
         self.client, self.server = client, server
@@ -227,7 +227,7 @@ class WebConnection:
                     await self._reader.wait_for_data()
         await self._linger()
 
-    async def _read_header(self) -> Any:
+    async def _read_header(self) -> object:
         self._wait_for(Phase.HEADER)
         try:
             async with asyncio.timeout(self._limits.header_seconds):

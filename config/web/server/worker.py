@@ -13,6 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error, close_old_connections
+from django.http import HttpRequest
 from gunicorn.workers.base import Worker
 from gunicorn.workers.gthread import ThreadWorker
 
@@ -104,10 +105,10 @@ class WebWorker(ThreadWorker):
 
     def __init__(
         self,
-        *args: Any,
+        *args: object,
         limits: WebLimits | None = None,
         identify: Callable[[RequestCredentials], Caller] = identify_caller,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.identify = identify
@@ -119,7 +120,7 @@ class WebWorker(ThreadWorker):
         self.stopping = asyncio.Event()
 
     @classmethod
-    def check_config(cls, cfg: Any, log: Any) -> None:  # noqa: ARG003 - of gunicorn
+    def check_config(cls, cfg: Any, log: object) -> None:  # noqa: ARG003 - of gunicorn
         if cfg.is_ssl:
             raise RuntimeError("The web server speaks HTTP only. Encrypt in a proxy in front of it.")
 
@@ -135,7 +136,7 @@ class WebWorker(ThreadWorker):
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.stop)
         await self.serve()
 
-    def handle_exit(self, sig: int, frame: Any) -> None:
+    def handle_exit(self, sig: int, frame: object) -> None:
         self.stop()  # before the event loop runs
 
     def stop(self) -> None:
@@ -222,7 +223,7 @@ class WebWorker(ThreadWorker):
         finally:
             self.connections.remove(connection)
 
-    def _admission(self, request: Any) -> BodyAdmission:
+    def _admission(self, request: HttpRequest) -> BodyAdmission:
         cookie = settings.SESSION_COOKIE_NAME
         return BodyAdmission(request, limits=self.limits, cookie=cookie, identify=self._identify)
 
@@ -232,11 +233,11 @@ class WebWorker(ThreadWorker):
         except Error:
             raise database_away() from None
 
-    async def _run_in_thread(self, request: Any, connection: WebConnection) -> bool:
+    async def _run_in_thread(self, request: HttpRequest, connection: WebConnection) -> bool:
         pool = self.liveness_pool if request.path == LIVENESS else self.tpool
         return await self.loop.run_in_executor(pool, self._handle, request, connection)
 
-    def _handle(self, request: Any, connection: WebConnection) -> bool:
+    def _handle(self, request: HttpRequest, connection: WebConnection) -> bool:
         """Run the application in a thread; return whether the connection stays open."""
         try:
             return bool(self.handle_request(request, connection))

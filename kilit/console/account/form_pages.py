@@ -17,11 +17,11 @@ INPUT = " ".join(BASE_INPUT_CLASSES)
 class FormPage:
     request: HttpRequest
 
-    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
         response: HttpResponseBase = super().dispatch(request, *args, **options)  # type: ignore[misc]
         return response
 
-    def get_context_data(self, **context: Any) -> dict[str, Any]:
+    def get_context_data(self, **context: object) -> dict[str, Any]:
         shared = admin.site.each_context(self.request)
         return {**shared, **super().get_context_data(**context)}  # type: ignore[misc]
 

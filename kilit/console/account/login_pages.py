@@ -35,7 +35,7 @@ class LoginPage(LoginView):
     def get_form_class(self) -> Any:
         return admin.site.login_form
 
-    def get_context_data(self, **context: Any) -> dict[str, Any]:
+    def get_context_data(self, **context: object) -> dict[str, Any]:
         shared = {
             **admin.site.each_context(self.request),
             "title": _("Log in"),
@@ -48,7 +48,7 @@ class LoginPage(LoginView):
     def get_default_redirect_url(self) -> str:
         return reverse("admin:index")
 
-    def get(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
         if admin.site.has_permission(request):
             return HttpResponseRedirect(reverse("admin:index"))
         return super().get(request, *args, **options)
@@ -84,7 +84,7 @@ class CodePage(FormPage, FormView[forms.Form]):
     extra_context = {"title": gettext_lazy("Two-factor authentication")}
     stage: Any
 
-    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
         if not is_on():
             raise Http404
         self.stage = LoginStageController.enter(request, AuthenticateStage.key)
@@ -95,7 +95,7 @@ class CodePage(FormPage, FormView[forms.Form]):
     def get_form_class(self) -> type[forms.Form]:
         return CredentialForm if "credential" in self.request.POST else CodeForm
 
-    def get_context_data(self, **context: Any) -> dict[str, Any]:
+    def get_context_data(self, **context: object) -> dict[str, Any]:
         user = self.stage.login.user
         context["options"] = challenge(user) if has_passkeys(user) else None
         context["has_app"] = Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists()

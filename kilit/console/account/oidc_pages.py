@@ -36,7 +36,7 @@ BUSY_FOR = 5  # seconds; a thread waits no longer for the provider
 class ProviderLoginPage(LoginPage):
     """The login page, which says so while the provider does not answer."""
 
-    def get_context_data(self, **context: Any) -> dict[str, Any]:
+    def get_context_data(self, **context: object) -> dict[str, Any]:
         return {"provider_note": _silence(), **super().get_context_data(**context)}
 
 
@@ -91,7 +91,7 @@ def _answer(request: HttpRequest, pending: PendingLogin) -> HttpResponseBase:
     return _refused(request, reason % _provider())
 
 
-def _log_in(request: HttpRequest, claims: dict[str, Any], following: str) -> HttpResponse:
+def _log_in(request: HttpRequest, claims: dict[str, object], following: str) -> HttpResponse:
     try:
         user = user_of(claims)
     except IntegrityError:  # the same person's first login, in another window at the same moment

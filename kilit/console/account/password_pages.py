@@ -20,7 +20,7 @@ from kilit.console.account.form_pages import FormPage
 
 
 class ResetPage(FormPage):
-    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
         if not settings.EMAIL_HOST:
             raise Http404
         return super().dispatch(request, *args, **options)

@@ -44,7 +44,7 @@ class SecondFactorPage(FormPage):
     needs_confirmation = True
     user: User
 
-    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
         if not is_on():
             raise Http404
         self.user = request.user  # type: ignore[assignment]  # admin_view lets no one else through
@@ -64,7 +64,7 @@ class OverviewPage(SecondFactorPage, TemplateView):
     needs_confirmation = False
     extra_context = {"title": gettext_lazy("Two-factor authentication")}
 
-    def get_context_data(self, **context: Any) -> dict[str, Any]:
+    def get_context_data(self, **context: object) -> dict[str, Any]:
         codes, left = self.own(CODES), 0
         if codes:
             try:
@@ -119,12 +119,12 @@ class AppPage(SecondFactorPage, FormView[AppForm]):
     success_url = reverse_lazy("second_factor_codes")
     extra_context = {"title": gettext_lazy("Set up an authenticator app")}
 
-    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+    def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
         if is_on() and Authenticator.objects.filter(user=request.user, type=TOTP).exists():
             return HttpResponseRedirect(reverse("second_factor"))
         return super().dispatch(request, *args, **options)
 
-    def get_context_data(self, **context: Any) -> dict[str, Any]:
+    def get_context_data(self, **context: object) -> dict[str, Any]:
         secret = get_totp_secret()
         image = BytesIO()
         address = get_adapter().build_totp_url(self.user, secret)
@@ -153,7 +153,7 @@ class CodesPage(SecondFactorPage, TemplateView):
     template_name = "admin/second_factor/codes.html"
     extra_context = {"title": gettext_lazy("Recovery codes")}
 
-    def get(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
         codes = self.own(CODES)
         if codes is None or codes.wrap().did_view:
             return HttpResponseRedirect(reverse("second_factor"))
@@ -161,7 +161,7 @@ class CodesPage(SecondFactorPage, TemplateView):
         codes.wrap().mark_as_viewed()
         return self.render_to_response(self.get_context_data(codes=[f"{code[:4]} {code[4:]}" for code in unused]))
 
-    def post(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
         if not has_second_factor(self.user):
             return HttpResponseRedirect(reverse("second_factor"))
         replace_recovery_codes(self.user)
@@ -171,7 +171,7 @@ class CodesPage(SecondFactorPage, TemplateView):
 class RemoveAppPage(SecondFactorPage, View):
     http_method_names = ["post"]
 
-    def post(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+    def post(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
         app = get_object_or_404(Authenticator, user=self.user, type=TOTP)
         remove_own(request, self.user, app, "Removed the authenticator app")
         messages.success(request, _("The authenticator app was removed."))
@@ -197,7 +197,7 @@ class PasskeyPage(SecondFactorPage, FormView[PasskeyForm]):
     success_url = reverse_lazy("second_factor_codes")  # which leads on if the user has codes already
     extra_context = {"title": gettext_lazy("Add a passkey")}
 
-    def get_context_data(self, **context: Any) -> dict[str, Any]:
+    def get_context_data(self, **context: object) -> dict[str, Any]:
         return super().get_context_data(**context, options=new_challenge(self.user))
 
     def form_valid(self, form: PasskeyForm) -> HttpResponse:

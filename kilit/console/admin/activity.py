@@ -106,12 +106,12 @@ class ActivityAdmin(LongListAdmin):
         rows = super().get_queryset(request).filter(visible_to(request.user, site=request.GET.get(SITE, "")))
         return rows.exclude(verb="prepare")  # of bulk actions, between what a person asked for and its start
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
         return ActivityChangeList
 
     # One row
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
         entries = Activity.objects.filter(pk=object_id) if object_id.isdecimal() else Activity.objects.none()
@@ -188,7 +188,7 @@ class ActivityAdmin(LongListAdmin):
                 columns = [row.created_at, row.kind, row.person, row.actor, row.queue, words.site(row)]
                 yield [*columns, words.sentence(row), row.rows, words.reason(row), row.object_id, events]
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         response: Any = super().changelist_view(request, extra_context)
         for offered in getattr(response, "context_data", {}).get("actions_list", []):
             if offered["path"].endswith("/export/") and request.GET:

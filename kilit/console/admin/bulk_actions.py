@@ -49,7 +49,7 @@ FOLLOWED_FOR = timedelta(hours=1)  # after the end, by the page
 COLUMNS = ("id", "foundAs", "result", "state", "reason", "doneAt")
 
 
-def search(rows: Any, text: str) -> Any:
+def search(rows: Any, text: str) -> object:
     try:
         return rows.filter(pk=text)
     except (ValidationError, ValueError):
@@ -86,7 +86,7 @@ class BulkActionAdmin(LongListAdmin):
         rows: BulkActionQuerySet = super().get_queryset(request)
         return rows.filter(visible_to(request.user))
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         context = self._context(request, self._found(request, object_id))
         return page(
             self, request, "admin/console/bulk_action.html", title=_("Bulk action"), is_own_page=True, **context
@@ -170,7 +170,7 @@ class BulkActionAdmin(LongListAdmin):
         )
         return csv_response(f"bulk-action-{action.pk}", csv_lines(COLUMNS, cells))
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         views = {"progress": self.progress_view, "results": self.results_view, "cancel": self.cancel_view}
         views |= {"start": require_POST(self.start_view)}
         own = [
@@ -187,7 +187,7 @@ class BulkActionAdmin(LongListAdmin):
             raise Http404
         return action
 
-    def _context(self, request: HttpRequest, action: BulkAction) -> dict[str, Any]:
+    def _context(self, request: HttpRequest, action: BulkAction) -> dict[str, object]:
         console = console_action(action)
         opts = queues[action.queue].model._meta
         rows = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
@@ -221,7 +221,7 @@ class BulkActionAdmin(LongListAdmin):
         }
 
     @staticmethod
-    def _outcome_context(request: HttpRequest, action: BulkAction, console: Action, listed: str) -> dict[str, Any]:
+    def _outcome_context(request: HttpRequest, action: BulkAction, console: Action, listed: str) -> dict[str, object]:
         """Return where the rows it changed are now; a worker may reject them long after it has finished."""
         changed = action.items.filter(result=BulkItem.Result.CHANGED).order_by("object_id").values("object_id")
         rows = queues[action.queue].visible_to(request.user).filter(pk__in=changed[:MOST_FOLLOWED])

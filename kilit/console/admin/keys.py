@@ -59,11 +59,11 @@ actor = column("actor", _("actor"), lambda event: breakable(event.actor))
 job = column("job", _("job"), _job)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _events_of(rows: Any, text: str) -> Any:
+def _events_of(rows: Any, text: str) -> object:
     with suppress(ValueError):
         return rows.filter(object_id=UUID(text))
     return rows.none()
@@ -129,12 +129,12 @@ class ApiKeyAdmin(ModelAdmin):
     fields = ["user", "name", "scopes", "expires_at"]
     actions = ["revoke"]
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: object) -> object:
         if db_field.name == "scopes":
             return ScopesField(with_admin=is_owner(request.user))
         return super().formfield_for_dbfield(db_field, request, **options)
 
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: object) -> object:
         """Issue keys only for users that this user may change: a key is as good as a password."""
         if db_field.name == "user":
             refusal = _("You cannot issue a key for this user. Keys of a site are issued on the site's page.")
@@ -146,7 +146,7 @@ class ApiKeyAdmin(ModelAdmin):
         keys: QuerySet[ApiKey] = super().get_queryset(request)
         return keys if is_owner(request.user) else keys.filter(user__in=key_owners_managed_by(request.user))
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[KeyChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[KeyChangeList]:
         return KeyChangeList
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
@@ -154,10 +154,10 @@ class ApiKeyAdmin(ModelAdmin):
         owners = keys_users_of_sites(search_term.strip()) if search_term.strip() else []
         return (keys | queryset.filter(user__username__in=owners) if owners else keys), may_repeat
 
-    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[object]:
         return [owner, *self.fields[1:]] if obj else [*self.fields]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[object]:
         """A key keeps its owner, and only those who may issue it may extend it."""
         if obj is None:
             return []
@@ -166,7 +166,7 @@ class ApiKeyAdmin(ModelAdmin):
             may_issue = False
         return [owner] if may_issue else self.get_fields(request, obj)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """Keys are revoked and stay, so that their history can be traced."""
         return False
 

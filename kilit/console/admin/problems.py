@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import unquote
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
@@ -47,7 +47,7 @@ class MuteForm(forms.Form):
     )
 
 
-def may_mute(user: Any) -> bool:
+def may_mute(user: User | AnonymousUser) -> bool:
     return bool(user.has_perm("problems.operate_problemrecord"))
 
 
@@ -103,7 +103,7 @@ class ProblemRecordAdmin(CappedListAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProblemRecord]:
         return ProblemRecord.objects.seen_by(request.user)
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         mute = self.admin_site.admin_view(self.mute)
         return [path("<path:object_id>/mute/", mute, name="problems_problemrecord_mute"), *super().get_urls()]
 
@@ -125,7 +125,7 @@ class ProblemRecordAdmin(CappedListAdmin):
             return self._end(request, record, muted, note=note, message=_("The alerts are muted."))
         return self._page(request, record, form)
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         """Lead to the one page that a problem has; links of the activity come here."""
         if self.get_object(request, unquote(object_id)) is None:
             raise Http404

@@ -84,7 +84,7 @@ class LiveMiddleware(Middleware):
         return response
 
     def process_view(
-        self, request: HttpRequest, view: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+        self, request: HttpRequest, view: Callable[..., object], args: Sequence[object], kwargs: dict[str, object]
     ) -> HttpResponse | None:
         if request.method != "GET" or not request.path.startswith(reverse("admin:index")):
             return None

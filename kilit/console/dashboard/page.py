@@ -79,7 +79,7 @@ def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, day
     )
 
 
-def dashboard_context(request: HttpRequest) -> dict[str, Any]:
+def dashboard_context(request: HttpRequest) -> dict[str, object]:
     user, live = request.user, getattr(request, "live", None)
     now = live.now if live else database_time()
     days = next((number for number in RANGES if str(number) == request.GET.get("days")), RANGES[0])
@@ -119,7 +119,7 @@ def healthy_parts(request: HttpRequest, shown: Sequence[Panel], problems: Sequen
     return [part for name, part in parts.items() if name not in troubled]
 
 
-def on_index(request: HttpRequest, context: Mapping[str, Any]) -> dict[str, Any]:
+def on_index(request: HttpRequest, context: Mapping[str, object]) -> dict[str, object]:
     """Put the dashboard on the console's first page; unfold calls this."""
     return {**context, **dashboard_context(request), "is_fullwidth": "1"}
 

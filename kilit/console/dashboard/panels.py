@@ -62,7 +62,7 @@ class Panel(ABC):
     def list_address(self, **filters: str) -> str:
         return reverse(f"admin:{self._named}_changelist", query=filters or None)
 
-    def row_address(self, pk: Any) -> str:
+    def row_address(self, pk: object) -> str:
         return reverse(f"admin:{self._named}_change", args=[pk])
 
     @property

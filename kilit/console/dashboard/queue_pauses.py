@@ -46,13 +46,13 @@ class PausableQueueAdmin(QueueAdmin):
     def has_pause_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         return self.queue.may_pause(request.user)
 
-    def get_actions_list(self, request: HttpRequest) -> list[Any]:
+    def get_actions_list(self, request: HttpRequest) -> list[object]:
         """Offer Pause while the queue runs; the banner offers Resume while it is paused."""
         offered: list[Any] = super().get_actions_list(request)
         hidden = self.view_name("pause_queue") if QueuePause.objects.of(self.queue.table).exists() else ""
         return [action for action in offered if action.action_name != hidden]
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         pause = QueuePause.objects.of(self.queue.table).first()
         context = {
             "queue_pause": pause,
@@ -91,6 +91,6 @@ class PausableQueueAdmin(QueueAdmin):
                 messages.info(request, _("The queue was not paused."))
         return back_to_page(request, self.address("changelist"))
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         resume = self.admin_site.admin_view(self.resume_queue)
         return [path("resume/", resume, name=self.view_name("resume_queue")), *super().get_urls()]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import CharField, Q
 from django.db.models.functions import Cast
 from django.urls import NoReverseMatch, reverse
@@ -112,7 +113,7 @@ def site_choices(user: Any) -> list[tuple[str, str]]:
     return list(sites.items())
 
 
-def visible_to(user: Any, *, site: str = "") -> Q:
+def visible_to(user: User | AnonymousUser, *, site: str = "") -> Q:
     """Match what was done to rows that the user sees, and what the user did; owners see all, denied requests too.
 
     What was done to several sites at once is one row for those who see all, and one for each site for others, and for
@@ -130,7 +131,7 @@ def visible_to(user: Any, *, site: str = "") -> Q:
     return own_rows | (others & ~Q(person=user.get_username()))
 
 
-def _queues_seen_by(user: Any) -> tuple[list[str], list[str]]:
+def _queues_seen_by(user: User | AnonymousUser) -> tuple[list[str], list[str]]:
     """Return the queues that a user sees as a whole, and the sites of the others."""
     whole, scopes = [], []
     for name, queue in queues.items():

@@ -208,7 +208,7 @@ class JobPageAdmin(ErrorGroupsAdmin):
     # What the row holds, or what holds it, each with a label.
     find_holdings: Callable[[Any], list[tuple[str, Any]]] = staticmethod(lambda _row: [])
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         if request.method not in ("GET", "HEAD"):
             return super().change_view(request, object_id, *args, **options)
         row = self.get_object(request, unquote(object_id))

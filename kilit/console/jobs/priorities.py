@@ -60,6 +60,6 @@ class PriorityAdmin(JobPageAdmin):
                 messages.warning(request, _("Nothing was changed: the job has this priority, or it no longer waits."))
         return HttpResponseRedirect(self.back_address([row.pk], filters=request.POST.get("filters", ""), from_row=True))
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         view = self.admin_site.admin_view(self.change_priority)
         return [path("<path:object_id>/priority/", view, name=self.view_name("priority")), *super().get_urls()]

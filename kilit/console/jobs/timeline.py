@@ -105,6 +105,6 @@ def _label(state: str, labels: Sentences) -> str:
     return "" if label.lower() == state.lower() else label
 
 
-def _joined(value: Any) -> Any:
+def _joined(value: object) -> object:
     text = ", ".join(map(str, value)) if isinstance(value, list) else value
     return with_local_times(text) if isinstance(text, str) else text

@@ -68,7 +68,7 @@ class Action:
     icon: str
     asks: "StrOrPromise" = ""  # what the confirmation asks, instead of “Retry 3 jobs?”
     # By state: what to know before it is done to rows in it, with a place for their %(number)s.
-    cautions: Mapping[Any, "StrOrPromise"] = field(default_factory=dict)
+    cautions: Mapping[object, "StrOrPromise"] = field(default_factory=dict)
     form: type[ReasonForm] = ReasonForm
     is_dangerous: bool = False
     is_done_at_once: bool = False  # on one row: without a confirmation, and the reason may be left out

@@ -48,7 +48,7 @@ class BulkRequestAdmin(LongListAdmin):
 
     # The offer over the list
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Offer what applies to all that match, once a filter is set."""
         offered = {"bulk_offers": self._offers(request), **(extra_context or {})}
         return super().changelist_view(request, offered)
@@ -156,7 +156,7 @@ class BulkRequestAdmin(LongListAdmin):
             back=f"{self.address('changelist')}?{encode(filters)}",
         )
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         view = self.admin_site.admin_view(self.act_on_all)
         return [path("all/<str:name>/", view, name=self.view_name("act_on_all")), *super().get_urls()]
 
@@ -246,5 +246,5 @@ class FollowUpAdmin(BulkRequestAdmin):
             "rows": count_now(rows, action, lambda state: f"{listed}?{encode({'status': state})}"),
         }
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"follow_up": self.follow_up(request), **(extra_context or {})})

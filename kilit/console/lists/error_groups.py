@@ -64,7 +64,7 @@ class ErrorGroupRow:
     trend: Trend
     list_href: str
     actions: list[tuple[str, str]]  # a label and an address
-    states: list[tuple[Any, int]]  # a badge for each, and how many
+    states: list[tuple[object, int]]  # a badge for each, and how many
     advice: str = ""
     is_expected: bool = False
 

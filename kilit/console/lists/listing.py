@@ -205,11 +205,11 @@ class CappedChangeList(ChangeList):
     page_num: int
     paginator: CappedPaginator
 
-    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
+    def __init__(self, request: HttpRequest, *args: object, **options: object) -> None:
         self.request, self.user = request, request.user
         super().__init__(request, *args, **options)
 
-    def get_queryset(self, request: HttpRequest, **options: Any) -> Any:
+    def get_queryset(self, request: HttpRequest, **options: object) -> Any:
         rows = super().get_queryset(request, **options)
         self.search_is_capped = getattr(request, "search_is_capped", False)
         return rows
@@ -235,7 +235,7 @@ class CappedChangeList(ChangeList):
         """Return a message for each value that no filter accepts: an empty list would look like all is well."""
         return self._filters.rejected(self.params, self.user)
 
-    def get_ordering(self, request: HttpRequest, queryset: Any) -> list[str]:
+    def get_ordering(self, request: HttpRequest, queryset: object) -> list[str]:
         """Order along the index of a filter; the oldest first if asked, which is the same index read from its start."""
         leading = self._filters.ordering(self.params, self.user)
         own = list(super().get_ordering(request, queryset))
@@ -262,10 +262,10 @@ class ReadOnlyAdmin(ModelAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
 
@@ -277,7 +277,7 @@ class CappedListAdmin(ReadOnlyAdmin):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
         return CappedChangeList
 
 
@@ -290,19 +290,19 @@ class LongListAdmin(CappedListAdmin):
     def list_controls(self, changelist: CappedChangeList) -> ListControls:
         return ListControls(changelist, self.filters)
 
-    def get_paginator(self, request: HttpRequest, *args: Any, **options: Any) -> CappedPaginator:
+    def get_paginator(self, request: HttpRequest, *args: object, **options: object) -> CappedPaginator:
         paginator: CappedPaginator = super().get_paginator(request, *args, **options)
         bounds = [self.filters[name].most_counted for name in self.filters.given(request.GET)]
         paginator.most = min(bound for bound in (paginator.most, *bounds) if bound)
         return paginator
 
-    def address(self, name: str, *args: Any) -> str:
+    def address(self, name: str, *args: object) -> str:
         return reverse(f"admin:{self.view_name(name)}", args=args)
 
     def view_name(self, name: str) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}_{name}"
 
-    def get_list_filter(self, request: HttpRequest) -> Any:
+    def get_list_filter(self, request: HttpRequest) -> object:
         return list_filters(self.filters)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:

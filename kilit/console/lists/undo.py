@@ -66,7 +66,7 @@ def _rows(request: HttpRequest, action: Action, pk: UUID) -> Any:
     return action.operation.within_reach(action.operation.model._default_manager.filter(pk=pk), request.user)
 
 
-def _changed(before: LifecycleModel, after: LifecycleModel) -> dict[str, Any]:
+def _changed(before: LifecycleModel, after: LifecycleModel) -> dict[str, object]:
     """Return what the columns were that differ now, as the session can store it."""
     return {
         field.attname: None if field.value_from_object(before) is None else field.value_to_string(before)
@@ -75,6 +75,6 @@ def _changed(before: LifecycleModel, after: LifecycleModel) -> dict[str, Any]:
     }
 
 
-def _read(model: type[LifecycleModel], columns: dict[str, Any]) -> dict[str, Any]:
+def _read(model: type[LifecycleModel], columns: dict[str, object]) -> dict[str, object]:
     fields = {field.attname: field for field in model._meta.concrete_fields}
     return {name: None if text is None else fields[name].to_python(text) for name, text in columns.items()}

@@ -59,8 +59,8 @@ class EventQuerySet(models.QuerySet["Event"]):
         event_type: str,
         *,
         message: str = "",
-        details: Any = None,
-        details_of: Callable[[Any], dict[str, Any]] | None = None,  # where they differ from row to row
+        details: object = None,
+        details_of: Callable[[Any], dict[str, object]] | None = None,  # where they differ from row to row
     ) -> None:
         """Record the same for several rows of a queue, in the states that they are in now."""
         context = current_context()

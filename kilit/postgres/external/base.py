@@ -57,7 +57,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def wrap_database_errors(self) -> ErrorWrapper:
         return ErrorWrapper(self)
 
-    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+    def get_new_connection(self, conn_params: dict[str, object]) -> object:
         if limits.remaining() is None:
             connection = super().get_new_connection(conn_params)
         else:
@@ -65,7 +65,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connection.idle_seconds = self.settings_dict.get("IDLE_IN_TRANSACTION_SECONDS", connection.idle_seconds)
         return connection
 
-    def _connect_unless_known_to_be_down(self, conn_params: dict[str, Any]) -> Any:
+    def _connect_unless_known_to_be_down(self, conn_params: dict[str, object]) -> object:
         database_outage.refuse_in_pause()
         start = time.monotonic()
         try:
@@ -93,7 +93,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return super().chunked_cursor()
         return self.cursor()
 
-    def create_cursor(self, name: str | None = None) -> Any:
+    def create_cursor(self, name: str | None = None) -> object:
         cursor = super().create_cursor(name)
         if name:
             cursor.close = partial(self._close_server_cursor, cursor.close)
@@ -157,12 +157,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def _note_outcome(
-    execute: Callable[..., Any],
-    statement: Any,
-    params: Any,
+    execute: Callable[..., object],
+    statement: object,
+    params: object,
     many: bool,
     context: dict[str, Any],
-) -> Any:
+) -> object:
     """Note what was written. A statement outside a transaction is one of its own, which commits at its end."""
     if isinstance(statement, str) and statement.lstrip().startswith(READS):
         return execute(statement, params, many, context)

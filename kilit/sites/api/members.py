@@ -1,7 +1,6 @@
 """The endpoints for agencies: the members of their sites."""
 
 from functools import partial
-from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -64,7 +63,7 @@ class MembersView(AgencyView):
         return Response({**counted, "newPeople": len(plan.people)})
 
 
-def present_member(member: SiteMembership) -> dict[str, Any]:
+def present_member(member: SiteMembership) -> dict[str, object]:
     person = member.user
     return {
         "username": person.username,
@@ -78,7 +77,7 @@ def present_member(member: SiteMembership) -> dict[str, Any]:
     }
 
 
-def present_stored_member(change: MemberChange, *, is_new: bool) -> dict[str, Any]:
+def present_stored_member(change: MemberChange, *, is_new: bool) -> dict[str, object]:
     before, after = change.before or None, change.after or None
     status = "unchanged" if before == after else "created" if not before else "changed" if after else "ended"
     return {

@@ -1,7 +1,6 @@
 """The user of a person at the provider: found, joined or made, with the roles that their groups give."""
 
 import re
-from typing import Any
 
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
@@ -29,7 +28,7 @@ class InactiveError(Exception):
 
 
 @transaction.atomic
-def user_of(claims: dict[str, Any]) -> User:
+def user_of(claims: dict[str, object]) -> User:
     """Return the user, with the roles that the person's groups give at this moment."""
     grants = granted(claims)
     if not grants:
@@ -50,7 +49,7 @@ def user_of(claims: dict[str, Any]) -> User:
     return user
 
 
-def granted(claims: dict[str, Any]) -> list[Grant]:
+def granted(claims: dict[str, object]) -> list[Grant]:
     groups = claims.get(settings.OIDC_GROUP_CLAIM)
     names = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
     return [grant for grant in settings.OIDC_GRANTS if grant.group in names]
@@ -78,7 +77,7 @@ def set_roles(user: User, grants: list[Grant]) -> None:
         )
 
 
-def _with_same_address(claims: dict[str, Any]) -> User | None:
+def _with_same_address(claims: dict[str, object]) -> User | None:
     """Return the one user with the same e-mail address, if users are joined by it and the provider has verified it.
 
     Never an owner, a superuser or a service: someone who controls addresses at the provider would become them.
@@ -96,7 +95,7 @@ def _with_same_address(claims: dict[str, Any]) -> User | None:
     return found[0] if len(found) == 1 else None
 
 
-def _new_user(claims: dict[str, Any]) -> User:
+def _new_user(claims: dict[str, object]) -> User:
     user = User(
         username=_free_name(str(claims.get("preferred_username") or claims.get("email") or claims["sub"])),
         email=_text(claims, "email", 254),
@@ -121,6 +120,6 @@ def _free_name(wanted: str) -> str:
     return name
 
 
-def _text(claims: dict[str, Any], name: str, longest: int) -> str:
+def _text(claims: dict[str, object], name: str, longest: int) -> str:
     value = claims.get(name)
     return value.replace("\0", "")[:longest] if isinstance(value, str) else ""

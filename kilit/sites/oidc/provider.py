@@ -30,7 +30,7 @@ def login_url(pending: PendingLogin, redirect_uri: str) -> str:
     return pending.login_url(_endpoint(_known() or _ask_for_description(), "authorization_endpoint"), redirect_uri)
 
 
-def claims_of(pending: PendingLogin, code: str, redirect_uri: str) -> dict[str, Any]:
+def claims_of(pending: PendingLogin, code: str, redirect_uri: str) -> dict[str, object]:
     """Exchange the code for claims about the person; those of the signed token come first."""
     with TURNS.take() as turn:
         described = _known() or _describe(turn)
@@ -50,12 +50,12 @@ def _known() -> dict[str, Any] | None:
     return described
 
 
-def _ask_for_description() -> dict[str, Any]:
+def _ask_for_description() -> dict[str, object]:
     with TURNS.take() as turn:
         return _describe(turn)
 
 
-def _describe(turn: Turn) -> dict[str, Any]:
+def _describe(turn: Turn) -> dict[str, object]:
     """Ask the provider for its description of itself, in one thread at a time; any failure is remembered."""
     if not DESCRIBING.acquire(blocking=False):
         raise NotAskedError("another thread asks for its description")
@@ -69,7 +69,7 @@ def _describe(turn: Turn) -> dict[str, Any]:
     return described
 
 
-def _description(turn: Turn) -> dict[str, Any]:
+def _description(turn: Turn) -> dict[str, object]:
     issuer = settings.OIDC_ISSUER.rstrip("/")
     described = _read(*turn.send("GET", f"{issuer}/.well-known/openid-configuration"))
     if str(described.get("issuer", "")).rstrip("/") != issuer:
@@ -78,7 +78,7 @@ def _description(turn: Turn) -> dict[str, Any]:
     return described
 
 
-def _form(described: dict[str, Any], pending: PendingLogin, code: str, redirect_uri: str) -> dict[str, Any]:
+def _form(described: dict[str, object], pending: PendingLogin, code: str, redirect_uri: str) -> dict[str, object]:
     """Return the body and the headers of the request for tokens, with the client's secret in one of them."""
     fields = {
         "grant_type": "authorization_code",
@@ -96,14 +96,14 @@ def _form(described: dict[str, Any], pending: PendingLogin, code: str, redirect_
     return {"body": urlencode(fields).encode(), "headers": headers}
 
 
-def _tokens(turn: Turn, described: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
+def _tokens(turn: Turn, described: dict[str, Any], form: dict[str, Any]) -> dict[str, object]:
     tokens = _read(*turn.send("POST", _endpoint(described, "token_endpoint"), **form))
     if not isinstance(tokens.get("access_token"), str):
         raise ProviderError("the answer has no token")
     return tokens
 
 
-def _verified(turn: Turn, described: dict[str, Any], token: str, nonce: str) -> dict[str, Any]:
+def _verified(turn: Turn, described: dict[str, Any], token: str, nonce: str) -> dict[str, object]:
     try:
         key = _key(turn, described, jwt.get_unverified_header(token).get("kid"))
         claims: dict[str, Any] = jwt.decode(
@@ -124,7 +124,7 @@ def _verified(turn: Turn, described: dict[str, Any], token: str, nonce: str) -> 
     return claims
 
 
-def _key(turn: Turn, described: dict[str, Any], key_id: str | None) -> Any:
+def _key(turn: Turn, described: dict[str, object], key_id: str | None) -> Any:
     keys = jwt.PyJWKSet.from_dict(_read(*turn.send("GET", _endpoint(described, "jwks_uri")))).keys
     for key in keys:
         if key.key_id == key_id:
@@ -132,14 +132,14 @@ def _key(turn: Turn, described: dict[str, Any], key_id: str | None) -> Any:
     raise jwt.InvalidTokenError
 
 
-def _endpoint(described: dict[str, Any], name: str) -> str:
+def _endpoint(described: dict[str, object], name: str) -> str:
     address = described.get(name)
     if not isinstance(address, str) or not address:
         raise ProviderError(f"the provider does not name its {name}")
     return address
 
 
-def _read(status: int, content: bytes) -> dict[str, Any]:
+def _read(status: int, content: bytes) -> dict[str, object]:
     if status not in (200, 201):
         raise ProviderError(f"it answered {status}")
     try:

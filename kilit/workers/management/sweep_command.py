@@ -1,7 +1,6 @@
 """The base of commands that run a scheduled task by hand."""
 
 from collections.abc import Callable
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -19,7 +18,7 @@ class SweepCommand(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="only print how many there are")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         if options["dry_run"]:
             self.stdout.write(self.preview(**options))
             return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
+from unfold.admin import ModelAdmin
 
 from ociqueue.models import Site
 
@@ -25,7 +26,7 @@ def may_administer(user: "User | AnonymousUser", site: Site) -> bool:
 
 
 def site_of(
-    model_admin: Any, request: HttpRequest, object_id: str, *, allowed: Callable[[Any, Site], bool] | None = None
+    model_admin: ModelAdmin, request: HttpRequest, object_id: str, *, allowed: Callable[[Any, Site], bool] | None = None
 ) -> Site:
     """Return a site that the user may see, or act on; sites of others are not found."""
     site: Site | None = model_admin.get_object(request, unquote(object_id))

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import badge, distance, number, page, two_lines
 from kilit.console.jobs.activity import ActivitySource, register_activity
@@ -44,7 +45,7 @@ register_activity(
 )
 
 
-def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def circuit_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     site = site_of(model_admin, request, object_id)
     circuits = Circuit.objects.filter(site=site).order_by("-status", "action")
     return page(
@@ -63,7 +64,7 @@ def _timeline(circuit: Circuit) -> list[TimelineStep]:
     return STORY.steps(reversed(newest))
 
 
-def _shown(circuit: Circuit) -> dict[str, Any]:
+def _shown(circuit: Circuit) -> dict[str, object]:
     is_open = circuit.status == CircuitStatus.OPEN
     return {"circuit": circuit, "scope": scope_label(circuit), "is_open": is_open, "next_probe": next_probe(circuit)}
 
@@ -80,7 +81,7 @@ def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def probe_now(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def probe_now(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     site = site_of(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST":
         with transaction.atomic():

@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminFileFieldWidget,
@@ -77,7 +78,7 @@ def _secret(label: "StrOrPromise", help_text: "StrOrPromise") -> forms.CharField
 class SecretTextarea(UnfoldAdminTextareaWidget):
     """A text of several lines that is not sent back to the page."""
 
-    def format_value(self, value: Any) -> str:
+    def format_value(self, value: object) -> str:
         return ""
 
 
@@ -235,7 +236,7 @@ def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
     return actions
 
 
-def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def credentials_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """Show which parts are stored and what the last test found; a site's admins store credentials here."""
     site = site_of(model_admin, request, object_id)
     is_change = request.method == "POST"
@@ -276,7 +277,7 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
     )
 
 
-def request_check(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def request_check(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     site = site_of(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST" and not request_test(site):
         messages.warning(request, _("No credentials are stored."))

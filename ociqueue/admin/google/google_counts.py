@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import badge, number, page
 from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked
@@ -37,7 +38,7 @@ NOTES = {
 }
 
 
-def counts_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def counts_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     site = site_of(model_admin, request, object_id)
     stored = ReadBack.objects.filter(site=site).select_related("site").first()
     is_waiting = bool(stored and stored.asked_at and (not stored.tried_at or stored.asked_at > stored.tried_at))
@@ -62,7 +63,7 @@ def counts_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     )
 
 
-def request_reading(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def request_reading(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     site: Site = site_of(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST" and site.sync_method == SyncMethod.API and Credentials.objects.filter(site=site):
         ReadBack.objects.request(site)

@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldBooleanWidget
 
 from kilit.console.formatting import link, number, page
@@ -95,7 +96,7 @@ def is_shut_out(site: Site) -> bool:
     return site.sync_method == SyncMethod.API and shut.exists()
 
 
-def switch_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """Confirm, then let a site of the Google Ads API send through the Data Manager API."""
     site = site_of(model_admin, request, object_id, allowed=may_administer)
     if request.method == "POST":
@@ -125,7 +126,7 @@ def switch_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     )
 
 
-def _switch(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse:
+def _switch(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
     with transaction.atomic():
         api_site = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
         if not api_site.update(sync_method=SyncMethod.DATA_MANAGER):

@@ -88,7 +88,7 @@ STORY = Story(
 )
 
 
-def page_of(pk: Any) -> str:
+def page_of(pk: object) -> str:
     return reverse("admin:ociqueue_importjob_change", args=[pk])
 
 
@@ -132,7 +132,7 @@ class ImportJobAdmin(LongListAdmin):
         rows: ImportJobQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user)
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         context = self._context(request, self._found(request, object_id))
         return page(self, request, "admin/ociqueue/import_job.html", title=_("Import"), is_own_page=True, **context)
 
@@ -165,7 +165,7 @@ class ImportJobAdmin(LongListAdmin):
         rows = _cells(lines.iterator(chunk_size=CHUNK), columns)
         return csv_response(name, csv_lines([*columns, REASON], rows, delimiter=delimiter))
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         views = {
             "progress": self.progress_view,
             "lines": self.lines_view,
@@ -192,7 +192,7 @@ class ImportJobAdmin(LongListAdmin):
             raise PermissionDenied
         return job
 
-    def _context(self, request: HttpRequest, job: ImportJob) -> dict[str, Any]:
+    def _context(self, request: HttpRequest, job: ImportJob) -> dict[str, object]:
         may_act = may_import(request.user, job.site)
         tally = TALLIES[job.kind](**(job.counts if job.is_storing else job.checked))
         is_ready = job.status == ImportState.READY
@@ -246,7 +246,7 @@ def _reports(job: ImportJob, tally: FileTally) -> dict[str, Any]:
     }
 
 
-def _report(lines: Any, total: int, address: str) -> dict[str, Any] | None:
+def _report(lines: Any, total: int, address: str) -> dict[str, object] | None:
     first_lines = list(lines[:MOST_SHOWN])
     if not first_lines:
         return None

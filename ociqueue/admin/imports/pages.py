@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core import signing
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from kilit.console.account.site_chooser import SiteChoiceField
@@ -56,7 +57,7 @@ class UploadForm(forms.Form):
     # Proof that this file was checked for this site; without it nothing is stored.
     checked = forms.CharField(required=False)
 
-    def __init__(self, *args: Any, user: Any, **options: Any) -> None:
+    def __init__(self, *args: Any, user: User | AnonymousUser, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["site"].offer(Site.objects.run_by(user))  # type: ignore[attr-defined]
 
@@ -84,7 +85,7 @@ class UploadForm(forms.Form):
         return bool(proof == signing.loads(self.proof(), salt=SALT))
 
 
-def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
     tally: FileTally | None = None
     stored = False
@@ -162,7 +163,7 @@ def _reports(tally: FileTally, kind: ImportKind, site: Site) -> dict[str, Any]:
     return reports
 
 
-def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> dict[str, Any] | None:
+def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> dict[str, object] | None:
     if not lines:
         return None
     first_lines = lines[:MOST_SHOWN]

@@ -99,7 +99,7 @@ FIELDSETS: Any = [
 MOST_SHOWN = 20
 
 
-def adjustments_context(row: Conversion) -> dict[str, Any]:
+def adjustments_context(row: Conversion) -> dict[str, object]:
     newest = list(with_upload(Adjustment.objects.filter(original=row.pk)).order_by("-adjusted_at")[: MOST_SHOWN + 1])
     return {
         "adjustments": [_line(adjustment) for adjustment in newest[:MOST_SHOWN]],

@@ -57,7 +57,7 @@ def _reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
             yield from causes or [ready(_("seconds"))]
 
 
-def _failed(row: Adjustment, limits: Any) -> Iterator[Blocker]:
+def _failed(row: Adjustment, limits: object) -> Iterator[Blocker]:
     if row.is_overtaken:
         newest = Adjustment.objects.newest().filter(original=row.original_id).first()
         yield ended(_("A newer adjustment takes its place."), **(_other(newest) if newest else {}))

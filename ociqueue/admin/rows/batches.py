@@ -73,7 +73,7 @@ def verdict_badge(batch: UploadBatch) -> SafeString:
     return badge(_("verdict pending"), "pending", title=text % {"number": number(pending)})
 
 
-def receipt_line(receipt: Any) -> dict[str, Any]:
+def receipt_line(receipt: Any) -> dict[str, object]:
     counts = (receipt.confirmed, receipt.rejected, receipt.put_off, receipt.late)
     return {
         "receipt": receipt,
@@ -209,7 +209,7 @@ class UploadBatchAdmin(LongListAdmin):
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
         return super().get_queryset(request).filter(site__in=sites).defer("row_ids").prefetch_related(RECEIPTS)
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         batch = self.get_object(request, unquote(object_id))
         chosen = request.GET.get("receipt", "")
         options["extra_context"] = {**(rows_of(batch, chosen) if batch else {}), "show_history": False}

@@ -219,7 +219,7 @@ def site_link(row: Any) -> dict[str, str]:
     return {"link": row.site.name, "href": reverse("admin:ociqueue_site_change", args=[row.site_id])}
 
 
-def holdings(row: Any) -> list[tuple[str, Any]]:
+def holdings(row: Any) -> list[tuple[str, object]]:
     facts: list[tuple[str, Any]] = []
     if row.status == ConversionStatus.PROCESSING and row.claimed_at:
         holder = _("an upload") if row.open_batch_id else _("the site's script")

@@ -14,6 +14,7 @@ from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.console.formatting import button, page
@@ -53,7 +54,7 @@ class HistoryForm(DaysForm):
         return cleaned
 
 
-def history_page(model_admin: Any, request: HttpRequest) -> HttpResponseBase:
+def history_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponseBase:
     named = request.POST.get("site", request.GET.get("site", ""))
     sites = _sites(request, named)
     this_month = {"first": timezone.localdate().replace(day=1), "last": timezone.localdate()}
@@ -167,7 +168,7 @@ class ConversionAdmin(UploadableAdmin):
             raise PermissionDenied
         return imports.template_file(request)
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         view = self.admin_site.admin_view
         forms_of_row: dict[str, Any] = {
             "correct": correct_page,

@@ -98,7 +98,7 @@ UPLOADED = {
     "PROVIDER_WARNING": _("Google has it, but ignored a part of it"),
     "LATE_ANSWER": _("Google answered late; nothing was changed"),
 }
-ADDITIONS: dict[str, Callable[[Event], Any]] = {
+ADDITIONS: dict[str, Callable[[Event], object]] = {
     "PROVIDER_WARNING": lambda event: "; ".join(event.details.get("warnings", [])),
     "LATE_ANSWER": late_answer,
 }

@@ -16,6 +16,8 @@ from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError
@@ -36,12 +38,12 @@ from ociqueue.states import WAITING, AdjustmentKind, ConversionStatus, EventSour
 from ociqueue.uploader.providers import has_developer_token
 
 
-def _text(label: Any, most: int, **options: Any) -> forms.CharField:
+def _text(label: StrOrPromise, most: int, **options: Any) -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"})
     return forms.CharField(label=label, max_length=most, widget=widget, **options)
 
 
-def _consent(label: Any) -> forms.ChoiceField:
+def _consent(label: StrOrPromise) -> forms.ChoiceField:
     choices = [("", gettext_lazy("not given")), *((name, name) for name in get_args(ConsentGiven))]
     return forms.ChoiceField(label=label, choices=choices, required=False, widget=UnfoldAdminSelectWidget)
 
@@ -49,11 +51,11 @@ def _consent(label: Any) -> forms.ChoiceField:
 class UnrepeatedInput(UnfoldAdminTextInputWidget):
     """An input for what no page may show again, also not beside an error."""
 
-    def format_value(self, value: Any) -> None:
+    def format_value(self, value: object) -> None:
         return None
 
 
-def _identifier(label: Any) -> forms.CharField:
+def _identifier(label: StrOrPromise) -> forms.CharField:
     return forms.CharField(
         label=label,
         max_length=LONGEST_IDENTIFIER,
@@ -126,7 +128,7 @@ def show_errors(form: forms.Form, errors: Sequence[FieldError]) -> None:
         form.add_error(name if name in form.fields else None, capfirst(error["message"]))
 
 
-def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def correct_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     row = row_to_change(model_admin, request, object_id)
     if reason := why_not(row):
         messages.warning(request, _("It cannot be corrected: %(reason)s.") % {"reason": reason})
@@ -143,7 +145,7 @@ def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
     return _ask(model_admin, request, row, form)
 
 
-def _ask(model_admin: Any, request: HttpRequest, row: Conversion, form: CorrectionForm) -> HttpResponse:
+def _ask(model_admin: ModelAdmin, request: HttpRequest, row: Conversion, form: CorrectionForm) -> HttpResponse:
     error = f"{row.provider_error_code}: {explain(row.last_error)}"
     effect = _("A copy with your corrections is sent in its place, under the same order id. This one stays as it is.")
     if may_be_counted(row) and row.provider_error_code != ORDER_ID_IN_USE:
@@ -221,7 +223,7 @@ class ChangeValueForm(RetractForm):
 FORMS = {AdjustmentKind.RETRACTION: RetractForm, AdjustmentKind.RESTATEMENT: ChangeValueForm}
 
 
-def adjustment_offers(model_admin: Any, row: Conversion) -> dict[str, JobOffer]:
+def adjustment_offers(model_admin: ModelAdmin, row: Conversion) -> dict[str, JobOffer]:
     if row.status == ConversionStatus.FAILED:  # there is nothing to adjust
         return {}
     # In this order: nothing follows a retraction.
@@ -235,11 +237,11 @@ def adjustment_offers(model_admin: Any, row: Conversion) -> dict[str, JobOffer]:
     return offers
 
 
-def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, Any]:
+def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, object]:
     return {"id": str(row), "kind": kind, **({"value": 0} if kind == AdjustmentKind.RESTATEMENT else {})}
 
 
-def adjust_page(model_admin: Any, request: HttpRequest, object_id: str, *, kind: AdjustmentKind) -> HttpResponse:
+def adjust_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *, kind: AdjustmentKind) -> HttpResponse:
     row = row_to_change(model_admin, request, object_id)
     back = HttpResponseRedirect(model_admin.address("change", row.pk))
     newest = newest_of(row)
@@ -326,7 +328,7 @@ def _current(row: Conversion, newest: Adjustment | None) -> Any:
 
 
 def _ask_adjustment(
-    model_admin: Any,
+    model_admin: ModelAdmin,
     request: HttpRequest,
     row: Conversion,
     newest: Adjustment | None,

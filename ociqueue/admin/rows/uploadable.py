@@ -48,7 +48,7 @@ class UploadableAdmin(QueueAdmin):
         rows: UploadableQuerySet[Any] = super().get_queryset(request)
         return with_upload(rows.visible_to(request.user)).select_related("site")
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
         return UploadableChangeList
 
     # Actions

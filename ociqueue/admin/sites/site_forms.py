@@ -132,13 +132,13 @@ class MembershipInline(TabularInline):
         formset.is_by_owner = is_owner(request.user)
         return formset
 
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: object) -> object:
         """Offer only people whom the user knows: a membership in one's own sites is a step towards their password."""
         if db_field.name == "user":
             options["queryset"] = people_seen_by(request.user)
         return super().formfield_for_foreignkey(db_field, request, **options)
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: object) -> object:
         """Name each field for screen readers: the table header is not its label."""
         field = super().formfield_for_dbfield(db_field, request, **options)
         if field:

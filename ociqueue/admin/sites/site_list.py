@@ -91,7 +91,7 @@ class SiteAdmin(ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
         return super().get_queryset(request).filter(pk__in=Site.objects.seen_by(request.user).values("pk"))
 
-    def get_ordering(self, request: HttpRequest) -> list[Any]:
+    def get_ordering(self, request: HttpRequest) -> list[object]:
         return [NameOrder("name").asc()]
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[SiteChangeList]:
@@ -180,7 +180,7 @@ class SiteAdmin(ModelAdmin):
 
     # The pages of one site
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         site = self.get_object(request, unquote(object_id))
         if site is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
@@ -197,7 +197,7 @@ class SiteAdmin(ModelAdmin):
         shown = {**ONE_BUTTON, **header_context(request, site, tab=tab)}
         return super().change_view(request, object_id, extra_context=shown)
 
-    def get_urls(self) -> list[Any]:
+    def get_urls(self) -> list[object]:
         pages: list[tuple[str, str, Any]] = [
             ("settings", "settings/", partial(SiteAdmin.form_page, tab="settings")),
             ("members", "members/", partial(SiteAdmin.form_page, tab="members")),

@@ -1,5 +1,4 @@
 from datetime import timedelta
-from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -18,9 +17,9 @@ class Command(SweepCommand):
         parser.add_argument("--max-attempts", type=attempts, help="default: 5 on the script path, 8 on the API path")
         parser.add_argument("--min-age-minutes", type=minutes, default=0, help="skip rows changed more recently")
 
-    def preview(self, *, max_attempts: int | None, min_age_minutes: int, **options: Any) -> str:
+    def preview(self, *, max_attempts: int | None, min_age_minutes: int, **options: object) -> str:
         rows = Conversion.objects.over_cap(max_attempts=max_attempts, min_age=timedelta(minutes=min_age_minutes))
         return f"Would cap {rows.count()}."
 
-    def run(self, *, max_attempts: int | None, min_age_minutes: int, **options: Any) -> str:
+    def run(self, *, max_attempts: int | None, min_age_minutes: int, **options: object) -> str:
         return attempt_cap(max_attempts=max_attempts, min_age=timedelta(minutes=min_age_minutes))

@@ -32,7 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("--site", required=True, help="public id or uuid")
         parser.add_argument("--dry-run", action="store_true", help="show what would be done, change nothing")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         site = find_active_site(options["site"])
         if not options["ids"] and not options["file"]:
             raise CommandError("Name rows, or give a --file.")

@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--site", help="public id or uuid; without it, all sites")
         parser.add_argument("--dry-run", action="store_true", help="count, change nothing")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         kind = next(kind for kind in KINDS if options[kind] is not None)
         text = sys.stdin.readline() if options[kind] == "-" else options[kind]
         try:

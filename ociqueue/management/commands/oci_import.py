@@ -60,7 +60,7 @@ class Command(BaseCommand):
         parser.add_argument("--site", required=True, help="public id or uuid")
         parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         site = find_active_site(options["site"])
         try:
             with options["file"].open("rb") as file, TemporaryFile() as copy, acting_as("command:oci_import"):

@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.core.management.base import CommandParser
 
 from kilit.workers.management.sweep_command import SweepCommand
@@ -14,9 +12,9 @@ class Command(SweepCommand):
         super().add_arguments(parser)
         parser.add_argument("--site", help="A site's public id or uuid: compare it now, due or not.")
 
-    def preview(self, *, site: str | None, **options: Any) -> str:
+    def preview(self, *, site: str | None, **options: object) -> str:
         count = len([find_site(site)]) if site else due_sites().count()
         return "Would compare 1 site." if count == 1 else f"Would compare {count} sites."
 
-    def run(self, *, site: str | None, **options: Any) -> str:
+    def run(self, *, site: str | None, **options: object) -> str:
         return reconcile_due(sites=[find_site(site)] if site else None)

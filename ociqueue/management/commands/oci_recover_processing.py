@@ -1,5 +1,4 @@
 from datetime import timedelta
-from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -16,8 +15,8 @@ class Command(SweepCommand):
         super().add_arguments(parser)
         parser.add_argument("--min-age-minutes", type=minutes, default=15)
 
-    def preview(self, *, min_age_minutes: int, **options: Any) -> str:
+    def preview(self, *, min_age_minutes: int, **options: object) -> str:
         return f"Would recover {Conversion.objects.stuck(min_age=timedelta(minutes=min_age_minutes)).count()}."
 
-    def run(self, *, min_age_minutes: int, **options: Any) -> str:
+    def run(self, *, min_age_minutes: int, **options: object) -> str:
         return recover_processing(min_age=timedelta(minutes=min_age_minutes))

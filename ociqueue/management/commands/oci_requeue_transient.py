@@ -1,5 +1,3 @@
-from typing import Any
-
 from kilit.workers.management.sweep_command import SweepCommand
 from ociqueue.models import Conversion
 from ociqueue.operating.sweeps import requeue_transient
@@ -9,8 +7,8 @@ from ociqueue.states import SyncMethod
 class Command(SweepCommand):
     help = "Retry TRANSIENT failures on sites that ask for it."
 
-    def preview(self, **options: Any) -> str:
+    def preview(self, **options: object) -> str:
         return f"Would requeue {sum(Conversion.objects.requeueable(path).count() for path in SyncMethod)}."
 
-    def run(self, **options: Any) -> str:
+    def run(self, **options: object) -> str:
         return requeue_transient()

@@ -27,7 +27,7 @@ class Command(BaseCommand):
             help=f"With --dry-run: how many rows of each site are tried, {MOST_ROWS} at most.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         chosen = find_site(options["site"]) if options["site"] else None
         if chosen and chosen.sync_method not in UPLOADED_HERE:
             raise CommandError(f"{chosen} uses a script; set it to one of Google's APIs first.")

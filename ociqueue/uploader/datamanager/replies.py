@@ -247,17 +247,17 @@ def error_of(reply: Reply) -> Mapping[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-def details_of(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def details_of(error: Mapping[str, object]) -> list[Mapping[str, object]]:
     details = error.get("details")
     return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
 
 
-def request_id_of(error: Mapping[str, Any]) -> str:
+def request_id_of(error: Mapping[str, object]) -> str:
     request_id = next((text_of(detail.get("requestId")) for detail in details_of(error) if detail.get("requestId")), "")
     return request_id[:LONGEST_ID]
 
 
-def retry_delay_of(error: Mapping[str, Any]) -> timedelta | None:
+def retry_delay_of(error: Mapping[str, object]) -> timedelta | None:
     for detail in details_of(error):
         if match := DURATION.fullmatch(text_of(detail.get("retryDelay"))):
             return min(timedelta(seconds=int(match[1])), LONGEST_DELAY) or None

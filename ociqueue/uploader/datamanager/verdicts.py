@@ -66,7 +66,7 @@ def read_status(reply: Any, rows: Sequence[Uploadable]) -> Verdict:
     return Verdict(VerdictStatus.SETTLED, results, label=name, note=note)
 
 
-def _results(status: Mapping[str, Any], name: str, sent: int) -> list[RowResult]:
+def _results(status: Mapping[str, object], name: str, sent: int) -> list[RowResult]:
     processed = _number(_object(status, "eventsIngestionStatus").get("recordCount"))
     if not sent or processed != sent:
         raise ContradictoryStatus(f"Google processed {processed} rows of {sent}.")
@@ -119,7 +119,7 @@ def _row_result(meanings: Mapping[str, Meaning]) -> RowResult:
     )
 
 
-def _with_warnings(status: Mapping[str, Any], results: list[RowResult]) -> tuple[list[RowResult], str]:
+def _with_warnings(status: Mapping[str, object], results: list[RowResult]) -> tuple[list[RowResult], str]:
     """Add warnings to the rows that they name; a warning never fails a row, so one that cannot be read is a note."""
     warned: dict[int, tuple[str, ...]] = {}
     notes = []
@@ -141,7 +141,7 @@ def _with_warnings(status: Mapping[str, Any], results: list[RowResult]) -> tuple
     return results, " ".join(notes)
 
 
-def _counts(info: Mapping[str, Any], key: str) -> list[ReasonCount]:
+def _counts(info: Mapping[str, object], key: str) -> list[ReasonCount]:
     listed = info.get(key)
     if listed is None:
         return []
@@ -150,7 +150,7 @@ def _counts(info: Mapping[str, Any], key: str) -> list[ReasonCount]:
     return [_count(entry) for entry in listed]
 
 
-def _count(entry: Any) -> ReasonCount:
+def _count(entry: object) -> ReasonCount:
     if not isinstance(entry, dict):
         raise ContradictoryStatus("Google's status has an error that cannot be read.")
     # Google leaves out what is zero or empty: a reason that is missing is UNSPECIFIED.
@@ -164,7 +164,7 @@ def _count(entry: Any) -> ReasonCount:
     return ReasonCount(_label(reason_name(reason)), count, tuple(place for place in places if place is not None))
 
 
-def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _object(parent: Mapping[str, object], key: str) -> Mapping[str, object]:
     value = parent.get(key)
     if value is None:
         return {}
@@ -173,14 +173,14 @@ def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value
 
 
-def _number(value: Any) -> int | None:
+def _number(value: object) -> int | None:
     """Return a whole number of zero or more, given as a number or as JSON writes 64 bits; else None."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _label(name: Any) -> str:
+def _label(name: object) -> str:
     """Return a name that is safe to store, whatever Google calls it."""
     if isinstance(name, str) and CODE.match(name):
         return name[:100]

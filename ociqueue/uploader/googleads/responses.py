@@ -81,7 +81,7 @@ def _by_row(errors: Iterable[ReportedError], rows: int) -> dict[int, list[Report
     return by_row
 
 
-def read_failure(failure: Any, rows: int, *, request_id: str) -> list[RowResult]:
+def read_failure(failure: object, rows: int, *, request_id: str) -> list[RowResult]:
     """Read a failed request: rows that it names get their own result, the others were not validated."""
     errors = list(reported_errors([failure]))
     if named := _by_row(errors, rows):
@@ -116,7 +116,7 @@ def read_transport_error(error: Any, rows: int) -> list[RowResult]:
     return [replace(whole, retry_after=_retry_delay(error), ambiguous=ambiguous, request_id=request_id)] * rows
 
 
-def parse_failure(data: bytes) -> Any:
+def parse_failure(data: bytes) -> object:
     from google.ads.googleads.v26.errors.types.errors import GoogleAdsFailure
 
     failure = GoogleAdsFailure.pb(GoogleAdsFailure())
@@ -124,7 +124,7 @@ def parse_failure(data: bytes) -> Any:
     return failure
 
 
-def reported_errors(failures: Iterable[Any]) -> Iterator[ReportedError]:
+def reported_errors(failures: Iterable[object]) -> Iterator[ReportedError]:
     from google.ads.googleads.util import convert_proto_plus_to_protobuf
 
     for failure in failures:
@@ -200,14 +200,14 @@ def _all_unproven(errors: list[ReportedError], rows: int, *, request_id: str) ->
     ] * rows
 
 
-def _attached(error: Any) -> tuple[str, list[Any]]:
+def _attached(error: object) -> tuple[str, list[object]]:
     call: Any = getattr(error, "response", None)
     trailing = (call.trailing_metadata() or ()) if hasattr(call, "trailing_metadata") else ()
     request_id = next((str(value) for key, value in trailing if key == "request-id"), "")
     return request_id, [parse_failure(value) for key, value in trailing if key.endswith("googleadsfailure-bin")]
 
 
-def _retry_delay(error: Any) -> timedelta | None:
+def _retry_delay(error: object) -> timedelta | None:
     for detail in getattr(error, "details", None) or ():
         delay = getattr(detail, "retry_delay", None)
         if delay is not None:

@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.workflow.preflight import CheckLevel, preflight
@@ -8,7 +6,7 @@ from orchestrator.workflow.preflight import CheckLevel, preflight
 class Command(BaseCommand):
     help = "Check what cutting jobs need on this machine: folders, template, rules, OptiPlanning."
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         checks = preflight()
         styles = {
             CheckLevel.PASS: self.style.SUCCESS,

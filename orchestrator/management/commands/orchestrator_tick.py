@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -19,7 +17,7 @@ class Command(BaseCommand):
         parser.add_argument("--watch", action="store_true", help="run until SIGTERM or Ctrl-C")
         parser.add_argument("--dry-run", action="store_true", help="only print how many are due")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         if options["dry_run"]:
             self.stdout.write(f"Would work {Job.objects.claimable().count()}.")
             return

@@ -10,7 +10,6 @@ from datetime import datetime
 from decimal import Decimal
 from io import BytesIO
 from operator import attrgetter
-from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from openpyxl.cell.cell import Cell, MergedCell
@@ -50,14 +49,14 @@ def _remove_samples(sheet: Worksheet) -> None:
     sheet.delete_rows(FIRST_ROW, max(1, sheet.max_row - FIRST_ROW + 1))
 
 
-def _text_style(sheet: Worksheet) -> Any:
+def _text_style(sheet: Worksheet) -> object:
     """Return the style of text cells; made once, because openpyxl looks it up for every cell."""
     cell = Cell(sheet, row=FIRST_ROW, column=1)
     cell.number_format = "@"
     return copy(cell._style)  # type: ignore[attr-defined]
 
 
-def _write(cell: Cell | MergedCell, value: str | int | Decimal, text: Any) -> None:
+def _write(cell: Cell | MergedCell, value: str | int | Decimal, text: object) -> None:
     if isinstance(value, str):
         cell.value = ESCAPE_LOOKALIKE.sub("_x005F_", value)
         # openpyxl would write =1+1 as a formula and #N/A as an error; as text it also survives editing in Excel.

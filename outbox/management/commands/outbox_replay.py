@@ -43,7 +43,7 @@ class Command(BaseCommand):
         parser.add_argument("--after", type=int, metavar="EVENT", help="continue a replay that was interrupted")
         parser.add_argument("--dry-run", action="store_true", help="only print how many there are")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         endpoint = Endpoint.objects.filter(pk=options["endpoint"]).first()
         if endpoint is None:
             raise CommandError(f"There is no endpoint {options['endpoint']}.")

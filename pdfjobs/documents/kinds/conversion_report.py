@@ -124,7 +124,7 @@ def _bars(days: list[DayUploads], formatter: LocaleFormatter) -> list[dict[str, 
     return bars
 
 
-def _action(action: ActionUploads, formatter: LocaleFormatter) -> dict[str, Any]:
+def _action(action: ActionUploads, formatter: LocaleFormatter) -> dict[str, object]:
     per_conversion = action.value / action.uploaded if action.uploaded else None
     return {
         **dict(action),

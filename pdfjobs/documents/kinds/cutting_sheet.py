@@ -110,7 +110,7 @@ def shape(sheet: CuttingSheet) -> dict[str, Any]:
 
 def _material(
     material: BoardMaterial, waste_rate: Decimal, formatter: LocaleFormatter
-) -> tuple[dict[str, Any], dict[str, Decimal]]:
+) -> tuple[dict[str, object], dict[str, Decimal]]:
     sums = {
         "pieces": sum((part.quantity for part in material.parts), Decimal(0)),
         "area": sum((part.quantity * part.length * part.width for part in material.parts), Decimal(0)) / SQUARE,

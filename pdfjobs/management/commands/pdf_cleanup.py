@@ -1,5 +1,4 @@
 from datetime import timedelta
-from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -16,10 +15,10 @@ class Command(SweepCommand):
         hours = whole_number(least=0, most=A_YEAR_OF_MINUTES // 60)
         parser.add_argument("--ttl-hours", type=hours, help="instead of KILIT_PDF_TTL_HOURS")
 
-    def preview(self, *, ttl_hours: int | None, **options: Any) -> str:
+    def preview(self, *, ttl_hours: int | None, **options: object) -> str:
         return cleanup.preview(ttl=_ttl(ttl_hours)).format("Would expire {}, remove {}")
 
-    def run(self, *, ttl_hours: int | None, **options: Any) -> str:
+    def run(self, *, ttl_hours: int | None, **options: object) -> str:
         return cleanup.clean(ttl=_ttl(ttl_hours)).format()
 
 

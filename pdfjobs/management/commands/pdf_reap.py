@@ -1,5 +1,3 @@
-from typing import Any
-
 from kilit.workers.management.sweep_command import SweepCommand
 from pdfjobs.models import PdfJob
 from pdfjobs.work import reap
@@ -8,8 +6,8 @@ from pdfjobs.work import reap
 class Command(SweepCommand):
     help = "Take PDF jobs back from workers that died or hang."
 
-    def preview(self, **options: Any) -> str:
+    def preview(self, **options: object) -> str:
         return f"Would reap {PdfJob.objects.held_too_long().count()}."
 
-    def run(self, **options: Any) -> str:
+    def run(self, **options: object) -> str:
         return reap()

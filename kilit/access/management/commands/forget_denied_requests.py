@@ -1,7 +1,5 @@
 """`manage.py forget_denied_requests`: run the daily task by hand."""
 
-from typing import Any
-
 from kilit.access.models import DeniedRequest
 from kilit.access.models.denied_request import forget_denied_requests
 from kilit.workers.management.sweep_command import SweepCommand
@@ -10,8 +8,8 @@ from kilit.workers.management.sweep_command import SweepCommand
 class Command(SweepCommand):
     help = "Delete denied requests older than the retention period."
 
-    def preview(self, **options: Any) -> str:
+    def preview(self, **options: object) -> str:
         return f"Would delete {DeniedRequest.objects.old().count()}."
 
-    def run(self, **options: Any) -> str:
+    def run(self, **options: object) -> str:
         return forget_denied_requests()

@@ -1,7 +1,5 @@
 """`manage.py reencrypt_secrets`: encrypt all secrets with the first key, so that older keys can be removed."""
 
-from typing import Any
-
 from django.core.management.base import BaseCommand, CommandError
 
 from kilit.access.encryption import DecryptionError, reencrypt_all
@@ -10,7 +8,7 @@ from kilit.access.encryption import DecryptionError, reencrypt_all
 class Command(BaseCommand):
     help = "Encrypt all stored credentials and secrets with the first of KILIT_CREDENTIAL_KEYS."
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         try:
             count = reencrypt_all()
         except DecryptionError as error:

@@ -1,7 +1,6 @@
 """`manage.py remove_second_factor NAME`: for a superuser who has lost it, and whom no other superuser can help."""
 
 from argparse import ArgumentParser
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
@@ -15,7 +14,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         name = options["username"]
         user = User.objects.filter(username=name).first()
         if user is None:

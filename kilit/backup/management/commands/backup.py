@@ -22,7 +22,7 @@ class Command(BaseCommand):
             "--without-files", action="store_true", help="only the database, for example when the bucket is versioned"
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         folder: Path = options["folder"].absolute()
         if folder.exists():
             raise CommandError(f"{folder} already exists; choose a new folder.")

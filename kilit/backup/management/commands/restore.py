@@ -23,7 +23,7 @@ class Command(BaseCommand):
             "--check", action="store_true", help="only compare the checksums of all files; the database is not touched"
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         folder: Path = options["folder"].absolute()
         try:
             if options["check"]:

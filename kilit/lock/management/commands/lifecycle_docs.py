@@ -3,7 +3,6 @@
 import inspect
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from django.apps import apps
 from django.conf import settings
@@ -29,7 +28,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--check", action="store_true", help="fail when the page is out of date")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         path = settings.BASE_DIR / "docs" / "lifecycle.md"
         text = document(lifecycle_models())
         if not options["check"]:

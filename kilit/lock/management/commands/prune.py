@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--queue", choices=sorted(pruning.prunables), help="only this queue")
         parser.add_argument("--dry-run", action="store_true", help="only print how many there are")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         days = options["older_than_days"] or settings.KEEP_FINISHED_DAYS
         if not days:
             raise CommandError("Everything is kept: set KILIT_KEEP_FINISHED_DAYS, or pass --older-than-days.")

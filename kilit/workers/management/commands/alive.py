@@ -1,7 +1,6 @@
 """`manage.py alive`: the health check of a container with workers."""
 
 import socket
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import ProgrammingError
@@ -13,7 +12,7 @@ class Command(BaseCommand):
     help = "Succeed if a supervisor on this host had a heartbeat in the last 30 seconds."
     requires_system_checks = ()
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         host = socket.gethostname()[:64]
         try:
             alive = Heartbeat.objects.alive().filter(name__startswith=f"{host}:").exists()

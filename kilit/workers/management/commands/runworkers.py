@@ -1,7 +1,5 @@
 """`manage.py runworkers`: work all queues until stopped."""
 
-from typing import Any
-
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
@@ -15,7 +13,7 @@ class Command(BaseCommand):
     help = "Work the queues: supervise a django-q2 cluster, ring for due rows, restart it when it hangs."
     requires_system_checks = (SETTINGS,)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         die_with_parent()
         limit_statements(settings.DATABASE_TIMEOUT)
         Supervisor().run()
