@@ -29,7 +29,7 @@ def archive(chosen: SitesOrIds, *, reason: str) -> set[UUID]:
     """
     with transaction.atomic():
         set_audit_context(verb="", using=DEFAULT_DB_ALIAS)
-        # Waits for requests that store rows right now: each holds its site by a foreign key to the queue's row.
+        # With the queue's rows: whoever commits rows of a site right now holds its row by a foreign key.
         locked = sites().active().filter(pk__in=chosen).select_for_update().order_by("pk")
         ids = [site.pk for site in locked]
         finished = set(ids) - sites_with_open_rows(ids)

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from kilit.access.roles import SITE_ROLES, Role, is_owner
 from kilit.csv.reader import CsvLine, RejectedField, read_lines
-from kilit.sites.admin_lines import AdministeredSites, PlaceName, check_lines, csv_line
+from kilit.sites.file_lines import AdministeredSites, PlaceName, check_lines, csv_line
 from kilit.sites.models import SiteMembership, SiteQuerySet, Tenant
 from kilit.sites.people import KEYS_USERS, people_seen_by
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from kilit.access.roles import Role
 from kilit.csv.reader import CsvLine, RejectedField, read_lines
 from kilit.postgres.collation import NameOrder
-from kilit.sites.admin_lines import AdministeredSites, PlaceName, check_lines, csv_line
+from kilit.sites.file_lines import AdministeredSites, PlaceName, check_lines, csv_line
 from kilit.sites.models import SiteMembership, SiteQuerySet, Tenant
 from kilit.sites.site_model import holds, site_model
 

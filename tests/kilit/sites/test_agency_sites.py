@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from kilit.lock.models import Activity
-from kilit.sites.admin_lines import AdministeredSites
+from kilit.sites.file_lines import AdministeredSites
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
 from tests.support.agency import agency_api, make_admin

@@ -24,9 +24,13 @@ def in_thread(pool: ThreadPoolExecutor, verb: Any) -> Any:
     return pool.submit(run)
 
 
-def test_archiving_waits_for_a_request_that_stores_a_row(site: Site, make_conversion: Any) -> None:
+def test_archiving_waits_for_who_holds_the_queues_row_by_a_foreign_key(
+    site: Site, make_conversion: Any, sql: Any
+) -> None:
+    """Foreign keys are checked at the commit; here at once, to stop between the check and the commit."""
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
+            sql("SET CONSTRAINTS ALL IMMEDIATE")
             make_conversion(site)
             archived = in_thread(pool, lambda: archive([site.pk], reason="The contract ended."))
             wait_until(has_waiter)

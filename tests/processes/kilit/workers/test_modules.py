@@ -26,7 +26,6 @@ print(*(name for name in sys.modules if name.startswith(PAGES) or ".admin" in na
 """
 PAGES = (
     "config.urls",
-    "config.people",
     *(f"kilit.console.{room}" for room in ("account", "admin", "command_search", "dashboard", "jobs", "lists")),
     *(f"kilit.console.{room}" for room in ("navigation", "queue_admin")),
     *(f"unfold.{part}" for part in ("admin", "views", "contrib")),
