@@ -11,6 +11,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.clock import database_time
 from kilit.lock.models import QueuePause
 from kilit.outgoing import post
+from kilit.workers.doorbells import doorbells
 from outbox import batches, sending
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
@@ -26,7 +27,7 @@ def test_a_message_is_delivered_and_its_attempt_kept(receiver: WebhookReceiver, 
     endpoint = endpoint_at("/hook?token=secret")
     message = make_message(endpoint=endpoint, body='{"data":"ğ"}')
     receiver.behave(body="thanks\0")
-    assert sending.is_due()
+    assert doorbells[sending.BELL].is_due()
 
     sending.send_due()
 
@@ -39,7 +40,7 @@ def test_a_message_is_delivered_and_its_attempt_kept(receiver: WebhookReceiver, 
     assert (attempt.answer, attempt.url) == ("thanks", f"{receiver.url}/hook?…")
     assert attempt.request_headers["webhook-id"] == message.webhook_id
     assert "webhook-signature" not in json.dumps(attempt.request_headers)
-    assert not sending.is_due()
+    assert not doorbells[sending.BELL].is_due()
 
 
 def test_a_failed_message_is_sent_again_with_the_same_id_and_bytes(receiver: WebhookReceiver, endpoint_at) -> None:
@@ -169,11 +170,11 @@ def test_nothing_is_sent_while_the_queue_is_paused_or_the_endpoint_is_off(receiv
     make_message(endpoint=endpoint_at())
     with acting_as("operator:ayse"):
         QueuePause.objects.pause(MESSAGES, reason="maintenance")
-    assert not sending.is_due()
+    assert not doorbells[sending.BELL].is_due()
     sending.send_due()
     QueuePause.objects.resume(MESSAGES)
     Endpoint.objects.all().switch_off(OffReason.OPERATOR)
-    assert not sending.is_due()
+    assert not doorbells[sending.BELL].is_due()
 
     sending.send_due()
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kilit.lock.models import Event
+from kilit.workers.doorbells import doorbells
 from ociqueue.models import Conversion, Site
 from ociqueue.script import acknowledge
 from outbox import log_reader, sending
@@ -28,11 +29,11 @@ def test_each_of_ten_thousand_acknowledged_conversions_is_delivered_under_one_id
 
     while claimed := Conversion.objects.for_site(site).claim(limit=PAGE):
         acknowledge.ack(site, [row.pk for row in claimed])
-    wait_until(lambda: not log_reader.is_due() or log_reader.read_log() < 0)
-    wait_until(lambda: not sending.is_due() or sending.send_due())
+    wait_until(lambda: not doorbells[log_reader.BELL].is_due() or log_reader.read_log() < 0)
+    wait_until(lambda: not doorbells[sending.BELL].is_due() or sending.send_due())
     ask_receiver(endpoint, "/control", status=200)
     make_all_due()
-    wait_until(lambda: not sending.is_due() or sending.send_due())
+    wait_until(lambda: not doorbells[sending.BELL].is_due() or sending.send_due())
 
     completed = Event.objects.filter(event_type="STATE_COMPLETED").values_list("pk", flat=True)
     assert set(OutboxMessage.objects.values_list("event_id", flat=True)) == set(completed)

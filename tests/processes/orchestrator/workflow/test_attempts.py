@@ -15,7 +15,7 @@ from orchestrator.optiplanning import collecting
 from orchestrator.planning.excel import sheet as excel_sheet
 from orchestrator.workflow import runner, steps
 from orchestrator.workflow.decisions import approve, retry
-from orchestrator.workflow.runner import is_due, tick
+from orchestrator.workflow.runner import due_rows, tick
 from tests.support.cutting_jobs import CUTTING_JOBS, GOVDE, make_job
 from tests.support.cutting_runs import command, due_again, left_running, player, work_until
 
@@ -59,7 +59,7 @@ def test_workers_leave_very_many_sheets_to_the_patient_runner(floor, customer, m
     few.refresh_from_db()
     many.refresh_from_db()
     assert (few.status, many.status, many.claim_token) == ("HOLD", "PREPARED", None)
-    assert not is_due()
+    assert not any(rows.exists() for rows in due_rows())
     work_until(many, "HOLD")
 
 

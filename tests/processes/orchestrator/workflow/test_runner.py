@@ -16,7 +16,7 @@ from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import WORKING
 from orchestrator.workflow import runner
 from orchestrator.workflow.decisions import cancel
-from orchestrator.workflow.runner import is_due, tick
+from orchestrator.workflow.runner import due_rows, tick
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 from tests.support.cutting_runs import command, let_leases_lapse, player, work_until
 from tests.support.waiting import wait_for_the_end
@@ -170,14 +170,14 @@ def test_workers_leave_to_the_patient_runner_what_takes_long(floor, customer, se
     settings.OPTI_COMMAND = command(floor)
     job, by_hand = make_job(), make_job(opti_mode="C")
 
-    assert is_due()
+    assert any(rows.exists() for rows in due_rows())
     runner.handle_bell()
 
     job.refresh_from_db()
     by_hand.refresh_from_db()
     assert (job.status, job.claim_token) == ("OPTI_IMPORTED", None)
     assert by_hand.status == "HOLD"
-    assert not is_due()
+    assert not any(rows.exists() for rows in due_rows())
     work_until(job, "DONE", machines=player(floor, only="saw"))
 
 
