@@ -8,6 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from kilit.api.webhooks import Described, webhook_kinds
+from kilit.workers.doorbells import doorbells
 from outbox import log_reader
 from outbox.models import LogPosition, OutboxMessage
 from outbox.models.endpoint import OffReason
@@ -32,7 +33,7 @@ def test_a_move_is_reported_once_with_what_is_said_about_it() -> None:
     parcel = Parcel.objects.create()
     Parcel.objects.claim(limit=1)
 
-    assert log_reader.is_due()
+    assert doorbells[log_reader.BELL].is_due()
     read_all()
 
     (message,) = OutboxMessage.objects.all()
@@ -57,7 +58,7 @@ def test_an_endpoint_that_was_off_gets_what_happens_from_now_on() -> None:
     mine.switch_off(OffReason.OPERATOR)
     Parcel.objects.create()
     Parcel.objects.claim(limit=1)
-    assert not log_reader.is_due()
+    assert not doorbells[log_reader.BELL].is_due()
 
     mine.switch_on()
     later = Parcel.objects.create()

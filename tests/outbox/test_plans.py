@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kilit.workers.doorbells import doorbells
 from outbox import metrics, sending, sweeps
 from outbox.api.presenters import message_page
 from outbox.models import Endpoint
@@ -39,7 +40,7 @@ def test_nothing_that_runs_all_day_walks_the_messages(sql) -> None:
         for place, (owner, status) in enumerate([(endpoint, "DELIVERED"), (endpoint, "RETRY"), (off, "RETRY")]):
             sql(FILL, owner.pk, place * ROWS, (place + 1) * ROWS - 1, status)
     chores = {
-        "is due": sending.is_due,
+        "is due": doorbells[sending.BELL].is_due,
         "claim": lambda: sending.claim(endpoint, limit=50),
         "sweep": sweeps.recover,
         "metrics": metrics.oldest_due,

@@ -8,6 +8,7 @@ from django.conf import settings as product_settings
 from django.db.models.functions import Now
 
 from kilit.problems.tracking import track_problems
+from kilit.workers.doorbells import doorbells
 from outbox.alerts import making, sending
 from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.models.channel import ChannelKind
@@ -69,7 +70,7 @@ def test_a_rejected_mail_is_retried_as_webhooks_are_and_fails_in_the_end(mail_se
     message = making.send_test(channel)
     mail_server.refusal = "451 Try again later"
     for number in range(1, MAX_ATTEMPTS + 1):
-        assert sending.is_due()
+        assert doorbells[sending.BELL].is_due()
         sending.send_alerts()
         message.refresh_from_db()
         assert (message.attempt_count, message.error_code, message.response_code) == (number, "REJECTED", 451)
@@ -161,7 +162,7 @@ def test_nothing_is_sent_through_a_channel_that_is_off(mail_server) -> None:
     channel = make_channel()
     making.send_test(channel)
     Channel.objects.update(is_on=False)
-    assert not sending.is_due()
+    assert not doorbells[sending.BELL].is_due()
     assert sending.send_alerts() == 0
 
     old = make_old(endpoint=None, channel=channel)
