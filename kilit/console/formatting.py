@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from unfold.admin import ModelAdmin
 from unfold.decorators import action
 from unfold.enums import ActionVariant
 
@@ -25,6 +24,7 @@ from kilit.spans import format_span
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
+    from unfold.admin import ModelAdmin
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -156,7 +156,7 @@ def button(*, icon: str, danger: bool = False, **options: object) -> Callable[[M
 
 
 def page(
-    model_admin: ModelAdmin,
+    model_admin: "ModelAdmin",
     request: HttpRequest,
     template: str,
     *,
