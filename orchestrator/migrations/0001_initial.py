@@ -1,6 +1,9 @@
+import django.contrib.postgres.indexes
 import django.db.models.deletion
 import django.db.models.functions.datetime
+import django.db.models.functions.text
 import kilit.lock.identity
+import kilit.lock.priorities
 import pgtrigger.compiler
 import pgtrigger.migrations
 from django.db import migrations, models
@@ -11,10 +14,39 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('lock', '0001_initial'),
     ]
 
     operations = [
+        migrations.CreateModel(
+            name='RulesVersion',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='saved at')),
+                ('actor', models.CharField(blank=True, max_length=200, verbose_name='who')),
+                ('reason', models.CharField(blank=True, max_length=1000, verbose_name='why')),
+                ('sha256', models.CharField(max_length=64)),
+                ('content', models.TextField(verbose_name='content')),
+            ],
+            options={
+                'verbose_name': 'version of the rules',
+                'verbose_name_plural': 'rules',
+                'default_permissions': ('view', 'operate', 'change'),
+            },
+        ),
+        migrations.CreateModel(
+            name='SolutionFile',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=255)),
+                ('sha256', models.CharField(max_length=64)),
+                ('content', models.BinaryField()),
+                ('acknowledged_as', models.CharField(blank=True, max_length=255)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
         migrations.CreateModel(
             name='Customer',
             fields=[
@@ -27,6 +59,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'customer',
                 'verbose_name_plural': 'customers',
                 'default_permissions': ('view', 'operate'),
+                'indexes': [models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Lower('name'), name='text_pattern_ops'), name='customer_name_prefix')],
                 'constraints': [models.CheckConstraint(condition=models.Q(('phone__regex', '^\\+[1-9][0-9]{6,14}$')), name='customer_phone_is_e164'), models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='customer_has_a_name')],
             },
         ),
@@ -47,20 +80,27 @@ class Migration(migrations.Migration):
                 ('revision', models.PositiveIntegerField(default=0)),
                 ('payload', models.JSONField(help_text='The validated order, with defaults filled in.')),
                 ('payload_hash', models.CharField(max_length=64)),
+                ('parts_digest', models.CharField(blank=True, db_default='', default='', help_text='Of the parts alone.', max_length=64)),
                 ('part_count', models.PositiveIntegerField()),
                 ('manual_trigger_approved', models.BooleanField(default=False)),
                 ('retry_count', models.PositiveSmallIntegerField(default=0, verbose_name='retries')),
+                ('priority', models.SmallIntegerField(choices=[(-1, 'low'), (0, 'normal'), (1, 'high'), (24, 'urgent')], db_default=0, default=0, verbose_name='priority')),
                 ('next_run_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), verbose_name='next run')),
-                ('error_code', models.CharField(blank=True, choices=[('E_CRM_NO_MATCH', 'Customer unknown'), ('E_TEMPLATE_INVALID', 'Template invalid'), ('E_PLATE_SIZE_MISSING', 'Plate size missing'), ('E_BACKING_THICKNESS_UNKNOWN', 'Backing thickness unknown'), ('E_TRIM_RULE_MISSING', 'Trim rule missing'), ('E_OPERATOR_TRIGGER_REQUIRED', 'Operator must start OptiPlanning'), ('E_XML_INVALID', 'Solution XML invalid'), ('E_OPTI_XML_TIMEOUT', 'No solution XML in time'), ('E_OPTI_RUNNER_FAILED', 'OptiPlanning failed'), ('E_OPTI_MODE_A_RUNNER_MISSING', 'OptiPlanning command missing'), ('E_OPTI_MODE_B_MACRO_MISSING', 'OptiPlanning macro missing'), ('E_OSI_ACK_TIMEOUT', 'No answer from the saw in time'), ('E_OSI_ACK_FAILED', 'The saw rejected the file'), ('E_EDGE_MAPPING_UNKNOWN', 'Edge unknown'), ('E_INVALID_GRAIN', 'Grain unknown'), ('E_RETRY_LIMIT_REACHED', 'Retry limit reached'), ('E_JOB_NOT_IN_HOLD', 'Job is not on hold'), ('E_JOB_NOT_FOUND', 'Job not found'), ('E_VALIDATION', 'Invalid order'), ('E_CANCELLED', 'Cancelled'), ('E_UNKNOWN', 'Unexpected error')], max_length=32)),
+                ('error_code', models.CharField(blank=True, choices=[('E_CRM_NO_MATCH', 'Customer unknown'), ('E_TEMPLATE_INVALID', 'Template invalid'), ('E_PLATE_SIZE_MISSING', 'Plate size missing'), ('E_BACKING_THICKNESS_UNKNOWN', 'Backing thickness unknown'), ('E_TRIM_RULE_MISSING', 'Trim rule missing'), ('E_OPERATOR_TRIGGER_REQUIRED', 'Operator must start OptiPlanning'), ('E_XML_INVALID', 'Solution XML invalid'), ('E_OPTI_XML_TIMEOUT', 'No solution XML in time'), ('E_OPTI_RUNNER_FAILED', 'OptiPlanning failed'), ('E_OPTI_MODE_A_RUNNER_MISSING', 'OptiPlanning command missing'), ('E_OPTI_MODE_B_MACRO_MISSING', 'OptiPlanning macro missing'), ('E_OSI_ACK_TIMEOUT', 'No answer from the saw in time'), ('E_OSI_ACK_FAILED', 'The saw rejected the file'), ('E_HANDOVER_UNKNOWN', 'Ask at the saw whether it was cut'), ('E_EDGE_MAPPING_UNKNOWN', 'Edge unknown'), ('E_INVALID_GRAIN', 'Grain unknown'), ('E_RETRY_LIMIT_REACHED', 'Retry limit reached'), ('E_JOB_NOT_IN_HOLD', 'Job is not on hold'), ('E_JOB_NOT_FOUND', 'Job not found'), ('E_VALIDATION', 'Invalid order'), ('E_CANCELLED', 'Cancelled'), ('E_UNKNOWN', 'Unexpected error')], max_length=32)),
                 ('error_message', models.CharField(blank=True, max_length=1000)),
                 ('error_group', models.CharField(blank=True, db_default='', default='', editable=False, max_length=16)),
+                ('warning_code', models.CharField(blank=True, choices=[('W_PART_EXCEEDS_PLATE', 'Part larger than the plate')], db_default='', default='', max_length=32)),
+                ('warning_details', models.JSONField(help_text='The plate, and the ids of the parts that do not fit.', null=True)),
                 ('plate_size', models.JSONField(null=True)),
                 ('batch_count', models.PositiveIntegerField(null=True)),
                 ('backing_edge_reset_count', models.PositiveIntegerField(null=True, verbose_name='backing parts with edges removed')),
                 ('files', models.JSONField(default=list, help_text='Sheets in the import folder: name and sha256.')),
                 ('solution', models.JSONField(help_text='Figures of the best solution.', null=True)),
+                ('figures', models.JSONField(help_text='Areas, edges and amounts, fixed when the job was finished.', null=True)),
                 ('xml_sha256', models.CharField(blank=True, help_text='Of the solution that belongs to the files.', max_length=64)),
                 ('delivery_names', models.JSONField(default=list, help_text='Every name under which the saw may have received it.')),
+                ('open_deliveries', models.JSONField(db_default=models.Value([], output_field=models.JSONField()), default=list, help_text='Files that the saw may have.')),
+                ('handover_count', models.PositiveSmallIntegerField(db_default=0, default=0, help_text='How often an operator had it handed over again.')),
                 ('attempt_started_at', models.DateTimeField(help_text='Older solutions belong to an earlier attempt.', null=True)),
                 ('imported_at', models.DateTimeField(null=True, verbose_name='sheets imported at')),
                 ('opti_started_at', models.DateTimeField(null=True, verbose_name='OptiPlanning started at')),
@@ -78,142 +118,99 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='SolutionFile',
+            name='OrderDraft',
+            fields=[
+                ('id', models.UUIDField(default=kilit.lock.identity.uuid7, editable=False, primary_key=True, serialize=False)),
+                ('created_by', models.CharField(help_text='An actor such as operator:ayse.', max_length=200, verbose_name='created by')),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='created at')),
+                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='changed at')),
+                ('order_id', models.CharField(blank=True, max_length=100, verbose_name='order id')),
+                ('part_count', models.PositiveIntegerField(default=0, verbose_name='parts')),
+                ('content', models.JSONField(default=dict, help_text='Fields and rows as typed.')),
+                ('file_name', models.CharField(blank=True, max_length=255, verbose_name='file')),
+                ('file_sha256', models.CharField(blank=True, max_length=64)),
+                ('file_content', models.BinaryField(null=True)),
+                ('layout', models.CharField(blank=True, help_text='How the sheet was read: kilit or list.', max_length=16)),
+                ('sources', models.JSONField(default=list, help_text='What was taken from where, in words.')),
+                ('cells', models.JSONField(default=dict, help_text="The sheet's cell of each field.")),
+                ('sent_by', models.CharField(blank=True, max_length=200, verbose_name='sent by')),
+                ('sent_at', models.DateTimeField(null=True, verbose_name='sent at')),
+                ('job', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='drafts', to='orchestrator.job')),
+            ],
+            options={
+                'verbose_name': 'draft',
+                'verbose_name_plural': 'drafts',
+                'default_permissions': ('view', 'operate'),
+            },
+        ),
+        migrations.CreateModel(
+            name='OrderFile',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=255)),
                 ('sha256', models.CharField(max_length=64)),
                 ('content', models.BinaryField()),
-                ('acknowledged_as', models.CharField(blank=True, max_length=255)),
+                ('layout', models.CharField(blank=True, db_default='', default='', help_text="As a draft's.", max_length=16)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('job', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='solution_files', to='orchestrator.job')),
+                ('job', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='order_files', to='orchestrator.job')),
             ],
             options={
                 'default_permissions': (),
             },
         ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('claim_token', None), ('status__in', ('NEW', 'PREPARED', 'OPTI_IMPORTED', 'OPTI_RUNNING', 'OPTI_DONE', 'XML_READY', 'DELIVERED'))), fields=['next_run_at', 'created_at'], name='job_due'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('lease_until__isnull', False)), fields=['lease_until'], name='job_claimed'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('status', 'OPTI_IMPORTED')), fields=['imported_at'], name='job_waits_for_slot'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(fields=['order_id', 'id'], name='job_of_order'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(fields=['status', 'id'], name='job_in_state'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(fields=['customer_phone', 'id'], name='job_of_phone'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(fields=['opti_mode', 'id'], name='job_of_mode'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('status__in', ['HOLD', 'FAILED']), models.Q(('error_group', ''), _negated=True)), fields=['error_group', 'id'], name='job_of_error_group'),
-        ),
-        migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('error_code', ''), _negated=True), fields=['error_code', 'id'], name='job_of_code'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.UniqueConstraint(fields=('payload_hash',), name='one_job_per_payload'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'OPTI_RUNNING')), fields=('status',), name='one_opti_running'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('lease_until', None)), models.Q(('claim_token__isnull', False), ('lease_until__isnull', False)), _connector='OR'), name='job_claim_has_a_lease'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', ('DONE', 'HOLD', 'FAILED')), _negated=True), ('claim_token', None), _connector='OR'), name='job_at_rest_is_held_by_nobody'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('error_code__in', ['', 'E_CRM_NO_MATCH', 'E_TEMPLATE_INVALID', 'E_PLATE_SIZE_MISSING', 'E_BACKING_THICKNESS_UNKNOWN', 'E_TRIM_RULE_MISSING', 'E_OPERATOR_TRIGGER_REQUIRED', 'E_XML_INVALID', 'E_OPTI_XML_TIMEOUT', 'E_OPTI_RUNNER_FAILED', 'E_OPTI_MODE_A_RUNNER_MISSING', 'E_OPTI_MODE_B_MACRO_MISSING', 'E_OSI_ACK_TIMEOUT', 'E_OSI_ACK_FAILED', 'E_EDGE_MAPPING_UNKNOWN', 'E_INVALID_GRAIN', 'E_RETRY_LIMIT_REACHED', 'E_JOB_NOT_IN_HOLD', 'E_JOB_NOT_FOUND', 'E_VALIDATION', 'E_CANCELLED', 'E_UNKNOWN'])), name='job_error_code_is_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'HOLD'), _negated=True), ('error_code__in', ['E_BACKING_THICKNESS_UNKNOWN', 'E_CRM_NO_MATCH', 'E_OPERATOR_TRIGGER_REQUIRED', 'E_PLATE_SIZE_MISSING', 'E_TEMPLATE_INVALID', 'E_TRIM_RULE_MISSING']), _connector='OR'), name='hold_has_something_to_fix'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'FAILED'), _negated=True), models.Q(('error_code', ''), _negated=True), _connector='OR'), name='failed_job_has_error_code'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'OPTI_RUNNING'), _negated=True), models.Q(('attempt_started_at__isnull', False), ('opti_started_at__isnull', False)), _connector='OR'), name='running_job_has_started'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', ('OPTI_DONE', 'XML_READY', 'DELIVERED', 'DONE')), _negated=True), models.Q(('xml_sha256', ''), _negated=True), _connector='OR'), name='solved_job_has_xml'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status__in', ('DELIVERED', 'DONE')), _negated=True), ('handed_at__isnull', False), _connector='OR'), name='delivered_job_was_handed_over'),
-        ),
-        migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', False), ('status', 'DONE')), models.Q(models.Q(('status', 'DONE'), _negated=True), ('finished_at', None)), _connector='OR'), name='only_done_job_is_finished'),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='legal_initial_state', sql=pgtrigger.compiler.UpsertTriggerSql(condition="WHEN (NEW.status NOT IN ('NEW'))", func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = format('cutting_job %s cannot be created as %s', NEW.id, NEW.status), HINT = 'Rows are created as NEW.';", hash='07e32a00abb61d3609f882c0f3446617a51fb2d8', operation='INSERT', pgid='pgtrigger_legal_initial_state_d48a8', table='orchestrator_job', when='BEFORE')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='legal_arrow', sql=pgtrigger.compiler.UpsertTriggerSql(condition="WHEN (OLD.status IS DISTINCT FROM NEW.status AND (OLD.status, NEW.status) NOT IN (('DELIVERED', 'DONE'), ('DELIVERED', 'FAILED'), ('FAILED', 'NEW'), ('HOLD', 'FAILED'), ('HOLD', 'NEW'), ('NEW', 'FAILED'), ('NEW', 'HOLD'), ('NEW', 'PREPARED'), ('OPTI_DONE', 'FAILED'), ('OPTI_DONE', 'XML_READY'), ('OPTI_IMPORTED', 'FAILED'), ('OPTI_IMPORTED', 'HOLD'), ('OPTI_IMPORTED', 'OPTI_RUNNING'), ('OPTI_RUNNING', 'FAILED'), ('OPTI_RUNNING', 'OPTI_DONE'), ('PREPARED', 'FAILED'), ('PREPARED', 'OPTI_IMPORTED'), ('XML_READY', 'DELIVERED'), ('XML_READY', 'FAILED')))", func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = format('cutting_job %s cannot move from %s to %s', OLD.id, OLD.status, NEW.status), HINT = 'docs/lifecycle.md lists the arrows.';", hash='f8e494412a2ba50c3159acb8d593cd42af096e83', operation='UPDATE', pgid='pgtrigger_legal_arrow_ec009', table='orchestrator_job', when='BEFORE')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='fixed_identity', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD.id IS DISTINCT FROM NEW.id)', func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = format('cutting_job %s cannot change its id', OLD.id), HINT = 'Its history would be lost.';", hash='7a6466c61ec676199f6621d2a2ce6edbb1b4e6f1', operation='UPDATE', pgid='pgtrigger_fixed_identity_ce9da', table='orchestrator_job', when='BEFORE')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='record_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func="\n    EXECUTE $record$\n      WITH moved AS MATERIALIZED (SELECT n.id, n.status AS to_state, '' AS to_scope, n.retry_count, n.error_code, n.error_message, n.batch_count, n.backing_edge_reset_count, '' AS from_state, '' AS from_scope FROM new_rows n),\n      events AS (\n        INSERT INTO lock_event\n          (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)\n        SELECT 'cutting_job', id, 'JOB_CREATED', from_state, to_state, $2, $3,\n          jsonb_strip_nulls(jsonb_build_object('verb', nullif($1, ''), 'retry_count', retry_count, 'error_code', error_code, 'error_message', error_message, 'batch_count', batch_count, 'backing_edge_reset_count', backing_edge_reset_count)), now()\n        FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''\n      )\n      INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)\n      SELECT 'cutting_job', scope, state, sum(change), count(*) FILTER (WHERE change > 0), now() FROM (\n        SELECT to_scope AS scope, to_state AS state, 1 AS change FROM moved\n          WHERE (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)\n        UNION ALL\n        SELECT from_scope, from_state, -1 FROM moved\n          WHERE from_state <> '' AND (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)\n      ) AS changes GROUP BY scope, state\n    $record$ USING\n      coalesce(current_setting('kilit.verb', true), ''),\n      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),\n      coalesce(current_setting('kilit.reason', true), '');\n    PERFORM set_config('kilit.verb', '', true);\n    RETURN NULL;\n", hash='fc233029e0e203ccf2ba58d9844c70ba6dbd31e9', level='STATEMENT', operation='INSERT', pgid='pgtrigger_record_insert_415eb', referencing='REFERENCING NEW TABLE AS new_rows ', table='orchestrator_job', when='AFTER')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='record_move', sql=pgtrigger.compiler.UpsertTriggerSql(func="\n    EXECUTE $record$\n      WITH moved AS MATERIALIZED (SELECT n.id, n.status AS to_state, '' AS to_scope, n.retry_count, n.error_code, n.error_message, n.batch_count, n.backing_edge_reset_count, o.status AS from_state, '' AS from_scope FROM new_rows n JOIN old_rows o ON o.id = n.id),\n      events AS (\n        INSERT INTO lock_event\n          (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)\n        SELECT 'cutting_job', id, 'STATE_' || upper(to_state), from_state, to_state, $2, $3,\n          jsonb_strip_nulls(jsonb_build_object('verb', nullif($1, ''), 'retry_count', retry_count, 'error_code', error_code, 'error_message', error_message, 'batch_count', batch_count, 'backing_edge_reset_count', backing_edge_reset_count)), now()\n        FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''\n      )\n      INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)\n      SELECT 'cutting_job', scope, state, sum(change), count(*) FILTER (WHERE change > 0), now() FROM (\n        SELECT to_scope AS scope, to_state AS state, 1 AS change FROM moved\n          WHERE (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)\n        UNION ALL\n        SELECT from_scope, from_state, -1 FROM moved\n          WHERE from_state <> '' AND (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)\n      ) AS changes GROUP BY scope, state\n    $record$ USING\n      coalesce(current_setting('kilit.verb', true), ''),\n      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),\n      coalesce(current_setting('kilit.reason', true), '');\n    PERFORM set_config('kilit.verb', '', true);\n    RETURN NULL;\n", hash='87cf86d5db886ea8c04b35b56662e70375986348', level='STATEMENT', operation='UPDATE', pgid='pgtrigger_record_move_eb1c4', referencing='REFERENCING OLD TABLE AS old_rows  NEW TABLE AS new_rows ', table='orchestrator_job', when='AFTER')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='no_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'rows of cutting_job cannot be deleted', HINT = 'Move them instead.';", hash='81d7ee0bfd8b5887291eabe027020118089f671e', level='STATEMENT', operation='DELETE', pgid='pgtrigger_no_delete_d1958', table='orchestrator_job', when='BEFORE')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'rows of cutting_job cannot be truncated', HINT = 'Move them instead.';", hash='0a3d4cb6c17bc6ed34f3c5d2e28a8f3a9e36da60', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_18f6b', table='orchestrator_job', when='BEFORE')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='name_error_on_insert', sql=pgtrigger.compiler.UpsertTriggerSql(condition="WHEN (NEW.error_code <> '' OR NEW.error_group <> '')", func="\n    NEW.error_group = CASE WHEN NEW.error_code = '' THEN ''\n      ELSE left(md5(NEW.error_code || chr(10) || lock_error_shape(NEW.error_message)), 16) END;\n    RETURN NEW;\n", hash='55996ae5e27472cedac6ec85398ac92fd2bf6f0e', operation='INSERT', pgid='pgtrigger_name_error_on_insert_237e1', table='orchestrator_job', when='BEFORE')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='name_error', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (ROW(NEW.error_code, NEW.error_message, NEW.error_group) IS DISTINCT FROM ROW(OLD.error_code, OLD.error_message, OLD.error_group))', func="\n    NEW.error_group = CASE WHEN NEW.error_code = '' THEN ''\n      ELSE left(md5(NEW.error_code || chr(10) || lock_error_shape(NEW.error_message)), 16) END;\n    RETURN NEW;\n", hash='4181a4278a6ca09f1aec684e5228b2670ba8d9da', operation='UPDATE', pgid='pgtrigger_name_error_f9b14', table='orchestrator_job', when='BEFORE')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='job',
-            trigger=pgtrigger.compiler.Trigger(name='record_errors', sql=pgtrigger.compiler.UpsertTriggerSql(func="\n    IF EXISTS (SELECT FROM new_rows n WHERE n.status IN ('HOLD', 'FAILED') AND n.error_group <> '') OR EXISTS (SELECT FROM old_rows o WHERE o.status IN ('HOLD', 'FAILED') AND o.error_group <> '') THEN\n      EXECUTE $errors$\n        WITH changed AS MATERIALIZED (\n          SELECT n.status IN ('HOLD', 'FAILED') AND n.error_group <> '' AS comes, o.status IN ('HOLD', 'FAILED') AND o.error_group <> '' AS leaves,\n            '' AS new_scope, n.status AS new_state, n.error_group AS new_group,\n            n.error_code AS new_code, n.error_message AS new_message,\n            '' AS old_scope, o.status AS old_state, o.error_group AS old_group,\n            o.error_code AS old_code, o.error_message AS old_message\n          FROM new_rows n JOIN old_rows o ON o.id = n.id\n          WHERE (n.status, n.error_group, '') IS DISTINCT FROM (o.status, o.error_group, '')\n        )\n        INSERT INTO lock_errordelta\n          (queue, scope, state, error_group, code, shape, change, entered, created_at)\n        SELECT 'cutting_job', scope, state, error_group, min(code), lock_error_shape(min(message)),\n          sum(change), sum(entered), now()\n        FROM (\n          SELECT new_scope AS scope, new_state AS state, new_group AS error_group, new_code AS code,\n            new_message AS message, 1 AS change,\n            CASE WHEN leaves AND (new_scope, new_group) = (old_scope, old_group) THEN 0 ELSE 1 END AS entered\n          FROM changed WHERE comes\n          UNION ALL\n          SELECT old_scope, old_state, old_group, old_code, old_message, -1, 0 FROM changed WHERE leaves\n        ) AS changes GROUP BY scope, state, error_group\n      $errors$;\n    END IF;\n    RETURN NULL;\n", hash='a468befae6d5ac69fe7194b6b64b6e28ea42ee40', level='STATEMENT', operation='UPDATE', pgid='pgtrigger_record_errors_13461', referencing='REFERENCING OLD TABLE AS old_rows  NEW TABLE AS new_rows ', table='orchestrator_job', when='AFTER')),
-        ),
-        migrations.AddConstraint(
+        pgtrigger.migrations.AddTrigger('rulesversion', pgtrigger.compiler.Trigger(name='no_update', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'versions of the rules cannot be updated', HINT = 'They show which rules a job was cut by.';", hash='eac490e71f9b1b8042e27c87d2ccec6af282a869', level='STATEMENT', operation='UPDATE', pgid='pgtrigger_no_update_da337', table='orchestrator_rulesversion', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('rulesversion', pgtrigger.compiler.Trigger(name='no_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'versions of the rules cannot be deleted', HINT = 'They show which rules a job was cut by.';", hash='4030eb7b78dc99dd4c25fa98b4cd70557f748719', level='STATEMENT', operation='DELETE', pgid='pgtrigger_no_delete_5e718', table='orchestrator_rulesversion', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('rulesversion', pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'versions of the rules cannot be truncated', HINT = 'They show which rules a job was cut by.';", hash='7ae3867ce607b9a8293e4e5290a50681a8b8d07e', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_ce7e1', table='orchestrator_rulesversion', when='BEFORE'))),
+        migrations.AddField(
             model_name='solutionfile',
-            constraint=models.UniqueConstraint(fields=('job', 'name'), name='one_solution_file_per_name'),
+            name='job',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='solution_files', to='orchestrator.job'),
         ),
+        migrations.AddIndex('job', models.Index(condition=models.Q(('claim_token', None), ('status__in', ('NEW', 'PREPARED', 'OPTI_IMPORTED', 'OPTI_RUNNING', 'OPTI_DONE', 'XML_READY', 'DELIVERED'))), fields=['next_run_at', 'created_at'], name='job_due')),
+        migrations.AddIndex('job', models.Index(kilit.lock.priorities.TurnTime('next_run_at', 'priority'), models.F('created_at'), condition=models.Q(('claim_token', None), ('status__in', ('NEW', 'PREPARED', 'OPTI_IMPORTED', 'OPTI_RUNNING', 'OPTI_DONE', 'XML_READY', 'DELIVERED'))), name='job_turn')),
+        migrations.AddIndex('job', models.Index(condition=models.Q(('lease_until__isnull', False)), fields=['lease_until'], name='job_claimed')),
+        migrations.AddIndex('job', models.Index(condition=models.Q(('status', 'OPTI_IMPORTED')), fields=['imported_at'], name='job_waits_for_slot')),
+        migrations.AddIndex('job', models.Index(fields=['order_id', 'id'], name='job_of_order')),
+        migrations.AddIndex('job', models.Index(fields=['status', 'id'], name='job_in_state')),
+        migrations.AddIndex('job', models.Index(fields=['customer_phone', 'id'], name='job_of_phone')),
+        migrations.AddIndex('job', models.Index(fields=['opti_mode', 'id'], name='job_of_mode')),
+        migrations.AddIndex('job', models.Index(condition=models.Q(('finished_at__isnull', False)), fields=['finished_at', 'id'], name='job_finished')),
+        migrations.AddIndex('job', models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Lower('order_id'), name='text_pattern_ops'), name='job_order_id_prefix')),
+        migrations.AddIndex('job', models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Lower('customer_phone'), name='text_pattern_ops'), name='job_phone_prefix')),
+        migrations.AddIndex('job', models.Index(django.contrib.postgres.indexes.OpClass(django.db.models.functions.text.Lower('customer_snapshot_name'), name='text_pattern_ops'), name='job_snapshot_prefix')),
+        migrations.AddIndex('job', models.Index(fields=['parts_digest', 'id'], name='job_of_parts')),
+        migrations.AddIndex('job', models.Index(condition=models.Q(('status__in', ['HOLD', 'FAILED']), models.Q(('error_group', ''), _negated=True)), fields=['error_group', 'id'], name='job_of_error_group')),
+        migrations.AddIndex('job', models.Index(condition=models.Q(('error_code', ''), _negated=True), fields=['error_code', 'id'], name='job_of_code')),
+        migrations.AddIndex('job', models.Index(condition=models.Q(models.Q(('warning_code', ''), _negated=True), ('status__in', ('NEW', 'PREPARED', 'OPTI_IMPORTED', 'OPTI_RUNNING', 'HOLD'))), fields=['warning_code', 'id'], name='job_of_warning')),
+        migrations.AddConstraint('job', models.UniqueConstraint(fields=('payload_hash',), name='one_job_per_payload')),
+        migrations.AddConstraint('job', models.UniqueConstraint(condition=models.Q(('status', 'OPTI_RUNNING')), fields=('status',), name='one_opti_running')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('lease_until', None)), models.Q(('claim_token__isnull', False), ('lease_until__isnull', False)), _connector='OR'), name='job_claim_has_a_lease')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(models.Q(('status__in', ('DONE', 'HOLD', 'FAILED')), _negated=True), ('claim_token', None), _connector='OR'), name='job_at_rest_is_held_by_nobody')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(('priority__in', [-1, 0, 1, 24])), name='job_priority_is_known')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(('error_code__in', ['', 'E_CRM_NO_MATCH', 'E_TEMPLATE_INVALID', 'E_PLATE_SIZE_MISSING', 'E_BACKING_THICKNESS_UNKNOWN', 'E_TRIM_RULE_MISSING', 'E_OPERATOR_TRIGGER_REQUIRED', 'E_XML_INVALID', 'E_OPTI_XML_TIMEOUT', 'E_OPTI_RUNNER_FAILED', 'E_OPTI_MODE_A_RUNNER_MISSING', 'E_OPTI_MODE_B_MACRO_MISSING', 'E_OSI_ACK_TIMEOUT', 'E_OSI_ACK_FAILED', 'E_HANDOVER_UNKNOWN', 'E_EDGE_MAPPING_UNKNOWN', 'E_INVALID_GRAIN', 'E_RETRY_LIMIT_REACHED', 'E_JOB_NOT_IN_HOLD', 'E_JOB_NOT_FOUND', 'E_VALIDATION', 'E_CANCELLED', 'E_UNKNOWN'])), name='job_error_code_is_known')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(models.Q(('status', 'HOLD'), _negated=True), ('error_code__in', ['E_BACKING_THICKNESS_UNKNOWN', 'E_CRM_NO_MATCH', 'E_OPERATOR_TRIGGER_REQUIRED', 'E_PLATE_SIZE_MISSING', 'E_TEMPLATE_INVALID', 'E_TRIM_RULE_MISSING']), _connector='OR'), name='hold_has_something_to_fix')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(models.Q(('status', 'FAILED'), _negated=True), models.Q(('error_code', ''), _negated=True), _connector='OR'), name='failed_job_has_error_code')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(models.Q(('status', 'OPTI_RUNNING'), _negated=True), models.Q(('attempt_started_at__isnull', False), ('opti_started_at__isnull', False)), _connector='OR'), name='running_job_has_started')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(models.Q(('status__in', ('OPTI_DONE', 'XML_READY', 'DELIVERED', 'DONE')), _negated=True), models.Q(('xml_sha256', ''), _negated=True), _connector='OR'), name='solved_job_has_xml')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(models.Q(('status__in', ('DELIVERED', 'DONE')), _negated=True), ('handed_at__isnull', False), _connector='OR'), name='delivered_job_was_handed_over')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(('open_deliveries', []), ('status__in', ('XML_READY', 'FAILED')), _connector='OR'), name='open_delivery_may_be_with_the_saw')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(models.Q(('status', 'FAILED'), _negated=True), models.Q(('open_deliveries', []), models.Q(('error_code', 'E_HANDOVER_UNKNOWN'), _negated=True)), models.Q(models.Q(('open_deliveries', []), _negated=True), ('error_code', 'E_HANDOVER_UNKNOWN')), _connector='OR'), name='unknown_handover_has_its_code')),
+        migrations.AddConstraint('job', models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', False), ('status', 'DONE')), models.Q(models.Q(('status', 'DONE'), _negated=True), ('finished_at', None)), _connector='OR'), name='only_done_job_is_finished')),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='legal_initial_state', sql=pgtrigger.compiler.UpsertTriggerSql(condition="WHEN (NEW.status NOT IN ('NEW'))", func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = format('cutting_job %s cannot be created as %s', NEW.id, NEW.status), HINT = 'Rows are created as NEW.';", hash='07e32a00abb61d3609f882c0f3446617a51fb2d8', operation='INSERT', pgid='pgtrigger_legal_initial_state_d48a8', table='orchestrator_job', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='legal_arrow', sql=pgtrigger.compiler.UpsertTriggerSql(condition="WHEN (OLD.status IS DISTINCT FROM NEW.status AND (OLD.status, NEW.status) NOT IN (('DELIVERED', 'DONE'), ('DELIVERED', 'FAILED'), ('FAILED', 'DONE'), ('FAILED', 'NEW'), ('FAILED', 'OPTI_DONE'), ('HOLD', 'FAILED'), ('HOLD', 'NEW'), ('NEW', 'FAILED'), ('NEW', 'HOLD'), ('NEW', 'PREPARED'), ('OPTI_DONE', 'FAILED'), ('OPTI_DONE', 'XML_READY'), ('OPTI_IMPORTED', 'FAILED'), ('OPTI_IMPORTED', 'HOLD'), ('OPTI_IMPORTED', 'OPTI_DONE'), ('OPTI_IMPORTED', 'OPTI_RUNNING'), ('OPTI_RUNNING', 'FAILED'), ('OPTI_RUNNING', 'OPTI_DONE'), ('PREPARED', 'FAILED'), ('PREPARED', 'HOLD'), ('PREPARED', 'OPTI_IMPORTED'), ('XML_READY', 'DELIVERED'), ('XML_READY', 'FAILED')))", func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = format('cutting_job %s cannot move from %s to %s', OLD.id, OLD.status, NEW.status), HINT = 'docs/lifecycle.md lists the arrows.';", hash='e8988ba5590074ce8f7f62e7526e100358f8c52f', operation='UPDATE', pgid='pgtrigger_legal_arrow_ec009', table='orchestrator_job', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='fixed_identity', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD.id IS DISTINCT FROM NEW.id OR OLD.order_id IS DISTINCT FROM NEW.order_id OR OLD.revision IS DISTINCT FROM NEW.revision OR OLD.opti_mode IS DISTINCT FROM NEW.opti_mode OR OLD.payload_hash IS DISTINCT FROM NEW.payload_hash)', func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = format('cutting_job %s cannot change its %s', OLD.id, concat_ws(', ', CASE WHEN OLD.id IS DISTINCT FROM NEW.id THEN 'id' END, CASE WHEN OLD.order_id IS DISTINCT FROM NEW.order_id THEN 'order_id' END, CASE WHEN OLD.revision IS DISTINCT FROM NEW.revision THEN 'revision' END, CASE WHEN OLD.opti_mode IS DISTINCT FROM NEW.opti_mode THEN 'opti_mode' END, CASE WHEN OLD.payload_hash IS DISTINCT FROM NEW.payload_hash THEN 'payload_hash' END)), HINT = 'This identifies the row and its history. Create another row instead.';", hash='2f69475c4b42fc7dbbdc3ea4d33bc84000fcd21f', operation='UPDATE', pgid='pgtrigger_fixed_identity_ce9da', table='orchestrator_job', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='counters', sql=pgtrigger.compiler.UpsertTriggerSql(condition="WHEN ((NEW.retry_count <> OLD.retry_count AND (OLD.status, NEW.status) NOT IN (('FAILED', 'NEW'), ('NEW', 'FAILED'))))", func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = format('cutting_job %s cannot change its %s', OLD.id, concat_ws(', ', CASE WHEN (NEW.retry_count <> OLD.retry_count AND (OLD.status, NEW.status) NOT IN (('FAILED', 'NEW'), ('NEW', 'FAILED'))) THEN format('retry_count from %s to %s', OLD.retry_count, NEW.retry_count) END)), HINT = 'It counts what has happened.';", hash='2238330c2fe7c3a4178f1f00bffe57aed0075e8e', operation='UPDATE', pgid='pgtrigger_counters_58452', table='orchestrator_job', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='record_insert', sql=pgtrigger.compiler.UpsertTriggerSql(func="\n    EXECUTE $record$\n      WITH moved AS MATERIALIZED (\n        SELECT from_state, from_scope, to_state, to_scope, count(*) AS rows, array_agg(id) AS ids,\n          jsonb_strip_nulls(jsonb_build_object('verb', nullif($1, ''), 'retry_count', retry_count, 'error_code', error_code, 'error_message', error_message, 'batch_count', batch_count, 'backing_edge_reset_count', backing_edge_reset_count, 'traceparent', (SELECT nullif(current_setting('kilit.trace', true), '')))) AS details\n        FROM (SELECT n.id, n.status AS to_state, '' AS to_scope, n.retry_count, n.error_code, n.error_message, n.batch_count, n.backing_edge_reset_count, '' AS from_state, '' AS from_scope FROM new_rows n) AS each GROUP BY from_state, from_scope, to_state, to_scope, retry_count, error_code, error_message, batch_count, backing_edge_reset_count\n      ),\n      events AS (\n        INSERT INTO lock_event\n          (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)\n        SELECT 'cutting_job', unnest(ids), 'JOB_CREATED', from_state, to_state, $2, $3, details, now()\n        FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''\n      )\n      INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)\n      SELECT 'cutting_job', scope, state, sum(change), coalesce(sum(change) FILTER (WHERE change > 0), 0), now() FROM (\n        SELECT to_scope AS scope, to_state AS state, rows AS change FROM moved\n          WHERE (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)\n        UNION ALL\n        SELECT from_scope, from_state, -rows FROM moved\n          WHERE from_state <> '' AND (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)\n      ) AS changes GROUP BY scope, state\n    $record$ USING\n      coalesce(current_setting('kilit.verb', true), ''),\n      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),\n      coalesce(current_setting('kilit.reason', true), '');\n    \n    IF coalesce(current_setting('kilit.without_activity', true), '') <> 'on'\n      AND (current_setting('kilit.actor', true) ~ '^(operator|admin|viewer|user|sweep|command):'\n        OR current_setting('kilit.actor', true) LIKE 'key:%' AND current_setting('kilit.verb', true) IN ('retry', 'retry_selected', 'reset_to_queued', 'mark_failed', 'approve', 'cancel', 'expire', 'start')\n        OR current_setting('kilit.verb', true) = ANY (ARRAY[]::text[]))\n    THEN EXECUTE $activity$\n      WITH moved AS MATERIALIZED (SELECT n.id, n.status AS to_state, '' AS to_scope, n.retry_count, n.error_code, n.error_message, n.batch_count, n.backing_edge_reset_count, '' AS from_state, '' AS from_scope FROM new_rows n),\n      acted AS (\n        SELECT *, 'JOB_CREATED' AS event_type FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''\n      ),\n      lines AS (\n        SELECT grouping(to_scope) = 0 AS is_part, min(to_scope) AS scope, count(*) AS rows, min(id::text) AS id,\n          min(event_type) AS event_type, count(*) OVER () > 2 AS are_several\n        FROM acted GROUP BY GROUPING SETS ((), (to_scope))\n      ),\n      events AS (\n        SELECT min(event.id) AS first, max(event.id) AS last\n        FROM acted JOIN lock_event AS event ON event.object_id = acted.id\n        WHERE event.queue = 'cutting_job' AND event.event_type = acted.event_type AND event.created_at = now()\n      )\n      INSERT INTO lock_activity (kind, actor, person, queue, scope, verb, rows, object_id, message, is_part,\n        first_event, last_event, created_at)\n      SELECT CASE WHEN $2 ~ '^(sweep|command):' THEN 'task' ELSE 'action' END, $2,\n        CASE WHEN $2 ~ '^(operator|admin|viewer|user):' THEN substr($2, strpos($2, ':') + 1) ELSE '' END, 'cutting_job',\n        CASE WHEN is_part OR NOT are_several THEN scope ELSE '' END, coalesce(nullif($1, ''), event_type), rows,\n        CASE WHEN rows = 1 THEN id ELSE '' END, $3, is_part, first, last, now()\n      FROM lines, events WHERE rows > 0 AND (are_several OR NOT is_part)\n    $activity$ USING\n      coalesce(current_setting('kilit.verb', true), ''),\n      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),\n      coalesce(current_setting('kilit.reason', true), '');\n    END IF;\n\n    PERFORM set_config('kilit.verb', '', true);\n    RETURN NULL;\n", hash='85765b0f7f10f970444ca53a09ed8f9dc32efa8b', level='STATEMENT', operation='INSERT', pgid='pgtrigger_record_insert_415eb', referencing='REFERENCING NEW TABLE AS new_rows ', table='orchestrator_job', when='AFTER'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='record_move', sql=pgtrigger.compiler.UpsertTriggerSql(func="\n    EXECUTE $record$\n      WITH moved AS MATERIALIZED (\n        SELECT from_state, from_scope, to_state, to_scope, count(*) AS rows, array_agg(id) AS ids,\n          jsonb_strip_nulls(jsonb_build_object('verb', nullif($1, ''), 'retry_count', retry_count, 'error_code', error_code, 'error_message', error_message, 'batch_count', batch_count, 'backing_edge_reset_count', backing_edge_reset_count)) AS details\n        FROM (SELECT n.id, n.status AS to_state, '' AS to_scope, n.retry_count, n.error_code, n.error_message, n.batch_count, n.backing_edge_reset_count, o.status AS from_state, '' AS from_scope FROM new_rows n JOIN old_rows o ON o.id = n.id) AS each GROUP BY from_state, from_scope, to_state, to_scope, retry_count, error_code, error_message, batch_count, backing_edge_reset_count\n      ),\n      events AS (\n        INSERT INTO lock_event\n          (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)\n        SELECT 'cutting_job', unnest(ids), 'STATE_' || upper(to_state), from_state, to_state, $2, $3, details, now()\n        FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''\n      )\n      INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)\n      SELECT 'cutting_job', scope, state, sum(change), coalesce(sum(change) FILTER (WHERE change > 0), 0), now() FROM (\n        SELECT to_scope AS scope, to_state AS state, rows AS change FROM moved\n          WHERE (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)\n        UNION ALL\n        SELECT from_scope, from_state, -rows FROM moved\n          WHERE from_state <> '' AND (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)\n      ) AS changes GROUP BY scope, state\n    $record$ USING\n      coalesce(current_setting('kilit.verb', true), ''),\n      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),\n      coalesce(current_setting('kilit.reason', true), '');\n    \n    IF coalesce(current_setting('kilit.without_activity', true), '') <> 'on'\n      AND (current_setting('kilit.actor', true) ~ '^(operator|admin|viewer|user|sweep|command):'\n        OR current_setting('kilit.actor', true) LIKE 'key:%' AND current_setting('kilit.verb', true) IN ('retry', 'retry_selected', 'reset_to_queued', 'mark_failed', 'approve', 'cancel', 'expire', 'start')\n        OR current_setting('kilit.verb', true) = ANY (ARRAY['confirm_cut', 'hand_over']::text[]))\n    THEN EXECUTE $activity$\n      WITH moved AS MATERIALIZED (SELECT n.id, n.status AS to_state, '' AS to_scope, n.retry_count, n.error_code, n.error_message, n.batch_count, n.backing_edge_reset_count, o.status AS from_state, '' AS from_scope FROM new_rows n JOIN old_rows o ON o.id = n.id),\n      acted AS (\n        SELECT *, 'STATE_' || upper(to_state) AS event_type FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''\n      ),\n      lines AS (\n        SELECT grouping(to_scope) = 0 AS is_part, min(to_scope) AS scope, count(*) AS rows, min(id::text) AS id,\n          min(event_type) AS event_type, count(*) OVER () > 2 AS are_several\n        FROM acted GROUP BY GROUPING SETS ((), (to_scope))\n      ),\n      events AS (\n        SELECT min(event.id) AS first, max(event.id) AS last\n        FROM acted JOIN lock_event AS event ON event.object_id = acted.id\n        WHERE event.queue = 'cutting_job' AND event.event_type = acted.event_type AND event.created_at = now()\n      )\n      INSERT INTO lock_activity (kind, actor, person, queue, scope, verb, rows, object_id, message, is_part,\n        first_event, last_event, created_at)\n      SELECT CASE WHEN $2 ~ '^(sweep|command):' THEN 'task' ELSE 'action' END, $2,\n        CASE WHEN $2 ~ '^(operator|admin|viewer|user):' THEN substr($2, strpos($2, ':') + 1) ELSE '' END, 'cutting_job',\n        CASE WHEN is_part OR NOT are_several THEN scope ELSE '' END, coalesce(nullif($1, ''), event_type), rows,\n        CASE WHEN rows = 1 THEN id ELSE '' END, $3, is_part, first, last, now()\n      FROM lines, events WHERE rows > 0 AND (are_several OR NOT is_part)\n    $activity$ USING\n      coalesce(current_setting('kilit.verb', true), ''),\n      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),\n      coalesce(current_setting('kilit.reason', true), '');\n    END IF;\n\n    PERFORM set_config('kilit.verb', '', true);\n    RETURN NULL;\n", hash='aec274f7a98c853101685e5cbdd073d0ed91bf80', level='STATEMENT', operation='UPDATE', pgid='pgtrigger_record_move_eb1c4', referencing='REFERENCING OLD TABLE AS old_rows  NEW TABLE AS new_rows ', table='orchestrator_job', when='AFTER'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='no_delete', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'rows of cutting_job cannot be deleted', HINT = 'Move them instead.';", hash='81d7ee0bfd8b5887291eabe027020118089f671e', level='STATEMENT', operation='DELETE', pgid='pgtrigger_no_delete_d1958', table='orchestrator_job', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'rows of cutting_job cannot be truncated', HINT = 'Move them instead.';", hash='0a3d4cb6c17bc6ed34f3c5d2e28a8f3a9e36da60', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_18f6b', table='orchestrator_job', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='name_error_on_insert', sql=pgtrigger.compiler.UpsertTriggerSql(condition="WHEN (NEW.error_code <> '' OR NEW.error_group <> '')", func="\n    NEW.error_group = CASE WHEN NEW.error_code = '' THEN ''\n      ELSE left(md5(NEW.error_code || chr(10) || lock_error_shape(NEW.error_message)), 16) END;\n    RETURN NEW;\n", hash='55996ae5e27472cedac6ec85398ac92fd2bf6f0e', operation='INSERT', pgid='pgtrigger_name_error_on_insert_237e1', table='orchestrator_job', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='name_error', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (ROW(NEW.error_code, NEW.error_message, NEW.error_group) IS DISTINCT FROM ROW(OLD.error_code, OLD.error_message, OLD.error_group))', func="\n    NEW.error_group = CASE WHEN NEW.error_code = '' THEN ''\n      ELSE left(md5(NEW.error_code || chr(10) || lock_error_shape(NEW.error_message)), 16) END;\n    RETURN NEW;\n", hash='4181a4278a6ca09f1aec684e5228b2670ba8d9da', operation='UPDATE', pgid='pgtrigger_name_error_f9b14', table='orchestrator_job', when='BEFORE'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='record_errors', sql=pgtrigger.compiler.UpsertTriggerSql(func="\n    IF EXISTS (SELECT FROM new_rows n WHERE n.status IN ('HOLD', 'FAILED') AND n.error_group <> '') OR EXISTS (SELECT FROM old_rows o WHERE o.status IN ('HOLD', 'FAILED') AND o.error_group <> '') THEN\n      EXECUTE $errors$\n        WITH changed AS MATERIALIZED (\n          SELECT n.status IN ('HOLD', 'FAILED') AND n.error_group <> '' AS comes, o.status IN ('HOLD', 'FAILED') AND o.error_group <> '' AS leaves,\n            '' AS new_scope, n.status AS new_state, n.error_group AS new_group,\n            n.error_code AS new_code, n.error_message AS new_message,\n            '' AS old_scope, o.status AS old_state, o.error_group AS old_group,\n            o.error_code AS old_code, o.error_message AS old_message\n          FROM new_rows n JOIN old_rows o ON o.id = n.id\n          WHERE (n.status, n.error_group, '') IS DISTINCT FROM (o.status, o.error_group, '')\n        ), expected AS (\n          INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)\n          SELECT 'cutting_job', new_scope, 'EXPECTED_FAILURE', 0, count(*), now() FROM changed\n          WHERE comes AND (old_state, new_state, new_code) IN (('NEW', 'FAILED', 'E_CANCELLED'), ('PREPARED', 'FAILED', 'E_CANCELLED'), ('OPTI_IMPORTED', 'FAILED', 'E_CANCELLED'), ('OPTI_RUNNING', 'FAILED', 'E_CANCELLED'), ('HOLD', 'FAILED', 'E_CANCELLED')) GROUP BY new_scope\n        )\n        INSERT INTO lock_errordelta\n          (queue, scope, state, error_group, code, shape, change, entered, created_at)\n        SELECT 'cutting_job', scope, state, error_group, min(code), lock_error_shape(min(message)),\n          sum(change), sum(entered), now()\n        FROM (\n          SELECT new_scope AS scope, new_state AS state, new_group AS error_group, new_code AS code,\n            new_message AS message, 1 AS change,\n            CASE WHEN leaves AND (new_scope, new_group) = (old_scope, old_group) THEN 0 ELSE 1 END AS entered\n          FROM changed WHERE comes\n          UNION ALL\n          SELECT old_scope, old_state, old_group, old_code, old_message, -1, 0 FROM changed WHERE leaves\n        ) AS changes GROUP BY scope, state, error_group\n      $errors$;\n    END IF;\n    RETURN NULL;\n", hash='432ce8aa6381029e13137879160f045a555fd8d0', level='STATEMENT', operation='UPDATE', pgid='pgtrigger_record_errors_13461', referencing='REFERENCING OLD TABLE AS old_rows  NEW TABLE AS new_rows ', table='orchestrator_job', when='AFTER'))),
+        pgtrigger.migrations.AddTrigger('job', pgtrigger.compiler.Trigger(name='handover_is_decided', sql=pgtrigger.compiler.UpsertTriggerSql(condition="WHEN (OLD.status = 'FAILED' AND (NEW.status = 'FAILED' AND NOT NEW.open_deliveries @> OLD.open_deliveries OR NEW.status = 'NEW' AND OLD.open_deliveries <> '[]' OR NEW.status IN ('DONE', 'OPTI_DONE') AND OLD.open_deliveries = '[]'))", func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = format('cutting_job %s cannot become %s; files that the saw may have: %s', OLD.id, NEW.status, OLD.open_deliveries), HINT = 'If there are any, ask at the saw. Then confirm that they were cut, or hand them over again.';", hash='e7be29f1e00dbc6d614c73662db20260cfa164b6', operation='UPDATE', pgid='pgtrigger_handover_is_decided_9b271', table='orchestrator_job', when='BEFORE'))),
+        migrations.AddIndex('orderdraft', models.Index(condition=models.Q(('job', None)), fields=['updated_at'], name='draft_unsent')),
+        migrations.AddConstraint('orderdraft', models.CheckConstraint(condition=models.Q(models.Q(('job', None), ('sent_at', None)), models.Q(('job__isnull', False), ('sent_at__isnull', False)), _connector='OR'), name='draft_with_job_was_sent')),
+        migrations.AddIndex('orderfile', models.Index(fields=['sha256'], name='order_file_of_content')),
+        migrations.AddConstraint('orderfile', models.UniqueConstraint(fields=('job', 'sha256'), name='one_order_file_per_content')),
+        migrations.AddConstraint('solutionfile', models.UniqueConstraint(fields=('job', 'name'), name='one_solution_file_per_name')),
     ]

@@ -53,20 +53,8 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'site memberships',
             },
         ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='tenant',
-            trigger=pgtrigger.compiler.Trigger(name='record_archive', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD.archived_at IS DISTINCT FROM NEW.archived_at)', func="\n    INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)\n    SELECT 'site', NEW.id, CASE WHEN NEW.archived_at IS NULL THEN 'SITE_RESTORED' ELSE 'SITE_ARCHIVED' END, '', '',\n      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),\n      CASE WHEN NEW.archived_at IS NULL THEN '' ELSE NEW.pause_reason END, '{}', now();\n    RETURN NULL;\n", hash='9cf2fefb06db35686e7251ae436a957d425528a6', operation='UPDATE', pgid='pgtrigger_record_archive_40b88', table='sites_tenant', when='AFTER')),
-        ),
-        pgtrigger.migrations.AddTrigger(
-            model_name='tenant',
-            trigger=pgtrigger.compiler.Trigger(name='record_pause', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD.is_paused IS DISTINCT FROM NEW.is_paused)', func="\n    INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)\n    SELECT 'site', NEW.id, event_type, '', '',\n      coalesce(nullif(actor, ''), nullif(current_setting('kilit.actor', true), ''), session_user), message, '{}', now()\n    FROM (\n      SELECT 'SITE_PAUSED', NEW.paused_by, NEW.pause_reason WHERE NEW.is_paused\n      UNION ALL\n      SELECT 'SITE_RESUMED', '', coalesce(current_setting('kilit.reason', true), '') WHERE NOT NEW.is_paused\n    ) AS change (event_type, actor, message);\n    RETURN NULL;\n", hash='7c828ee261d05df274043683f8ee9edccb9e972b', operation='UPDATE', pgid='pgtrigger_record_pause_05bfd', table='sites_tenant', when='AFTER')),
-        ),
-        migrations.AddConstraint(
-            model_name='sitemembership',
-            constraint=models.UniqueConstraint(fields=('site', 'user'), name='one_membership_per_site'),
-        ),
-        migrations.AddConstraint(
-            model_name='sitemembership',
-            constraint=models.CheckConstraint(condition=models.Q(('role__in', ('viewer', 'operator', 'admin'))), name='membership_has_role_of_a_site'),
-        ),
+        pgtrigger.migrations.AddTrigger('tenant', pgtrigger.compiler.Trigger(name='record_archive', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD.archived_at IS DISTINCT FROM NEW.archived_at)', func="\n    INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)\n    SELECT 'site', NEW.id, CASE WHEN NEW.archived_at IS NULL THEN 'SITE_RESTORED' ELSE 'SITE_ARCHIVED' END, '', '',\n      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),\n      CASE WHEN NEW.archived_at IS NULL THEN '' ELSE NEW.pause_reason END, '{}', now();\n    RETURN NULL;\n", hash='9cf2fefb06db35686e7251ae436a957d425528a6', operation='UPDATE', pgid='pgtrigger_record_archive_40b88', table='sites_tenant', when='AFTER'))),
+        pgtrigger.migrations.AddTrigger('tenant', pgtrigger.compiler.Trigger(name='record_pause', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (OLD.is_paused IS DISTINCT FROM NEW.is_paused)', func="\n    INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)\n    SELECT 'site', NEW.id, event_type, '', '',\n      coalesce(nullif(actor, ''), nullif(current_setting('kilit.actor', true), ''), session_user), message, '{}', now()\n    FROM (\n      SELECT 'SITE_PAUSED', NEW.paused_by, NEW.pause_reason WHERE NEW.is_paused\n      UNION ALL\n      SELECT 'SITE_RESUMED', '', coalesce(current_setting('kilit.reason', true), '') WHERE NOT NEW.is_paused\n    ) AS change (event_type, actor, message);\n    RETURN NULL;\n", hash='7c828ee261d05df274043683f8ee9edccb9e972b', operation='UPDATE', pgid='pgtrigger_record_pause_05bfd', table='sites_tenant', when='AFTER'))),
+        migrations.AddConstraint('sitemembership', models.UniqueConstraint(fields=('site', 'user'), name='one_membership_per_site')),
+        migrations.AddConstraint('sitemembership', models.CheckConstraint(condition=models.Q(('role__in', ('viewer', 'operator', 'admin'))), name='membership_has_role_of_a_site')),
     ]

@@ -16,7 +16,6 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('lock', '0001_initial'),
     ]
 
     operations = [
@@ -35,6 +34,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('name', models.CharField(max_length=90, primary_key=True, serialize=False)),
                 ('pid', models.IntegerField(null=True)),
+                ('workers', models.PositiveSmallIntegerField(db_default=1)),
                 ('restarts', models.IntegerField(default=0)),
                 ('started_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('beat_at', models.DateTimeField(null=True)),
@@ -68,7 +68,9 @@ class Migration(migrations.Migration):
                 ('result', models.TextField(blank=True)),
             ],
             options={
-                'default_permissions': ('view',),
+                'verbose_name': 'scheduled task',
+                'verbose_name_plural': 'scheduled tasks',
+                'default_permissions': ('view', 'operate'),
             },
         ),
         *(migrations.RunSQL(f"ALTER TABLE {table} SET ({options})", migrations.RunSQL.noop) for table, options in STORAGE.items()),

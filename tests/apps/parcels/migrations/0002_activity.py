@@ -8,7 +8,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('lock', '0002_activity'),
+        ('lock', '0001_initial'),
         ('parcels', '0001_initial'),
     ]
 
