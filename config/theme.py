@@ -1,7 +1,5 @@
 """django-unfold with the console's own admin site, and django-axes with a readable name."""
 
-from typing import Any
-
 from axes.apps import AppConfig
 from django.contrib import admin
 from django.contrib.admin import sites
@@ -14,7 +12,7 @@ from unfold.sites import UnfoldAdminSite
 class ConsoleSite(UnfoldAdminSite):
     """unfold's admin site, which would otherwise list the apps and check all permissions three times for a page."""
 
-    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[object]:
         """Return the apps and models that the user may see; for all apps, once for each request."""
         if app_label is not None:
             return list(super().get_app_list(request, app_label))

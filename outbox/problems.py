@@ -60,7 +60,7 @@ def _endpoints(reader: Any) -> EndpointQuerySet:
     return Endpoint.objects.all().of_scopes(QUEUE.scopes_seen_by(reader))
 
 
-def _of_endpoint(endpoint: Endpoint, **columns: Any) -> dict[str, object]:
+def _of_endpoint(endpoint: Endpoint, **columns: object) -> dict[str, object]:
     place = Place(str(endpoint), link=row_path(endpoint), scope=endpoint.scope)
     return {"where": [place], "link": place.link, **columns}
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from subprocess import Popen
-from typing import IO, Any, TextIO, cast
+from typing import IO, TextIO, cast
 
 TICK = 0.2  # seconds between two updates of the line of a running step
 TITLE = 36  # columns
@@ -161,7 +161,7 @@ class _Stream:
 def read_line(line: str) -> tuple[str, str]:
     """Return the level and message of a line; what is in no known format is probably a traceback."""
     with suppress(ValueError):
-        record: Any = json.loads(line)
+        record: object = json.loads(line)
         if isinstance(record, dict):
             last = str(record.get("exc_info") or "").strip().rpartition("\n")[2]
             message = str(record.get("message", ""))

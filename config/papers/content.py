@@ -70,7 +70,7 @@ class RangeTooLarge(PaperRefused):
     """More was asked for than one document takes: a smaller range can be printed."""
 
 
-def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, Any]:
+def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
     plate = order.plate_size or rules.default_plate_size
     if plate is None:
         raise PaperRefused(gettext_noop("The order has no plate size, and the rules have no defaultPlateSize."))
@@ -142,7 +142,7 @@ def pieces(parts: list[Part], wanted: range) -> Iterator[tuple[Part, int, int]]:
         before += part.quantity
 
 
-def panel(part: Part, rules: Rules) -> dict[str, Any]:
+def panel(part: Part, rules: Rules) -> dict[str, object]:
     return {
         "length": plain(millimetres(part.length_cm, rules)),
         "width": plain(millimetres(part.width_cm, rules)),
@@ -171,7 +171,7 @@ def requested_range(paper: PaperRequest, total: int, *, most: int) -> range:
     return range(paper.first, last + 1)
 
 
-def offer(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, Any]:
+def offer(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
     company, amounts = offer_basis(job, rules)
     today = timezone.localtime(database_time()).date()
     return {
@@ -199,7 +199,7 @@ def offer_basis(job: Job, rules: Rules) -> tuple[Company, Amounts]:
     return rules.company, figures.amounts
 
 
-def line_of(line: AmountLine, amounts: Amounts, paper: PaperRequest) -> dict[str, Any]:
+def line_of(line: AmountLine, amounts: Amounts, paper: PaperRequest) -> dict[str, object]:
     return {
         "description": word(line.kind, paper, line.name),
         "quantity": plain(line.quantity),

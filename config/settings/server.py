@@ -280,7 +280,7 @@ Q_CLUSTER: dict[str, Any] = {
 
 # django-unfold -------------------------------------------------------------------------------------------------------
 
-UNFOLD: dict[str, Any] = {
+UNFOLD: dict[str, object] = {
     "SITE_TITLE": "Kilit",
     "SITE_HEADER": "Kilit",
     "SITE_SUBHEADER": gettext_lazy("Guarded job queues"),

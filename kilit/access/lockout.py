@@ -50,7 +50,7 @@ def network_of(address: str) -> str:
 class LoginHandler(AxesDatabaseHandler):
     """django-axes' handler, with the limits of addresses and names, and with the database's clock."""
 
-    def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
+    def is_locked(self, request: HttpRequest, credentials: dict[str, object] | None = None) -> bool:
         request.axes_attempt_time = database_time()  # type: ignore[attr-defined]
         return super().is_locked(request, credentials) or bool(_wait(request, credentials))
 
@@ -64,11 +64,11 @@ class LoginHandler(AxesDatabaseHandler):
         if _wait(request, credentials):
             request.axes_locked_out, request.axes_credentials = True, credentials
 
-    def user_logged_in(self, sender: Any, request: Any, user: Any, **options: Any) -> None:
+    def user_logged_in(self, sender: object, request: Any, user: Any, **options: object) -> None:
         super().user_logged_in(sender, request, user, **options)
         LoginWindow.objects.note_login(_names(user.get_username(), request.axes_ip_address)[0])
 
-    def reset_attempts(self, *, ip_address: str | None = None, username: str | None = None, **options: Any) -> int:
+    def reset_attempts(self, *, ip_address: str | None = None, username: str | None = None, **options: object) -> int:
         deleted: int = super().reset_attempts(ip_address=ip_address, username=username, **options)
         _, by_address, by_name = _names(username or "", ip_address or "127.0.0.1")
         names = [*([by_address] if ip_address else []), *([by_name] if username else [])]
@@ -97,7 +97,7 @@ def _left(window: Any, limit: int, first: timedelta) -> timedelta:
     return min(doubled, settings.AXES_COOLOFF_TIME) - window.age  # type: ignore[no-any-return]
 
 
-def _wait(request: Any, credentials: dict[str, Any] | None) -> int:
+def _wait(request: HttpRequest, credentials: dict[str, object] | None) -> int:
     return seconds_to_wait(*_who(request, credentials))
 
 

@@ -1,7 +1,6 @@
 """Middleware: require a second factor, name the logged-in user as the actor, and record requests that are denied."""
 
 from collections.abc import Callable
-from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
@@ -66,7 +65,7 @@ class DeniedRequestMiddleware(Middleware):
             )
         return response
 
-    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
+    def process_view(self, request: HttpRequest, view: object, args: object, kwargs: object) -> None:
         """Deny an action that the list did not offer; Django would respond as if no action had been selected."""
         model_admin = getattr(view, "model_admin", None)
         match = request.resolver_match

@@ -23,12 +23,12 @@ def has_passkeys(user: User) -> bool:
     return bool(Authenticator.objects.filter(user=user, type=PASSKEY).exists())
 
 
-def challenge(user: User) -> dict[str, Any]:
+def challenge(user: User) -> dict[str, object]:
     options: dict[str, Any] = auth.begin_authentication(user)
     return options
 
 
-def check_passkey(request: HttpRequest, user: User, credential: Any) -> Authenticator | None:
+def check_passkey(request: HttpRequest, user: User, credential: object) -> Authenticator | None:
     """Return the passkey that has signed the challenge; what is wrong counts like a wrong code."""
     if not count_try(request, user):
         return None
@@ -47,7 +47,7 @@ def new_challenge(user: User) -> dict[str, Any]:
 
 
 @transaction.atomic
-def add_passkey(request: HttpRequest, user: User, name: str, credential: Any) -> bool:
+def add_passkey(request: HttpRequest, user: User, name: str, credential: object) -> bool:
     User.objects.select_for_update().get(pk=user.pk)
     if Authenticator.objects.filter(user=user, type=PASSKEY).count() >= MOST:
         return False
@@ -61,7 +61,7 @@ def add_passkey(request: HttpRequest, user: User, name: str, credential: Any) ->
     return True
 
 
-def _stored(credential: Any) -> dict[str, Any]:
+def _stored(credential: object) -> dict[str, object]:
     """Return what has been verified of a credential, and nothing else that came with it."""
     parsed = auth.parse_registration_response(credential)
     identity = websafe_encode(parsed.raw_id)

@@ -182,7 +182,7 @@ def confirmed_recently(request: HttpRequest) -> bool:
 
 
 def _records(request: HttpRequest) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = get_authentication_records(request, request.user)
+    records: list[dict[str, object]] = get_authentication_records(request, request.user)
     return records
 
 

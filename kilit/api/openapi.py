@@ -46,7 +46,7 @@ def listed_schema(hint: Any, mode: Literal["validation", "serialization"]) -> Sc
     return TypeAdapter(list[hint]).json_schema(ref_template=REFERENCE, mode=mode)
 
 
-def without_titles(schema: Any) -> Any:
+def without_titles(schema: object) -> Any:
     """Leave out the titles that pydantic makes of names; a default is data, which may have a `title` of its own."""
     if isinstance(schema, dict):
         return {

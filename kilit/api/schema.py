@@ -223,7 +223,7 @@ def add_probes(result: Schema, generator: object, **options: object) -> Schema:
     return result
 
 
-def add_webhooks(result: Schema, generator: Any, **options: Any) -> Schema:
+def add_webhooks(result: Schema, generator: object, **options: object) -> Schema:
     """Add the webhooks to the document; a drf-spectacular hook."""
     components = result["components"]
     components["parameters"] = {name: _header(name, *described) for name, described in HEADERS.items()}
@@ -240,7 +240,7 @@ def _operations(store: Store) -> Iterator[tuple[str, Schema]]:
     yield TEST, _operation(TEST, "Someone sent a test to the endpoint.", EndpointTestData, TEST_EXAMPLE, store)
 
 
-def _operation(name: str, about: str, data: Any, example: Mapping[str, Any], store: Store) -> Schema:
+def _operation(name: str, about: str, data: Any, example: Mapping[str, object], store: Store) -> Schema:
     body = {
         "type": "object",
         "required": ["type", "timestamp", "data"],
@@ -266,7 +266,7 @@ def _operation(name: str, about: str, data: Any, example: Mapping[str, Any], sto
     }
 
 
-def example_body(name: str, example: Mapping[str, Any]) -> Schema:
+def example_body(name: str, example: Mapping[str, object]) -> Schema:
     return {"type": name, "timestamp": EXAMPLE_TIME, "data": to_jsonable_python(example)}
 
 

@@ -72,7 +72,7 @@ class ChoiceFilter(Filter):
 
     choices: Choices | Callable[[Any], Choices]
 
-    def choices_for(self, user: Any) -> Choices:
+    def choices_for(self, user: User | AnonymousUser) -> Choices:
         return self.choices(user) if callable(self.choices) else self.choices
 
     def accepts(self, value: str, user: User | AnonymousUser) -> bool:
@@ -171,7 +171,7 @@ def state_filter(table: Lifecycle, *, index: str = "", leads: bool = False) -> C
     return ChoiceFilter(name="status", title=_("state"), column="status", index=index, leads=leads, choices=choices)
 
 
-def search_by_id(rows: Any, text: str) -> Any:
+def search_by_id(rows: Any, text: str) -> object:
     with suppress(ValueError):
         return rows.filter(pk=UUID(text))
     return rows.none()
@@ -182,7 +182,7 @@ class FilterSet:
     """The filters of one list, and its search: an id, or the beginning of a name (`kilit.bulk.search`)."""
 
     filters: tuple[Filter, ...] = ()
-    search: Callable[[Any, str], Any] = search_by_id
+    search: Callable[[Any, str], object] = search_by_id
 
     def __iter__(self) -> Iterator[Filter]:
         return iter(self.filters)
@@ -194,16 +194,18 @@ class FilterSet:
     def names(self) -> list[str]:
         return [item.name for item in self.filters]
 
-    def given(self, values: Mapping[str, Any]) -> dict[str, str]:
+    def given(self, values: Mapping[str, object]) -> dict[str, str]:
         """Return the values that set a filter; blanks do not."""
         return {each.name: text for each in self.filters if (text := str(values.get(each.name) or "").strip())}
 
-    def accepted(self, values: Mapping[str, Any], user: Any, *, among: Collection[str]) -> dict[str, str]:
+    def accepted(
+        self, values: Mapping[str, object], user: User | AnonymousUser, *, among: Collection[str]
+    ) -> dict[str, str]:
         """Return those of the named filters that are set to a value they accept."""
         given = self.given(values)
         return {name: value for name, value in given.items() if name in among and self[name].accepts(value, user)}
 
-    def rejected(self, values: Mapping[str, str], user: Any) -> list[str]:
+    def rejected(self, values: Mapping[str, str], user: User | AnonymousUser) -> list[str]:
         message = gettext("The filter “%(name)s” has no value “%(value)s”, so nothing matches.")
         return [
             message % {"name": name, "value": value}
@@ -211,7 +213,7 @@ class FilterSet:
             if not self[name].accepts(value, user)
         ]
 
-    def validate(self, values: Mapping[str, Any], user: Any) -> dict[str, str]:
+    def validate(self, values: Mapping[str, object], user: User | AnonymousUser) -> dict[str, str]:
         """Return the values in one order; refuse an empty mapping, unknown names, and values that match nothing."""
         given = {name: text for name in sorted(values) if (text := str(values[name]).strip())}
         if not given:
@@ -243,7 +245,7 @@ class FilterSet:
             if each.leads and each.name in given and each.accepts(given[each.name], user)
         ][:1]
 
-    def describe(self, values: Mapping[str, str], user: Any) -> str:
+    def describe(self, values: Mapping[str, str], user: User | AnonymousUser) -> str:
         parts = [
             (gettext("search"), value) if name == SEARCH else (self[name].title, self[name].describe(value, user))
             for name, value in values.items()

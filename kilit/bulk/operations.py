@@ -69,7 +69,7 @@ class Operation(ABC):
     def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, object]) -> OperationResult:
         """Act on rows; the verb itself checks again which rows it applies to."""
 
-    def skips(self, rows: Any) -> dict[UUID, Skip]:
+    def skips(self, rows: object) -> dict[UUID, Skip]:
         reasons = self.with_skip_reason(rows).values_list("pk", "status", "skip_reason")
         return {pk: Skip(state, reason) for pk, state, reason in reasons}
 

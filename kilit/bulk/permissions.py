@@ -1,7 +1,6 @@
 """Who sees, starts and stops a bulk action."""
 
-from typing import Any
-
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 
 from kilit.access.roles import is_owner
@@ -9,7 +8,7 @@ from kilit.bulk.models import BulkAction
 from kilit.bulk.queues import queues
 
 
-def visible_to(user: Any) -> Q:
+def visible_to(user: User | AnonymousUser) -> Q:
     if is_owner(user):
         return Q()
     seen = Q(asked_by=user.pk)
@@ -21,17 +20,17 @@ def visible_to(user: Any) -> Q:
     return seen
 
 
-def may_start(user: Any, action: BulkAction) -> bool:
+def may_start(user: User | AnonymousUser, action: BulkAction) -> bool:
     """Only the user who asked: it is done in their name."""
     return user.pk == action.asked_by_id and queues[action.queue].may_act(user)
 
 
-def may_cancel(user: Any, action: BulkAction) -> bool:
+def may_cancel(user: User | AnonymousUser, action: BulkAction) -> bool:
     """The user who asked, and users who may act on all of its rows: it is stopped as a whole."""
     return user.pk == action.asked_by_id or (queues[action.queue].may_act(user) and _may_act_on_all(user, action))
 
 
-def _may_act_on_all(user: Any, action: BulkAction) -> bool:
+def _may_act_on_all(user: User | AnonymousUser, action: BulkAction) -> bool:
     queue = queues[action.queue]
     operation = queue.operation(action.action)
     if not operation.scope:

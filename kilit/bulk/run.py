@@ -69,7 +69,7 @@ class DryRun:
     def is_capped(self) -> bool:
         return self.eligible.total() + self.skipped.total() > MOST_LOOKED_AT
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         return {
             "eligible": dict(self.eligible),
             "skipped": skips_as_json(self.skipped),
@@ -96,7 +96,7 @@ def count_matching(
     return DryRun.of(rows, operation, skips)
 
 
-def plan(*, user: User, filters_text: str, **columns: Any) -> BulkAction:
+def plan(*, user: User, filters_text: str, **columns: object) -> BulkAction:
     """Save what an operator asks for (queue, action, filters, reason and options); a worker records the rows."""
     zone = timezone.get_current_timezone_name()
     planned = BulkAction.objects.create(asked_by=user, filters_text=filters_text[:1000], zone=zone, **columns)

@@ -19,7 +19,7 @@ MOST_PER_COLUMN = 500
 Condition = Callable[[str], Q | None]  # None: the text cannot be the beginning of a value
 
 
-def by(expression: Any) -> Condition:
+def by(expression: object) -> Condition:
     return lambda text: begins_with(expression, text)
 
 
@@ -39,7 +39,7 @@ class PrefixSearch:
     # Filters whose column comes first in the indexes: they limit the search, not only what it found.
     scope: tuple[str, ...] = ()
 
-    def __call__(self, rows: Any, text: str) -> Any:
+    def __call__(self, rows: Any, text: str) -> object:
         with suppress(ValueError):
             return rows.filter(pk=UUID(text))
         matches = Q(pk__in=[])
@@ -61,7 +61,7 @@ class PrefixSearch:
         sizes = [sum(part == number for _pk, part in pairs) for number in range(len(parts))]
         return Found(list({pk: None for pk, _part in pairs}), is_capped=any(size > most for size in sizes))
 
-    def _of_named_tenants(self, rows: Any) -> Any:
+    def _of_named_tenants(self, rows: Any) -> object:
         """Name every tenant, as the indexes begin with them: before PostgreSQL 18, all of an index would be read."""
         for name in self.scope:
             tenants = rows.model._meta.get_field(name).related_model._default_manager.values_list("pk", flat=True)

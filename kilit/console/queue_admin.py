@@ -65,7 +65,7 @@ class FailedExportMixin(ModelAdmin):
 
     def export_lines(self, rows: Any, *, masks: Mapping[str, Callable[[str], str]] = NO_MASKS) -> Iterator[str]:
         failed = rows.filter(status__in=self.export_states).order_by("pk")
-        readers: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = [
+        readers: list[tuple[Callable[[Any], object], Callable[[Any], object]]] = [
             (field if callable(field) else attrgetter(field), masks.get(name, _as_it_is))
             for name, field in self.export_fields.items()
         ]
@@ -74,14 +74,14 @@ class FailedExportMixin(ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Keep the list's filters in the links to files."""
-        response: Any = super().changelist_view(request, extra_context)
+        response: HttpResponse = super().changelist_view(request, extra_context)
         for offered in getattr(response, "context_data", {}).get("actions_list", []):
             if offered["path"].endswith(tuple(self.pages_with_filters)) and request.GET:
                 offered["path"] += f"?{request.GET.urlencode()}"
         return response
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> object:
     return value
 
 
@@ -94,7 +94,7 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
     list_disable_select_all = True
     list_before_template = "admin/console/bulk_offers.html"
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """Give each action its place in the list and its button on a row's page."""
         super().__init_subclass__(**options)
         if not hasattr(cls, "queue"):  # a base of other admins
@@ -128,14 +128,14 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
             answers[queue] = self.queue.may_act(request.user)
         return answers[queue]
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+    def get_actions(self, request: HttpRequest) -> dict[str, object]:
         """Offer for a list of one state or error only the actions that apply to it."""
-        offered: dict[str, Any] = super().get_actions(request)
+        offered: dict[str, object] = super().get_actions(request)
         values = self.filters.accepted(request.GET, request.user, among=["status", "code", "group"])
         apply = {action.name for action in self.actions_for(values)}
         return {name: entry for name, entry in offered.items() if name in apply}
 
-    def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+    def response_action(self, request: HttpRequest, queryset: object) -> HttpResponse | None:
         """Refuse a forged selection: one with an invalid id, or with rows that the user may not act on."""
         chosen = (self.read_id(text) for text in request.POST.getlist("_selected_action")[: self.most_acted_on])
         self.log_out_of_reach(request, [pk for pk in chosen if pk])
@@ -278,8 +278,8 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
         ]
 
 
-def _for_selected(action: Action) -> Any:
-    def ask(model_admin: QueueAdmin, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+def _for_selected(action: Action) -> object:
+    def ask(model_admin: QueueAdmin, request: HttpRequest, queryset: object) -> HttpResponse | None:
         return model_admin.confirm_selected(request, action, queryset)
 
     ask.__name__ = action.name
@@ -287,7 +287,7 @@ def _for_selected(action: Action) -> Any:
     return admin.action(description=label, permissions=["operate"])(ask)
 
 
-def _for_row(action: Action) -> Any:
+def _for_row(action: Action) -> object:
     def ask(model_admin: QueueAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
         return model_admin.confirm_row(request, action, object_id)
 

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from django.db import connection, connections
 from django.utils.translation import gettext_lazy as _
@@ -67,7 +66,7 @@ def person_of(actor: str) -> str:
     return name if role in PEOPLE else ""
 
 
-def actor_in_words(actor: str, machines: Mapping[str, Any] = MACHINES) -> str:
+def actor_in_words(actor: str, machines: Mapping[str, object] = MACHINES) -> str:
     if person := person_of(actor):
         return person
     kind, _colon, name = actor.partition(":")

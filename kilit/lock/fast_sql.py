@@ -31,11 +31,13 @@ from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import NOT_PROVIDED, Lookup, UUIDField
 from django.db.models.base import ModelState
 from django.db.models.expressions import RawSQL
 from django.db.models.query import get_related_populators
 from django.db.models.sql import UpdateQuery
+from django.db.models.sql.compiler import SQLCompiler
 from psycopg import Cursor, adapters
 from psycopg.abc import Loader
 from psycopg.pq import Format
@@ -64,7 +66,7 @@ def parameter(name: str, field: "models.Field[Any, Any]") -> RawSQL:
     return RawSQL("%s", (Parameter(name),), field)
 
 
-def fill_in(params: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
+def fill_in(params: Sequence[object], values: Mapping[str, object]) -> list[Any]:
     return [values[param.name] if isinstance(param, Parameter) else param for param in params]
 
 
@@ -122,10 +124,10 @@ class _CompiledInstances(Statement):
         self._related = get_related_populators(info, select, rows.db)  # type: ignore[call-arg] # stubs of a later Django
         self._annotations = compiler.annotation_col_map
 
-    def instances(self, **values: Any) -> list[Any]:
+    def instances(self, **values: object) -> list[Any]:
         return [self._instance(row) for row in self.run(**values)]
 
-    def _instance(self, row: Values) -> Any:
+    def _instance(self, row: Values) -> object:
         instance = self._model.from_db(self._using, self._names, row[self._own])
         for related in self._related:
             related.populate(row, instance)
@@ -141,7 +143,7 @@ class AnyOf(Lookup[Any]):
     lookup_name = "any_of"
     prepare_rhs = False
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:  # type: ignore[override]
         column, params = self.process_lhs(compiler, connection)
         ids = self.rhs if isinstance(self.rhs, Parameter) else uuid_array(self.rhs)
         return f"{column} = ANY(%s::uuid[])", [*params, ids]
@@ -202,14 +204,14 @@ class PickAndUpdate:
             return _convert(self._returning, cursor.fetchall(), using=self._using)
 
 
-def _update_of_picked(model: type[models.Model], changes: dict[str, Any], *, using: str) -> tuple[str, Any]:
+def _update_of_picked(model: type[models.Model], changes: dict[str, object], *, using: str) -> tuple[str, Any]:
     # As an array: joined to the pick, the planner would rather read a small table from end to end.
     is_picked = f'"{model._meta.db_table}"."id" = ANY(ARRAY(SELECT picked.pk FROM picked))'
     chosen = model._base_manager.filter(RawSQL(is_picked, (), models.BooleanField()))
     return compile_update(chosen, changes, using=using)
 
 
-def compile_update(rows: models.QuerySet[Any, Any], changes: dict[str, Any], *, using: str) -> tuple[str, Any]:
+def compile_update(rows: models.QuerySet[Any, Any], changes: dict[str, object], *, using: str) -> tuple[str, Any]:
     query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
     query.add_update_values(changes)
     statement, params = query.get_compiler(using=using).as_sql()

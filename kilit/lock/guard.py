@@ -40,14 +40,14 @@ class MoveRefused(Exception):
 class LifecycleQuerySet(models.QuerySet[Row]):
     """Rows that change their state only by the verbs of their table."""
 
-    def move(self, verb: str, /, **changes: Any) -> int:
+    def move(self, verb: str, /, **changes: object) -> int:
         """Move every row of this set that the verb applies to; return how many moved."""
         move = self.model.lifecycle.moves[verb]
         rows = self.filter(status__in=move.sources)
         update = partial(super(LifecycleQuerySet, rows).update, **_columns_of(move, changes))
         return _record_as(verb, update, using=self.db)
 
-    def move_each(self, verb: str, /, **changes: Any) -> set[UUID]:
+    def move_each(self, verb: str, /, **changes: object) -> set[UUID]:
         """Move every row of this set that the verb applies to; return the ids of those that moved.
 
         Rows are locked in the order of their ids, so two such statements over the same rows wait for each other and
@@ -56,7 +56,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         rows = self.order_by("pk").select_for_update(of=("self",))
         return {pk for (pk,) in CompiledMove(rows, verb, changes, returning=[self.model._meta.pk]).run()}
 
-    def move_ids(self, verb: str, ids: Ids, /, **changes: Any) -> Ids | set[UUID]:
+    def move_ids(self, verb: str, ids: Ids, /, **changes: object) -> Ids | set[UUID]:
         """Do as `move_each` does, for the rows of this set with these ids.
 
         Usually every row moves. Then no ids are returned, which saves milliseconds for thousands of rows.
@@ -85,8 +85,8 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         limit: int,
         order: tuple[Any, ...],
         loaders: Loaders = NO_LOADERS,
-        **changes: Any,
-    ) -> list[tuple[Any, ...]]:
+        **changes: object,
+    ) -> list[tuple[object, ...]]:
         """Do as `take` does, and return only these columns: thousands of instances would take most of the time."""
         return self.compile_take(verb, *columns, limit=limit, order=order, loaders=loaders, **changes).run()
 
@@ -98,7 +98,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         limit: int,
         order: tuple[Any, ...],
         loaders: Loaders = NO_LOADERS,
-        **changes: Any,
+        **changes: object,
     ) -> "CompiledMove":
         """Return `take_values` as a move that can be run again and again, with other values (kilit.lock.fast_sql)."""
         free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
@@ -110,7 +110,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         """Lock these rows in the order of their ids, for a transaction that moves them by more than one statement."""
         list(self.order_by("pk").select_for_update(of=("self",)).values_list("pk"))
 
-    def update(self, **changes: Any) -> int:
+    def update(self, **changes: object) -> int:
         refuse_state(changes)
         return super().update(**changes)
 
@@ -138,7 +138,7 @@ class CompiledMove:
         able = self._rows.filter(status__in=move.sources)
         return PickAndUpdate(able, _columns_of(move, self._changes), **self._options)
 
-    def run(self, **values: Any) -> list[tuple[Any, ...]]:
+    def run(self, **values: object) -> list[tuple[Any, ...]]:
         return _record_as(self._verb, lambda: self._statement.run(**values), using=self._using)
 
 
@@ -149,7 +149,7 @@ class CompiledMoveOfIds:
         of_ids = rows.filter(pk__any_of=Parameter("ids")).order_by("pk").select_for_update(of=("self",))
         self._move = CompiledMove(of_ids, verb, changes, expected=Parameter("expected"))
 
-    def run(self, ids: Ids, **values: Any) -> Ids | set[UUID]:
+    def run(self, ids: Ids, **values: object) -> Ids | set[UUID]:
         rows = self._move.run(ids=uuid_array(ids), expected=len(ids), **values)
         count, moved = rows[0] if rows else (0, None)
         return ids if count == len(ids) else set(moved or ())
@@ -186,7 +186,7 @@ class LifecycleModel(models.Model):
         refuse_state(options["update_fields"])
         super().save(*args, **options)
 
-    def move(self, verb: str, /, *, where: dict[str, Any] | None = None, **changes: Any) -> Self:
+    def move(self, verb: str, /, *, where: dict[str, Any] | None = None, **changes: object) -> Self:
         """Move this row if it also matches `where` (a claim, say); else raise MoveRefused with its real state."""
         rows = cast("LifecycleQuerySet[Any]", type(self)._default_manager.filter(pk=self.pk))
         moved = rows.filter(**(where or {})).move(verb, **changes)
@@ -212,6 +212,6 @@ def refuse_state(columns: Any) -> None:
         raise TypeError("the state is moved by a verb of the table, never written")
 
 
-def _columns_of(move: Move, changes: dict[str, Any]) -> dict[str, Any]:
+def _columns_of(move: Move, changes: dict[str, object]) -> dict[str, Any]:
     refuse_state(changes)
     return {"status": move.target, "updated_at": Now(), **changes}

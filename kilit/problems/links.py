@@ -1,7 +1,5 @@
 """Paths of the console's pages, for workers, which load no pages: a test compares each with what `reverse` returns."""
 
-from typing import Any
-
 from django.db.models import Model
 from django.urls import get_script_prefix
 from django.utils.http import urlencode
@@ -33,7 +31,7 @@ def row_path(row: Model) -> str:
     return page_path(type(row), "change", row.pk)
 
 
-def page_path(model: type[Model], page: str, *args: Any, **query: str) -> str:
+def page_path(model: type[Model], page: str, *args: object, **query: str) -> str:
     opts = model._meta
     path = f"{get_script_prefix()}admin/{opts.app_label}/{opts.model_name}/{PAGES[page].format(*args)}"
     return f"{path}?{urlencode(query)}" if query else path

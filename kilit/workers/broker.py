@@ -74,11 +74,11 @@ class Broker(ORM):
             row = cursor.fetchone()
         return row[0] if row else None
 
-    def timeout(self, task: Any) -> Any:
+    def timeout(self, task: object) -> Any:
         """Return until when a task is locked; it is taken again if its worker has not reported by then."""
         return Now() + timedelta(seconds=Conf.RETRY)
 
-    def dequeue(self) -> Any:
+    def dequeue(self) -> object:
         """Return tasks, or None after a wait that ends early when one is stored."""
         if self._listener.listen():  # before the query: a task stored after it wakes us
             self._next_look = 0.0
@@ -102,7 +102,7 @@ class Broker(ORM):
     def set_stat(self, key: str, value: str, timeout: int) -> None:
         """Store nothing: twice a second django-q2 would store its status in a cache that only this process can read."""
 
-    def delete(self, task_id: Any) -> None:
+    def delete(self, task_id: object) -> None:
         """Delete a task in one statement, without a transaction around it."""
         self.get_connection().filter(pk=task_id)._raw_delete(Conf.ORM)
 
@@ -110,7 +110,7 @@ class Broker(ORM):
 class PatientBroker(Broker):
     """The cluster's own: during an outage its processes wait, where django-q2's would end and log."""
 
-    def dequeue(self) -> Any:
+    def dequeue(self) -> object:
         try:
             tasks = super().dequeue()
         except Error as error:
@@ -120,7 +120,7 @@ class PatientBroker(Broker):
         database_outage.end()
         return tasks
 
-    def acknowledge(self, task_id: Any) -> Any:
+    def acknowledge(self, task_id: object) -> object:
         """Remove a task; one that could not be removed runs again, which a doorbell allows."""
         for _ in range(2):  # the connection may have broken since the last task
             try:

@@ -28,7 +28,7 @@ class BoundSql(NamedTuple):
             cursor.execute(self.sql, fill_in(self.params, values))
             return {name for (name,) in cursor.fetchall()}
 
-    def is_true(self, **values: Any) -> bool:
+    def is_true(self, **values: object) -> bool:
         return bool(BoundSql(f"SELECT '' WHERE {self.sql}", self.params).run(**values))
 
 

@@ -40,7 +40,7 @@ NO_VERDICT = ngettext_lazy(
 )
 
 
-def of_site(site: Site, page: str = "change", **columns: Any) -> dict[str, Any]:
+def of_site(site: Site, page: str = "change", **columns: object) -> dict[str, Any]:
     link = page_path(Site, page, site.pk)
     return {"where": [Place(site.name, link=link, scope=str(site.pk))], "link": link, **columns}
 

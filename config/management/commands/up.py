@@ -165,12 +165,12 @@ class MigrateWithProgress(migrate.Command):
         super().__init__(*args, **options)
         self._step, self._done, self._total = step, 0, 0
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         executor = MigrationExecutor(connections[options["database"]])
         self._total = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
         super().handle(*args, **options)
 
-    def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
+    def migration_progress_callback(self, action: str, migration: object = None, fake: bool = False) -> None:
         super().migration_progress_callback(action, migration, fake)
         if action == "apply_success":
             self._done += 1

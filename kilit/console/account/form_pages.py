@@ -25,7 +25,7 @@ class FormPage:
         shared = admin.site.each_context(self.request)
         return {**shared, **super().get_context_data(**context)}  # type: ignore[misc]
 
-    def get_form(self, *args: Any) -> Any:
+    def get_form(self, *args: object) -> Any:
         form = super().get_form(*args)  # type: ignore[misc]
         for field in form.fields.values():
             field.widget.attrs["class"] = INPUT

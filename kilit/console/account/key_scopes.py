@@ -37,7 +37,7 @@ class ScopesField(forms.MultipleChoiceField):
     def _choices(self) -> list[tuple[str, str]]:
         return [(scope.value, format_html("<b>{}</b> {}", scope.value, scope.label)) for scope in self.offered]
 
-    def clean(self, value: Any) -> list[str]:
+    def clean(self, value: object) -> list[str]:
         chosen = super().clean(value)
         return [scope for scope in KeyScope.values if scope in chosen]
 

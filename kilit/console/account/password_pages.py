@@ -8,6 +8,7 @@ from django.contrib.auth import views
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path, reverse_lazy
@@ -46,7 +47,7 @@ class RequestPage(ResetPage, views.PasswordResetView):
             return self._refused(form, sorry, status=503, seconds=60)
         return super(views.PasswordResetView, self).form_valid(form)
 
-    def _refused(self, form: Any, text: Any, *, status: int, seconds: int) -> HttpResponse:
+    def _refused(self, form: Form, text: Any, *, status: int, seconds: int) -> HttpResponse:
         form.add_error(None, text)
         page = self.render_to_response(self.get_context_data(form=form), status=status)
         page["Retry-After"] = str(seconds)

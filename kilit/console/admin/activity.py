@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -86,7 +87,7 @@ class ActivityChangeList(CappedChangeList):
         return str(result.words.href(result) or super().url_for_result(result))
 
 
-def in_words(rows: Any, user: Any) -> Iterator[Any]:
+def in_words(rows: Any, user: User | AnonymousUser) -> Iterator[Any]:
     entries = list(rows)
     words = ActivityWords(entries, user)
     for row in entries:
@@ -181,7 +182,7 @@ class ActivityAdmin(LongListAdmin):
         return csv_response("activity", csv_lines(COLUMNS, self._cells(rows, request.user)))
 
     @staticmethod
-    def _cells(rows: Iterator[Activity], user: Any) -> Iterator[list[Any]]:
+    def _cells(rows: Iterator[Activity], user: User | AnonymousUser) -> Iterator[list[Any]]:
         while chunk := list(islice(rows, CHUNK)):
             for row in in_words(chunk, user):
                 words, events = row.words, f"{row.first_event}-{row.last_event}" if row.first_event else ""
@@ -189,7 +190,7 @@ class ActivityAdmin(LongListAdmin):
                 yield [*columns, words.sentence(row), row.rows, words.reason(row), row.object_id, events]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
-        response: Any = super().changelist_view(request, extra_context)
+        response: HttpResponse = super().changelist_view(request, extra_context)
         for offered in getattr(response, "context_data", {}).get("actions_list", []):
             if offered["path"].endswith("/export/") and request.GET:
                 offered["path"] += f"?{request.GET.urlencode()}"

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from typing import Any
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -93,7 +92,7 @@ def held(until: datetime, timeline: list[Event], *, after: str) -> Blocker:
     return waiting(_("%(who)s held it until %(until)s and has not reported; %(after)s.") % values)
 
 
-def lease_holdings(row: LeasedModel) -> list[tuple[str, Any]]:
+def lease_holdings(row: LeasedModel) -> list[tuple[str, object]]:
     if not row.lease_until:
         return []
     return [(_("Lease until"), moment(row.lease_until)), (_("Claim"), f"…{str(row.claim_token)[-12:]}")]

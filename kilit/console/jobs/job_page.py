@@ -177,7 +177,7 @@ class ShownError:
     message: str
 
 
-def first_at_once(_row: Any, offers: Mapping[str, JobOffer]) -> JobOffer | None:
+def first_at_once(_row: object, offers: Mapping[str, JobOffer]) -> JobOffer | None:
     return next((offer for offer in offers.values() if offer.is_done_at_once), None)
 
 
@@ -289,7 +289,7 @@ class JobPageAdmin(ErrorGroupsAdmin):
             ShownError(code, self.description.explain_error(row), getattr(row, self.failures.message)) if code else None
         )
 
-    def _sections(self, request: HttpRequest, row: Any) -> Iterator[tuple[Any, list[Fact]]]:
+    def _sections(self, request: HttpRequest, row: Any) -> Iterator[tuple[object, list[Fact]]]:
         above = (self.failures.code, self.failures.message) if self._error(row) else ()
         for title, options in self.get_fieldsets(request, row):
             names = [name for name in flatten(options["fields"]) if getattr(name, "__name__", name) not in above]

@@ -31,7 +31,7 @@ def priority_badge(row: Any) -> SafeString | str:
     return "" if priority == Priority.NORMAL else badge(str(priority.label), COLOURS[priority], title=_("Priority"))
 
 
-def with_priority(state: SafeString, row: Any) -> SafeString:
+def with_priority(state: SafeString, row: object) -> SafeString:
     return format_html("{} {}", state, text) if (text := priority_badge(row)) else state
 
 

@@ -114,7 +114,9 @@ class BulkRequestAdmin(LongListAdmin):
                 return HttpResponseRedirect(reverse("admin:bulk_bulkaction_change", args=[planned.pk]))
         return self._confirm_all(request, action, filters, dry_run, form)
 
-    def _start_now(self, request: HttpRequest, form: ReasonForm, request_fields: dict[str, Any]) -> BulkAction | None:
+    def _start_now(
+        self, request: HttpRequest, form: ReasonForm, request_fields: dict[str, object]
+    ) -> BulkAction | None:
         """Plan and start in one transaction; a wrong count leaves nothing behind."""
         with transaction.atomic():
             planned = plan_now(**request_fields)
@@ -234,7 +236,7 @@ class FollowUpAdmin(BulkRequestAdmin):
         of = {"model": self.opts.label, "action": action.name, "ids": named, "at": time.time()}
         request.session[LAST_ACTION] = of
 
-    def follow_up(self, request: HttpRequest) -> dict[str, Any] | None:
+    def follow_up(self, request: HttpRequest) -> dict[str, object] | None:
         last = request.session.get(LAST_ACTION)
         if not last or last["model"] != self.opts.label or last["at"] < time.time() - FOLLOWED_FOR:
             return None

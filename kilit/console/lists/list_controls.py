@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext as _
 
 from kilit.bulk.filters import SEARCH, ChoiceFilter, DayFilter, ErrorGroupFilter, Filter, FilterSet
@@ -177,7 +178,7 @@ class QueueControls(ListControls):
         return f"{name} ({number(self.codes()[code])})"
 
 
-def _labels(item: Filter, user: Any) -> dict[str, str]:
+def _labels(item: Filter, user: User | AnonymousUser) -> dict[str, str]:
     if isinstance(item, ErrorGroupFilter) or not isinstance(item, ChoiceFilter):
         return {}
     return {str(choice): str(label) for choice, label in item.choices_for(user)}

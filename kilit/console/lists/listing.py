@@ -85,7 +85,7 @@ def _list_filter(declared: Filter, days: tuple[Filter, ...]) -> type[admin.ListF
             return type(name, (TypedListFilter,), {"title": declared.title, "declared": (declared,)})
 
 
-def _narrow(rows: Any, declared: Filter, value: str | None, user: Any) -> Any:
+def _narrow(rows: Any, declared: Filter, value: str | None, user: Any) -> object:
     """Filter rows; a value that is not accepted matches nothing."""
     if not value:
         return rows
@@ -161,7 +161,7 @@ class Table:
             value = display_for_field(value, field, "-") if field else value
             yield Cell(name, self._with_label(value, row) if name == STATE else value)
 
-    def _with_label(self, badge: Any, row: Any) -> Any:
+    def _with_label(self, badge: Any, row: Any) -> object:
         label = self.labels.get(row.status, "")
         if not label or str(label).lower() == row.status.lower():
             return badge

@@ -4,7 +4,7 @@ Moves are recorded by the triggers of each queue, changes of settings and denied
 Claims and results of machines are not in it: a job's own timeline has them (models.Event).
 """
 
-from typing import Any, Self
+from typing import Self
 
 import pgtrigger
 from django.db import models
@@ -40,14 +40,14 @@ NOT_YET = f"OLD.kind NOT IN ({listed(FORGOTTEN)}) OR OLD.created_at > now() - in
 
 
 class ActivityQuerySet(models.QuerySet["Activity"]):
-    def record(self, kind: ActivityKind, verb: str, **values: Any) -> "Activity":
+    def record(self, kind: ActivityKind, verb: str, **values: object) -> "Activity":
         """Record what the current actor did, with the reason given for it."""
         context = current_context()
         values = {"actor": context.actor, "message": context.reason, **values}
         texts = {name: strip_control_chars(value) for name, value in values.items() if isinstance(value, str)}
         return self.create(kind=kind, verb=verb, **{"person": person_of(texts["actor"]), **values, **texts})
 
-    def forget_old(self, *, before: Any) -> int:
+    def forget_old(self, *, before: object) -> int:
         return self.filter(kind__in=FORGOTTEN, created_at__lt=before).delete()[0]
 
     def whole(self) -> Self:

@@ -16,7 +16,7 @@ class Command(BaseCommand):
     help = "Find or install the headless Chromium that renders PDFs."
     requires_system_checks = ()
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         path = find_browser()
         if path is None:
             self.stdout.write("Installing headless Chromium for PDFs …")
