@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 
 from kilit.sites.archiving import archive, restore, sites_with_open_rows
@@ -24,7 +25,7 @@ class SiteOperation:
     applies: Callable[[SiteQuerySet[Any]], SiteQuerySet[Any]]
     run: Callable[[Collection[UUID], str], Any]
 
-    def may(self, user: Any) -> bool:
+    def may(self, user: User | AnonymousUser) -> bool:
         return holds(user, self.permission)
 
 
@@ -64,7 +65,7 @@ RESTORE = SiteOperation(
 
 @transaction.atomic  # with its record
 def run_where_possible(
-    operation: SiteOperation, user: Any, ids: Collection[UUID], *, reason: str, note: str = ""
+    operation: SiteOperation, user: User | AnonymousUser, ids: Collection[UUID], *, reason: str, note: str = ""
 ) -> set[UUID]:
     """Do it with those of some sites where it has an effect and is possible; return which changed."""
     able = operation.applies(operation.allowed(user).filter(pk__in=ids))
@@ -94,7 +95,7 @@ class OperationPlan:
 @transaction.atomic
 def run_on_all(
     operation: SiteOperation,
-    user: Any,
+    user: User | AnonymousUser,
     public_ids: Collection[str],
     *,
     reason: str,

@@ -4,7 +4,8 @@ The empty scope is the whole installation. A list of scopes that is None means a
 """
 
 from collections.abc import Mapping
-from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
 
 from kilit.access.roles import is_owner
 from kilit.sites.models import SiteQuerySet, Tenant
@@ -27,16 +28,16 @@ def scope_public_ids() -> Mapping[str, str]:
     return {str(pk): public_id for pk, public_id in Tenant.objects.values_list("pk", "public_id")}
 
 
-def scopes_seen_by(user: Any) -> list[str] | None:
+def scopes_seen_by(user: User | AnonymousUser) -> list[str] | None:
     return None if is_owner(user) else _scopes(Tenant.objects.seen_by(user))
 
 
-def scopes_shown_to(user: Any) -> list[str] | None:
+def scopes_shown_to(user: User | AnonymousUser) -> list[str] | None:
     """Return what dashboards count: without archived sites, except for owners."""
     return None if is_owner(user) else _scopes(Tenant.objects.seen_by(user).active())
 
 
-def scopes_run_by(user: Any) -> list[str] | None:
+def scopes_run_by(user: User | AnonymousUser) -> list[str] | None:
     return None if is_owner(user) else _scopes(Tenant.objects.run_by(user))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import AnonymousUser, User
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -46,7 +47,7 @@ class ForgetForm(forms.Form):
     )
     site = SiteChoiceField(required=False, empty_label=gettext_lazy("All sites"))
 
-    def __init__(self, data: Any, *, user: Any) -> None:
+    def __init__(self, data: Any, *, user: User | AnonymousUser) -> None:
         super().__init__(data)
         sites: Any = self.fields["site"]
         sites.offer(Site.objects.administered_by(user))

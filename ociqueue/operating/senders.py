@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import Count, Q
 
@@ -74,7 +73,7 @@ class SenderChange:
 
 @transaction.atomic
 def change_senders(
-    user: User | AnonymousUser,
+    user: Any,
     sites: Sequence[Site],
     sender: SyncMethod,
     *,

@@ -104,7 +104,7 @@ def _page(label: str, row: Activity) -> str:
         return ""
 
 
-def site_choices(user: Any) -> list[tuple[str, str]]:
+def site_choices(user: User | AnonymousUser) -> list[tuple[str, str]]:
     sites: dict[str, str] = {}
     for queue in queues.values():
         if name := getattr(admin.site.get_model_admin(queue.model), "scope_filter", ""):
@@ -148,7 +148,7 @@ class ActivityWords:
     """Names for some rows of the activity, read with one query for each queue that they are of."""
 
     rows: list[Activity]
-    user: Any
+    user: User | AnonymousUser
     sites: dict[str, str] = field(init=False)
     names: dict[tuple[str, str], str] = field(init=False)
     owners: dict[str, str] = field(init=False)

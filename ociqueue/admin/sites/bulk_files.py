@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from django import forms
+from django.contrib.auth.models import AnonymousUser, User
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
@@ -112,14 +113,14 @@ class BulkFileForm(forms.Form):
             raise forms.ValidationError(_("Larger than %(most)s MB; use several files.") % {"most": MEGABYTES})
         return file
 
-    def proof(self, user: Any, kind: BulkFile) -> str:
+    def proof(self, user: User | AnonymousUser, kind: BulkFile) -> str:
         file: Any = self.cleaned_data["file"].file
         file.seek(0)
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
         return signing.dumps([kind.name, user.pk, digest], salt=SALT)
 
-    def was_checked(self, user: Any, kind: BulkFile) -> bool:
+    def was_checked(self, user: User | AnonymousUser, kind: BulkFile) -> bool:
         try:
             given = signing.loads(self.cleaned_data["checked"], salt=SALT, max_age=PROOF_MAX_AGE)
         except signing.BadSignature:

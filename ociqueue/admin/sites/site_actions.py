@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -50,7 +51,7 @@ class SiteAction:
     done: Callable[[int], str]
     form: type[forms.Form] = NoReasonForm
 
-    def may(self, user: Any) -> bool:
+    def may(self, user: User | AnonymousUser) -> bool:
         return self.operation.may(user)
 
 
