@@ -32,10 +32,17 @@ register_sweep(
     about=_("Adds the failures of the last minute to the error groups."),
     due=lock_sweeps.unfolded_errors,
 )
-if settings.KEEP_FINISHED_DAYS:
+
+
+def register_pruning() -> None:
+    if not settings.KEEP_FINISHED_DAYS:
+        return
     register_sweep(
         "prune",
         every=timedelta(hours=1),
         run=lock_sweeps.prune,
         about=_("Deletes old finished conversions, with their events."),
     )
+
+
+register_pruning()

@@ -36,9 +36,6 @@ KEYS = KeyTable(
 MADE_BY_IMPORT = "csv2:"
 # Of these, what an erasure removes; the others never change.
 ERASABLE = ("gclid", "wbraid", "gbraid", "hashed_email", "hashed_phone")
-# The triggers share it. A migration that copies the keys of older rows takes it alone: no row is erased or deleted
-# between its reading and its writing.
-LOCK = "hashtext('ociqueue.conversionkey')"
 
 # In a statement that also inserts the conversions, this runs when both are there. Planned for each statement (EXECUTE):
 # a plan that was made for an empty table would read all of it.
@@ -54,12 +51,10 @@ CHECK = """
 """
 WRITE = "INSERT INTO {table} ({columns}) SELECT {values} FROM new_rows n ON CONFLICT (id) DO NOTHING; RETURN NULL;"
 ERASE = """
-    PERFORM pg_advisory_xact_lock_shared({lock});
     UPDATE {table} SET {changes} WHERE id = NEW.id;
     RETURN NULL;
 """
 FORGET = """
-    PERFORM pg_advisory_xact_lock_shared({lock});
     EXECUTE 'DELETE FROM {table} WHERE id IN (SELECT id FROM old_rows)';
     RETURN NULL;
 """
@@ -107,9 +102,9 @@ def key_triggers() -> list[pgtrigger.Trigger]:
             # A move names none of these columns, so that its rows are not even compared.
             operation=pgtrigger.UpdateOf(*ERASABLE),
             condition=pgtrigger.Condition(f"ROW({old}) IS DISTINCT FROM ROW({new})"),
-            func=ERASE.format(table=TABLE, lock=LOCK, changes=changes),
+            func=ERASE.format(table=TABLE, changes=changes),
         ),
-        after_statement("forget_keys", pgtrigger.Delete, FORGET.format(table=TABLE, lock=LOCK)),
+        after_statement("forget_keys", pgtrigger.Delete, FORGET.format(table=TABLE)),
     ]
 
 

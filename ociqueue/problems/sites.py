@@ -97,7 +97,7 @@ def failed_test(site: Site) -> dict[str, object]:
 
 def silent_script(site: Any) -> dict[str, object]:
     title = _("The script of %(site)s does not call") % {"site": site.name}
-    return of_site(site, title=title, cause=_("conversions wait"), since=site.seen_at)
+    return of_site(site, title=title, cause=_("conversions wait"), since=site.last_export_at or site.created_at)
 
 
 def differing_counts(counts: ReadBack) -> dict[str, object]:

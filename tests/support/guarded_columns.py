@@ -34,7 +34,8 @@ def write_unguarded(rows: QuerySet[Any], **columns: Any) -> None:
 
 def other_value(model: type[Any], column: str) -> str:
     field = model._meta.get_field(column)
-    field = field.target_field if field.remote_field else field
+    while field.remote_field:
+        field = field.target_field
     return OTHER.get(field.get_internal_type(), f"coalesce({column}, 0) + 1")
 
 

@@ -1,10 +1,7 @@
 """The keys of conversions: written once with their row, by whatever statement, and never apart from it."""
 
-import importlib
-from types import SimpleNamespace
-
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from kilit.lock.triggers import erasing
 from ociqueue.intake.enqueue import enqueue
@@ -149,20 +146,6 @@ def test_a_pruned_row_takes_its_key_with_it(rows, site, sql) -> None:
 
     assert sql(STORED) == sql(EXPECTED)
     assert ConversionKey.objects.count() == 3
-
-
-def test_keys_of_older_rows_are_filled_in_batches(rows, sql, monkeypatch) -> None:
-    filling = importlib.import_module("ociqueue.migrations.0032_conversion_keys_are_filled")
-    monkeypatch.setattr(filling, "BATCH", 2)
-    sql(
-        "SET LOCAL session_replication_role = replica;"
-        " DELETE FROM ociqueue_conversionkey WHERE source_key IS DISTINCT FROM 'two';"
-        " SET LOCAL session_replication_role = DEFAULT"
-    )
-
-    filling.fill(None, SimpleNamespace(connection=connection))
-
-    assert sql(STORED) == sql(EXPECTED)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -16,7 +16,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.identity import first_at
 from kilit.lock.models import Count, ErrorGroup, Event, Pruning
 from kilit.workers import sweeps
-from kilit.workers.apps import WorkersConfig
+from kilit.workers.registrations import register_pruning
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import failure
 from tests.support.conversions import new_conversion
@@ -227,7 +227,7 @@ def test_the_command_says_what_it_would_do_and_does_it(make_old) -> None:
 
 def test_everything_is_kept_unless_somebody_says_otherwise(settings, monkeypatch) -> None:
     monkeypatch.setattr(sweeps, "sweeps", {})
-    WorkersConfig.register_sweeps()
+    register_pruning()
 
     assert "prune" not in sweeps.sweeps
     with pytest.raises(CommandError, match="Everything is kept"):
@@ -237,7 +237,7 @@ def test_everything_is_kept_unless_somebody_says_otherwise(settings, monkeypatch
 def test_the_schedule_prunes_where_a_retention_is_set(settings, monkeypatch, make_old) -> None:
     settings.KEEP_FINISHED_DAYS = 30
     monkeypatch.setattr(sweeps, "sweeps", {})
-    WorkersConfig.register_sweeps()
+    register_pruning()
     make_old("claim", "ack")
 
     assert sweeps.run("prune") == "Pruned 1 of conversion."

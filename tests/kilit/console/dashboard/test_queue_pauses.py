@@ -8,10 +8,11 @@ from django.test import Client
 
 from kilit.lock.models import Event, QueuePause
 from kilit.problems.registry import SeesEverything, find_problems
+from kilit.workers.doorbells import doorbells
 from kilit.workers.models import Heartbeat
 from orchestrator.models import Job
+from orchestrator.orders.enqueue import BELL
 from orchestrator.states import JOBS
-from orchestrator.workflow.runner import is_due
 from pdfjobs.models import PdfJob
 from pdfjobs.states import PDF_JOBS
 from tests.support.cutting_jobs import make_job
@@ -110,10 +111,10 @@ def test_what_optiplanning_or_the_saw_has_goes_on_during_a_pause(operator, sql) 
     sql("UPDATE orchestrator_job SET next_run_at = now() - interval '1 hour'")
 
     assert "The queue is paused" not in text_of(operator, f"{LISTS['cutting_job']}{begun.pk}/change/")
-    assert is_due()
+    assert doorbells[BELL].is_due()
     assert Job.objects.claim() == begun
     assert Job.objects.claim() is None
-    assert not is_due()
+    assert not doorbells[BELL].is_due()
     assert [problem.kind for problem in find_problems(SeesEverything()) if problem.part == "cutting_job"] == ["paused"]
     QueuePause.objects.resume(JOBS)
     assert Job.objects.claim() == new
@@ -126,7 +127,7 @@ def test_a_paused_queue_wakes_no_job_for_optiplanning(sql) -> None:
     sql("UPDATE orchestrator_job SET next_run_at = now() + interval '1 minute'")
     QueuePause.objects.pause(JOBS, reason="Stocktaking")
 
-    assert not is_due()
+    assert not doorbells[BELL].is_due()
     assert Job.objects.wake_next() == 0
     QueuePause.objects.resume(JOBS)
-    assert is_due()
+    assert doorbells[BELL].is_due()
