@@ -17,21 +17,21 @@ from ociqueue.schemas import agency
 
 class SitesView(AgencyView):
     @endpoint(agency.ManagedSites, query=agency.SitesQuery, scope=KeyScope.ADMIN)
-    def get(self, request: Request, asked: agency.SitesQuery) -> Response:
+    def get(self, request: Request, params: agency.SitesQuery) -> Response:
         """List sites.
 
         Those that the key's user administers; of an owner, all. Pass `nextCursor` as `cursor` for the next page.
         """
         sites = Site.objects.administered_by(request.user)
-        if asked.state != "all":
-            sites = sites.filter(archived_at__isnull=asked.state == "active")
-        if asked.cursor:
-            sites = sites.filter(pk__gt=asked.cursor)
-        shown, following = cut_page(list(sites.order_by("pk")[: asked.limit + 1]), asked.limit)
+        if params.state != "all":
+            sites = sites.filter(archived_at__isnull=params.state == "active")
+        if params.cursor:
+            sites = sites.filter(pk__gt=params.cursor)
+        shown, following = cut_page(list(sites.order_by("pk")[: params.limit + 1]), params.limit)
         return Response({"sites": [present_site(site) for site in shown], "nextCursor": following})
 
     @endpoint(agency.SitesStored, body=agency.SitesRequest, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: agency.SitesRequest) -> Response:
+    def post(self, request: Request, params: agency.SitesRequest) -> Response:
         """Create and change sites.
 
         A site is recognised by its `publicId`, or else by its `name`; a name that no site has creates one, and the
@@ -39,14 +39,14 @@ class SitesView(AgencyView):
         """
         plan = SITES.store(
             user_of(request),
-            read_items(asked.sites),
-            dry_run=asked.dryRun,
+            read_items(params.sites),
+            dry_run=params.dryRun,
             name_place=partial(name_item, "sites"),
             logged=f"Stored by API. {note_of(request)}",
         )
         refuse("sites", plan.rejected)
-        results = [present_stored_site(each, dry_run=asked.dryRun) for each in plan.found]
-        return Response(summary(results, ("created", "changed", "unchanged"), dry_run=asked.dryRun))
+        results = [present_stored_site(each, dry_run=params.dryRun) for each in plan.found]
+        return Response(summary(results, ("created", "changed", "unchanged"), dry_run=params.dryRun))
 
 
 def present_site(site: Site) -> dict[str, object]:

@@ -50,69 +50,69 @@ class SenderView(AgencyView):
     errors = NOT_ALLOWED | CONFLICT
 
     @endpoint(schemas.SendersChanged, body=schemas.SenderRequest, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: schemas.SenderRequest) -> Response:
+    def post(self, request: Request, params: schemas.SenderRequest) -> Response:
         """Change the sender of sites.
 
         Rows that are being sent stay with the sender that has them; all others go to the new one, and none is sent by
         two. If Google may have rows whose result is open, `confirmOpenRows` is needed.
         """
-        refuse_repeated("sites", asked.sites)
-        found = {site.public_id: site for site in administered_sites(request).filter(public_id__in=asked.sites)}
-        refuse_invalid({f"sites.{index}": NO_SUCH_SITE for index, name in enumerate(asked.sites) if name not in found})
+        refuse_repeated("sites", params.sites)
+        found = {site.public_id: site for site in administered_sites(request).filter(public_id__in=params.sites)}
+        refuse_invalid({f"sites.{index}": NO_SUCH_SITE for index, name in enumerate(params.sites) if name not in found})
         plan = change_senders(
             request.user,
-            [found[name] for name in asked.sites],
-            asked.sender,
-            is_confirmed=asked.confirmOpenRows,
+            [found[name] for name in params.sites],
+            params.sender,
+            is_confirmed=params.confirmOpenRows,
             note=f" {note_of(request)}",
-            dry_run=asked.dryRun,
+            dry_run=params.dryRun,
         )
-        if not asked.confirmOpenRows:
+        if not params.confirmOpenRows:
             refuse_conflicts(
                 {
                     f"sites.{index}": OPEN_ROWS.format(rows=each.open_rows, confirm="confirmOpenRows")
                     for index, each in enumerate(plan)
-                    if each.open_rows and each.before != asked.sender
+                    if each.open_rows and each.before != params.sender
                 }
             )
         results = [
             {
                 "index": index,
-                "status": "unchanged" if each.before == asked.sender else "changed",
+                "status": "unchanged" if each.before == params.sender else "changed",
                 "publicId": each.site.public_id,
                 "name": each.site.name,
                 "before": each.before,
-                "after": asked.sender,
+                "after": params.sender,
                 "openRows": present_open_rows(each.open_rows),
             }
             for index, each in enumerate(plan)
         ]
-        return Response(summary(results, ("changed", "unchanged"), dry_run=asked.dryRun))
+        return Response(summary(results, ("changed", "unchanged"), dry_run=params.dryRun))
 
 
 class LoginView(AgencyView):
     errors = NOT_ALLOWED | CONFLICT | NO_SITE
 
     @endpoint(schemas.LoginShown, query=SiteRequest, scope=KeyScope.ADMIN)
-    def get(self, request: Request, asked: SiteRequest) -> Response:
+    def get(self, request: Request, params: SiteRequest) -> Response:
         """Show which parts of a site's Google login are stored, and what its last test found."""
-        return Response(present_login(find_site(administered_sites(request), asked.siteId)))
+        return Response(present_login(find_site(administered_sites(request), params.siteId)))
 
     @endpoint(schemas.LoginStored, body=schemas.LoginRequest, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: schemas.LoginRequest) -> Response:
+    def post(self, request: Request, params: schemas.LoginRequest) -> Response:
         """Store a site's Google login.
 
         It is encrypted, and no answer repeats a value. A login is that of an OAuth client or of a service account;
         storing one removes the other. Conversion actions need the `customerId` beside them.
         """
-        site = find_site(administered_sites(request), asked.siteId)
+        site = find_site(administered_sites(request), params.siteId)
         with transaction.atomic():
             # When two callers each replace a part, the second must see what the first stored.
             credentials = Credentials.objects.select_for_update().filter(site=site).first()
             account, _ = stored_login(credentials)
-            change = read_change(asked, asdict(account) if account else {})
+            change = read_change(params, asdict(account) if account else {})
             open_rows = unsettled_rows(site)
-            if change.is_move and open_rows and not asked.confirmMove:
+            if change.is_move and open_rows and not params.confirmMove:
                 message = OPEN_ROWS.format(rows=open_rows, confirm="confirmMove")
                 refuse_conflicts({"customerId": f"This is another Google account. {message}"})
             is_changed = change.account() != account
@@ -125,22 +125,22 @@ class LoginTestView(AgencyView):
     errors = NOT_ALLOWED | NO_SITE | NO_LOGIN
 
     @endpoint(schemas.LoginShown, body=SiteRequest, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: SiteRequest) -> Response:
+    def post(self, request: Request, params: SiteRequest) -> Response:
         """Test a site's Google login.
 
         A worker tests it: get the login after some seconds, until the `status` of its `test` is not `waiting`.
         """
-        site = find_site(administered_sites(request).active(), asked.siteId)
+        site = find_site(administered_sites(request).active(), params.siteId)
         if not request_test(site):
             raise ApiError(409, "NO_CREDENTIALS", "No login is stored for the site.")
         return Response(present_login(site))
 
 
-def read_change(asked: schemas.LoginRequest, stored: dict[str, object]) -> LoginChange:
+def read_change(params: schemas.LoginRequest, stored: dict[str, object]) -> LoginChange:
     """Return the change that a request asks for; the error names the fields of the request."""
-    entered = {name: value for name, field in PARTS.items() if (value := getattr(asked, field))}
-    change = LoginChange(stored, entered, [NAMES[field] for field in asked.remove if stored.get(NAMES[field])])
-    if change.is_empty and not (asked.remove and stored):  # what is removed already stays so
+    entered = {name: value for name, field in PARTS.items() if (value := getattr(params, field))}
+    change = LoginChange(stored, entered, [NAMES[field] for field in params.remove if stored.get(NAMES[field])])
+    if change.is_empty and not (params.remove and stored):  # what is removed already stays so
         refuse_invalid({"": "Send at least one part of the login."})
     change.check()
     refuse_invalid({PARTS[name]: message for name, message in change.faults.items()})

@@ -26,24 +26,24 @@ from kilit.sites.schemas import members as schemas
 
 class MembersView(AgencyView):
     @endpoint(schemas.ManagedMembers, query=schemas.MembersQuery, scope=KeyScope.ADMIN)
-    def get(self, request: Request, asked: schemas.MembersQuery) -> Response:
+    def get(self, request: Request, params: schemas.MembersQuery) -> Response:
         """List members.
 
         Of the sites that the key's user administers, or of one. Pass `nextCursor` as `cursor` for the next page.
         """
         sites = Tenant.objects.administered_by(request.user)
-        if asked.site is not None:
-            sites = sites.filter(public_id=asked.site)
+        if params.site is not None:
+            sites = sites.filter(public_id=params.site)
             if not sites.exists():
                 refuse_invalid({"site": NO_SUCH_SITE})
         members = managed_members(sites)
-        if asked.cursor:
-            members = members.filter(pk__gt=asked.cursor.int)
-        shown, following = cut_page(list(members.order_by("pk")[: asked.limit + 1]), asked.limit)
+        if params.cursor:
+            members = members.filter(pk__gt=params.cursor.int)
+        shown, following = cut_page(list(members.order_by("pk")[: params.limit + 1]), params.limit)
         return Response({"members": [present_member(each) for each in shown], "nextCursor": following})
 
     @endpoint(schemas.MembersStored, body=schemas.MembersRequest, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: schemas.MembersRequest) -> Response:
+    def post(self, request: Request, params: schemas.MembersRequest) -> Response:
         """Give and end roles.
 
         A person who does not exist is created, without a password that anyone knows: the person sets one by e-mail
@@ -52,14 +52,14 @@ class MembersView(AgencyView):
         """
         plan = store_members(
             user_of(request),
-            read_items(asked.members),
-            dry_run=asked.dryRun,
+            read_items(params.members),
+            dry_run=params.dryRun,
             name_place=partial(name_item, "members"),
             logged=f"Stored by API. {note_of(request)}",
         )
         refuse("members", plan.rejected)
         results = [present_stored_member(each, is_new=each.person.username in plan.people) for each in plan.found]
-        counted = summary(results, ("created", "changed", "ended", "unchanged"), dry_run=asked.dryRun)
+        counted = summary(results, ("created", "changed", "ended", "unchanged"), dry_run=params.dryRun)
         return Response({**counted, "newPeople": len(plan.people)})
 
 

@@ -28,17 +28,17 @@ class OperationView(AgencyView):
     errors = NOT_ALLOWED | CONFLICT
     operation: SiteOperation
 
-    def run(self, request: Request, asked: schemas.SitesNamed, *, reason: str = "") -> Response:
+    def run(self, request: Request, params: schemas.SitesNamed, *, reason: str = "") -> Response:
         if not self.operation.may(request.user):
             raise PermissionDenied("The user of this key may not do this.")
-        refuse_repeated("sites", asked.sites)
+        refuse_repeated("sites", params.sites)
         plan = operations.run_on_all(
             self.operation,
             request.user,
-            asked.sites,
+            params.sites,
             reason=reason,
             note=f" {note_of(request)}",
-            dry_run=asked.dryRun,
+            dry_run=params.dryRun,
         )
         refuse_plan(plan)
         results = [
@@ -51,56 +51,56 @@ class OperationView(AgencyView):
             for index, site in enumerate(plan.sites)
             if site
         ]
-        return Response(summary(results, ("changed", "unchanged"), dry_run=asked.dryRun))
+        return Response(summary(results, ("changed", "unchanged"), dry_run=params.dryRun))
 
 
 class PauseSitesView(OperationView):
     operation = operations.PAUSE
 
     @endpoint(schemas.SitesOperated, body=schemas.SitesNamedWithReason, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: schemas.SitesNamedWithReason) -> Response:
+    def post(self, request: Request, params: schemas.SitesNamedWithReason) -> Response:
         """Pause sites.
 
         Nothing is exported or sent while a site is paused. Sites that are paused already stay as they are.
         """
-        return self.run(request, asked, reason=asked.reason)
+        return self.run(request, params, reason=params.reason)
 
 
 class ResumeSitesView(OperationView):
     operation = operations.RESUME
 
     @endpoint(schemas.SitesOperated, body=schemas.SitesNamed, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: schemas.SitesNamed) -> Response:
+    def post(self, request: Request, params: schemas.SitesNamed) -> Response:
         """Resume sites.
 
         An archived site cannot be resumed: restore it first.
         """
-        return self.run(request, asked)
+        return self.run(request, params)
 
 
 class ArchiveSitesView(OperationView):
     operation = operations.ARCHIVE
 
     @endpoint(schemas.SitesOperated, body=schemas.SitesNamedWithReason, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: schemas.SitesNamedWithReason) -> Response:
+    def post(self, request: Request, params: schemas.SitesNamedWithReason) -> Response:
         """Archive sites.
 
         They leave lists and dashboards, are paused, and their keys are denied; their rows stay. A site with rows that
         wait or are being sent, or with an import that goes on, cannot be archived.
         """
-        return self.run(request, asked, reason=asked.reason)
+        return self.run(request, params, reason=params.reason)
 
 
 class RestoreSitesView(OperationView):
     operation = operations.RESTORE
 
     @endpoint(schemas.SitesOperated, body=schemas.SitesNamed, scope=KeyScope.ADMIN)
-    def post(self, request: Request, asked: schemas.SitesNamed) -> Response:
+    def post(self, request: Request, params: schemas.SitesNamed) -> Response:
         """Restore archived sites.
 
         They stay paused until they are resumed.
         """
-        return self.run(request, asked)
+        return self.run(request, params)
 
 
 def refuse_plan(plan: OperationPlan) -> None:
