@@ -12,6 +12,7 @@ from django.contrib.admin.checks import check_admin_app
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import NotSupportedError, connection
 
+from kilit.database.origin import UnusableTables, read_origin
 from kilit.workers.management.checked_settings import SETTINGS
 
 # With these, our rows and not django-q2's tasks own attempts and retries.
@@ -145,6 +146,17 @@ def check_server_version(databases: Sequence[str] | None = None, **_: object) ->
         return [Error(f"The server is PostgreSQL {version}, which is too old.", hint=supported, id="kilit.E007")]
     if version > NEWEST_SERVER:
         return [Warning(f"The server is PostgreSQL {version}.", hint=supported, id="kilit.W008")]
+    return []
+
+
+@register(Tags.database)
+def check_origin(databases: Sequence[str] | None = None, **_: object) -> list[CheckMessage]:
+    """Tables of 0.1.0 cannot be upgraded; the message names the way."""
+    try:
+        if databases:
+            read_origin(connection).verify()
+    except UnusableTables as error:
+        return [Error(str(error), id="kilit.E011")]
     return []
 
 

@@ -64,6 +64,20 @@ def test_another_database_is_refused(monkeypatch) -> None:
 
 
 @pytest.mark.django_db
+def test_tables_of_0_1_0_are_refused_with_the_way_out() -> None:
+    assert checks.check_origin(databases=["default"]) == []
+
+    with connection.cursor() as cursor:
+        cursor.execute("COMMENT ON TABLE django_migrations IS 'Kilit 0.1.0'")
+    (refusal,) = checks.check_origin(databases=["default"])
+
+    assert refusal.id == "kilit.E011"
+    assert "made by Kilit 0.1.0 (unreleased)" in refusal.msg
+    assert "start with an empty database" in refusal.msg
+    assert checks.check_origin() == []  # without a database
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(("version", "expected"), [(14, ["kilit.E007"]), (15, []), (18, []), (19, ["kilit.W008"])])
 def test_servers_of_other_versions_than_the_tested_ones_are_reported(monkeypatch, version, expected) -> None:
     monkeypatch.setitem(vars(connections["default"]), "pg_version", version * 10000 + 3)
