@@ -46,7 +46,7 @@ PROCESS = """
 import multiprocessing, os, pwd, sys, time
 from pathlib import Path
 import psycopg
-from kilit.postgres import postmaster
+from kilit.postgres import server as servers
 from kilit.postgres.server import Server
 from tests.support.commands import ROOT
 from tests.support.waiting import PATIENCE, wait_until

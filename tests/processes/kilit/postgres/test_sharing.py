@@ -153,7 +153,7 @@ def test_a_killed_server_is_started_again(folder: Path, start: Start):
 
 
 def test_what_a_killed_server_leaves_at_work_is_waited_for(folder: Path, start: Start):
-    client = start(folder, code=f"postmaster.ORPHAN_TIMEOUT_SECONDS = {PATIENCE}; answer()")
+    client = start(folder, code=f"servers.ORPHAN_TIMEOUT_SECONDS = {PATIENCE}; answer()")
     client.ask()
     # Many minutes of work without a look at the server: it ends when the test says so.
     start(
