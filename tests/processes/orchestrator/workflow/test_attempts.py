@@ -10,7 +10,8 @@ import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 
-from orchestrator.models import Job, job
+from orchestrator.models import Job
+from orchestrator.models.job import LEASE
 from orchestrator.optiplanning import collecting
 from orchestrator.planning.excel import sheet as excel_sheet
 from orchestrator.workflow import runner, steps
@@ -34,7 +35,7 @@ def test_a_job_of_more_sheets_than_fit_a_lease_keeps_its_claim(floor, customer, 
     fill, lapsed = excel_sheet.sheet_bytes, []
 
     def slowly(*args):
-        Job.objects.update(lease_until=F("lease_until") - job.LEASE * 0.6)  # so long it takes
+        Job.objects.update(lease_until=F("lease_until") - LEASE * 0.6)  # so long it takes
         lapsed.append(Job.objects.lapsed().count())
         return fill(*args)
 
@@ -51,7 +52,7 @@ def test_a_job_of_more_sheets_than_fit_a_lease_keeps_its_claim(floor, customer, 
 
 def test_workers_leave_very_many_sheets_to_the_patient_runner(floor, customer, monkeypatch) -> None:
     """A worker's task has an end, which would come in the middle of them."""
-    monkeypatch.setattr(job, "MANY_BATCHES", 3)
+    monkeypatch.setattr("orchestrator.models.job.MANY_BATCHES", 3)
     few, many = make_job(opti_mode="C", parts=colourful(3)), make_job(opti_mode="C", parts=colourful(4))
 
     runner.handle_bell()
