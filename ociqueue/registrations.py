@@ -4,6 +4,7 @@ from datetime import timedelta
 from functools import partial
 
 from django.db.models import Q
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.encryption import register_encrypted
@@ -35,10 +36,16 @@ from ociqueue.operating.senders import sites_with_open_rows
 from ociqueue.problems import sites, uploads
 from ociqueue.reconcile import run as reconcile
 from ociqueue.reconcile.self_check import check_uploads
-from ociqueue.uploader import connection_test, upload_run
+from ociqueue.uploader import upload_run
 from ociqueue.uploader.verdict_run import handle_verdict_bell
 from ociqueue.webhooks import adjustments as adjustment_webhooks
 from ociqueue.webhooks import conversions as webhooks
+
+
+def check_credentials() -> None:
+    """Load the providers when a worker needs them: the web process needs none."""
+    import_string("ociqueue.uploader.connection_test.check_requested")()
+
 
 register_queue(operations.QUEUE)
 register_queue(operations.ADJUSTMENT_QUEUE)
@@ -75,7 +82,7 @@ register_doorbell("oci_verdicts", due=lambda: [Receipt.objects.due()], handler=h
 register_doorbell(
     "oci_check_credentials",
     due=lambda: [Credentials.objects.awaiting_check()],
-    handler=connection_test.check_requested,
+    handler=check_credentials,
 )
 register_doorbell("oci_reconcile", due=lambda: [reconcile.due_sites()], handler=reconcile.handle_bell)
 register_doorbell(import_jobs.BELL, due=lambda: [ImportJob.objects.due()], handler=import_run.handle_bell)

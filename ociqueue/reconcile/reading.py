@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
 from ociqueue.models import ReadBack, Site, UploadSummary
-from ociqueue.uploader.googleads.provider import GoogleAds
+
+if TYPE_CHECKING:  # only workers load providers
+    from ociqueue.uploader.googleads.provider import GoogleAds
 
 CUSTOMER = "SELECT customer.id, customer.time_zone FROM customer"
 CLIENTS = """
@@ -53,7 +55,7 @@ class Reading:
     alerts: list[GoogleAlert] = field(default_factory=list)
 
 
-def read_account(provider: GoogleAds) -> Reading:
+def read_account(provider: "GoogleAds") -> Reading:
     """Ask Google for the account's summaries; only workers call this."""
     customer = next(iter(provider.query(CUSTOMER))).customer
     clients = [row.offline_conversion_upload_client_summary for row in provider.query(CLIENTS)]

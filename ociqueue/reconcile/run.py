@@ -39,7 +39,6 @@ from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.reconcile.compare import ANY_ACTION, DAYS, DayComparison, GoogleCount, OurCount, compare
 from ociqueue.reconcile.reading import read_account, store
 from ociqueue.states import CONVERSIONS, UPLOADED_HERE, ConversionStatus, SyncMethod
-from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.googleads.responses import describe_failure
 from ociqueue.uploader.results import CredentialsRejected
 
@@ -227,6 +226,8 @@ def reconcile(site: Site) -> list[DayComparison] | None:
 
 
 def read(site: Site) -> bool:
+    from ociqueue.uploader.googleads.provider import GoogleAds  # noqa: PLC0415 - only workers load providers
+
     read_at = database_time()  # before the question: what is sent meanwhile may be missing in the answer
     try:
         login = Credentials.objects.get(site=site)

@@ -20,9 +20,9 @@ for name in ("SIGKILL", "SIGHUP", "SIGUSR1"):
     delattr(signal, name)
 from config.runner.startup import set_up
 set_up()
-from config.runner import page
+from config.runner import status
 from django.core.management import call_command
-assert "PASS" in page.render("en", log=page.HERE)
+assert "PASS" in status.render("en", log=status.HERE)
 call_command("orchestrator_tick")
 """
 

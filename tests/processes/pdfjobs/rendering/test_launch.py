@@ -83,7 +83,11 @@ def test_a_browser_that_is_gone_before_it_is_known_did_not_start(monkeypatch, to
         return psutil.Process()
 
     with monkeypatch.context() as patch:
-        patch.setattr(browser_manager, "psutil", SimpleNamespace(Process=gone, Error=psutil.Error))
+        patch.setattr(
+            browser_manager,
+            "psutil",
+            SimpleNamespace(Process=gone, Error=psutil.Error, NoSuchProcess=psutil.NoSuchProcess),
+        )
         with pytest.raises(RenderError) as fault:
             to_pdf()
 
