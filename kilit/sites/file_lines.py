@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from kilit.csv.reader import CsvLine, RejectedField, shorten
 from kilit.sites.models import Tenant
-from kilit.sites.site_model import holds, sites
+from kilit.sites.site_model import has_site_permission, sites
 
 MOST_LINES = 5000
 Change = TypeVar("Change")
@@ -27,7 +27,7 @@ class AdministeredSites:
     """
 
     def __init__(self, user: User) -> None:
-        own = sites().administered_by(user) if holds(user, "change") else sites().none()
+        own = sites().administered_by(user) if has_site_permission(user, "change") else sites().none()
         locked = own.select_for_update(no_key=True).order_by("pk")
         self.by_id: dict[str, Tenant] = {site.public_id: site for site in locked}
         self._by_name: dict[str, list[Tenant]] = {}

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from kilit.sites.archiving import archive, restore, sites_with_open_rows
 from kilit.sites.models import SiteQuerySet, Tenant
-from kilit.sites.site_model import holds, sites
+from kilit.sites.site_model import has_site_permission, sites
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class SiteOperation:
     run: Callable[[Collection[UUID], str], Any]
 
     def may(self, user: User | AnonymousUser) -> bool:
-        return holds(user, self.permission)
+        return has_site_permission(user, self.permission)
 
 
 PAUSE = SiteOperation(

@@ -15,7 +15,7 @@ from kilit.csv.reader import CsvLine, RejectedField, read_lines
 from kilit.postgres.collation import NameOrder
 from kilit.sites.file_lines import AdministeredSites, PlaceName, check_lines, csv_line
 from kilit.sites.models import SiteMembership, SiteQuerySet, Tenant
-from kilit.sites.site_model import holds, site_model
+from kilit.sites.site_model import has_site_permission, site_model
 
 PUBLIC_ID, NAME = "publicId", "name"  # sites are recognised by the first, or else by the second
 LOGGED = "Imported with other sites."
@@ -141,7 +141,7 @@ class SitePlanner:
             site = self.sites.named(name)
         except ValidationError as error:
             raise ValidationError({"name": error.messages}) from None
-        if site is None and not holds(self.user, "add"):
+        if site is None and not has_site_permission(self.user, "add"):
             raise ValidationError({"name": _("There is no such site, and you may not add one.")})
         return site
 

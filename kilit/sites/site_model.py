@@ -17,7 +17,7 @@ def sites() -> SiteQuerySet[Any]:
     return cast("SiteQuerySet[Any]", site_model()._default_manager.all())
 
 
-def holds(user: User | AnonymousUser, *verbs: str) -> bool:
+def has_site_permission(user: User | AnonymousUser, *verbs: str) -> bool:
     """Return whether a user has the permission for one of these verbs."""
     opts = site_model()._meta
     return any(user.has_perm(f"{opts.app_label}.{verb}_{opts.model_name}") for verb in verbs)

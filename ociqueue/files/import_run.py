@@ -54,14 +54,10 @@ def work_due(*, seconds: float | None = None) -> int:
     return claimed
 
 
-def is_due() -> bool:
-    return ImportJob.objects.due().exists()
-
-
 def handle_bell() -> None:
     """Work within the time that a task may take; if something is left, ring again."""
-    if work_due(seconds=settings.TASK_TIMEOUT / 2) and is_due():
-        doorbells.ring(BELL)
+    if work_due(seconds=settings.TASK_TIMEOUT / 2):
+        doorbells.ring_if_due(BELL)
 
 
 def work(job: ImportJob, *, until: float = math.inf) -> None:

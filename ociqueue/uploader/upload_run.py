@@ -80,10 +80,6 @@ def scheduled_rows() -> "list[QuerySet[Any]]":
     return [*due_rows(), Adjustment.objects.revivable()]
 
 
-def is_due() -> bool:
-    return any(rows.exists() for rows in due_rows())
-
-
 def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> UploadTally:
     """Upload due rows for about so many seconds at most; the doorbell rings again for the rest."""
     with acting_as(current_context().actor or ACTOR):

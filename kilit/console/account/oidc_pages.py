@@ -23,7 +23,7 @@ from django.views.decorators.http import require_GET
 
 from kilit.console.account.login_pages import LoginPage
 from kilit.sites.oidc.accounts import InactiveError, NotInvitedError, user_of
-from kilit.sites.oidc.asking import TURNS, NotAskedError, ProviderError, SilentError
+from kilit.sites.oidc.client import TURNS, NotAskedError, ProviderError, SilentError
 from kilit.sites.oidc.pending import LONGEST_NEXT, PendingLogin
 from kilit.sites.oidc.provider import UnverifiedError, claims_of, login_url
 

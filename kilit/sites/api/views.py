@@ -19,7 +19,7 @@ from kilit.api.errors import ApiError
 from kilit.api.input_model import FieldError, InputModel, InvalidInput, format_error
 from kilit.csv.reader import CsvLine, RejectedField
 from kilit.sites.models import SiteQuerySet
-from kilit.sites.site_model import holds, sites
+from kilit.sites.site_model import has_site_permission, sites
 
 NOT_ALLOWED = {403: {"FORBIDDEN": "The key's user may not administer sites."}}
 CONFLICT = {409: {"CONFLICT": "Not possible with some of the sites, so nothing was changed; `fields` lists them."}}
@@ -36,7 +36,7 @@ class AgencyView(APIView):
     def check_permissions(self, request: Request) -> None:
         """Let in whom the pages let in."""
         super().check_permissions(request)
-        if not holds(request.user, "change", "add"):
+        if not has_site_permission(request.user, "change", "add"):
             raise PermissionDenied("The user of this key may not administer sites.")
 
 
@@ -47,7 +47,7 @@ def summary(results: list[dict[str, Any]], statuses: Sequence[str], *, dry_run: 
 
 def administered_sites(request: Request) -> SiteQuerySet[Any]:
     """Return the sites whose keys, login and sender the key's user may change on their pages."""
-    if not holds(request.user, "change"):
+    if not has_site_permission(request.user, "change"):
         raise PermissionDenied("The user of this key may not administer sites.")
     return sites().administered_by(request.user)
 

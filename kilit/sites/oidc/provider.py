@@ -11,7 +11,7 @@ import jwt
 from django.conf import settings
 from django.core.cache import cache
 
-from kilit.sites.oidc.asking import TURNS, NotAskedError, ProviderError, Turn
+from kilit.sites.oidc.client import TURNS, NotAskedError, ProviderError, Turn
 from kilit.sites.oidc.pending import PendingLogin
 
 # Signatures by a key of the provider. Those by the shared secret (HS256), or none, are not accepted.

@@ -24,7 +24,7 @@ from kilit.csv.writer import csv_lines, csv_response
 from kilit.sites import member_files
 from kilit.sites.models import SiteQuerySet
 from kilit.sites.site_files import SitePlan
-from kilit.sites.site_model import holds
+from kilit.sites.site_model import has_site_permission
 from ociqueue.files import sites as site_files
 from ociqueue.models import Site
 
@@ -215,4 +215,4 @@ def export_file(request: HttpRequest, kind: str) -> StreamingHttpResponse:
 
 
 def _may(request: HttpRequest) -> bool:
-    return holds(request.user, "change", "add")
+    return has_site_permission(request.user, "change", "add")

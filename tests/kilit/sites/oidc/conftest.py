@@ -5,7 +5,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from kilit.sites.oidc.asking import TURNS
+from kilit.sites.oidc.client import TURNS
 from kilit.sites.oidc.grants import read_grants
 from tests.support.oidc_provider import CLIENT, SECRET, Provider, running_provider, way_back
 

@@ -10,8 +10,8 @@ from django.core.cache import cache
 from django.db import connections
 from django.test import Client
 
-from kilit.sites.oidc import asking
-from kilit.sites.oidc.asking import TURNS
+from kilit.sites.oidc import client as asking
+from kilit.sites.oidc.client import TURNS
 from tests.support.second_factors import PASSWORD, is_logged_in
 from tests.support.silent_provider import SilentProvider, silent_provider
 from tests.support.waiting import PATIENCE, wait_until
