@@ -141,6 +141,13 @@ EXPECTED_ADJUSTMENT_FAILURES: Mapping[str, ConversionStatus] = {
 # Old rows in these may be pruned.
 ENDED = (ConversionStatus.COMPLETED, ConversionStatus.FAILED)
 
+KINDS: Mapping[str, tuple[ConversionStatus, ...]] = {
+    "waiting": WAITING,
+    "held": IN_UPLOAD,
+    "done": (ConversionStatus.COMPLETED,),
+    "failed": (ConversionStatus.FAILED,),
+}
+
 # What an upload and the people who watch it do, to conversions and adjustments alike.
 UPLOAD_MOVES = {
     # A script or an upload takes due rows; each claim counts one attempt.
@@ -179,6 +186,7 @@ CONVERSIONS = Lifecycle(
     "conversion",
     states=ConversionStatus,
     initial=[ConversionStatus.QUEUED],
+    **KINDS,
     moves={
         **UPLOAD_MOVES,
         # It is retracted while it waits and Google cannot have it.
@@ -195,6 +203,7 @@ ADJUSTMENTS = Lifecycle(
     "adjustment",
     states=ConversionStatus,
     initial=[ConversionStatus.QUEUED],
+    **KINDS,
     moves={
         **UPLOAD_MOVES,
         # A newer adjustment of the same conversion takes its place.

@@ -6,9 +6,16 @@ from contextlib import suppress
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
-from kilit.bulk.item_filter import BulkFilter
-from kilit.bulk.search import PrefixSearch, by
+from kilit.batches.filters import (
+    CREATED_BETWEEN,
+    AgeFilter,
+    ChoiceFilter,
+    ErrorGroupFilter,
+    FilterSet,
+    state_filter,
+)
+from kilit.batches.item_filter import BulkFilter
+from kilit.batches.search import PrefixSearch, by
 from kilit.lock.prefixes import begins_with
 from orchestrator.errors import Code, WarningCode
 from orchestrator.models import Customer

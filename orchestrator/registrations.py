@@ -6,7 +6,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from kilit.api.webhooks import register_webhook_kinds
-from kilit.bulk.queues import register_queue
+from kilit.batches.queues import register_queue
 from kilit.problems.queues import register_queue_problems
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.metrics import register_oldest, registry

@@ -46,6 +46,10 @@ JOBS = Lifecycle(
     "cutting_job",
     states=JobState,
     initial=[JobState.NEW],
+    waiting=[JobState.NEW],
+    held=[state for state in WORKING if state != JobState.NEW],
+    done=[JobState.DONE],
+    failed=FAILING,
     moves={
         # Find the customer, check the template and apply the rules to every part.
         "prepare": move(JobState.NEW, to=JobState.PREPARED),

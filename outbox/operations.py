@@ -12,11 +12,18 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from kilit.api.webhooks import TEST, webhook_kinds
-from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
-from kilit.bulk.item_filter import BulkFilter
-from kilit.bulk.operations import BatchOperation
-from kilit.bulk.queues import BulkQueue
-from kilit.bulk.search import Found, PrefixSearch
+from kilit.batches.filters import (
+    CREATED_BETWEEN,
+    AgeFilter,
+    ChoiceFilter,
+    ErrorGroupFilter,
+    FilterSet,
+    state_filter,
+)
+from kilit.batches.item_filter import BulkFilter
+from kilit.batches.operations import BatchOperation
+from kilit.batches.queues import Queue
+from kilit.batches.search import Found, PrefixSearch
 from kilit.outgoing.results import PostError
 from kilit.sites.scopes import scope_choices, scopes_run_by, scopes_seen_by
 from kilit.workers import doorbells
@@ -105,7 +112,7 @@ class ReplayMessages(MessageOperation):
         return (MessageStatus.DELIVERED,)
 
 
-class MessageQueue(BulkQueue):
+class MessageQueue(Queue):
     def may_act(self, user: User | AnonymousUser) -> bool:
         return super().may_act(user) and scopes_run_by(user) != []
 

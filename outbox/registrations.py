@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.access.encryption import register_encrypted
 from kilit.api.callbacks import register_callback_hosts
-from kilit.bulk.queues import register_queue
+from kilit.batches.queues import register_queue
 from kilit.lock.free_text import register_free_text
 from kilit.lock.pruning import register_prunable
 from kilit.problems.queues import register_queue_problems

@@ -22,6 +22,10 @@ MESSAGES = Lifecycle(
     "message",
     states=MessageStatus,
     initial=[MessageStatus.QUEUED],
+    waiting=WAITING,
+    held=[MessageStatus.SENDING],
+    done=[MessageStatus.DELIVERED],
+    failed=[MessageStatus.FAILED],
     moves={
         "claim": move(*WAITING, to=MessageStatus.SENDING),
         "deliver": move(MessageStatus.SENDING, to=MessageStatus.DELIVERED),

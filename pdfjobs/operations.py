@@ -11,11 +11,18 @@ from django.db.models import Case, CharField, Exists, OuterRef, Q, Value, When
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
-from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
-from kilit.bulk.item_filter import BulkFilter
-from kilit.bulk.operations import BatchOperation, OperationUnavailable
-from kilit.bulk.queues import BulkQueue
-from kilit.bulk.search import PrefixSearch, by
+from kilit.batches.filters import (
+    CREATED_BETWEEN,
+    AgeFilter,
+    ChoiceFilter,
+    ErrorGroupFilter,
+    FilterSet,
+    state_filter,
+)
+from kilit.batches.item_filter import BulkFilter
+from kilit.batches.operations import BatchOperation, OperationUnavailable
+from kilit.batches.queues import Queue
+from kilit.batches.search import PrefixSearch, by
 from kilit.lock.prefixes import begins_with
 from kilit.workers import doorbells
 from pdfjobs import cleanup
@@ -99,7 +106,7 @@ class ExpirePdfJobs(PdfJobOperation):
 
 RETRY = RetryPdfJobs("retry", "retry_selected")
 EXPIRE = ExpirePdfJobs("expire", "expire")
-QUEUE = BulkQueue(
+QUEUE = Queue(
     PDF_JOBS,
     PdfJob,
     FILTERS,

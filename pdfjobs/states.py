@@ -71,6 +71,10 @@ PDF_JOBS = Lifecycle(
     "pdf",
     states=PdfStatus,
     initial=[PdfStatus.QUEUED],
+    waiting=WAITING,
+    held=[PdfStatus.RUNNING],
+    done=[PdfStatus.SUCCEEDED, PdfStatus.EXPIRED],
+    failed=[PdfStatus.FAILED],
     moves={
         # A worker takes the job whose turn it is, by waiting time and priority.
         "claim": move(PdfStatus.QUEUED, to=PdfStatus.RUNNING),

@@ -174,7 +174,10 @@ INSTALLED_APPS = [
     "config.theme.LoginsConfig",  # django-axes
     # Also while they are off: a user could not be deleted if rows of tables without models referred to it.
     *(f"allauth{app}" for app in ("", ".account", ".mfa", ".socialaccount")),
-    *(f"kilit.{app}" for app in ("lock", "workers", "web", "access", "sites", "bulk", "problems", "console", "backup")),
+    *(
+        f"kilit.{app}"
+        for app in ("lock", "workers", "web", "access", "sites", "batches", "problems", "console", "backup")
+    ),
     "ociqueue",
     "pdfjobs",
     "orchestrator",

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from unfold.dataclasses import SearchResult
 
 from kilit.access.second_factor import is_on
-from kilit.bulk.filters import SEARCH, bare_id
-from kilit.bulk.search import PrefixSearch
+from kilit.batches.filters import SEARCH, bare_id
+from kilit.batches.search import PrefixSearch
 from kilit.console.dashboard.workers_page import may_see_workers
 from kilit.console.lists.bulk_requests import encode
 from kilit.console.queue_admin import QueueAdmin

@@ -4,6 +4,10 @@
         "job",
         states=JobState,
         initial=[JobState.NEW],
+        waiting=[JobState.NEW, JobState.RETRY],
+        held=[JobState.RUNNING],
+        done=[JobState.DONE],
+        failed=[JobState.FAILED],
         moves={"claim": move(JobState.NEW, JobState.RETRY, to=JobState.RUNNING), …},
     )
 
@@ -12,10 +16,20 @@ The guard, the database triggers, the operators' buttons, the API's 409 and the 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 Edge = tuple[str, str]
+
+
+class Kind(StrEnum):
+    """What a state means for a job."""
+
+    WAITING = "waiting"  # for a worker, or for its time
+    HELD = "held"  # somebody works on it
+    DONE = "done"
+    FAILED = "failed"  # it rests until a person acts
 
 
 @dataclass(frozen=True)
@@ -41,14 +55,34 @@ class Lifecycle:
     initial: tuple[str, ...]
     moves: Mapping[str, Move] = field(hash=False)
     choices: Any = field(hash=False, compare=False)  # where the states are declared and explained
+    kinds: Mapping[str, Kind] = field(hash=False, compare=False)  # by state; none for what is no queue of jobs
 
-    def __init__(self, queue: str, *, states: Iterable[str], initial: Iterable[str], moves: Mapping[str, Move]) -> None:
+    def __init__(
+        self,
+        queue: str,
+        *,
+        states: Iterable[str],
+        initial: Iterable[str],
+        moves: Mapping[str, Move],
+        waiting: Iterable[str] = (),
+        held: Iterable[str] = (),
+        done: Iterable[str] = (),
+        failed: Iterable[str] = (),
+    ) -> None:
         object.__setattr__(self, "queue", queue)
         object.__setattr__(self, "states", tuple(str(state) for state in states))
         object.__setattr__(self, "initial", tuple(str(state) for state in initial))
         object.__setattr__(self, "moves", MappingProxyType(dict(moves)))
         object.__setattr__(self, "choices", states)
+        sets = {Kind.WAITING: waiting, Kind.HELD: held, Kind.DONE: done, Kind.FAILED: failed}
+        kinds = [(str(state), kind) for kind, of_kind in sets.items() for state in of_kind]
+        object.__setattr__(self, "kinds", MappingProxyType(dict(kinds)))
+        if kinds and sorted(state for state, _kind in kinds) != sorted(self.states):
+            raise ValueError(f"{queue}: each state must have one kind")
         self._check()
+
+    def of_kind(self, *kinds: Kind) -> tuple[str, ...]:
+        return tuple(state for state in self.states if self.kinds.get(state) in kinds)
 
     def edges(self) -> frozenset[Edge]:
         return frozenset().union(*(move.edges() for move in self.moves.values()))

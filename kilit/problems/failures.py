@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
-from kilit.bulk.queues import BulkQueue
+from kilit.batches.queues import Queue
 from kilit.lock.models.error_groups import Cause
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
@@ -29,7 +29,7 @@ LONGEST_CAUSE = 90
 class FailureLines:
     """How a queue words its failures."""
 
-    queue: BulkQueue
+    queue: Queue
     title: "StrOrPromise"  # “7,021 conversions failed”, by "count"
     may_act: bool  # the reader
     is_wrong_data: Callable[[Cause], bool] = lambda _cause: False  # correcting helps, and a retry would fail again

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
-from kilit.bulk.queues import queues
+from kilit.batches.queues import queues
 from kilit.workers.doorbells import RING_AGAIN_AFTER, doorbells
 from kilit.workers.models import ALIVE_FOR, Bell, Heartbeat, Runner, SweepRun
 from kilit.workers.sweeps import ENDS_WITHIN, STARTS_WITHIN, Sweep, sweeps

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from kilit.bulk.queues import BulkQueue, queues
+from kilit.batches.queues import Queue, queues
 from kilit.lock.audit import actor_in_words
 from kilit.lock.models import QueuePause
 from kilit.lock.models.counts import Count, CountDelta, HourCount
@@ -35,7 +35,7 @@ STUCK_COUNTED = 1000
 Reader = Any
 
 
-def register_queue_problems(queue: BulkQueue, *sources: ProblemSource) -> None:
+def register_queue_problems(queue: Queue, *sources: ProblemSource) -> None:
     """Register what finds a queue's problems, for those who may see the queue."""
 
     def guard(source: ProblemSource) -> Callable[[Reader], Iterable[Problem]]:
@@ -48,7 +48,7 @@ def register_queue_problems(queue: BulkQueue, *sources: ProblemSource) -> None:
 class StuckJobs:
     """Rows that should have moved on by now, as one problem."""
 
-    queue: BulkQueue
+    queue: Queue
     severity: Severity = Severity.WARNING
     rows: Callable[[Reader], QuerySet[Any]]  # those that a reader sees, the worst first
     title: "StrOrPromise"  # by "count"

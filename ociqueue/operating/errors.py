@@ -43,7 +43,7 @@ def expected_adjustment_groups(codes: Mapping[str, str]) -> set[str]:
 def _one_of_each(
     names: Iterable[str], column: str, *, model: type[Uploadable] = Conversion
 ) -> list[tuple[str, object]]:
-    # By a range and in this order, so that only the index of the groups serves (kilit.bulk.filters).
+    # By a range and in this order, so that only the index of the groups serves (kilit.batches.filters).
     rows = model._default_manager.filter(FAILURES.condition).order_by("error_group", "id")
     groups = (rows.filter(error_group__gte=name, error_group__lte=name) for name in names)
     queries = [group.values_list("error_group", column)[:1] for group in groups]

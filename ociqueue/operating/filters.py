@@ -9,7 +9,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk.filters import (
+from kilit.batches.filters import (
     CREATED_BETWEEN,
     AgeFilter,
     ChoiceFilter,
@@ -18,8 +18,8 @@ from kilit.bulk.filters import (
     TextFilter,
     state_filter,
 )
-from kilit.bulk.item_filter import BulkFilter
-from kilit.bulk.search import Condition, PrefixSearch, by
+from kilit.batches.item_filter import BulkFilter
+from kilit.batches.search import Condition, PrefixSearch, by
 from kilit.lock.failures import Failures
 from kilit.lock.identity import first_at
 from kilit.lock.prefixes import begins_with

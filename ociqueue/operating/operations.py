@@ -9,8 +9,8 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Case, CharField, Q, Value, When
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from kilit.bulk.operations import BatchOperation
-from kilit.bulk.queues import BulkQueue
+from kilit.batches.operations import BatchOperation
+from kilit.batches.queues import Queue
 from kilit.sites.scopes import scopes_seen_by
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.limits import IS_TOO_OLD, is_withheld
@@ -84,7 +84,7 @@ class AdjustmentOperation(UploadableOperation):
         return super().move(rows.exclude(status=failed, original__status=failed), options)
 
 
-class SiteQueue(BulkQueue):
+class SiteQueue(Queue):
     def may_act(self, user: User | AnonymousUser) -> bool:
         return super().may_act(user) and Site.objects.run_by(user).exists()
 

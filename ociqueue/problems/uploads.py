@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.access.roles import is_owner
-from kilit.bulk.queues import BulkQueue
+from kilit.batches.queues import Queue
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.problems.failures import FailureLines
@@ -28,7 +28,7 @@ BY_HAND = "MANUAL_FAIL"  # an operator decided it
 
 @dataclass(frozen=True, kw_only=True)
 class UploadProblems:
-    queue: BulkQueue
+    queue: Queue
     failed: "StrOrPromise"  # the titles, by "count"
     stuck: "StrOrPromise"
     expected: Callable[[Mapping[str, str]], Collection[str]]

@@ -9,8 +9,8 @@ from django.db.models import Case, CharField, Q, Value, When
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from kilit.api.errors import ApiError
-from kilit.bulk.operations import Operation, OperationResult, OperationUnavailable
-from kilit.bulk.queues import BulkQueue
+from kilit.batches.operations import Operation, OperationResult, OperationUnavailable
+from kilit.batches.queues import Queue
 from kilit.lock.guard import MoveRefused
 from orchestrator.errors import NOT_RETRIED, Code
 from orchestrator.filters import FILTERS
@@ -79,7 +79,7 @@ RETRY = RetryJobs("retry", "retry", decide=decisions.retry)
 CANCEL = CancelJobs("cancel", "cancel", decide=decisions.cancel)
 CONFIRM_CUT = DecideHandover("confirm_cut", "confirm_cut", decide=decisions.confirm_cut)
 HAND_OVER = DecideHandover("hand_over", "hand_over", decide=decisions.hand_over)
-QUEUE = BulkQueue(
+QUEUE = Queue(
     JOBS,
     Job,
     FILTERS,

@@ -5,8 +5,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.test import Client
 
-from kilit.bulk.models import BulkAction
-from kilit.bulk.run import work_due
+from kilit.batches.models import BulkAction
+from kilit.batches.run import work_due
 from ociqueue.models import Conversion
 
 LIST = "/admin/ociqueue/conversion/"

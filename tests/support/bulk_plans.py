@@ -6,9 +6,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from kilit.bulk.models import BulkAction
-from kilit.bulk.queues import queues
-from kilit.bulk.run import count_matching, plan, record_rows, run_batch
+from kilit.batches.models import BulkAction
+from kilit.batches.queues import queues
+from kilit.batches.run import count_matching, plan, record_rows, run_batch
 from ociqueue.models import Site
 from ociqueue.operating.operations import RETRY
 from tests.support.crowded_conversions import PAGES_PER_MOVE, TABLE

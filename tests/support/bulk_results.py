@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.test import Client
 
-from kilit.bulk.models import BulkAction
+from kilit.batches.models import BulkAction
 from kilit.lock.models import Event
 from tests.support.bulk_actions import PAGES
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from kilit.bulk.models import BulkAction
+from kilit.batches.models import BulkAction
 from ociqueue.models import Circuit, Conversion, Site
 from orchestrator.models import Job
 from outbox.models import OutboxMessage

@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.access.roles import Role, is_owner, role_of
-from kilit.bulk.filters import ChoiceFilter, DayFilter, FilterSet, TextFilter
-from kilit.bulk.queues import queues
+from kilit.batches.filters import ChoiceFilter, DayFilter, FilterSet, TextFilter
+from kilit.batches.queues import queues
 from kilit.console.formatting import button, column, exactly, link, page, two_lines
 from kilit.console.jobs.activity import ActivityWords, site_choices, sources, visible_to
 from kilit.console.lists.listing import CappedChangeList, CappedPaginator, LongListAdmin

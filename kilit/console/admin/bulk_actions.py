@@ -15,13 +15,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from kilit.bulk.filters import FilterSet, state_filter
-from kilit.bulk.models import MOST_WITHOUT_COUNT, BulkAction, BulkActionQuerySet, BulkItem
-from kilit.bulk.operations import Skip
-from kilit.bulk.permissions import may_cancel, may_start, visible_to
-from kilit.bulk.queues import queues
-from kilit.bulk.run import BELL, skips_from_json
-from kilit.bulk.states import BULK_ACTIONS, BulkState
+from kilit.batches.filters import FilterSet, state_filter
+from kilit.batches.models import MOST_WITHOUT_COUNT, BulkAction, BulkActionQuerySet, BulkItem
+from kilit.batches.operations import Skip
+from kilit.batches.permissions import may_cancel, may_start, visible_to
+from kilit.batches.queues import queues
+from kilit.batches.run import BELL, skips_from_json
+from kilit.batches.states import BULK_ACTIONS, BulkState
 from kilit.console.formatting import badge, column, page, since, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.jobs.activity import BULK_STORY, console_action

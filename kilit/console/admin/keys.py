@@ -18,9 +18,9 @@ from unfold.views import ChangeList
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DeniedRequest
 from kilit.access.roles import is_owner
-from kilit.bulk.filters import FilterSet
-from kilit.bulk.models import BulkAction
-from kilit.bulk.queues import queues
+from kilit.batches.filters import FilterSet
+from kilit.batches.models import BulkAction
+from kilit.batches.queues import queues
 from kilit.console.account.key_scopes import ApiKeyForm, ScopesField, format_scopes
 from kilit.console.admin.activity import ActivityAdmin
 from kilit.console.admin.bulk_actions import BulkActionAdmin

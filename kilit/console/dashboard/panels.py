@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils.functional import Promise
 
-from kilit.bulk.queues import BulkQueue
+from kilit.batches.queues import Queue
 from kilit.lock.table import Lifecycle
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Panel(ABC):
     """A queue on the dashboard; no answer may take longer the more rows have ended."""
 
     icon: ClassVar[str]
-    queue: ClassVar[BulkQueue]
+    queue: ClassVar[Queue]
     colours: ClassVar[Mapping[Any, str]]
     oldest_means: ClassVar[Text]
     note: ClassVar[Text] = ""  # below the chart

@@ -17,10 +17,10 @@ from django.utils.translation import gettext_lazy
 
 from kilit.access.models import DenialCode
 from kilit.access.roles import is_owner
-from kilit.bulk.models import BulkAction
-from kilit.bulk.permissions import visible_to as bulk_visible_to
-from kilit.bulk.queues import queues
-from kilit.bulk.states import BULK_ACTIONS
+from kilit.batches.models import BulkAction
+from kilit.batches.permissions import visible_to as bulk_visible_to
+from kilit.batches.queues import queues
+from kilit.batches.states import BULK_ACTIONS
 from kilit.console.formatting import number
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action

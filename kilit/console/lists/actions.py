@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.utils.translation import gettext, gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from kilit.bulk.operations import Operation, OperationUnavailable, Skip
+from kilit.batches.operations import Operation, OperationUnavailable, Skip
 from kilit.console.formatting import number as grouped
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data

@@ -18,11 +18,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from kilit.bulk.filters import UnusableFilters
-from kilit.bulk.models import MOST_WITHOUT_COUNT, BulkAction
-from kilit.bulk.operations import OperationUnavailable, Skip
-from kilit.bulk.queues import BulkQueue
-from kilit.bulk.run import BELL, MOST_LOOKED_AT, DryRun, count_matching, plan, plan_now, skips_from_json
+from kilit.batches.filters import UnusableFilters
+from kilit.batches.models import MOST_WITHOUT_COUNT, BulkAction
+from kilit.batches.operations import OperationUnavailable, Skip
+from kilit.batches.queues import Queue
+from kilit.batches.run import (
+    BELL,
+    MOST_LOOKED_AT,
+    DryRun,
+    count_matching,
+    plan,
+    plan_now,
+    skips_from_json,
+)
 from kilit.console.formatting import number as grouped
 from kilit.console.formatting import page
 from kilit.console.lists.actions import Action, ReasonForm, recent_reasons
@@ -40,7 +48,7 @@ MOST_FOLLOWED = 500
 
 
 class BulkRequestAdmin(LongListAdmin):
-    queue: BulkQueue
+    queue: Queue
     operator_actions: tuple[Action, ...] = ()  # in the order in which they are offered
 
     def action_named(self, name: str) -> Action:

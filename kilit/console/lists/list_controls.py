@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext as _
 
-from kilit.bulk.filters import SEARCH, ChoiceFilter, DayFilter, ErrorGroupFilter, Filter, FilterSet
+from kilit.batches.filters import SEARCH, ChoiceFilter, DayFilter, ErrorGroupFilter, Filter, FilterSet
 from kilit.console.formatting import number
 from kilit.console.models import SavedView
 from kilit.lock.models import Count, ErrorGroup

@@ -16,8 +16,8 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
-from kilit.bulk.filters import SEARCH, ChoiceFilter, DayFilter, Filter, FilterSet, bare_id
-from kilit.bulk.search import MOST_PER_COLUMN, PrefixSearch
+from kilit.batches.filters import SEARCH, ChoiceFilter, DayFilter, Filter, FilterSet, bare_id
+from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
 from kilit.console.formatting import number
 from kilit.console.lists.list_controls import ListControls
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from kilit.bulk.filters import SEARCH
+from kilit.batches.filters import SEARCH
 from kilit.console.lists.bulk_requests import encode
 from kilit.console.lists.listing import LongListAdmin
 from kilit.console.models import SavedView

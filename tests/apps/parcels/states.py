@@ -16,6 +16,10 @@ PARCELS = Lifecycle(
     "parcel",
     states=State,
     initial=[State.WAITING],
+    waiting=[State.WAITING],
+    held=[State.CARRIED],
+    done=[State.DELIVERED],
+    failed=[State.LOST],
     moves={
         "claim": move(State.WAITING, to=State.CARRIED),
         "deliver": move(State.CARRIED, to=State.DELIVERED),

@@ -15,7 +15,7 @@ APPS = {
     "kilit.lock",
     "kilit.workers",
     "kilit.access",
-    "kilit.bulk",
+    "kilit.batches",
     "kilit.problems",
     "kilit.console",
     "ociqueue",

@@ -9,7 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from django_q.models import Task
 
-from kilit.bulk.models import BulkAction
+from kilit.batches.models import BulkAction
 from kilit.lock.audit import acting_as
 from kilit.lock.free_text import email_pattern, id_pattern, phone_pattern, scrub, scrub_addresses
 from kilit.lock.models import Activity, ActivityKind, Event

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import NoReverseMatch, reverse
 
-from kilit.bulk.queues import queues
+from kilit.batches.queues import queues
 from kilit.problems.links import PAGES, list_path, page_path, workers_path
 from ociqueue.models import ImportJob, Site, UploadBatch
 from orchestrator.models import RulesVersion

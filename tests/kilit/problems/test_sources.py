@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from kilit.bulk.queues import BulkQueue
+from kilit.batches.queues import Queue
 from kilit.problems import disk, tracking
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
@@ -62,7 +62,7 @@ def test_a_small_disk_that_is_not_full_is_no_problem(disks, settings) -> None:
 
 def test_a_queue_of_which_many_jobs_fail_is_a_problem() -> None:
     site = make_site()
-    make_conversions(site, well=BulkQueue.fewest_ended - 20, badly=20)
+    make_conversions(site, well=Queue.fewest_ended - 20, badly=20)
 
     (problem,) = [each for each in find_problems(SeesEverything()) if each.kind == "failure-rate"]
 
@@ -70,7 +70,7 @@ def test_a_queue_of_which_many_jobs_fail_is_a_problem() -> None:
     assert problem.cause == "20 of 50 jobs that ended"
 
 
-@pytest.mark.parametrize(("well", "badly"), [(4, BulkQueue.fewest_ended - 5), (BulkQueue.fewest_ended, 5)])
+@pytest.mark.parametrize(("well", "badly"), [(4, Queue.fewest_ended - 5), (Queue.fewest_ended, 5)])
 def test_few_jobs_or_few_failures_are_no_rate(well: int, badly: int) -> None:
     make_conversions(make_site(), well=well, badly=badly)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kilit.bulk.queues import BulkQueue
+from kilit.batches.queues import Queue
 from kilit.console.dashboard.charts import midnights
 from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
@@ -92,7 +92,7 @@ def test_an_expected_failure_is_in_no_rate(make_site, code: str, sweeps: tuple[C
 def test_other_failures_beside_them_raise_the_alarm(site) -> None:
     make_failed(site, 60, code="SKIPPED_BY_SCRIPT")
 
-    make_conversions(site, well=BulkQueue.fewest_ended - 11, badly=11)
+    make_conversions(site, well=Queue.fewest_ended - 11, badly=11)
 
     assert (health(site).error_rate, health(site).is_alarming) == (0.22, True)
     (problem,) = problems("failure-rate")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from kilit.bulk.queues import BulkQueue
+from kilit.batches.queues import Queue
 from kilit.console.dashboard.charts import midnights
 from kilit.lock.models import Count
 from kilit.lock.models.counts import CountDelta, HourCount
@@ -101,7 +101,7 @@ def test_an_expected_failure_that_is_retried_takes_no_other_out_of_the_rate(site
 
 
 def test_many_retries_of_many_rows_raise_no_alarm_when_all_complete(site) -> None:
-    make_failed(site, BulkQueue.fewest_ended)
+    make_failed(site, Queue.fewest_ended)
     rows = Conversion.objects.all()
     fail_again(rows, times=2)
     rows.retry_selected()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kilit.bulk.models import BulkAction
+from kilit.batches.models import BulkAction
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
 from orchestrator.errors import Code, JobError

@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DenialCode, DeniedRequest
-from kilit.bulk.models import BulkAction
-from kilit.bulk.run import plan_now
+from kilit.batches.models import BulkAction
+from kilit.batches.run import plan_now
 from kilit.console.models import SavedView
 from kilit.lock.audit import acting_as, for_reason
 from kilit.lock.models import Activity, Event, Pruning

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from kilit.bulk.models import BulkAction
+from kilit.batches.models import BulkAction
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from tests.support.browsing import open_page

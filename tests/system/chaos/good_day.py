@@ -8,9 +8,9 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
-from kilit.bulk import run
-from kilit.bulk.models import BulkAction
-from kilit.bulk.run import work_due
+from kilit.batches import run
+from kilit.batches.models import BulkAction
+from kilit.batches.run import work_due
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7
 from kilit.lock.leases import no_lease

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from kilit.bulk.models import BulkAction
-from kilit.bulk.states import BULK_ACTIONS
+from kilit.batches.models import BulkAction
+from kilit.batches.states import BULK_ACTIONS
 from kilit.lock.models import Count, Event
 from kilit.lock.table import Lifecycle
 from ociqueue.models import Adjustment, Circuit, Conversion

@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from kilit.bulk.models import BulkAction
+from kilit.batches.models import BulkAction
 from kilit.lock.models import Event
 from kilit.workers.doorbells import doorbells
 from ociqueue.models.limits import STUCK_AFTER

@@ -21,8 +21,8 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 
 from config.papers.content import PaperRefused
-from kilit.bulk import run as bulk_run
-from kilit.bulk.models import BulkAction
+from kilit.batches import run as bulk_run
+from kilit.batches.models import BulkAction
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.workers.processes import die_with_parent

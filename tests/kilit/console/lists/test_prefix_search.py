@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from kilit.bulk.search import MOST_PER_COLUMN
+from kilit.batches.search import MOST_PER_COLUMN
 from ociqueue.models import Conversion, Site
 from orchestrator.models import Customer, Job
 from pdfjobs.enqueue import enqueue

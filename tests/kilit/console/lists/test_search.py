@@ -3,7 +3,7 @@
 import pytest
 from django.contrib import admin
 
-from kilit.bulk.filters import bare_id
+from kilit.batches.filters import bare_id
 from kilit.console.lists.listing import LongListAdmin
 from kilit.lock.guard import LifecycleModel
 from orchestrator.models import Job

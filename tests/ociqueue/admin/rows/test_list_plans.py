@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from kilit.bulk.models import BulkAction, BulkItem
+from kilit.batches.models import BulkAction, BulkItem
 from ociqueue.models import Conversion, Site
 from ociqueue.operating.errors import groups_of_wrong_data
 from ociqueue.operating.filters import FILTERS

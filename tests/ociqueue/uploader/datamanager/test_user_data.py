@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kilit.bulk.queues import BulkQueue
+from kilit.batches.queues import Queue
 from ociqueue.models import Conversion, Credentials
 from ociqueue.operating.site_health import site_health
 from ociqueue.uploader.connection_test import check
@@ -51,7 +51,7 @@ def test_a_request_without_hashes_is_as_before(data_manager, dm_site, make_rows)
 
 
 def test_a_person_without_a_click_is_in_no_failure_rate(data_manager, dm_site, make_rows, let_time_pass) -> None:
-    hashes = [f"{number:064x}" for number in range(BulkQueue.fewest_ended)]
+    hashes = [f"{number:064x}" for number in range(Queue.fewest_ended)]
     for hashed in hashes:
         make_rows(dm_site, "", hashed_email=hashed)
     make_rows(dm_site, "Cj0", hashed_email=EMAIL)
@@ -62,8 +62,8 @@ def test_a_person_without_a_click_is_in_no_failure_rate(data_manager, dm_site, m
     ask_for_verdicts()
 
     found = Conversion.objects.order_by("gclid").values_list("provider_error_code", flat=True)
-    assert list(found) == ["USER_DATA_NOT_MATCHED"] * BulkQueue.fewest_ended + ["CLICK_NOT_FOUND"]
-    assert site_health([dm_site])[dm_site.pk].recently_ended["EXPECTED_FAILURE"] == BulkQueue.fewest_ended
+    assert list(found) == ["USER_DATA_NOT_MATCHED"] * Queue.fewest_ended + ["CLICK_NOT_FOUND"]
+    assert site_health([dm_site])[dm_site.pk].recently_ended["EXPECTED_FAILURE"] == Queue.fewest_ended
 
 
 def test_a_hash_that_the_data_manager_quotes_is_not_stored(data_manager, dm_site, make_rows) -> None:

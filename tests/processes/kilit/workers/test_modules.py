@@ -14,7 +14,7 @@ from tests.support.workers import database_url
 WORKER = """
 import sys, django
 django.setup()
-from kilit.bulk.queues import queues
+from kilit.batches.queues import queues
 from kilit.problems.tracking import track_problems
 from kilit.workers import heartbeat
 from kilit.workers.management.commands import runcluster

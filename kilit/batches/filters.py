@@ -179,7 +179,7 @@ def search_by_id(rows: Any, text: str) -> object:
 
 @dataclass(frozen=True)
 class FilterSet:
-    """The filters of one list, and its search: an id, or the beginning of a name (`kilit.bulk.search`)."""
+    """The filters of one list, and its search: an id, or the beginning of a name (`kilit.batches.search`)."""
 
     filters: tuple[Filter, ...] = ()
     search: Callable[[Any, str], object] = search_by_id

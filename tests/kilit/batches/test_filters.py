@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kilit.bulk import run
+from kilit.batches import run
 from kilit.lock.identity import first_at
 from ociqueue.models import Conversion
 from tests.support.bulk_actions import LIST, ask, asked, said, worked

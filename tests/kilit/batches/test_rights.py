@@ -5,9 +5,9 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from kilit.access.models import DeniedRequest
-from kilit.bulk import run
-from kilit.bulk.models import BulkAction
-from kilit.bulk.run import plan, run_batch
+from kilit.batches import run
+from kilit.batches.models import BulkAction
+from kilit.batches.run import plan, run_batch
 from kilit.sites.models import SiteMembership
 from tests.support.bulk_actions import PAGES, asked, states, user_of, worked
 from tests.support.bulk_results import agrees

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from kilit.bulk import run
-from kilit.bulk.models import BulkAction, BulkItem
+from kilit.batches import run
+from kilit.batches.models import BulkAction, BulkItem
 from kilit.lock.models import ErrorGroup
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Conversion

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kilit.bulk.models import BulkAction
-from kilit.bulk.run import run_batch, work, work_due
+from kilit.batches.models import BulkAction
+from kilit.batches.run import run_batch, work, work_due
 from tests.support.bulk_actions import PAGES, ask, asked, states
 from tests.support.bulk_results import agrees, moves
 from tests.support.waiting import wait_until

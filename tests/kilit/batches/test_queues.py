@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kilit.bulk.models import BulkAction
+from kilit.batches.models import BulkAction
 from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job

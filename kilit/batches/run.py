@@ -25,10 +25,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.access.roles import actor_of
-from kilit.bulk.models import LEASE, BulkAction, BulkItem
-from kilit.bulk.operations import Operation, OperationResult, OperationUnavailable, Skip
-from kilit.bulk.queues import BulkQueue, queues
-from kilit.bulk.states import BulkState
+from kilit.batches.models import LEASE, BulkAction, BulkItem
+from kilit.batches.operations import Operation, OperationResult, OperationUnavailable, Skip
+from kilit.batches.queues import Queue, queues
+from kilit.batches.states import BulkState
 from kilit.lock.audit import acting_as, without_activity
 from kilit.lock.leases import MOST_LAPSES, ClaimLost, new_lease
 from kilit.lock.models import Activity, ActivityKind, Event
@@ -87,7 +87,7 @@ def skips_from_json(stored: Iterable[tuple[str, str, int]]) -> Counter[Skip]:
 
 
 def count_matching(
-    queue: BulkQueue, operation: Operation, user: User | AnonymousUser, filters: Mapping[str, str]
+    queue: Queue, operation: Operation, user: User | AnonymousUser, filters: Mapping[str, str]
 ) -> DryRun:
     """Count what matches at this moment, up to a cap."""
     rows = operation.within_reach(queue.matching(user, filters), user)

@@ -8,7 +8,7 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from kilit.bulk.models import BulkAction
+from kilit.batches.models import BulkAction
 from ociqueue.models import Conversion
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job

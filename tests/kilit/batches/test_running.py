@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from kilit.bulk import run
-from kilit.bulk.models import BulkAction, BulkItem
-from kilit.bulk.operations import OperationUnavailable
-from kilit.bulk.run import run_batch, work_due
+from kilit.batches import run
+from kilit.batches.models import BulkAction, BulkItem
+from kilit.batches.operations import OperationUnavailable
+from kilit.batches.run import run_batch, work_due
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from ociqueue.operating.operations import ConversionOperation

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk import run
-from kilit.bulk.models import BulkAction, objects_of
+from kilit.batches import run
+from kilit.batches.models import BulkAction, objects_of
 from kilit.lock.free_text import register_free_text
 from kilit.workers.doorbells import register_doorbell
 from kilit.workers.sweeps import register_sweep

@@ -10,8 +10,8 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk.filters import Filter
-from kilit.bulk.models import BulkItem
+from kilit.batches.filters import Filter
+from kilit.batches.models import BulkItem
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

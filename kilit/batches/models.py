@@ -10,8 +10,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk.operations import Skip
-from kilit.bulk.states import BULK_ACTIONS, WORKING, BulkState
+from kilit.batches.operations import Skip
+from kilit.batches.states import BULK_ACTIONS, WORKING, BulkState
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease

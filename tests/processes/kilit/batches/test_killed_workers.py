@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from kilit.bulk.models import BulkAction
+from kilit.batches.models import BulkAction
 from ociqueue.operating.operations import RETRY
 from tests.support.bulk_actions import PAGES, asked, states
 from tests.support.bulk_results import agrees

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kilit.bulk.models import BulkAction
-from kilit.bulk.run import plan
+from kilit.batches.models import BulkAction
+from kilit.batches.run import plan
 from ociqueue.models import Conversion
 from tests.support.bulk_actions import user_of
 from tests.support.commands import run_python
@@ -19,8 +19,8 @@ import django
 
 django.setup()
 
-from kilit.bulk.models import BulkAction
-from kilit.bulk.run import work_due
+from kilit.batches.models import BulkAction
+from kilit.batches.run import work_due
 
 work_due()
 BulkAction.objects.start(count=None)

@@ -4,8 +4,8 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 
 from kilit.access.roles import is_owner
-from kilit.bulk.models import BulkAction
-from kilit.bulk.queues import queues
+from kilit.batches.models import BulkAction
+from kilit.batches.queues import queues
 
 
 def visible_to(user: User | AnonymousUser) -> Q:

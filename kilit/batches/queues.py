@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import AnonymousUser, User
 
-from kilit.bulk.filters import FilterSet
-from kilit.bulk.operations import Operation
+from kilit.batches.filters import FilterSet
+from kilit.batches.operations import Operation
 from kilit.lock.table import Lifecycle
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BulkQueue:
+class Queue:
     table: Lifecycle
     model: Any
     filters: FilterSet
@@ -57,8 +57,8 @@ class BulkQueue:
         return match
 
 
-queues: dict[str, BulkQueue] = {}
+queues: dict[str, Queue] = {}
 
 
-def register_queue(queue: BulkQueue) -> None:
+def register_queue(queue: Queue) -> None:
     queues[queue.table.queue] = queue

@@ -9,9 +9,9 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kilit.bulk import run
-from kilit.bulk.models import BulkAction, BulkItem
-from kilit.bulk.run import run_batch
+from kilit.batches import run
+from kilit.batches.models import BulkAction, BulkItem
+from kilit.batches.run import run_batch
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from ociqueue.operating.operations import RETRY

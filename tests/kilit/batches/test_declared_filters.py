@@ -3,8 +3,8 @@
 import pytest
 from django.db import models
 
-from kilit.bulk.filters import FilterSet
-from kilit.bulk.queues import queues
+from kilit.batches.filters import FilterSet
+from kilit.batches.queues import queues
 from ociqueue.models import UploadBatch
 from ociqueue.operating.filters import UPLOAD_FILTERS
 
