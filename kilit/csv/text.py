@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import IO, NamedTuple
 
 from django.utils.translation import gettext as _
@@ -20,14 +21,20 @@ from django.utils.translation import gettext as _
 LONGEST_LINE = 16_384
 CHUNK = 1 << 20
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+WITH_MARK = {"utf-8": "utf-8-sig", "utf-16-le": "utf-16", "utf-16-be": "utf-16"}
 # Turkish Windows without a byte order mark. Any bytes are some text in cp1254; these are what Turkish is written with.
 TURKISH = "cp1254"
 NOT_TURKISH = re.compile(r"[^\x00-\x7fçğıöşüÇĞİÖŞÜâîûÂÎÛ€‘’“”–—…\xa0]")
-SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)  # Excel writes and reads it, but never shows it
+SEPARATOR_LINE = re.compile(
+    r"sep=([,;\t])[^\S\r\n]*(\r?\n|\r|\Z)", re.IGNORECASE
+)  # Excel writes and reads it, but never shows it
 DELIMITERS = (",", ";", "\t")
 PARAMETERS = re.compile(r'"?Parameters:')  # Google's templates have such a line above the header
 ABOVE_HEADER = re.compile(r'"?#|[",;\s]*$')  # and instructions, which need not be removed
 QUOTED = re.compile(r'"[^"]*"')
+SAMPLE = 50  # lines that decide the delimiter of a file that may have no header
+# A comma may be a decimal comma, so the others are looked for first.
+SAMPLED_DELIMITERS = (";", "\t", ",")
 
 
 class CsvError(ValueError):
@@ -53,6 +60,12 @@ class PhysicalLine(NamedTuple):
     size: int  # in bytes
 
 
+class SmallTable(NamedTuple):
+    rows: Iterator[list[str]]  # csv.Error says why one cannot be read
+    encoding: str
+    delimiter: str
+
+
 class TableHeader(NamedTuple):
     delimiter: str
     cells: list[str]
@@ -72,7 +85,7 @@ def open_table(
     delimiter = parameters = ""
     for number, (text, size) in enumerate(lines, start=1):
         offset += size
-        if match := SEPARATOR_LINE.fullmatch(text):
+        if match := SEPARATOR_LINE.match(text):
             delimiter = match[1]
         elif match := PARAMETERS.match(text):
             parameters = text[match.end() :]
@@ -83,6 +96,30 @@ def open_table(
                 lines, below = _physical_lines(stream, encoding, place.offset), place
             return header, _read_records(lines, header.delimiter, below)
     raise CsvError(_("The file is empty."))
+
+
+def open_small_table(content: bytes) -> SmallTable:
+    """Return the rows of a file that may have no header; CsvError or UnicodeError if it is no text.
+
+    Excel's line `sep=;` is no row, as Excel does not show it.
+    """
+    stream = io.BytesIO(content)
+    marked, _size = _byte_order_mark(stream)
+    encoding = WITH_MARK[marked] if marked else find_encoding(stream, never=None)
+    text = content.decode(encoding)
+    if "\x00" in text:
+        raise CsvError(_("The encoding of the file is not certain; save the file as “CSV UTF-8”."))
+    named = SEPARATOR_LINE.match(text)
+    delimiter = named[1] if named else _most_frequent_delimiter(text)
+    rows = io.StringIO(text[named.end() :] if named else text, newline="")
+    return SmallTable(csv.reader(rows, delimiter=delimiter), encoding, delimiter)
+
+
+def _most_frequent_delimiter(text: str) -> str:
+    sample = [QUOTED.sub("", line) for line in islice(filter(str.strip, text.splitlines()), SAMPLE)]
+    counts = {delimiter: sum(delimiter in line for line in sample) for delimiter in SAMPLED_DELIMITERS}
+    in_most = (delimiter for delimiter, count in counts.items() if count * 2 > len(sample))
+    return next(in_most, None) or next((delimiter for delimiter, count in counts.items() if count), ";")
 
 
 def _read_records(lines: Iterator[PhysicalLine], delimiter: str, place: FilePlace) -> Iterator[Record]:
@@ -144,12 +181,15 @@ def _read_header(text: str, delimiter: str, parameters: str) -> TableHeader:
         raise CsvError(_("A quote in the header is not closed.")) from None
 
 
-def find_encoding(stream: IO[bytes]) -> str:
-    """Return the encoding of a whole file; the stream is at its beginning again."""
+def find_encoding(stream: IO[bytes], *, never: re.Pattern[str] | None = NOT_TURKISH) -> str:
+    """Return the encoding of a whole file, in which Turkish `never` has some characters.
+
+    The stream is at its beginning again.
+    """
     marked, size = _byte_order_mark(stream)
     if _can_decode(stream, marked or "utf-8", size):
         return marked or "utf-8"
-    if not marked and _can_decode(stream, TURKISH, size, never=NOT_TURKISH):
+    if not marked and _can_decode(stream, TURKISH, size, never=never):
         return TURKISH
     raise CsvError(_("The encoding of the file is not certain; save the file as “CSV UTF-8”."))
 

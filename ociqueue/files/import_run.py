@@ -23,6 +23,7 @@ from django.utils.translation import gettext as _
 
 from kilit.access.roles import actor_of
 from kilit.csv.index import LineKey
+from kilit.csv.numbers import POINT, AmountScan
 from kilit.csv.reader import CsvLine, FileTally, RejectedLine
 from kilit.csv.text import START, CsvError, FilePlace
 from kilit.lock.audit import acting_as
@@ -33,7 +34,7 @@ from kilit.lock.text import strip_control_chars
 from kilit.trace import job_trace
 from kilit.workers import doorbells
 from ociqueue.files.import_jobs import BELL, TABLES, TALLIES, end, may_import, open_file, reason_of
-from ociqueue.files.table import POINT, AmountScan, CsvTable, batches
+from ociqueue.files.table import CsvTable, batches
 from ociqueue.models import ImportJob, ImportKey, ImportLine
 from ociqueue.states import ImportState
 

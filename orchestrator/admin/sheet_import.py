@@ -15,6 +15,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import page
+from kilit.csv.numbers import read_number
 from kilit.lock.identity import uuid7
 from orchestrator.admin.order_form import LABELS, OrderForm
 from orchestrator.api.jobs import download
@@ -26,7 +27,6 @@ from orchestrator.errors import JobError
 from orchestrator.models import OrderDraft
 from orchestrator.planning.rules import current_rules
 from orchestrator.schemas.rules import Rules
-from orchestrator.sheets.numbers import read_number
 from orchestrator.sheets.reading import read_sheet
 from orchestrator.sheets.sheet_order import Origin, SheetDefaults, SheetError, SheetOrder
 from orchestrator.sheets.template import XLSX, template_xlsx

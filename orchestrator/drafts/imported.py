@@ -5,6 +5,7 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
+from kilit.csv.numbers import AMBIGUOUS
 from orchestrator.drafts.sending import Upload
 from orchestrator.drafts.typed import (
     COLUMNS,
@@ -18,7 +19,6 @@ from orchestrator.drafts.typed import (
 )
 from orchestrator.schemas.orders import UNSAFE_CHARS, plain
 from orchestrator.schemas.rules import Rules
-from orchestrator.sheets.numbers import AMBIGUOUS
 from orchestrator.sheets.sheet_order import CellFault, SheetOrder
 
 # A cell that cannot be read stays as it is, so the grid has the unit of the sheet.

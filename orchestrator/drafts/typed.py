@@ -9,13 +9,13 @@ from typing import Any
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
+from kilit.csv.numbers import read_number
 from orchestrator.orders.order import read_order
 from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas.orders import EDGES, LARGEST_MM, InvalidOrder, Order
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.edges import Marked, read_edge
 from orchestrator.sheets.headings import fold
-from orchestrator.sheets.numbers import read_number
 from orchestrator.sheets.part_reader import PART_TYPES
 
 Groups = dict[str, str]

@@ -5,11 +5,11 @@ from decimal import Decimal
 
 from django.utils.translation import gettext as _
 
+from kilit.csv.numbers import read_number
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.grid import CellError, Unreadable, Value
 from orchestrator.sheets.headings import fold
-from orchestrator.sheets.numbers import read_number
 
 DASHES = frozenset(["", "-", "–", "—", "--"])
 NONE = frozenset(["0", "yok", "hayir", "false", "yanlis", "no", "none", "bant yok"])

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from kilit.csv.numbers import read_number
 from orchestrator.schemas.orders import plain
 from orchestrator.sheets.grid import Grid, Unreadable, Value, coordinate
 from orchestrator.sheets.headings import fold, read_heading, read_label
-from orchestrator.sheets.numbers import read_number
 
 ROWS = 10  # in which a customer's list says something about the order
 CELLS, LONGEST = 30, 200  # of a row and of a cell's text: a person would look no further

@@ -9,12 +9,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from kilit.csv.numbers import AMBIGUOUS, read_number
 from orchestrator.schemas.orders import MOST_PARTS, phone
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.grid import CellError, Grid, Unreadable, Value, coordinate
 from orchestrator.sheets.head import Head, shown
 from orchestrator.sheets.headings import fold
-from orchestrator.sheets.numbers import AMBIGUOUS, read_number
 from orchestrator.sheets.sheet_order import CellFault, Origin, SheetDefaults, Source
 
 UNIT = re.compile(r"\s*[cm]m$", re.IGNORECASE)

@@ -6,9 +6,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from kilit.csv.numbers import decimal_mark
 from kilit.csv.text import LONGEST_LINE, CsvError, find_encoding, open_table
+from kilit.csv.times import TimeFormat
 from ociqueue.files.conversions import ImportTally, import_file
-from ociqueue.files.table import TimeFormat, decimal_mark
 from ociqueue.models import Conversion
 
 ISTANBUL = ZoneInfo("Europe/Istanbul")

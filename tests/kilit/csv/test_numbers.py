@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from orchestrator.sheets.numbers import read_number
+from kilit.csv.numbers import read_number
 
 NUMBERS = {
     "120,5": "120.5",
