@@ -6,7 +6,7 @@ Batches are sent in threads, which never use the database. What a batch did not 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
@@ -19,13 +19,21 @@ from kilit.outgoing.post import Poster
 from kilit.outgoing.results import PostError, PostResult
 from kilit.trace import job_trace, trace_headers
 from outbox.models import Endpoint, OutboxMessage
-from outbox.models.message import LEASE
-from outbox.retrying import requested_wait
 
 SIGNATURE = "webhook-signature"
 # After this the rest is given back: the endpoint has become slow, and the lease must not run out.
 STOP_AFTER = 2.0  # seconds
 SECRET_UNREADABLE = "SECRET_UNREADABLE"  # noqa: S105 - an error code
+# Receivers that ask for longer waits are tried after this.
+LONGEST_WAIT = timedelta(hours=24)
+ASK_TO_WAIT = (429, 503)
+
+
+def requested_wait(result: PostResult) -> timedelta | None:
+    """Return how long the receiver wants no messages, as its header Retry-After says."""
+    if result.status not in ASK_TO_WAIT or result.retry_after is None:
+        return None
+    return min(timedelta(seconds=result.retry_after), LONGEST_WAIT)
 
 
 def signers_of(endpoint: Endpoint, now: datetime) -> list[Webhook]:
@@ -68,7 +76,7 @@ class MessageBatch:
     def __post_init__(self) -> None:
         # When they were claimed, by the database's clock: receivers reject a signature that is some minutes off.
         leased_until: Any = self.messages[0].lease_until  # set by the claim
-        self.clock = ClockReading(leased_until - LEASE)
+        self.clock = ClockReading(leased_until - OutboxMessage.lease_length)
 
     def prepare(self) -> Self:
         """Read the traces and decrypt the secrets; without one nothing is sent, and every message counts as tried."""

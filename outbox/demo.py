@@ -15,7 +15,6 @@ from kilit.outgoing.results import PostError
 from outbox.log_reader import webhook_body
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
-from outbox.models.message import LEASE
 
 DESCRIPTION, FAILED_DESCRIPTION = "Demo receiver", "Warehouse (demo)"
 KINDS = ["conversion.completed", "conversion.failed"]
@@ -71,7 +70,7 @@ def end(message: OutboxMessage, *, is_delivered: bool) -> None:
     error = "" if is_delivered else PostError.HTTP_5XX
     status = 200 if is_delivered else 503
     own_row = OutboxMessage.objects.filter(pk=message.pk)
-    own_row.move("claim", attempt_count=1, **new_lease(LEASE))
+    own_row.move("claim", attempt_count=1, **new_lease(OutboxMessage.lease_length))
     if is_delivered:
         own_row.move("deliver", response_code=status, delivered_at=Now(), **no_lease())
     else:

@@ -4,22 +4,20 @@ Each update matches the batch's claim, so a worker that lost its lease changes n
 """
 
 from collections import defaultdict
+from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import translation
 
-from kilit.lock.leases import no_lease
 from kilit.lock.text import strip_control_chars
 from kilit.outgoing.results import PostError, PostResult
-from outbox.batches import SECRET_UNREADABLE, MessageBatch, Try, without_signature
+from outbox.batches import SECRET_UNREADABLE, MessageBatch, Try, requested_wait, without_signature
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.attempt import LONGEST_ANSWER
 from outbox.models.endpoint import OffReason
-from outbox.retrying import next_try, requested_wait, wait_of
 from outbox.states import SWITCH_OFF_AFTER
 
 LONGEST_ERROR = 500
@@ -30,47 +28,34 @@ UNREADABLE = "The secret of the endpoint cannot be decrypted; rotate it."
 
 def settle(batch: MessageBatch) -> None:
     """Store what happened to each message of a batch, and what that says about its endpoint. It may be repeated."""
-    groups: dict[tuple[str, object], list[Try]] = defaultdict(list)
+    groups: dict[object, list[Try]] = defaultdict(list)
     for attempt in batch.tries:
-        groups[_verb(batch, attempt), _key(attempt)].append(attempt)
+        result = attempt.result
+        groups[result.status, result.error, requested_wait(result), bool(attempt.message.url)].append(attempt)
     with transaction.atomic():
-        for (verb, _), tries in groups.items():
-            ids = [attempt.message.pk for attempt in tries]
-            _held(batch, ids).move(verb, **_changes(verb, tries[0]), **no_lease())
+        for tries in groups.values():
+            _settle_alike([attempt.message for attempt in tries], tries[0].result)
         if batch.unsent:
             again = {"attempts_forgiven": F("attempts_forgiven") + 1, "next_try_at": Now()}
-            _held(batch, [message.pk for message in batch.unsent]).move("release", **again, **no_lease())
+            OutboxMessage.objects.held_by(*batch.unsent).settle("release", **again)
         Attempt.objects.insert([_attempt(batch, attempt) for attempt in batch.tries])
         _note_endpoint(batch)
 
 
-def _held(batch: MessageBatch, ids: list[UUID]) -> Any:
-    token = batch.messages[0].claim_token  # of all: they were claimed by one statement
-    return OutboxMessage.objects.filter(pk__any_of=ids, claim_token=token)
-
-
-def _verb(batch: MessageBatch, attempt: Try) -> str:
-    if attempt.result.is_delivered:
-        return "deliver"
-    # A callback's own address is gone for good; an endpoint may be switched on again.
-    is_gone = bool(attempt.message.url) and attempt.result.error == PostError.GONE
-    return "fail" if is_gone or wait_of(attempt.message) is None else "retry_later"
-
-
-def _key(attempt: Try) -> Any:
-    """Messages with the same key change in the same way."""
-    return attempt.result.status, attempt.result.error, wait_of(attempt.message), requested_wait(attempt.result)
-
-
-def _changes(verb: str, attempt: Try) -> dict[str, Any]:
-    result = attempt.result
-    changes: dict[str, object] = {"response_code": result.status, "error_code": result.error}
-    changes["error_message"] = _sentence(result.error)
-    if verb == "deliver":
-        changes["delivered_at"] = Now()
-    if verb == "retry_later" and (wait := wait_of(attempt.message)):
-        changes["next_try_at"] = next_try(wait, requested_wait(result))
-    return changes
+def _settle_alike(messages: list[OutboxMessage], result: PostResult) -> None:
+    held = OutboxMessage.objects.held_by(*messages)
+    columns = {
+        "response_code": result.status,
+        "error_code": result.error,
+        "error_message": _sentence(result.error),
+    }
+    if result.is_delivered:
+        held.settle("deliver", delivered_at=Now(), **columns)
+    elif messages[0].url and result.error == PostError.GONE:
+        # A callback's own address is gone for good; an endpoint may be switched on again.
+        held.settle("fail", **columns)
+    else:
+        held.retry_later(wait_at_least=requested_wait(result) or timedelta(0), **columns)
 
 
 def _attempt(batch: MessageBatch, attempt: Try) -> dict[str, Any]:

@@ -57,7 +57,6 @@ RETRY_AFTER = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
-MAX_ATTEMPTS = len(RETRY_AFTER) + 1
 # Longer than all waits together, with their jitter: no message that is being tried is older.
 EXPIRES_AFTER = timedelta(days=4)
 # An endpoint that has failed for this long is switched off.

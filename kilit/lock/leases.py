@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Self, TypeVar
 from uuid import uuid4
 
 from django.db import models, transaction
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, CheckConstraint, F, Q, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.fast_sql import PickAndUpdate, fast_instance
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
+from kilit.lock.table import Kind, Lifecycle
 
 Row = TypeVar("Row", bound="LeasedModel")
 LongJob = TypeVar("LongJob", bound="LongJobModel")
@@ -42,10 +43,20 @@ def no_lease() -> dict[str, Any]:
     return {"claim_token": None, "lease_until": None}
 
 
+def lease_check(table: Lifecycle) -> CheckConstraint:
+    """Return that a row has a claim and a lease while it is held, and only then."""
+    (held,) = table.of_kind(Kind.HELD)
+    is_held = Q(status=held, claim_token__isnull=False, lease_until__isnull=False)
+    is_free = ~Q(status=held) & Q(claim_token=None, lease_until=None)
+    return CheckConstraint(condition=is_held | is_free, name=f"{held.lower()}_{table.queue}_is_held")
+
+
 class LeasedQuerySet(LifecycleQuerySet[Row]):
-    def held_by(self, holder: Row) -> Self:
+    def held_by(self, *claimed: Row) -> Self:
+        """Return the rows that one claim took, as far as it still holds them."""
+        ids, token = [row.pk for row in claimed], claimed[0].claim_token
         # An instance without a token proves nothing: NULL must not match a row that no one holds.
-        return self.filter(pk=holder.pk, claim_token=holder.claim_token, claim_token__isnull=False)
+        return self.filter(pk__any_of=ids, claim_token=token, claim_token__isnull=False)
 
     def lapsed(self) -> Self:
         return self.filter(lease_until__lt=Now())

@@ -6,7 +6,6 @@ import re
 import smtplib
 import time
 from concurrent.futures import Future
-from copy import copy
 from dataclasses import dataclass
 from threading import Thread
 from typing import Any
@@ -21,8 +20,6 @@ from django.db.models.functions import Now
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as
 from kilit.lock.clock import database_time
-from kilit.lock.guard import MoveRefused
-from kilit.lock.leases import no_lease
 from kilit.lock.outages import keep_trying
 from kilit.problems.registry import Severity
 from kilit.workers import doorbells
@@ -30,7 +27,6 @@ from outbox.alerts.addresses import new_service, shown_address
 from outbox.alerts.making import BELL
 from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.models.channel import ChannelKind
-from outbox.retrying import next_try, wait_of
 from outbox.settling import TRY_FOR
 
 TIMEOUT = 30.0  # seconds for everything; libraries have timeouts for a step only
@@ -177,29 +173,15 @@ def _send(message: OutboxMessage) -> None:
 
 def _store(channel: Channel, message: OutboxMessage, result: Delivery, attempt: dict[str, object]) -> None:
     with transaction.atomic():
-        # A copy, since a move changes the object: with a commit that was lost, the next try needs the claim again.
-        _settle(channel, copy(message), result)
+        _settle(channel, message, result)
         # Kept also if the lease ran out meanwhile: it was sent.
         Attempt.objects.insert([attempt])
 
 
 def _settle(channel: Channel, message: OutboxMessage, result: Delivery) -> None:
-    error = {
-        "error_code": result.error or "",
-        "error_message": result.error.label if result.error else "",
-        "response_code": result.status,
-    }
-    verb, changes = _verb(message, result)
-    try:
-        message.move_held(verb, **error, **changes, **no_lease())
-    except MoveRefused:
-        return  # another worker has it by now
-    columns: dict[str, Any] = {"error": error["error_message"]} if result.error else {"error": "", "sent_at": Now()}
-    Channel.objects.filter(pk=channel.pk).update(**columns)
-
-
-def _verb(message: OutboxMessage, result: Delivery) -> tuple[str, dict[str, object]]:
-    if result.error is None:
-        return "deliver", {"delivered_at": Now()}
-    wait = wait_of(message)
-    return ("fail", {}) if wait is None else ("retry_later", {"next_try_at": next_try(wait, None)})
+    held, text = OutboxMessage.objects.held_by(message), result.error.label if result.error else ""
+    error: dict[str, Any] = {"error_code": result.error or "", "error_message": text, "response_code": result.status}
+    settled = held.retry_later(**error) if result.error else held.settle("deliver", delivered_at=Now(), **error)
+    if settled:  # else another worker has it by now
+        columns: dict[str, Any] = {"error": text} if result.error else {"error": "", "sent_at": Now()}
+        Channel.objects.filter(pk=channel.pk).update(**columns)

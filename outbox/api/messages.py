@@ -1,8 +1,6 @@
 """The endpoints of messages: lists, one with its attempts, and a retry."""
 
 from django.db import transaction
-from django.db.models import F
-from django.db.models.functions import Now
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,7 +11,6 @@ from kilit.workers import doorbells
 from outbox import schemas
 from outbox.api.access import OneMessageView, OutboxView, note_of
 from outbox.api.presenters import message_page, present_message, present_message_detail
-from outbox.models.message import NO_ERROR
 from outbox.states import MESSAGES
 
 
@@ -43,7 +40,7 @@ class RetryMessageView(OneMessageView):
         """
         message = self.find_message(request, pk)
         with transaction.atomic(), for_reason(note_of(request)):
-            message.move("retry", next_try_at=Now(), attempts_forgiven=F("attempt_count"), **NO_ERROR)
+            message.retry()
             doorbells.ring(MESSAGES.queue)
         message.refresh_from_db()
         return Response(present_message(message))

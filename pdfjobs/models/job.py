@@ -19,7 +19,7 @@ from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import MoveRefused
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
-from kilit.lock.leases import LeasedModel, LeasedQuerySet, no_lease
+from kilit.lock.leases import LeasedModel, LeasedQuerySet, lease_check, no_lease
 from kilit.lock.models import Event
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.prefixes import prefix_index
@@ -220,9 +220,8 @@ class PdfJob(LeasedModel):
             models.UniqueConstraint(
                 fields=["owner", "job_key"], condition=Q(status__in=LIVE), name="one_live_pdf_job_per_key"
             ),
+            lease_check(PDF_JOBS),
             *checks(
-                running_pdf_is_held=Q(status=PdfStatus.RUNNING, claim_token__isnull=False, lease_until__isnull=False)
-                | ~Q(status=PdfStatus.RUNNING) & Q(claim_token=None, lease_until=None),
                 begun_pdf_has_started_at=~Q(status__in=[PdfStatus.RUNNING, PdfStatus.SUCCEEDED])
                 | Q(started_at__isnull=False),
                 only_ended_pdf_has_finished_at=Q(status__in=UNFINISHED, finished_at=None)

@@ -176,8 +176,8 @@ class Success(Generic[Row]):
     @cached_property
     def _compiled(self) -> tuple[str, list[object]]:
         move = PDF_JOBS.moves["succeed"]
-        held: dict[str, Any] = {"pk": parameter("job", UUIDField()), "claim_token": parameter("token", UUIDField())}
-        own_row = self._rows.held_by(self._rows.model(**held)).filter(status__in=move.sources)
+        held = {"pk": parameter("job", UUIDField()), "claim_token": parameter("token", UUIDField())}
+        own_row = self._rows.filter(**held, status__in=move.sources)
         changes = {
             "status": move.target,
             "updated_at": Now(),

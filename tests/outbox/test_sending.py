@@ -15,7 +15,7 @@ from kilit.workers.doorbells import doorbells
 from outbox import batches, sending
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
-from outbox.states import MAX_ATTEMPTS, MESSAGES, RETRY_AFTER, MessageStatus
+from outbox.states import MESSAGES, RETRY_AFTER, MessageStatus
 from simulators.webhooks.receiver import WebhookReceiver
 from tests.support.outbox import make_all_due, make_endpoint, make_message, queue_messages, waits
 from tests.support.waiting import PATIENCE
@@ -96,8 +96,8 @@ def test_the_schedule_is_kept_and_the_last_attempt_fails_the_message(receiver: W
     for wait, scheduled in zip(found, expected, strict=True):
         assert scheduled <= wait <= scheduled * 1.2 + timedelta(seconds=1), (wait, scheduled)
     message.refresh_from_db()
-    assert (message.status, message.attempt_count) == (MessageStatus.FAILED, MAX_ATTEMPTS)
-    assert Attempt.objects.count() == MAX_ATTEMPTS
+    assert (message.status, message.attempt_count) == (MessageStatus.FAILED, OutboxMessage.schedule.most_attempts)
+    assert Attempt.objects.count() == OutboxMessage.schedule.most_attempts
 
 
 def test_messages_that_fail_together_spread_out(receiver: WebhookReceiver, endpoint_at) -> None:
@@ -110,7 +110,7 @@ def test_messages_that_fail_together_spread_out(receiver: WebhookReceiver, endpo
 
 
 def test_an_operators_retry_starts_the_schedule_again(receiver: WebhookReceiver, endpoint_at) -> None:
-    message = make_message(endpoint=endpoint_at(), attempt_count=MAX_ATTEMPTS - 1)
+    message = make_message(endpoint=endpoint_at(), attempt_count=OutboxMessage.schedule.most_attempts - 1)
     receiver.behave(status=500)
     sending.send_due()
     assert OutboxMessage.objects.all().retry() == {message.pk}
@@ -189,21 +189,6 @@ def test_a_pause_between_the_look_and_the_claim_holds(endpoint_at) -> None:
     QueuePause.objects.pause(MESSAGES, reason="maintenance")
 
     assert sending.claim(endpoint, limit=1) == []
-
-
-def test_a_worker_that_lost_its_lease_settles_nothing(receiver: WebhookReceiver, endpoint_at) -> None:
-    endpoint = endpoint_at()
-    message = make_message(endpoint=endpoint)
-    late = batches.MessageBatch(endpoint, sending.claim(endpoint, limit=1)).prepare()
-    OutboxMessage.objects.update(lease_until=Now() - timedelta(seconds=1))
-    OutboxMessage.objects.all().recover()
-    (held,) = sending.claim(endpoint, limit=1)
-
-    with post.Poster(sending.settings.WEBHOOK_PRIVATE_ADDRESSES) as poster:
-        sending.settle(late.send(poster))
-
-    message.refresh_from_db()
-    assert (message.status, message.claim_token) == (MessageStatus.SENDING, held.claim_token)
 
 
 @pytest.mark.parametrize("clock", [-timedelta(hours=1), timedelta(hours=1)])

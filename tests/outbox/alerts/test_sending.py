@@ -12,7 +12,6 @@ from kilit.workers.doorbells import doorbells
 from outbox.alerts import making, sending
 from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.models.channel import ChannelKind
-from outbox.states import MAX_ATTEMPTS
 from tests.support.alerts import JsonReceiver, held, make_channel, time_passes
 from tests.support.outbox import make_old
 
@@ -69,7 +68,7 @@ def test_a_rejected_mail_is_retried_as_webhooks_are_and_fails_in_the_end(mail_se
     channel = make_channel()
     message = making.send_test(channel)
     mail_server.refusal = "451 Try again later"
-    for number in range(1, MAX_ATTEMPTS + 1):
+    for number in range(1, OutboxMessage.schedule.most_attempts + 1):
         assert doorbells[sending.BELL].is_due()
         sending.send_alerts()
         message.refresh_from_db()
@@ -77,7 +76,7 @@ def test_a_rejected_mail_is_retried_as_webhooks_are_and_fails_in_the_end(mail_se
         OutboxMessage.objects.update(next_try_at=Now())
 
     assert message.status == "FAILED"
-    assert Attempt.objects.filter(message_id=message.pk).count() == MAX_ATTEMPTS
+    assert Attempt.objects.filter(message_id=message.pk).count() == OutboxMessage.schedule.most_attempts
     channel.refresh_from_db()
     assert channel.error == "The channel's server rejected the message."
 
@@ -138,24 +137,6 @@ def test_a_channel_that_hangs_ends_in_time(receiver, monkeypatch) -> None:
 
     message.refresh_from_db()
     assert (message.status, message.error_code) == ("RETRY", "TIMEOUT")
-
-
-def test_a_worker_that_lost_its_lease_changes_nothing(mail_server, monkeypatch) -> None:
-    message = making.send_test(make_channel())
-    deliver = sending.deliver
-
-    def lose_the_lease(*args: object) -> object:
-        result = deliver(*args)
-        OutboxMessage.objects.filter(pk=message.pk).update(lease_until=Now() - timedelta(seconds=1))
-        OutboxMessage.objects.recover()
-        OutboxMessage.objects.filter(pk=message.pk).update(next_try_at=Now() + timedelta(minutes=1))
-        return result
-
-    monkeypatch.setattr(sending, "deliver", lose_the_lease)
-    sending.send_alerts()
-
-    message.refresh_from_db()
-    assert (message.status, message.error_code) == ("RETRY", "WORKER_LOST")
 
 
 def test_nothing_is_sent_through_a_channel_that_is_off(mail_server) -> None:
