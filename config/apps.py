@@ -11,8 +11,8 @@ class KilitConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        """Import `registrations.py` of every app; models are loaded by now."""
-        autodiscover_modules("registrations")
+        """Import what every app declares; models are loaded by now."""
+        autodiscover_modules("registrations", "queue", "problems")
         apps.get_app_config("auth").verbose_name = _("Users and roles")  # before "Authentication and Authorization"
         # Everything is loaded and stays: the collector need not look at it again, nor in workers that are forked.
         gc.freeze()

@@ -1,8 +1,8 @@
 """The system checks and metrics of config."""
 
 from config import checks
-from config.web.address_kinds import KINDS
+from config.web.address_kinds import kinds
 from kilit.web.metrics import WebCollector
 from kilit.workers.metrics import registry
 
-registry.register(WebCollector(KINDS))
+registry.register(WebCollector(kinds()))

@@ -10,6 +10,7 @@ from config.papers.api import PaperView
 from config.web.views import metrics
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
+from kilit.api.queue_api import apis
 from kilit.console.account.login_pages import urls as login
 from kilit.console.account.oidc_pages import ProviderLoginPage
 from kilit.console.account.oidc_pages import urls as oidc
@@ -47,11 +48,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/schema/", ApiSchemaView.as_view(), name="api-schema"),
     path("api/docs/", admin.site.admin_view(ApiPage.as_view()), name="api-docs"),
-    path("api/", include("ociqueue.api.urls")),
-    path("api/outbox/", include("outbox.api.urls")),
-    path("pdf/", include("pdfjobs.api.urls")),
     path("jobs/<str:pk>/papers/<str:kind>", PaperView.as_view()),
-    path("", include("orchestrator.api.urls")),
+    *(path(api.path, include(api.urls)) for api in apis),
     path("healthz", probes.healthz),
     path("readyz", probes.readyz),
     path("metrics", metrics),

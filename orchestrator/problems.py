@@ -19,7 +19,7 @@ from kilit.masking import mask_phone
 from kilit.problems.failures import FailureLines
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
-from kilit.problems.queues import StuckJobs
+from kilit.problems.queues import StuckJobs, register_queue_problems
 from kilit.problems.registry import (
     MOST_NAMED,
     Place,
@@ -45,8 +45,8 @@ from orchestrator.metrics import (
 from orchestrator.models import Job, RulesVersion
 from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.rules import rules_error
+from orchestrator.queue import QUEUE
 from orchestrator.states import FAILING, JOBS, JobState
-from orchestrator.workflow.operations import QUEUE
 
 # A runner looks every few seconds, and its quick thread is never blocked by OptiPlanning.
 UNATTENDED_AFTER = timedelta(minutes=5)
@@ -303,3 +303,4 @@ SOURCES = (
     ProblemSource(waiting_for_optiplanning, lambda: [jobs_before_optiplanning()]),
     STUCK.source(lambda: [unattended_jobs(), Job.objects.lapsed()]),
 )
+register_queue_problems(QUEUE, *SOURCES)

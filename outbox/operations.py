@@ -22,10 +22,9 @@ from kilit.batches.filters import (
 )
 from kilit.batches.item_filter import BulkFilter
 from kilit.batches.operations import BatchOperation
-from kilit.batches.queues import Queue
 from kilit.batches.search import Found, PrefixSearch
 from kilit.outgoing.results import PostError
-from kilit.sites.scopes import scope_choices, scopes_run_by, scopes_seen_by
+from kilit.sites.scopes import scope_choices, scopes_seen_by
 from kilit.workers import doorbells
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
@@ -112,31 +111,6 @@ class ReplayMessages(MessageOperation):
         return (MessageStatus.DELIVERED,)
 
 
-class MessageQueue(Queue):
-    def may_act(self, user: User | AnonymousUser) -> bool:
-        return super().may_act(user) and scopes_run_by(user) != []
-
-    def may_pause(self, user: User | AnonymousUser) -> bool:
-        """Allow it to those who manage all endpoints: it concerns every site."""
-        return super().may_act(user) and scopes_run_by(user) is None
-
-    def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
-        return scopes_seen_by(user)
-
-    def visible_to(self, user: User | AnonymousUser) -> OutboxMessageQuerySet:
-        return OutboxMessage.objects.visible_to(user)
-
-
 RETRY = MessageOperation("retry", "retry")
 REPLAY = ReplayMessages("replay", "replay")
 MARK_FAILED = MessageOperation("mark_failed", "mark_failed")
-QUEUE = MessageQueue(
-    MESSAGES,
-    OutboxMessage,
-    FILTERS,
-    (RETRY, REPLAY, MARK_FAILED),
-    title=_("Webhooks and alerts"),
-    well=(MessageStatus.DELIVERED,),
-    badly=(MessageStatus.FAILED,),
-    paused_title=_("Webhooks paused by %(person)s"),
-)

@@ -14,7 +14,7 @@ from kilit.machine_errors import explain
 from kilit.problems.failures import FailureLines
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
-from kilit.problems.queues import StuckJobs
+from kilit.problems.queues import StuckJobs, register_queue_problems
 from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, ProblemSource, Severity
 from kilit.problems.rows import RowProblems
 from kilit.sites.scopes import scope_names
@@ -23,7 +23,7 @@ from outbox.error_meanings import explain_code
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, OffReason
 from outbox.models.message import OutboxMessageQuerySet
-from outbox.operations import QUEUE
+from outbox.queue import QUEUE
 from outbox.states import MESSAGES, SWITCH_OFF_AFTER, MessageStatus
 
 BY_HAND = "MARKED_FAILED"  # an operator decided it
@@ -130,3 +130,4 @@ STUCK = StuckJobs(
 )
 
 SOURCES = (ProblemSource(failures, lambda: failures_of(MESSAGES.queue)), OFF.source(), FAILING.source(), STUCK.source())
+register_queue_problems(QUEUE, *SOURCES)

@@ -1,7 +1,6 @@
-"""Scheduled tasks of the outbox, and which messages may be pruned."""
+"""Scheduled tasks of the outbox."""
 
 import time
-from collections.abc import Iterable
 from datetime import timedelta
 
 from django.conf import settings
@@ -12,7 +11,7 @@ from kilit.lock.audit import for_reason
 from kilit.workers import doorbells
 from outbox.models import Attempt, OutboxMessage
 from outbox.models.message import OutboxMessageQuerySet
-from outbox.states import ENDED, MESSAGES, MessageStatus
+from outbox.states import MESSAGES, MessageStatus
 
 BATCH = 5_000
 
@@ -47,8 +46,3 @@ def delete_attempts(*, older_than: timedelta) -> int:
         if deleted < BATCH:
             break
     return total
-
-
-def finished() -> Iterable[OutboxMessageQuerySet]:
-    """Return the messages that may be pruned, a queryset for each state: each follows an index in the order of ids."""
-    return [OutboxMessage.objects.filter(status=status) for status in ENDED]

@@ -21,7 +21,6 @@ from kilit.batches.filters import (
 )
 from kilit.batches.item_filter import BulkFilter
 from kilit.batches.operations import BatchOperation, OperationUnavailable
-from kilit.batches.queues import Queue
 from kilit.batches.search import PrefixSearch, by
 from kilit.lock.prefixes import begins_with
 from kilit.workers import doorbells
@@ -106,13 +105,3 @@ class ExpirePdfJobs(PdfJobOperation):
 
 RETRY = RetryPdfJobs("retry", "retry_selected")
 EXPIRE = ExpirePdfJobs("expire", "expire")
-QUEUE = Queue(
-    PDF_JOBS,
-    PdfJob,
-    FILTERS,
-    (RETRY, EXPIRE),
-    title=_("PDF documents"),
-    well=(PdfStatus.SUCCEEDED,),
-    badly=(PdfStatus.FAILED,),
-    paused_title=_("PDF queue paused by %(person)s"),
-)

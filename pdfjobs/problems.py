@@ -16,10 +16,10 @@ from kilit.lock.models.error_groups import failures_of
 from kilit.problems.failures import FailureLines
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path
-from kilit.problems.queues import StuckJobs
+from kilit.problems.queues import StuckJobs, register_queue_problems
 from kilit.problems.registry import Problem, ProblemSource, Severity, with_number
 from pdfjobs.models import PdfJob
-from pdfjobs.operations import QUEUE
+from pdfjobs.queue import QUEUE
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import FILE_CHANGED, PDF_JOBS, PdfStatus
 
@@ -94,3 +94,4 @@ SOURCES = (
     ProblemSource(changed_files, lambda: [file_changes()]),
     ProblemSource(no_sandbox),
 )
+register_queue_problems(QUEUE, *SOURCES)

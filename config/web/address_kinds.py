@@ -1,38 +1,37 @@
 """Kinds of addresses, by which requests are counted: a few names, whatever paths clients invent."""
 
-EXACT = {
-    "/": "console",
+from functools import cache
+
+from kilit.api.queue_api import apis
+
+# An exact address or, with a slash at its end, all below it: the longest that fits. Each queue declares its own.
+OWN = {
     "/healthz": "health",
     "/readyz": "health",
     "/metrics": "metrics",
-    "/jobs": "api_cutting",
-    "/customers": "api_cutting",
-    "/api/oci/conversions": "api_enqueue",
-    "/api/oci/adjustments": "api_enqueue",
-    "/api/oci/google-ads-export": "api_script",
-    "/api/oci/ack": "api_script",
-    "/api/oci/ack-failed": "api_script",
-    "/api/oci/upload-summary": "api_script",
-    "/api/oci/v2/verify": "api_script",
+    "/static/": "static",
+    "/admin/login/": "login",
+    "/admin/password-reset/": "login",
+    "/admin/": "console",
+    "/api/cron/": "api_cron",
+    "/api/schema/": "api_docs",
+    "/api/docs/": "api_docs",
 }
-# The first that fits.
-PREFIXES = (
-    ("/static/", "static"),
-    ("/admin/login/", "login"),
-    ("/admin/password-reset/", "login"),
-    ("/admin/", "console"),
-    ("/api/oci/", "api_conversions"),
-    ("/api/outbox/", "api_webhooks"),
-    ("/api/cron/", "api_cron"),
-    ("/api/schema/", "api_docs"),
-    ("/api/docs/", "api_docs"),
-    ("/pdf/", "api_pdf"),
-    ("/jobs/", "api_cutting"),
-    ("/customers/", "api_cutting"),
-)
-OTHER = "other"
-KINDS = tuple(sorted({*EXACT.values(), *(kind for _, kind in PREFIXES), OTHER}))
+ROOT, OTHER = "console", "other"
+
+
+@cache
+def kinds_by_address() -> dict[str, str]:
+    kinds = OWN | {address: kind for api in apis for address, kind in api.kinds.items()}
+    return {address: kinds[address] for address in sorted(kinds, key=len, reverse=True)}
+
+
+def kinds() -> tuple[str, ...]:
+    return tuple(sorted({ROOT, OTHER, *kinds_by_address().values()}))
 
 
 def kind_of(path: str) -> str:
-    return EXACT.get(path) or next((kind for prefix, kind in PREFIXES if path.startswith(prefix)), OTHER)
+    if path == "/":
+        return ROOT
+    prefixes = ((address, kind) for address, kind in kinds_by_address().items() if address.endswith("/"))
+    return kinds_by_address().get(path) or next((kind for prefix, kind in prefixes if path.startswith(prefix)), OTHER)

@@ -26,6 +26,7 @@ from kilit.api.openapi import (
     schema_of,
 )
 from kilit.api.probes import PROBES
+from kilit.api.queue_api import apis
 from kilit.api.webhooks import TEST, TEST_EXAMPLE, EndpointTestData, webhook_kinds
 
 REQUEST_ID = {"description": "Identifies the request in the log.", "schema": {"type": "string"}}
@@ -220,6 +221,13 @@ def add_probes(result: Schema, generator: object, **options: object) -> Schema:
     components["securitySchemes"] = SCHEMES
     for kind, named in components.items():
         components[kind] = dict(sorted(named.items()))
+    return result
+
+
+def add_tags(result: Schema, generator: object, **options: object) -> Schema:
+    """Add what the queues say about their endpoints; a drf-spectacular hook."""
+    described = {name: text for api in apis for name, text in api.tags.items()}
+    result["tags"] = [*({"name": name, "description": text} for name, text in described.items()), *result["tags"]]
     return result
 
 

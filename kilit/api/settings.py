@@ -26,18 +26,14 @@ SPECTACULAR_SETTINGS: dict[str, object] = {
     ),
     "OAS_VERSION": "3.1.0",
     "TAGS": [
-        {"name": "Conversions", "description": "Offline conversions: adding them, and exporting them to a script."},
-        {"name": "Operators of conversions", "description": "For console users who are members of the site."},
-        {"name": "PDF", "description": "Documents rendered from templates."},
-        {"name": "Cutting jobs", "description": "Orders on their way to the saw; viewers can read, operators can act."},
-        {
-            "name": "Webhooks",
-            "description": "Messages posted to your endpoints, and the endpoints themselves.",
-        },
         {"name": "Clocks", "description": "Scheduled tasks, for callers with their own scheduler."},
         {"name": "Probes", "description": "Health checks and metrics."},
     ],
-    "POSTPROCESSING_HOOKS": ["kilit.api.schema.add_webhooks", "kilit.api.schema.add_probes"],
+    "POSTPROCESSING_HOOKS": [
+        "kilit.api.schema.add_tags",
+        "kilit.api.schema.add_webhooks",
+        "kilit.api.schema.add_probes",
+    ],
     "SCHEMA_PATH_PREFIX": "/",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],

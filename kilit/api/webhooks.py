@@ -1,6 +1,6 @@
 """Kinds of webhooks: which events of a queue are reported, and what a receiver is sent about them.
 
-Each queue registers its kinds in its `registrations.py`. The outbox makes messages from them, and OpenAPI lists them.
+Each queue declares its kinds (`queue.py`). The outbox makes messages from them, and OpenAPI lists them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

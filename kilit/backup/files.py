@@ -36,7 +36,7 @@ _sources: list[FileSource] = []
 
 
 def register_file_source(source: FileSource) -> None:
-    """Called once, from `registrations.py` of the app that stores the files."""
+    """Called once, by the app that stores the files."""
     _sources[:] = [source]
 
 

@@ -178,7 +178,7 @@ class BulkItem(models.Model):
         return f"{self.object_id} of {self.action_id}"
 
 
-def objects_of(actions: Any) -> list[object]:
+def objects_of(actions: Any) -> "list[models.QuerySet[Any, UUID]]":
     """Return the ids of actions, and of the rows that they changed: their events have the actions' reasons."""
     items = BulkItem.objects.filter(action__in=actions.values("pk"))
     return [actions.values_list("pk", flat=True), items.values_list("object_id", flat=True)]

@@ -1,18 +1,41 @@
-"""The queues whose rows are acted on in bulk; each registers itself in its `registrations.py`."""
+"""The declaration of a queue, in its app's `queue.py`; `register` makes everything that comes from it."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Model
+from prometheus_client.registry import Collector
 
+from kilit.access.encryption import register_encrypted
+from kilit.api.queue_api import QueueApi, apis
+from kilit.api.webhooks import WebhookKind, register_webhook_kinds
 from kilit.batches.filters import FilterSet
 from kilit.batches.operations import Operation
-from kilit.lock.table import Lifecycle
+from kilit.lock.free_text import FreeText, register_free_texts
+from kilit.lock.pruning import Finished, register_prunable
+from kilit.lock.table import Kind, Lifecycle
+from kilit.workers.doorbells import Doorbell, register_doorbells
+from kilit.workers.due_rows import DueRows
+from kilit.workers.metrics import register_oldest, registry
+from kilit.workers.sweeps import Sweep, register_sweeps
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
+
+
+BY_KIND: Final = ("by kind",)
+
+
+class Keeping(Enum):
+    """How long finished rows are kept, if a queue needs no queries of its own."""
+
+    FOREVER = auto()
+    # Rows in states of the kinds DONE and FAILED are pruned: an index must have each state's in the order of ids.
+    UNTIL_PRUNED = auto()
 
 
 @dataclass(frozen=True)
@@ -23,12 +46,37 @@ class Queue:
     operations: tuple[Operation, ...]
     _: KW_ONLY
     title: "StrOrPromise"
-    well: Collection[str] = ()  # final states of success, of a queue whose rate of failures is watched
-    badly: Collection[str] = ()
+
+    # Work. The bell has the queue's name; `due` is `model.objects.due()` unless it says otherwise.
+    work: Callable[[], object] | None = None
+    due: DueRows | None = None
+    doorbells: Sequence[Doorbell] = ()  # besides
+    sweeps: Sequence[Sweep] = ()
+
+    # What is asked of every queue (kilit.problems.checks): an empty tuple says that there is nothing.
+    free_text: Sequence[FreeText] | None = None  # where people or other systems may have named a person
+    keeping: Keeping | Finished | None = None  # or the rows that may be pruned
+    encrypted: Mapping[type[Model], tuple[str, ...]] = field(default_factory=dict)  # columns
+
+    # What is watched. States of the kinds DONE and FAILED, unless it says otherwise; none if no rate is watched.
+    well: Collection[str] = BY_KIND
+    badly: Collection[str] = BY_KIND
     # What share of failures is a problem, and among how many jobs that ended: among fewer, a few failures are no rate.
     alarming_share: float = 0.2
     fewest_ended: int = 50
     paused_title: "StrOrPromise" = ""  # with a place for the %(person)s, of a queue that can be paused
+    # Since when the row that waits longest has waited; one index must answer it.
+    oldest: Callable[[], datetime | None] | None = None
+    metrics: Sequence[Collector] = ()
+
+    # What others see.
+    webhooks: Sequence[WebhookKind] = ()
+    api: QueueApi | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("well", Kind.DONE), ("badly", Kind.FAILED)):
+            if getattr(self, name) is BY_KIND:
+                object.__setattr__(self, name, self.table.of_kind(kind))
 
     def may_see(self, user: User | AnonymousUser) -> bool:
         opts = self.model._meta
@@ -56,9 +104,41 @@ class Queue:
         (match,) = (operation for operation in self.operations if operation.name == name)
         return match
 
+    def due_rows(self) -> Sequence[Any]:
+        return self.due() if self.due else [self.model.objects.due()]
+
+    def oldest_waiting(self) -> datetime | None:
+        if self.oldest:
+            return self.oldest()
+        waiting = self.model.objects.filter(status__in=self.table.of_kind(Kind.WAITING)).order_by("created_at", "id")
+        since: datetime | None = waiting.values_list("created_at", flat=True).first()
+        return since
+
+    def finished(self) -> Iterable[Any]:
+        return [self.model.objects.filter(status=state) for state in self.table.of_kind(Kind.DONE, Kind.FAILED)]
+
 
 queues: dict[str, Queue] = {}
 
 
-def register_queue(queue: Queue) -> None:
-    queues[queue.table.queue] = queue
+def register(queue: Queue) -> None:
+    """Make all that comes from a declaration, but its pages (the app's `admin`) and its problems (`problems.py`)."""
+    name = queue.table.queue
+    queues[name] = queue
+    if queue.work:
+        register_doorbells(Doorbell(name, queue.due_rows, queue.work))
+    register_doorbells(*queue.doorbells)
+    register_sweeps(*queue.sweeps)
+    register_free_texts(*queue.free_text or ())
+    for model, columns in queue.encrypted.items():
+        register_encrypted(model, *columns)
+    if queue.keeping is Keeping.UNTIL_PRUNED:
+        register_prunable(queue.model, finished=queue.finished)
+    elif queue.keeping and not isinstance(queue.keeping, Keeping):
+        register_prunable(queue.model, finished=queue.keeping)
+    register_oldest(name, queue.oldest_waiting)
+    for collector in queue.metrics:
+        registry.register(collector)
+    register_webhook_kinds(*queue.webhooks)
+    if queue.api:
+        apis.append(queue.api)

@@ -6,15 +6,19 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.batches import run
 from kilit.batches.models import BulkAction, objects_of
-from kilit.lock.free_text import register_free_text
-from kilit.workers.doorbells import register_doorbell
-from kilit.workers.sweeps import register_sweep
+from kilit.lock.free_text import FreeText, register_free_texts
+from kilit.workers.doorbells import Doorbell, register_doorbells
+from kilit.workers.sweeps import Sweep, register_sweeps
 
-register_free_text(BulkAction, "filters", "filters_text", "reason", "options", "error", repeated_at=objects_of)
-register_doorbell(run.BELL, due=lambda: [BulkAction.objects.due()], handler=run.handle_bell)
-register_sweep(
-    "bulk_actions_tidy",
-    every=timedelta(hours=1),
-    run=run.tidy,
-    about=_("Cancels bulk actions that were not confirmed in time, and deletes old results."),
+register_free_texts(
+    FreeText(BulkAction, ("filters", "filters_text", "reason", "options", "error"), repeated_at=objects_of)
+)
+register_doorbells(Doorbell(run.BELL, due=lambda: [BulkAction.objects.due()], handler=run.handle_bell))
+register_sweeps(
+    Sweep(
+        "bulk_actions_tidy",
+        every=timedelta(hours=1),
+        run=run.tidy,
+        about=_("Cancels bulk actions that were not confirmed in time, and deletes old results."),
+    )
 )

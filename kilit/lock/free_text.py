@@ -56,9 +56,8 @@ _free_texts: list[FreeText] = []
 _scrubbers: list[Callable[[re.Pattern[str]], None]] = []
 
 
-def register_free_text(model: type[Model], *columns: str, **options: Any) -> None:
-    """Declare columns from which identifiers are removed; called from an app's `registrations.py`."""
-    _free_texts.append(FreeText(model, columns, **options))
+def register_free_texts(*texts: FreeText) -> None:
+    _free_texts.extend(texts)
 
 
 def register_scrubber(scrub_all: Callable[[re.Pattern[str]], None]) -> None:

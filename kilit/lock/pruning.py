@@ -28,7 +28,6 @@ prunables: dict[str, Finished] = {}  # by queue
 
 
 def register_prunable(model: type[LifecycleModel], *, finished: Finished) -> None:
-    """Let finished rows of a queue be pruned; called from an app's `registrations.py`."""
     prunables[model.lifecycle.queue] = finished
 
 

@@ -35,12 +35,16 @@ STUCK_COUNTED = 1000
 Reader = Any
 
 
+queues_with_problems: set[str] = set()
+
+
 def register_queue_problems(queue: Queue, *sources: ProblemSource) -> None:
     """Register what finds a queue's problems, for those who may see the queue."""
 
     def guard(source: ProblemSource) -> Callable[[Reader], Iterable[Problem]]:
         return lambda user: source.find(user) if queue.may_see(user) else ()
 
+    queues_with_problems.add(queue.table.queue)
     register_problems(*(ProblemSource(guard(source), source.rows) for source in sources))
 
 

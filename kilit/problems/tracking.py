@@ -33,7 +33,7 @@ readers: list[Readers] = []
 
 
 def register_readers(source: Readers) -> None:
-    """Register who gets alerts of their own; called from an app's `registrations.py`."""
+    """Register who gets alerts of their own."""
     readers.append(source)
 
 

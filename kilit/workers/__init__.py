@@ -21,6 +21,6 @@ Three things may go wrong. No job is lost:
   does not, the supervisor restarts the whole process group (`supervisor`).
 
 Sweeps take the same way: the supervisor enqueues `sweeps.run_as_task("pdf_reap")` when its time has come
-(`sweeps.take_due`) and it has something to do. Each app's `registrations.py` registers its doorbells and sweeps. Why it
-is made so: docs/decisions/0003-doorbells.md.
+(`sweeps.take_due`) and it has something to do. Each app's `queue.py` declares its doorbells and sweeps. Why it is made
+so: docs/decisions/0003-doorbells.md.
 """

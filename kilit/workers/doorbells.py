@@ -65,9 +65,8 @@ class Doorbell:
 doorbells: dict[str, Doorbell] = {}
 
 
-def register_doorbell(name: str, *, due: DueRows, handler: Callable[[], object]) -> None:
-    """Let workers work a queue; called from an app's `registrations.py`."""
-    doorbells[name] = Doorbell(name, due, handler)
+def register_doorbells(*bells: Doorbell) -> None:
+    doorbells.update({bell.name: bell for bell in bells})
 
 
 def ring(name: str) -> None:

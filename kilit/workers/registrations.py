@@ -7,41 +7,45 @@ from django.utils.translation import gettext_lazy as _
 from django_q.signals import post_execute
 
 from kilit.lock import sweeps as lock_sweeps
-from kilit.lock.free_text import register_free_text, register_scrubber
+from kilit.lock.free_text import FreeText, register_free_texts, register_scrubber
 from kilit.workers import failed_tasks, heartbeat, metrics
 from kilit.workers.models import SweepRun
-from kilit.workers.sweeps import register_sweep
+from kilit.workers.sweeps import Sweep, register_sweeps
 
 post_execute.connect(heartbeat.note_beat, dispatch_uid="kilit.workers.heartbeat")
-register_free_text(SweepRun, "result")
+register_free_texts(FreeText(SweepRun, ("result",)))
 register_scrubber(failed_tasks.scrub)
 metrics.registry.register(metrics.CountsCollector())
 metrics.registry.register(metrics.OldestCollector())
 metrics.registry.register(metrics.WorkersCollector())
-register_sweep(
-    "fold_counts",
-    every=timedelta(minutes=1),
-    run=lock_sweeps.fold_counts,
-    about=_("Adds the changes of the last minute to totals and charts."),
-    due=lock_sweeps.unfolded_counts,
-)
-register_sweep(
-    "fold_errors",
-    every=timedelta(minutes=1),
-    run=lock_sweeps.fold_errors,
-    about=_("Adds the failures of the last minute to the error groups."),
-    due=lock_sweeps.unfolded_errors,
+register_sweeps(
+    Sweep(
+        "fold_counts",
+        every=timedelta(minutes=1),
+        run=lock_sweeps.fold_counts,
+        about=_("Adds the changes of the last minute to totals and charts."),
+        due=lock_sweeps.unfolded_counts,
+    ),
+    Sweep(
+        "fold_errors",
+        every=timedelta(minutes=1),
+        run=lock_sweeps.fold_errors,
+        about=_("Adds the failures of the last minute to the error groups."),
+        due=lock_sweeps.unfolded_errors,
+    ),
 )
 
 
 def register_pruning() -> None:
     if not settings.KEEP_FINISHED_DAYS:
         return
-    register_sweep(
-        "prune",
-        every=timedelta(hours=1),
-        run=lock_sweeps.prune,
-        about=_("Deletes old finished conversions, with their events."),
+    register_sweeps(
+        Sweep(
+            "prune",
+            every=timedelta(hours=1),
+            run=lock_sweeps.prune,
+            about=_("Deletes old finished conversions, with their events."),
+        )
     )
 
 

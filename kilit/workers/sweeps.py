@@ -67,11 +67,8 @@ class Sweep:
 sweeps: dict[str, Sweep] = {}
 
 
-def register_sweep(
-    name: str, *, every: timedelta, run: Callable[[], str], about: str | Promise = "", due: DueRows | None = None
-) -> None:
-    """Declare a sweep; called from an app's `registrations.py`."""
-    sweeps[name] = Sweep(name, every, run, about, due)
+def register_sweeps(*some: Sweep) -> None:
+    sweeps.update({sweep.name: sweep for sweep in some})
 
 
 def reconcile() -> None:

@@ -10,7 +10,7 @@ from kilit.console.dashboard.panels import Panel, PanelItem
 from ociqueue.admin.base.columns import COLOURS, row_name
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import OLDEST_FIRST
-from ociqueue.operating.operations import QUEUE
+from ociqueue.queue import QUEUE
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User

@@ -7,15 +7,12 @@ from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Case, CharField, Q, Value, When
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_noop
 
 from kilit.batches.operations import BatchOperation
-from kilit.batches.queues import Queue
-from kilit.sites.scopes import scopes_seen_by
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.limits import IS_TOO_OLD, is_withheld
 from ociqueue.models.sending import UploadableQuerySet
-from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS, ConversionStatus
 
 REPLACED = gettext_noop("replaced by a corrected copy")
@@ -84,37 +81,9 @@ class AdjustmentOperation(UploadableOperation):
         return super().move(rows.exclude(status=failed, original__status=failed), options)
 
 
-class SiteQueue(Queue):
-    def may_act(self, user: User | AnonymousUser) -> bool:
-        return super().may_act(user) and Site.objects.run_by(user).exists()
-
-    def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
-        return scopes_seen_by(user)
-
-    def visible_to(self, user: User | AnonymousUser) -> Any:
-        return self.model.objects.visible_to(user)
-
-
 RETRY = ConversionOperation("retry", "retry_selected")
 RESET = ConversionOperation("reset", "reset_to_queued")
 MARK_FAILED = ConversionOperation("mark_failed", "mark_failed")
-QUEUE = SiteQueue(
-    CONVERSIONS,
-    Conversion,
-    FILTERS,
-    (RETRY, RESET, MARK_FAILED),
-    title=gettext_lazy("Offline conversions"),
-    well=(ConversionStatus.COMPLETED,),
-    badly=(ConversionStatus.FAILED,),
-)
-
 RETRY_ADJUSTMENT = AdjustmentOperation("retry", "retry_selected")
 RESET_ADJUSTMENT = AdjustmentOperation("reset", "reset_to_queued")
 MARK_ADJUSTMENT_FAILED = AdjustmentOperation("mark_failed", "mark_failed")
-ADJUSTMENT_QUEUE = SiteQueue(
-    ADJUSTMENTS,
-    Adjustment,
-    ADJUSTMENT_FILTERS,
-    (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED),
-    title=gettext_lazy("Adjustments"),
-)

@@ -17,7 +17,7 @@ from kilit.problems.registry import MOST_NAMED, Problem, ProblemSource
 from kilit.sites.scopes import scopes_shown_to
 from ociqueue.models import Site
 from ociqueue.operating.errors import expected_adjustment_groups, expected_groups, groups_of_wrong_data
-from ociqueue.operating.operations import ADJUSTMENT_QUEUE, QUEUE
+from ociqueue.queue import ADJUSTMENT_QUEUE, QUEUE
 from ociqueue.states import ConversionStatus
 
 if TYPE_CHECKING:

@@ -49,6 +49,7 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.job import FAILURES, JobQuerySet
 from orchestrator.planning.excel.writing import render_sheets
+from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.states import BEFORE_OPTIPLANNING, WORKING, JobState
 from orchestrator.workflow import decisions, operations
@@ -192,7 +193,7 @@ CUTTING_JOB = JobDescription(
 
 @admin.register(Job)
 class JobAdmin(PriorityAdmin, PausableQueueAdmin):
-    queue = operations.QUEUE
+    queue = QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = CUTTING_JOB
     find_blockers = staticmethod(blockers.reasons)

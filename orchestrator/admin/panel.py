@@ -9,7 +9,7 @@ from kilit.console.dashboard.panels import Panel, PanelItem
 from orchestrator.admin.columns import COLOURS
 from orchestrator.models import Job
 from orchestrator.models.job import ORDER
-from orchestrator.workflow.operations import QUEUE
+from orchestrator.queue import QUEUE
 
 
 class CuttingPanel(Panel):

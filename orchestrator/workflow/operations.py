@@ -6,15 +6,12 @@ from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Case, CharField, Q, Value, When
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_noop
 
 from kilit.api.errors import ApiError
 from kilit.batches.operations import Operation, OperationResult, OperationUnavailable
-from kilit.batches.queues import Queue
 from kilit.lock.guard import MoveRefused
 from orchestrator.errors import NOT_RETRIED, Code
-from orchestrator.filters import FILTERS
-from orchestrator.metrics import ALARMING_SHARE, FEWEST_COUNTED
 from orchestrator.models import Job
 from orchestrator.models.job import JobQuerySet, retry_blocker
 from orchestrator.states import CANCELLABLE, JOBS, JobState
@@ -79,15 +76,3 @@ RETRY = RetryJobs("retry", "retry", decide=decisions.retry)
 CANCEL = CancelJobs("cancel", "cancel", decide=decisions.cancel)
 CONFIRM_CUT = DecideHandover("confirm_cut", "confirm_cut", decide=decisions.confirm_cut)
 HAND_OVER = DecideHandover("hand_over", "hand_over", decide=decisions.hand_over)
-QUEUE = Queue(
-    JOBS,
-    Job,
-    FILTERS,
-    (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL),
-    title=gettext_lazy("Panel cutting"),
-    well=(JobState.DONE,),
-    badly=(JobState.FAILED,),
-    alarming_share=ALARMING_SHARE,
-    fewest_ended=FEWEST_COUNTED,
-    paused_title=gettext_lazy("Cutting queue paused by %(person)s"),
-)

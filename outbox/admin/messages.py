@@ -46,6 +46,7 @@ from outbox.error_meanings import explain_code
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason, hide_query
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
+from outbox.queue import QUEUE
 from outbox.states import EXPIRES_AFTER, MESSAGES, MessageStatus
 
 LABELS = {
@@ -232,7 +233,7 @@ class MessageChangeList(CappedChangeList):
 
 @admin.register(OutboxMessage)
 class OutboxMessageAdmin(PausableQueueAdmin):
-    queue = operations.QUEUE
+    queue = QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = MESSAGE
     find_blockers = staticmethod(reasons)

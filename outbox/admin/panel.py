@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 from kilit.console.dashboard.panels import Panel, PanelItem
 from outbox.admin.columns import COLOURS
 from outbox.models import Endpoint, OutboxMessage
-from outbox.operations import QUEUE
+from outbox.queue import QUEUE
 
 
 class OutboxPanel(Panel):

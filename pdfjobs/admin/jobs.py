@@ -48,6 +48,7 @@ from pdfjobs.links import LINK_CREATED, DeadLinkError, create_link
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES, PdfJobQuerySet
 from pdfjobs.models.turns import TURN, most_running
+from pdfjobs.queue import QUEUE
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, PDF_JOBS, WAITING, ErrorCode, PdfStatus
 from pdfjobs.storage import artifacts
@@ -230,7 +231,7 @@ def choices(row: PdfJob) -> Iterator[tuple[str, Any]]:
 
 @admin.register(PdfJob)
 class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
-    queue = operations.QUEUE
+    queue = QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = PDF_JOB
     find_blockers = staticmethod(reasons)

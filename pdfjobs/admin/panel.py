@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy
 from kilit.console.dashboard.panels import Panel, PanelItem
 from pdfjobs.admin.columns import COLOURS
 from pdfjobs.models import PdfJob
-from pdfjobs.operations import QUEUE
+from pdfjobs.queue import QUEUE
 
 
 class PdfPanel(Panel):

@@ -36,7 +36,7 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating.errors import expected_groups, groups_of_wrong_data
-from ociqueue.operating.operations import QUEUE
+from ociqueue.queue import QUEUE
 from ociqueue.schemas.lookups import LONGEST_SPAN
 from ociqueue.states import WAITING, AdjustmentKind
 

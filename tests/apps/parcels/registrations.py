@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from kilit.workers.doorbells import register_doorbell
-from kilit.workers.sweeps import register_sweep
+from kilit.workers.doorbells import Doorbell, register_doorbells
+from kilit.workers.sweeps import Sweep, register_sweeps
 from tests.apps.parcels import services
 from tests.support.fast_migrations import skip_needless_rendering
 
 skip_needless_rendering()  # here, where every process with the tests' settings comes by
-register_doorbell("parcels", due=services.parcels_due, handler=services.carry_parcels)
+register_doorbells(Doorbell("parcels", due=services.parcels_due, handler=services.carry_parcels))
 lapsed = services.lapsed_parcels
-register_sweep("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels, due=lapsed)
+register_sweeps(Sweep("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels, due=lapsed))

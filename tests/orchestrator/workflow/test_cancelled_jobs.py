@@ -7,8 +7,8 @@ from kilit.problems.registry import find_problems
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.job import failure
+from orchestrator.queue import QUEUE
 from orchestrator.workflow.decisions import cancel, retry
-from orchestrator.workflow.operations import QUEUE
 from tests.support.cutting_jobs import make_job
 
 pytestmark = pytest.mark.django_db

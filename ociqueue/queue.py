@@ -1,0 +1,204 @@
+"""The queues of conversions and of adjustments to them. Workers alone load Google's client."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Q
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext_lazy as _
+
+from kilit.api.queue_api import QueueApi
+from kilit.batches.queues import Queue, register
+from kilit.lock.free_text import FreeText
+from kilit.sites.archiving import register_open_rows
+from kilit.sites.scopes import scopes_seen_by
+from kilit.workers.doorbells import Doorbell
+from kilit.workers.sweeps import Sweep
+from ociqueue.files import import_jobs, import_run
+from ociqueue.models import (
+    Adjustment,
+    Circuit,
+    Conversion,
+    Credentials,
+    ImportJob,
+    ImportLine,
+    ReadBack,
+    Receipt,
+    Site,
+    UploadBatch,
+    UploadSummary,
+)
+from ociqueue.operating import operations, sweeps
+from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
+from ociqueue.operating.metrics import VerdictCollector, oldest_waiting
+from ociqueue.operating.senders import sites_with_open_rows
+from ociqueue.reconcile import run as reconcile
+from ociqueue.reconcile.self_check import check_uploads
+from ociqueue.states import ADJUSTMENTS, CONVERSIONS
+from ociqueue.uploader import upload_run
+from ociqueue.uploader.verdict_run import handle_verdict_bell
+from ociqueue.webhooks import adjustments as adjustment_webhooks
+from ociqueue.webhooks import conversions as webhooks
+
+
+class SiteQueue(Queue):
+    def may_act(self, user: User | AnonymousUser) -> bool:
+        return super().may_act(user) and Site.objects.run_by(user).exists()
+
+    def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
+        return scopes_seen_by(user)
+
+    def visible_to(self, user: User | AnonymousUser) -> Any:
+        return self.model.objects.visible_to(user)
+
+
+def check_credentials() -> None:
+    """Load the providers when a worker needs them: the web process needs none."""
+    import_string("ociqueue.uploader.connection_test.check_requested")()
+
+
+def texts_of(model: type[Conversion | Adjustment]) -> FreeText:
+    return FreeText(
+        model,
+        ("last_error", "provider_error_code"),
+        about=lambda ids: Q(pk__in=ids),
+        jobs=lambda rows: rows.values_list("pk", flat=True),
+    )
+
+
+DOORBELLS = [
+    Doorbell("oci_upload", due=upload_run.due_rows, handler=upload_run.handle_bell),
+    Doorbell("oci_verdicts", due=lambda: [Receipt.objects.due()], handler=handle_verdict_bell),
+    Doorbell(
+        "oci_check_credentials",
+        due=lambda: [Credentials.objects.awaiting_check()],
+        handler=check_credentials,
+    ),
+    Doorbell("oci_reconcile", due=lambda: [reconcile.due_sites()], handler=reconcile.handle_bell),
+    Doorbell(import_jobs.BELL, due=lambda: [ImportJob.objects.due()], handler=import_run.handle_bell),
+]
+SWEEPS = [
+    Sweep(
+        "oci_imports_tidy",
+        every=timedelta(hours=1),
+        run=import_jobs.tidy,
+        about=_("Cancels imports that were not confirmed in time, and deletes old rejected lines."),
+    ),
+    Sweep(
+        "oci_reconcile",
+        every=timedelta(hours=1),
+        run=reconcile.handle_bell,
+        about=_("Compares what was sent with what Google counted."),
+    ),
+    Sweep(
+        "oci_self_check",
+        every=timedelta(days=1),
+        run=check_uploads,
+        about=_("Checks that what became of each upload's rows is what was sent."),
+    ),
+    Sweep(
+        "oci_upload",
+        every=timedelta(minutes=10),
+        run=upload_run.handle_bell,
+        about=_("Uploads due conversions to Google Ads, in case a doorbell was lost."),
+        due=upload_run.scheduled_rows,
+    ),
+    Sweep(
+        "oci_verdicts",
+        every=timedelta(minutes=5),
+        run=handle_verdict_bell,
+        about=_("Asks Google for the verdict on conversions that it took."),
+        due=lambda: [Receipt.objects.due()],
+    ),
+    Sweep(
+        "oci_recover_processing",
+        every=timedelta(minutes=5),
+        run=sweeps.recover_processing,
+        about=_("Takes conversions back from scripts and workers that never reported."),
+        due=sweeps.stuck_rows,
+    ),
+    Sweep(
+        "oci_attempt_cap",
+        every=timedelta(minutes=15),
+        run=partial(sweeps.attempt_cap, min_age=sweeps.CAP_MIN_AGE),
+        about=_("Fails conversions that used up their attempts."),
+        due=sweeps.spent_rows,
+    ),
+    Sweep(
+        "oci_requeue_transient",
+        every=timedelta(minutes=15),
+        run=sweeps.requeue_transient,
+        about=_("Retries TRANSIENT failures on sites that ask for it."),
+        due=sweeps.transient_failures,
+    ),
+    Sweep(
+        "oci_end_unsendable",
+        every=timedelta(minutes=15),
+        run=sweeps.end_unsendable,
+        about=_(
+            "Ends conversions that wait and are not sent: consent was denied, they are over 90 days old, or retracted."
+        ),
+    ),
+]
+
+ADJUSTMENT_QUEUE = SiteQueue(
+    ADJUSTMENTS,
+    Adjustment,
+    ADJUSTMENT_FILTERS,
+    (operations.RETRY_ADJUSTMENT, operations.RESET_ADJUSTMENT, operations.MARK_ADJUSTMENT_FAILED),
+    title=_("Adjustments"),
+    free_text=[texts_of(Adjustment)],
+    keeping=sweeps.finished_adjustments,
+    well=(),
+    badly=(),
+    oldest=partial(oldest_waiting, Adjustment),
+    webhooks=adjustment_webhooks.KINDS,
+)
+QUEUE = SiteQueue(
+    CONVERSIONS,
+    Conversion,
+    FILTERS,
+    (operations.RETRY, operations.RESET, operations.MARK_FAILED),
+    title=_("Offline conversions"),
+    doorbells=DOORBELLS,
+    sweeps=SWEEPS,
+    # Where Google, a script or an operator may quote what identifies a person.
+    free_text=[
+        texts_of(Conversion),
+        FreeText(Circuit, ("reason",)),
+        FreeText(UploadBatch, ("note",)),
+        FreeText(Receipt, ("note",)),
+        FreeText(ReadBack, ("error", "alerts", "days", "actions")),
+        FreeText(UploadSummary, ("action_name",)),
+        FreeText(ImportJob, ("file_name", "error")),
+        FreeText(ImportLine, ("cells", "text", "faults", "reason")),
+    ],
+    keeping=sweeps.finished,
+    encrypted={Credentials: ("encrypted",)},
+    oldest=partial(oldest_waiting, Conversion),
+    metrics=[VerdictCollector()],
+    webhooks=webhooks.KINDS,
+    api=QueueApi(
+        "api/",
+        "ociqueue.api.urls",
+        tags={
+            "Conversions": "Offline conversions: adding them, and exporting them to a script.",
+            "Operators of conversions": "For console users who are members of the site.",
+        },
+        kinds={
+            "/api/oci/conversions": "api_enqueue",
+            "/api/oci/adjustments": "api_enqueue",
+            "/api/oci/google-ads-export": "api_script",
+            "/api/oci/ack": "api_script",
+            "/api/oci/ack-failed": "api_script",
+            "/api/oci/upload-summary": "api_script",
+            "/api/oci/v2/verify": "api_script",
+            "/api/oci/": "api_conversions",
+        },
+    ),
+)
+register(ADJUSTMENT_QUEUE)  # before the conversions that they adjust: so they are pruned
+register(QUEUE)
+register_open_rows(sites_with_open_rows)

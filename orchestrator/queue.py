@@ -1,0 +1,61 @@
+"""The queue of cutting jobs; its work is done where the saw is."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from kilit.api.queue_api import QueueApi
+from kilit.batches.queues import Keeping, Queue, register
+from kilit.workers.doorbells import Doorbell
+from kilit.workers.sweeps import Sweep
+from orchestrator import metrics, webhooks
+from orchestrator.filters import FILTERS
+from orchestrator.models import Job, OrderDraft
+from orchestrator.orders import enqueue
+from orchestrator.saw.saw_handover import release_lapsed
+from orchestrator.states import JOBS, JobState
+from orchestrator.workflow import runner
+from orchestrator.workflow.operations import APPROVE, CANCEL, CONFIRM_CUT, HAND_OVER, RETRY
+
+QUEUE = Queue(
+    JOBS,
+    Job,
+    FILTERS,
+    (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL),
+    title=_("Panel cutting"),
+    doorbells=[Doorbell(enqueue.BELL, due=runner.due_rows, handler=runner.handle_bell)]
+    if settings.FLOOR_IS_HERE
+    else (),
+    sweeps=[
+        Sweep(
+            "orchestrator_release_lapsed",
+            every=timedelta(seconds=30),
+            run=lambda: f"Released {release_lapsed()}.",
+            about=_("Releases cutting jobs of dead runners."),
+            due=lambda: [Job.objects.lapsed()],
+        ),
+        Sweep(
+            "orchestrator_forget_drafts",
+            every=timedelta(days=1),
+            run=lambda: f"Deleted {OrderDraft.objects.forget_old()}.",
+            about=_("Deletes drafts of orders that were not sent or changed for 90 days."),
+        ),
+    ],
+    free_text=(),
+    keeping=Keeping.FOREVER,
+    badly=(JobState.FAILED,),
+    alarming_share=metrics.ALARMING_SHARE,
+    fewest_ended=metrics.FEWEST_COUNTED,
+    paused_title=_("Cutting queue paused by %(person)s"),
+    oldest=metrics.oldest_due,
+    metrics=[metrics.CuttingCollector()],
+    webhooks=webhooks.KINDS,
+    api=QueueApi(
+        "",
+        "orchestrator.api.urls",
+        tags={"Cutting jobs": "Orders on their way to the saw; viewers can read, operators can act."},
+        kinds=dict.fromkeys(("/jobs", "/jobs/", "/customers", "/customers/"), "api_cutting"),
+    ),
+)
+register(QUEUE)

@@ -1,0 +1,57 @@
+"""The queue of PDF jobs."""
+
+from datetime import timedelta
+
+from django.utils.translation import gettext_lazy as _
+
+from kilit.api.queue_api import QueueApi
+from kilit.backup.files import register_file_source
+from kilit.batches.queues import Keeping, Queue, register
+from kilit.workers.sweeps import Sweep
+from pdfjobs import checks, cleanup, webhooks, work
+from pdfjobs.backup import PdfFiles
+from pdfjobs.metrics import PdfCollector, oldest_queued
+from pdfjobs.models import PdfJob
+from pdfjobs.operations import EXPIRE, FILTERS, RETRY
+from pdfjobs.states import PDF_JOBS, PdfStatus
+
+QUEUE = Queue(
+    PDF_JOBS,
+    PdfJob,
+    FILTERS,
+    (RETRY, EXPIRE),
+    title=_("PDF documents"),
+    work=work.run_due_jobs,
+    due=lambda: [PdfJob.objects.claimable()],
+    sweeps=[
+        Sweep(
+            "pdf_reap",
+            every=timedelta(seconds=15),
+            run=work.reap,
+            about=_("Takes jobs back from workers that died or hang."),
+            due=lambda: [PdfJob.objects.held_too_long()],
+        ),
+        Sweep(
+            "pdf_cleanup",
+            every=timedelta(hours=1),
+            run=lambda: cleanup.clean().format(),
+            about=_("Expires old jobs, and deletes their files and orphaned ones."),
+        ),
+    ],
+    free_text=(),
+    keeping=Keeping.FOREVER,  # without their files
+    well=(PdfStatus.SUCCEEDED,),
+    paused_title=_("PDF queue paused by %(person)s"),
+    oldest=oldest_queued,
+    metrics=[PdfCollector()],
+    webhooks=webhooks.KINDS,
+    api=QueueApi(
+        "pdf/",
+        "pdfjobs.api.urls",
+        tags={"PDF": "Documents rendered from templates."},
+        kinds={"/pdf/": "api_pdf"},
+    ),
+)
+register(QUEUE)
+checks.register_checks()
+register_file_source(PdfFiles())
