@@ -1,8 +1,10 @@
-"""The system checks and metrics of config."""
+"""The system checks and metrics of config, and what is made of all apps' declarations: config is the last app."""
 
 from config import checks
 from config.web.address_kinds import kinds
 from kilit.web.metrics import WebCollector
+from kilit.workers.management.sweep_command import add_commands
 from kilit.workers.metrics import registry
 
 registry.register(WebCollector(kinds()))
+add_commands()

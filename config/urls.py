@@ -7,6 +7,7 @@ from django.views.i18n import set_language
 
 from config.papers import console as papers
 from config.papers.api import PaperView
+from config.web import cron
 from config.web.views import metrics
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
@@ -49,6 +50,7 @@ urlpatterns = [
     path("api/schema/", ApiSchemaView.as_view(), name="api-schema"),
     path("api/docs/", admin.site.admin_view(ApiPage.as_view()), name="api-docs"),
     path("jobs/<str:pk>/papers/<str:kind>", PaperView.as_view()),
+    path("api/cron/", include([*cron.urls()])),
     *(path(api.path, include(api.urls)) for api in apis),
     path("healthz", probes.healthz),
     path("readyz", probes.readyz),

@@ -12,10 +12,11 @@ from django.utils.translation import gettext_lazy as _
 from kilit.api.queue_api import QueueApi
 from kilit.batches.queues import Queue, register
 from kilit.lock.free_text import FreeText
+from kilit.lock.management.arguments import minutes, whole_number
 from kilit.sites.archiving import register_open_rows
 from kilit.sites.scopes import scopes_seen_by
 from kilit.workers.doorbells import Doorbell
-from kilit.workers.sweeps import Sweep
+from kilit.workers.sweeps import Cron, Sweep, SweepOption
 from ociqueue.files import import_jobs, import_run
 from ociqueue.models import (
     Adjustment,
@@ -36,9 +37,10 @@ from ociqueue.operating.metrics import VerdictCollector, oldest_waiting
 from ociqueue.operating.senders import sites_with_open_rows
 from ociqueue.reconcile import run as reconcile
 from ociqueue.reconcile.self_check import check_uploads
+from ociqueue.schemas.requests import CapQuery
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS
 from ociqueue.uploader import upload_run
-from ociqueue.uploader.verdict_run import handle_verdict_bell
+from ociqueue.uploader.verdict_run import ask_for_verdicts, handle_verdict_bell
 from ociqueue.webhooks import adjustments as adjustment_webhooks
 from ociqueue.webhooks import conversions as webhooks
 
@@ -57,6 +59,10 @@ class SiteQueue(Queue):
 def check_credentials() -> None:
     """Load the providers when a worker needs them: the web process needs none."""
     import_string("ociqueue.uploader.connection_test.check_requested")()
+
+
+def preview_verdicts() -> str:
+    return f"Would ask for {Receipt.objects.due().count()} of {Receipt.objects.open().count()} open requests."
 
 
 def texts_of(model: type[Conversion | Adjustment]) -> FreeText:
@@ -91,6 +97,7 @@ SWEEPS = [
         every=timedelta(hours=1),
         run=reconcile.handle_bell,
         about=_("Compares what was sent with what Google counted."),
+        cron=Cron("oci/reconcile", "Compare what was sent with what Google counted.", rings=True),
     ),
     Sweep(
         "oci_self_check",
@@ -104,6 +111,12 @@ SWEEPS = [
         run=upload_run.handle_bell,
         about=_("Uploads due conversions to Google Ads, in case a doorbell was lost."),
         due=upload_run.scheduled_rows,
+        cron=Cron(
+            "oci/upload",
+            "Upload due conversions through the Google Ads API.",
+            rings=True,
+            older_path="oci/process-offline-conversions",
+        ),
     ),
     Sweep(
         "oci_verdicts",
@@ -111,6 +124,9 @@ SWEEPS = [
         run=handle_verdict_bell,
         about=_("Asks Google for the verdict on conversions that it took."),
         due=lambda: [Receipt.objects.due()],
+        by_hand=lambda: str(ask_for_verdicts()),
+        preview=preview_verdicts,
+        cron=Cron("oci/verdicts", "Ask Google for the verdict on conversions that it took.", rings=True),
     ),
     Sweep(
         "oci_recover_processing",
@@ -118,6 +134,9 @@ SWEEPS = [
         run=sweeps.recover_processing,
         about=_("Takes conversions back from scripts and workers that never reported."),
         due=sweeps.stuck_rows,
+        preview=lambda min_age: f"Would recover {Conversion.objects.stuck(min_age=min_age).count()}.",
+        options=[SweepOption("--min-age-minutes", "min_age", minutes, default=15, unit=timedelta(minutes=1))],
+        cron=Cron("oci/recover-processing", "Take back conversions that were claimed and never acknowledged."),
     ),
     Sweep(
         "oci_attempt_cap",
@@ -125,6 +144,24 @@ SWEEPS = [
         run=partial(sweeps.attempt_cap, min_age=sweeps.CAP_MIN_AGE),
         about=_("Fails conversions that used up their attempts."),
         due=sweeps.spent_rows,
+        preview=lambda **limits: f"Would cap {Conversion.objects.over_cap(**limits).count()}.",
+        options=[
+            SweepOption(
+                "--max-attempts",
+                "max_attempts",
+                whole_number(least=1, most=1000),
+                help="default: 5 on the script path, 8 on the API path",
+            ),
+            SweepOption(
+                "--min-age-minutes",
+                "min_age",
+                minutes,
+                default=0,
+                unit=timedelta(minutes=1),
+                help="skip rows changed more recently",
+            ),
+        ],
+        cron=Cron("oci/attempt-cap", "Fail conversions that used up their attempts.", query=CapQuery),
     ),
     Sweep(
         "oci_requeue_transient",
@@ -132,6 +169,8 @@ SWEEPS = [
         run=sweeps.requeue_transient,
         about=_("Retries TRANSIENT failures on sites that ask for it."),
         due=sweeps.transient_failures,
+        preview=sweeps.preview_transient,
+        cron=Cron("oci/requeue-transient", "Retry TRANSIENT failures on sites that ask for it."),
     ),
     Sweep(
         "oci_end_unsendable",
@@ -139,6 +178,11 @@ SWEEPS = [
         run=sweeps.end_unsendable,
         about=_(
             "Ends conversions that wait and are not sent: consent was denied, they are over 90 days old, or retracted."
+        ),
+        preview=sweeps.preview_unsendable,
+        cron=Cron(
+            "oci/end-unsendable",
+            "End conversions that wait and are not sent: consent was denied, they are over 90 days old, or retracted.",
         ),
     ),
 ]

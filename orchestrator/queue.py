@@ -34,6 +34,7 @@ QUEUE = Queue(
             run=lambda: f"Released {release_lapsed()}.",
             about=_("Releases cutting jobs of dead runners."),
             due=lambda: [Job.objects.lapsed()],
+            preview=lambda: f"Would release {Job.objects.lapsed().count()}.",
         ),
         Sweep(
             "orchestrator_forget_drafts",

@@ -7,7 +7,8 @@ from django.utils.translation import gettext_lazy as _
 from kilit.api.queue_api import QueueApi
 from kilit.backup.files import register_file_source
 from kilit.batches.queues import Keeping, Queue, register
-from kilit.workers.sweeps import Sweep
+from kilit.lock.management.arguments import A_YEAR_OF_MINUTES, whole_number
+from kilit.workers.sweeps import Sweep, SweepOption
 from pdfjobs import checks, cleanup, webhooks, work
 from pdfjobs.backup import PdfFiles
 from pdfjobs.metrics import PdfCollector, oldest_queued
@@ -30,12 +31,23 @@ QUEUE = Queue(
             run=work.reap,
             about=_("Takes jobs back from workers that died or hang."),
             due=lambda: [PdfJob.objects.held_too_long()],
+            preview=lambda: f"Would reap {PdfJob.objects.held_too_long().count()}.",
         ),
         Sweep(
             "pdf_cleanup",
             every=timedelta(hours=1),
-            run=lambda: cleanup.clean().format(),
+            run=lambda ttl=None: cleanup.clean(ttl=ttl).format(),
             about=_("Expires old jobs, and deletes their files and orphaned ones."),
+            preview=lambda ttl: cleanup.preview(ttl=ttl).format("Would expire {}, remove {}"),
+            options=[
+                SweepOption(
+                    "--ttl-hours",
+                    "ttl",
+                    whole_number(least=0, most=A_YEAR_OF_MINUTES // 60),
+                    unit=timedelta(hours=1),
+                    help="instead of KILIT_PDF_TTL_HOURS",
+                )
+            ],
         ),
     ],
     free_text=(),

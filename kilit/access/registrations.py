@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.access import lockout, roles, second_factor, sessions
 from kilit.access.encryption import register_reencryption
-from kilit.access.models import LoggedChange
+from kilit.access.models import DeniedRequest, LoggedChange
 from kilit.access.models.denied_request import forget_denied_requests
 from kilit.lock.free_text import FreeText, register_free_texts, register_scrubber
 from kilit.workers.sweeps import Sweep, register_sweeps
@@ -24,6 +24,7 @@ register_sweeps(
         every=timedelta(days=1),
         run=forget_denied_requests,
         about=_("Deletes denied requests older than the retention period."),
+        preview=lambda: f"Would delete {DeniedRequest.objects.old().count()}.",
     ),
     Sweep(
         "forget_login_attempts",

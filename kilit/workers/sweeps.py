@@ -5,10 +5,11 @@ statement that takes their turn, and no worker is troubled.
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
 
 from django.conf import settings
 from django.db.models import F, Q
@@ -54,14 +55,56 @@ TAKE = """
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """A scheduled task: how often it runs, and the verb that does it and returns a sentence about what it did."""
+class SweepOption:
+    """An option of a sweep's command, such as `--min-age-minutes`; `run` and `preview` get its value by `keyword`."""
 
-    name: str
+    flag: str
+    keyword: str
+    type: Callable[[str], int]
+    default: int | None = None
+    unit: timedelta | None = None  # of a span
+    help: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.flag.strip("-").replace("-", "_")
+
+    def value(self, number: int | None) -> "int | timedelta | None":
+        return number * self.unit if self.unit and number is not None else number
+
+
+class CronQuery(Protocol):
+    def keywords(self) -> dict[str, timedelta]:
+        """Return what `run` gets; without any, the sweep runs as scheduled."""
+
+
+@dataclass(frozen=True)
+class Cron:
+    """The address of a sweep for callers with their own scheduler, below /api/cron/."""
+
+    path: str
+    about: str  # in OpenAPI
+    rings: bool = False  # the bell of the same name: long work and calls to other services are done by workers
+    query: type[CronQuery] | None = None
+    older_path: str = ""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A scheduled task: how often it runs, and the verb that does it and returns a sentence about what it did.
+
+    Its command, its address for schedulers and its row in the console are made from this.
+    """
+
+    name: str  # also of the command
     every: timedelta
-    run: Callable[[], str]
+    run: Callable[..., str]
     about: str | Promise = ""  # shown in the console
     due: DueRows | None = None  # without rows here there is nothing to do; None if only the run itself can find out
+    by_hand: Callable[..., str] | None = None  # without the limits of a worker's task, for its command
+    preview: Callable[..., str] | None = None  # returns what it would do, for --dry-run
+    options: Sequence[SweepOption] = ()
+    cron: Cron | None = None
 
 
 sweeps: dict[str, Sweep] = {}

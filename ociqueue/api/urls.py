@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from ociqueue.api import agency, agency_senders, cron, lookups, operator, script
+from ociqueue.api import agency, agency_senders, lookups, operator, script
 
 urlpatterns = [
     path("oci/sites", agency.SitesView.as_view()),
@@ -23,13 +23,4 @@ urlpatterns = [
     path("oci/google-counts", operator.GoogleCountsView.as_view()),
     path("oci/queue-rows", operator.RowsView.as_view()),
     path("oci/queue-actions", operator.ActionsView.as_view()),
-    path("cron/oci/recover-processing", cron.RecoverView.as_view()),
-    path("cron/oci/upload", cron.UploadView.as_view()),
-    # The name that older schedulers use.
-    path("cron/oci/process-offline-conversions", cron.UploadView.as_view()),
-    path("cron/oci/reconcile", cron.ReconcileView.as_view()),
-    path("cron/oci/verdicts", cron.VerdictsView.as_view()),
-    path("cron/oci/attempt-cap", cron.CapView.as_view()),
-    path("cron/oci/requeue-transient", cron.RequeueView.as_view()),
-    path("cron/oci/end-unsendable", cron.EndUnsendableView.as_view()),
 ]

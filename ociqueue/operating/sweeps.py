@@ -42,6 +42,16 @@ def requeue_transient() -> str:
     return f"Requeued {Conversion.objects.requeue_transient() + Adjustment.objects.requeue_transient()}."
 
 
+def preview_transient() -> str:
+    return f"Would requeue {sum(Conversion.objects.requeueable(path).count() for path in SyncMethod)}."
+
+
+def preview_unsendable() -> str:
+    rows = Conversion.objects
+    withheld, expired, retracted = (kind.count() for kind in (rows.withheld(), rows.expired(), rows.retracted()))
+    return f"Would withhold {withheld}, expire {expired}, retract {retracted}."
+
+
 def end_unsendable() -> str:
     """End what waits and is not sent; adjustments that wait in vain end with an upload."""
     rows = Conversion.objects

@@ -183,6 +183,9 @@ class CapQuery(LenientInput):
         ),
     ] = None
 
+    def keywords(self) -> dict[str, dt.timedelta]:
+        return {} if self.minAgeMinutes is None else {"min_age": dt.timedelta(minutes=self.minAgeMinutes)}
+
 
 class StatsQuery(LenientInput):
     scope: Literal["site", "multi"] = "site"

@@ -256,13 +256,6 @@ class ConversionRows(TypedDict):
     nextCursor: NotRequired[str]
 
 
-class CronResult(TypedDict):
-    """A summary of what was done."""
-
-    ok: Literal[True]
-    result: str
-
-
 Difference = Literal["MISSING", "STILL_PENDING", "MORE", "OTHER_CLIENT", "MORE_FAILED"]
 
 

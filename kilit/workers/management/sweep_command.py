@@ -1,10 +1,17 @@
-"""The base of commands that run a scheduled task by hand."""
+"""Commands that run a scheduled task by hand, made from the tasks' declarations."""
 
-from collections.abc import Callable
+import sys
+from functools import partial
+from types import ModuleType
 
+from django.core.management import get_commands
 from django.core.management.base import BaseCommand, CommandParser
+from django.utils.translation import override
 
 from kilit.lock.audit import acting_as
+from kilit.workers.sweeps import Sweep, sweeps
+
+APP = "kilit.workers"
 
 
 class SweepCommand(BaseCommand):
@@ -12,16 +19,34 @@ class SweepCommand(BaseCommand):
 
     # It runs every few minutes: loading the console to check it would take longer than the task. Services do.
     requires_system_checks = ()
-    preview: Callable[..., str]  # called with the command's options
-    run: Callable[..., str]
+
+    def __init__(self, sweep: Sweep) -> None:
+        super().__init__()
+        self.sweep = sweep
+        with override("en"):
+            self.help = str(sweep.about)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only print how many there are")
+        if self.sweep.preview:
+            parser.add_argument("--dry-run", action="store_true", help="only print how many there are")
+        for option in self.sweep.options:
+            parser.add_argument(option.flag, type=option.type, default=option.default, help=option.help)
 
-    def handle(self, *args: object, **options: object) -> None:
-        if options["dry_run"]:
-            self.stdout.write(self.preview(**options))
+    def handle(self, *args: object, **options: int | None) -> None:
+        values = {option.keyword: option.value(options[option.name]) for option in self.sweep.options}
+        if self.sweep.preview and options["dry_run"]:
+            self.stdout.write(self.sweep.preview(**values))
             return
-        name = type(self).__module__.rpartition(".")[2]
-        with acting_as(f"command:{name}"):
-            self.stdout.write(self.run(**options))
+        with acting_as(f"command:{self.sweep.name}"):
+            self.stdout.write((self.sweep.by_hand or self.sweep.run)(**values))
+
+
+def add_commands() -> None:
+    """Let Django find a command for each sweep that has none: it knows commands by the names of their modules."""
+    commands = get_commands()
+    for name, sweep in sweeps.items():
+        if name not in commands:
+            module = ModuleType(f"{APP}.management.commands.{name}")
+            module.Command = partial(SweepCommand, sweep)  # type: ignore[attr-defined]
+            sys.modules[module.__name__] = module
+            commands[name] = APP
