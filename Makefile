@@ -3,6 +3,8 @@
 PYTHON ?= python3
 UV_VERSION := 0.13.7
 BIN := .venv/bin
+# Files as they are listed in tests/durations.json: the longest first, each in one process.
+SPREAD := --dist loadfile --no-loadscope-reorder
 
 # Let Python write its caches; otherwise every start compiles everything again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -18,7 +20,7 @@ export NODE_EXTRA_CA_CERTS ?= $(SSL_CERT_FILE)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test test-postgres quick durations fuzz mutants trial-tenancy trial-erasure trial-oidc lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
+.PHONY: help up up-google down test nightly nightly-tests test-postgres quick collect durations fuzz mutants trial-tenancy trial-erasure trial-oidc lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,29 +34,40 @@ up-google: .venv/runtime ## The same, with simulated Google servers for the demo
 down: ## Stop everything `make up` started, including the embedded PostgreSQL
 	@test ! -e .venv/runtime || $(BIN)/python manage.py down
 
-test: .venv/dev ## Check formatting, types and imports, and run all tests
-	@$(MAKE) --no-print-directory --jobs 2 quick-lint browser
+test: .venv/dev ## Check formatting, types and imports, and run all tests but those of `make nightly`
+	@$(MAKE) --no-print-directory --jobs 2 collect quick-lint browser
 	@# mypy uses one core for half a minute: it runs beside the tests, and prints what it finds as soon as it is done.
 	@$(MAKE) --no-print-directory --jobs 2 mypy pytest
 
 browser: .venv/dev
 	@$(BIN)/python manage.py browser
 
+# Compiles all tests once, beside the linters; else each process of the run would. The run itself says what is wrong.
+collect: .venv/dev
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1 || true
+
 pytest: .venv/dev
 	@# Four on two cores: many tests wait for processes that they started.
-	@$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 25
+	@$(BIN)/python -m pytest $(SPREAD) --numprocesses 4 -m 'not nightly' --durations 25
+
+nightly: .venv/dev ## Run what takes hours: the tests left out of `make test`, many examples, storms, fail-overs, machines, mutants
+	@$(BIN)/python manage.py browser
+	@# Whatever fails, the rest is tried, too.
+	@$(MAKE) --no-print-directory --keep-going nightly-tests fuzz chaos machines ha mutants
+
+nightly-tests: .venv/dev
+	@$(BIN)/python -m pytest $(SPREAD) --numprocesses 2 -m nightly --durations 25
 
 test-postgres: .venv/dev ## Run all tests against another PostgreSQL (PG=15, or PG_BIN=/path/to/bin; TESTS="tests/kilit/lock …")
 	@$(BIN)/python manage.py browser
-	@PG_BIN="$(PG_BIN)" $(BIN)/python -m tests.support.private_server $(or $(PG),15) --numprocesses 3 --dist loadfile \
-		--no-loadscope-reorder $(TESTS)
+	@PG_BIN="$(PG_BIN)" $(BIN)/python -m tests.support.private_server $(or $(PG),15) --numprocesses 3 $(SPREAD) $(TESTS)
 
-quick: .venv/dev ## Run the tests that start no processes, in about three minutes
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m 'not processes and not slow' \
-		--hypothesis-profile=quick
+quick: .venv/dev ## Run the tests that start no processes and do not take long, in about two minutes
+	@$(BIN)/python -m pytest $(SPREAD) --numprocesses 2 -m 'not processes and not slow and not nightly' \
+		--hypothesis-profile=quick --ignore tests/processes --ignore tests/system/browser
 
 durations: .venv/dev ## Run all tests and store how long each file takes, which orders `make test`
-	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --store-durations
+	@$(BIN)/python -m pytest $(SPREAD) --numprocesses 4 -m 'not nightly' --store-durations
 
 fuzz: .venv/dev ## Run the property and schema tests with many more examples (EXAMPLES=500)
 	@KILIT_SCHEMATHESIS_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/kilit/api/test_schemathesis.py

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from django.core.management import get_commands, load_command_class
 
 from kilit import __version__
 from tests.support.commands import ROOT
@@ -34,6 +35,23 @@ def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
             broken.append(link)
 
     assert broken == []
+
+
+def test_every_command_of_manage_in_the_documents_has_these_options() -> None:
+    """`make nightly` runs them as they are."""
+    blocks = "\n".join(
+        block
+        for page in PAGES
+        for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    )
+    lines = re.findall(r"manage\.py ([a-z_]+)([^|;&)\n]*)", blocks.replace("\\\n", " "))
+    assert len(lines) > 20
+    for name, rest in lines:
+        command = load_command_class(get_commands()[name], name)
+        known = {
+            option for action in command.create_parser("manage.py", name)._actions for option in action.option_strings
+        }
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", rest)) <= known, f"{name}{rest}"
 
 
 def test_each_page_says_its_kind_and_is_listed_under_it() -> None:

@@ -1,4 +1,4 @@
-"""The commands in the documents run as they are, against a live server."""
+"""The commands in the documents run as they are, against a live server; those that take long, at night."""
 
 import re
 import shutil
@@ -55,12 +55,12 @@ def run(document: str, live_server, folder: Path, settings) -> subprocess.Comple
 @pytest.mark.parametrize(
     ("document", "word"),
     [
-        ("docs/oci-integrators.md", '"updated":1'),
-        ("docs/oci-operators.md", "Recovered 0."),
         ("docs/agencies.md", '"newPeople":1'),
         ("docs/orchestrator-integrators.md", "E_CANCELLED"),
-        ("docs/orchestrator-operators.md", "Would release 0."),
-        ("docs/webhooks.md", "Would send 0 again and 0 that it has not received."),
+        pytest.param("docs/oci-integrators.md", '"updated":1', marks=pytest.mark.nightly),
+        pytest.param("docs/oci-operators.md", "Recovered 0.", marks=pytest.mark.nightly),
+        pytest.param("docs/orchestrator-operators.md", "Would release 0.", marks=pytest.mark.nightly),
+        pytest.param("docs/webhooks.md", "Would send 0 again and 0 that it has not", marks=pytest.mark.nightly),
     ],
 )
 def test_every_command_of(document: str, word: str, live_server, tmp_path, settings) -> None:
@@ -71,6 +71,7 @@ def test_every_command_of(document: str, word: str, live_server, tmp_path, setti
 
 
 @needs_curl
+@pytest.mark.nightly
 def test_every_command_of_the_pdf_queue_with_a_worker(live_server, tmp_path, settings) -> None:
     options = {"location": tmp_path / "var" / "artifacts"}
     artifacts = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": options}

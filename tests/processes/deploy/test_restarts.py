@@ -23,6 +23,7 @@ from tests.support.installation import Installation, installation
 from tests.support.steady_clients import Clients
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
+pytestmark = pytest.mark.nightly  # minutes of load around each restart
 ROUNDS = 1
 # The crew that is to be stopped is called to them by name: else the younger one might take them all.
 LONG_TASKS = """

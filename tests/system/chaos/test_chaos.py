@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.commands import ROOT, fresh_environment
 
+pytestmark = pytest.mark.nightly  # test_invariants.py shows by day that each breach is found
+
 # On a quiet machine the first takes less than a minute; the limit is for one that is busy with other tests.
 SHORT = ["--seconds", "8", "--limit", "900"]
 

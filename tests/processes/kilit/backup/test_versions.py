@@ -20,6 +20,8 @@ from tests.support.installation_contents import contents
 from tests.support.other_database import connected_to
 from tests.support.private_server import MISSING, VERSIONS, find_server, private_server
 
+pytestmark = pytest.mark.nightly  # test_backup.py restores into the embedded version
+
 
 class Database:
     """What the comparison asks of an installation."""

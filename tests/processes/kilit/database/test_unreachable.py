@@ -25,7 +25,8 @@ from tests.support.workers import database_url
 
 __all__ = ["endpoint_at", "receiver"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+# Minutes of outages of everything at once; tests/kilit/database has those of one process.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.nightly]
 
 THREADS = 4  # of config.web.gunicorn
 PROCFILE = """

@@ -40,7 +40,13 @@ def kilit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 
 
 @pytest.mark.parametrize(
-    "command", [("migrate",), ("runworkers",), ("orchestrator_tick", "--watch"), ("backup", "never-made")]
+    "command",
+    [
+        ("runworkers",),
+        pytest.param(("migrate",), marks=pytest.mark.nightly),
+        pytest.param(("orchestrator_tick", "--watch"), marks=pytest.mark.nightly),
+        pytest.param(("backup", "never-made"), marks=pytest.mark.nightly),
+    ],
 )
 def test_a_command_ends_with_one_sentence(kilit: Installation, command: tuple[str, ...]) -> None:
     before = contents(kilit)
@@ -53,6 +59,7 @@ def test_a_command_ends_with_one_sentence(kilit: Installation, command: tuple[st
     assert contents(kilit) == before
 
 
+@pytest.mark.nightly
 def test_up_ends_with_one_sentence_and_leaves_nothing_running(kilit: Installation) -> None:
     variables = {"KILIT_VAR": str(kilit.folder), "SECRET_KEY": "tests", "PORT": str(free_port())}
 
