@@ -14,6 +14,7 @@ from orchestrator.models import Job
 from orchestrator.workflow.runner import tick
 from simulators.optiplanning import play
 from simulators.optiplanning.command import Simulator
+from tests.support.commands import ROOT
 from tests.support.cutting_jobs import make_job
 from tests.support.waiting import PATIENCE
 
@@ -21,6 +22,12 @@ from tests.support.waiting import PATIENCE
 def command(folders: Folders, *arguments: str) -> str:
     """Return the command of mode A that plays OptiPlanning."""
     return json.dumps([sys.executable, str(Path(play.__file__)), "--export", str(folders.export), *arguments])
+
+
+def exclusive_command(log: Path, folders: Folders, *, seconds: float) -> str:
+    """Return a command of mode A that notes when it runs."""
+    script = str(ROOT / "tests" / "support" / "exclusive_program.py")
+    return json.dumps([sys.executable, "-S", script, str(log), str(folders.export), str(seconds)])
 
 
 def player(folders: Folders, **options: Any) -> Simulator:

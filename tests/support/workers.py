@@ -14,7 +14,7 @@ from django.db import connection
 from kilit.workers.models import Heartbeat
 from kilit.workers.processes import PARENT, kill_group
 from tests.support.commands import ROOT
-from tests.support.waiting import PATIENCE, runs, wait_until
+from tests.support.waiting import PATIENCE, runs, wait_for_the_end, wait_until
 
 
 def database_url() -> str:
@@ -76,6 +76,13 @@ class Workers:
                 if titles.match(" ".join(process.cmdline())):
                     found.append(process)
         return found
+
+    def kill(self, *victims: psutil.Process) -> None:
+        """Kill them by -9, and wait until none runs."""
+        for victim in victims:
+            with suppress(psutil.NoSuchProcess):  # the death of the first may have ended it already
+                victim.kill()
+        wait_for_the_end(*victims)
 
     def all(self) -> list[psutil.Process]:
         return [self.supervisor, *self.supervisor.children(recursive=True)]

@@ -1,6 +1,5 @@
 """Hidden files that killed runners left behind are removed, with a record; files that a runner may need are not."""
 
-import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from orchestrator.workflow import watching
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_handover import too_late, with_the_saw
 from tests.support.floor import age
-from tests.support.killed_process import die, fork
+from tests.support.kills import KILLED, before, fork
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once", "customer")]
 
@@ -38,7 +37,7 @@ def test_a_file_that_a_killed_runner_took_back_is_removed_by_the_next_runner(flo
     """It is killed after the failure is stored, and before it removes the file."""
     job = with_the_saw(floor)
     too_late(job)
-    assert fork(lambda: tick(patient=True), saw_handover, "discard", die) == -signal.SIGKILL
+    assert fork(lambda: tick(patient=True), before(saw_handover, "discard")) == KILLED
     job.refresh_from_db()
     assert (job.status, job.open_deliveries) == ("FAILED", [])
     (left,) = hidden(floor.inbox)

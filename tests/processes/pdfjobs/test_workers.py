@@ -1,6 +1,5 @@
 """What becomes of jobs when their worker dies or is stopped."""
 
-import signal
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -31,12 +30,9 @@ def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(wo
         job_id = api.post(long_body(400)).json()["job_id"]
         wait_until(lambda: PdfJob.objects.get(pk=job_id).status == "running")
         orphans = wait_until(lambda: browsers_in(tmp_path))
-        busy = workers.titled("processing")
-        assert busy
 
-        for process in busy:
-            process.send_signal(signal.SIGKILL)
-        wait_for_the_end(*busy, *orphans)
+        workers.kill(*wait_until(lambda: workers.titled("processing")))
+        wait_for_the_end(*orphans)
     PdfJob.objects.filter(pk=job_id, status="running").update(lease_until=Now() - timedelta(seconds=1))
     neighbour = api.post().json()["job_id"]
 

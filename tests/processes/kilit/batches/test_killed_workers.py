@@ -6,11 +6,12 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
+from kilit.batches import run
 from kilit.batches.models import BulkAction
 from ociqueue.operating.operations import RETRY
 from tests.support.bulk_actions import PAGES, asked, states
 from tests.support.bulk_results import agrees
-from tests.support.waiting import wait_for_the_end, wait_until
+from tests.support.waiting import wait_until
 from tests.support.workers import Workers
 
 
@@ -34,11 +35,11 @@ class InTheWay:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, workers: Workers) -> None:
+def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, workers: Workers, monkeypatch) -> None:
     """SIGKILL of a real worker in the middle of a bulk action, twice; the next goes on after the last whole batch."""
-    total = 10_400  # more than a page counts, so that a worker writes them down too
-    for _ in range(4):
-        make_failed(site, total // 4)
+    monkeypatch.setattr(run, "MOST_LOOKED_AT", 100)  # of the page, so that a worker writes them down too
+    total = 6 * RETRY.batch
+    make_failed(site, total)
     operator = make_person(sites={site: "operator"})
     action = asked(operator)
     wait_until(lambda: BulkAction.objects.filter(status="READY").exists())
@@ -50,10 +51,7 @@ def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, 
         operator.post(f"{PAGES}{action.pk}/start/", {"count": f"{total:,}"})
         for stop in stops:
             wait_until(stop.has_stopped_one)
-            busy = workers.titled("processing")
-            for worker in busy:
-                worker.kill()
-            wait_for_the_end(*busy)
+            workers.kill(*workers.titled("processing"))
             action.refresh_from_db()
             killed_at.append(action.done_count)
             stop.close()

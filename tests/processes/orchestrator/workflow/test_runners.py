@@ -1,6 +1,5 @@
-"""Runners as real processes: two at once, and killed with -9 in each state in turn."""
+"""Runners as real processes: two at once, killed with its program, and stopped."""
 
-import json
 import os
 import signal
 import subprocess
@@ -18,16 +17,27 @@ from kilit.workers.models import Runner
 from kilit.workers.processes import kill_group
 from orchestrator.models import Customer, Job
 from orchestrator.optiplanning import collecting
-from orchestrator.states import WORKING
 from tests.support.commands import ROOT
 from tests.support.cutting_jobs import make_job
-from tests.support.cutting_runs import command, let_leases_lapse, player, work_until
-from tests.support.killed_runner import fork_killed
+from tests.support.cutting_runs import command, exclusive_command, let_leases_lapse, player, work_until
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 from tests.support.workers import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+# It collects solutions without waiting until they are at rest.
+HASTY_RUNNER = """
+import signal, threading
+from datetime import timedelta
+import django
+django.setup()
+from orchestrator.optiplanning import collecting
+from orchestrator.workflow import watching
+collecting.STABLE_AFTER = timedelta(0)
+stop = threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: stop.set())
+watching.watch(stop)
+"""
 STATES = ["NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
 
 
@@ -68,36 +78,13 @@ def states_of(job: Job) -> list[str]:
     return [event.to_state for event in Event.objects.of(job) if event.from_state != event.to_state]
 
 
-@pytest.mark.parametrize("point", ["start", "move"])
-@pytest.mark.parametrize("state", WORKING)
-def test_a_runner_killed_in(state, point, world, floor, tmp_path) -> None:
-    """Another goes on from there; no sheet and no delivery is doubled, none is lost."""
-    world.OPTI_COMMAND = exclusive(tmp_path / "opti.log", floor, seconds=0)
-    job = make_job()
-    machines = player(floor, only="saw")
-
-    assert fork_killed(state, point, meanwhile=machines.look) == signal.SIGKILL
-    job.refresh_from_db()
-    assert (job.status, job.claim_token is None) == (state, False)
-
-    let_leases_lapse()
-    work_until(job, "DONE", machines=machines)
-
-    assert states_of(job) == STATES
-    assert sorted(path.name for path in floor.imports.iterdir()) == sorted(sheet["name"] for sheet in job.files)
-    assert [path.name for path in floor.processed.iterdir()] == job.delivery_names
-    assert list(floor.inbox.iterdir()) == []
-    assert len(job.delivery_names) == 1
-    assert job.retry_count == 0
-
-
 def test_a_killed_runner_takes_optiplanning_with_it_and_the_next_starts_it_again(
     run, floor, settings, tmp_path
 ) -> None:
     log = tmp_path / "opti.log"
-    settings.OPTI_COMMAND = exclusive(log, floor, seconds=PATIENCE)
+    settings.OPTI_COMMAND = exclusive_command(log, floor, seconds=PATIENCE)
     job = make_job()
-    killed = run("-m", "tests.support.killed_runner")
+    killed = run("-c", HASTY_RUNNER)
     lock = log.with_suffix(".lock")
     wait_until(lock.exists)
     programs = programs_of(log)
@@ -108,22 +95,23 @@ def test_a_killed_runner_takes_optiplanning_with_it_and_the_next_starts_it_again
 
     wait_for_the_end(*programs)
     lock.unlink()
-    settings.OPTI_COMMAND = exclusive(log, floor, seconds=0)
+    settings.OPTI_COMMAND = exclusive_command(log, floor, seconds=0)
     let_leases_lapse()
     work_until(job, "DONE", machines=player(floor, only="saw"))
     assert [line.split()[0] for line in log.read_text().splitlines()] == ["began", "began", "ended"]
     assert len(list(floor.processed.iterdir())) == 1
 
 
-def test_two_runners_and_twenty_jobs(run, floor, settings, tmp_path) -> None:
+@pytest.mark.parametrize("number", [6, pytest.param(20, marks=pytest.mark.nightly)])
+def test_two_runners_and_many_jobs(run, floor, settings, tmp_path, number: int) -> None:
     """Never two at OptiPlanning, the slot taken before it starts, no job fails for waiting, each delivered once."""
     log = tmp_path / "opti.log"
-    settings.OPTI_COMMAND = exclusive(log, floor, seconds=0.05)
-    jobs = [make_job(order_id=f"S-{number}") for number in range(20)]
+    settings.OPTI_COMMAND = exclusive_command(log, floor, seconds=0.05)
+    jobs = [make_job(order_id=f"S-{each}") for each in range(number)]
     machines = player(floor, only="saw")
 
     for _ in range(2):
-        run("-m", "tests.support.killed_runner")
+        run("-c", HASTY_RUNNER)
     wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").count() == len(jobs))
 
     lines = [line.split() for line in log.read_text().splitlines()]
@@ -154,12 +142,6 @@ def test_the_command_watches_until_it_is_stopped(run, floor, settings) -> None:
     assert watcher.wait(timeout=PATIENCE) == 0
     assert not Runner.objects.exists()
     assert states_of(job) == STATES
-
-
-def exclusive(log: Path, floor, *, seconds: float) -> str:
-    """Return a command of mode A that notes when it runs."""
-    script = str(ROOT / "tests" / "support" / "exclusive_program.py")
-    return json.dumps([sys.executable, "-S", script, str(log), str(floor.export), str(seconds)])
 
 
 def programs_of(log: Path) -> list[psutil.Process]:

@@ -1,0 +1,356 @@
+"""kill -9 at each point of each queue's work: whoever comes next goes on, and nothing is lost or done twice.
+
+A scene is a kind of work: its points, what is there before, what brings it back, and what must hold then.
+A new point is one more line of its table.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, ClassVar
+
+import pytest
+from django.db.models.functions import Now
+
+from kilit.api.webhooks import webhook_kinds
+from kilit.lock.models import Event
+from kilit.workers.doorbells import doorbells
+from ociqueue.files import import_run
+from ociqueue.models import Conversion, ImportJob, Receipt
+from ociqueue.uploader import settle, upload_run, verdict_run
+from ociqueue.uploader.datamanager.replies import Transport
+from ociqueue.uploader.upload_run import upload_due
+from ociqueue.uploader.verdict_run import ask_for_verdicts
+from orchestrator.drafts import sending as draft_sending
+from orchestrator.models import Job, OrderFile
+from orchestrator.models.job import JobQuerySet
+from orchestrator.planning.rules import current_rules
+from orchestrator.states import WORKING
+from orchestrator.workflow import steps, watching
+from outbox import batches, log_reader, sending, settling
+from outbox.models import Attempt, OutboxMessage
+from outbox.states import MessageStatus
+from tests.apps.parcels.models import Parcel
+from tests.support.cutting_jobs import make_job
+from tests.support.cutting_runs import exclusive_command, let_leases_lapse, player, work_until
+from tests.support.drafts import UPLOAD, make_draft
+from tests.support.fixtures.conversions import make_person, make_site, site
+from tests.support.fixtures.cutting_jobs import at_rest_at_once, customer, floor
+from tests.support.fixtures.datamanager import _data_manager, data_manager, dm_site, let_time_pass, make_dm_site
+from tests.support.fixtures.imports import operator, small_steps
+from tests.support.fixtures.outbox import endpoint
+from tests.support.fixtures.uploads import make_rows
+from tests.support.imports import HEADER, confirm, good_lines, uploaded, worked
+from tests.support.kills import KILLED, Point, after, before, die, fork
+from tests.support.outbox import PARCEL_CARRIED, ask_receiver, make_endpoint, queue_messages
+from tests.support.waiting import wait_until
+
+__all__ = ["_data_manager", "at_rest_at_once", "customer", "data_manager", "dm_site", "endpoint", "floor"]
+__all__ += ["let_time_pass", "make_dm_site", "make_person", "make_rows", "make_site", "operator", "site", "small_steps"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Scene:
+    """A kind of work that dies at a point; `get` gets a fixture."""
+
+    points: ClassVar[dict[str, Point]]
+    work: Callable[[], Any]
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        """Prepare what is there before."""
+
+    def look(self) -> None:
+        """Do what others do while it works."""
+
+    def go_on(self) -> None:
+        """Check what it left, and let whoever comes next go on."""
+
+    def prove(self) -> None:
+        """Check that all of it happened, once."""
+
+
+class LogReader(Scene):
+    points: ClassVar = {
+        "before it reads": before(log_reader, "_settle"),
+        "before it stores messages": before(log_reader, "bulk_insert"),
+        "before it commits": after(log_reader, "_make_messages"),
+        "after it committed": after(log_reader, "_read_span"),
+    }
+    work = staticmethod(log_reader.read_log)
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        get("monkeypatch").setitem(webhook_kinds, PARCEL_CARRIED.name, PARCEL_CARRIED)
+        make_endpoint()
+        Parcel.objects.bulk_create(Parcel() for _ in range(20))
+        Parcel.objects.claim(limit=20)
+
+    def go_on(self) -> None:
+        while log_reader.read_log():
+            pass
+
+    def prove(self) -> None:
+        reported = list(OutboxMessage.objects.order_by("object_id").values_list("object_id", flat=True))
+        assert reported == sorted(Parcel.objects.values_list("pk", flat=True))
+
+
+class Sender(Scene):
+    """No message arrives under two ids or with other bytes."""
+
+    points: ClassVar = {
+        "before it claims": before(sending, "claim"),
+        "before it sends": before(batches.MessageBatch, "send"),
+        "between two messages": before(batches.MessageBatch, "ends_with"),
+        "before it settles": before(sending, "settle"),
+        "before it commits": before(settling, "_note_endpoint"),
+        "after it committed": after(sending, "settle"),
+    }
+    work = staticmethod(sending.send_due)
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        self.endpoint = get("endpoint")
+        self.ids = {message.webhook_id for message in queue_messages(self.endpoint, 40)}
+
+    def go_on(self) -> None:
+        lost = OutboxMessage.objects.filter(status=MessageStatus.SENDING)
+        self.in_flight = lost.update(lease_until=Now() - timedelta(seconds=1))
+        assert OutboxMessage.objects.recover() == self.in_flight
+        wait_until(lambda: not doorbells[sending.BELL].is_due() or sending.send_due())
+
+    def prove(self) -> None:
+        assert not OutboxMessage.objects.exclude(status=MessageStatus.DELIVERED).exists()
+        assert set(ask_receiver(self.endpoint, "/ids")) == self.ids
+        counts = ask_receiver(self.endpoint)
+        assert counts["accepted"] - counts.get("repeated", 0) == len(self.ids)
+        assert counts.get("repeated", 0) <= self.in_flight  # only what was in flight may arrive twice
+        assert not counts.keys() & {"invalid", "changed"}
+        assert Attempt.objects.values("message_id").distinct().count() == len(self.ids)
+
+
+class Upload(Scene):
+    """To the Data Manager API, before the call: no row is COMPLETED without Google's proof."""
+
+    points: ClassVar = {
+        "before it notes the call": before(upload_run, "mark_sent"),
+        "before the call": before(upload_run, "send"),
+    }
+    work = staticmethod(upload_due)
+    sent = 1  # how often Google got the rows in all
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        self.google, self.let_time_pass = get("data_manager"), get("let_time_pass")
+        get("make_rows")(get("dm_site"), "click-0", "FAIL-CLICK_NOT_FOUND-1", "click-2")
+
+    def are(self, status: str) -> bool:
+        return list(Conversion.objects.values_list("status", flat=True)) == [status] * 3
+
+    def check(self) -> None:
+        assert self.are("PROCESSING")
+        upload_due()
+        assert self.google.uploads == [], "a held row is not sent by another process"
+
+    def go_on(self) -> None:
+        """Let the sweep, an upload and a question come, each at its time."""
+        self.check()
+        Conversion.objects.recover(min_age=-timedelta(minutes=1))
+        Conversion.objects.filter(status="RETRY").update(next_retry_at=Now())
+        upload_due()
+        self.let_time_pass(timedelta(hours=2))
+        ask_for_verdicts()
+
+    def prove(self) -> None:
+        """Each row has ended as Google's books say; Google counts it once, however often its bytes came."""
+        for row in Conversion.objects.all():
+            assert (row.status == "COMPLETED") == (row.order_id in self.google.applied)
+            assert (row.status == "FAILED") == row.gclid.startswith("FAIL-")
+            entry = self.google.entries[row.order_id]
+            assert len(set(entry.events)) == 1
+            assert len(entry.events) <= row.attempt_count, "a claim sends once"
+            assert row.provider_request_id in entry.request_ids
+        assert not Receipt.objects.open().exists()
+        assert len(self.google.uploads) == self.sent
+        assert len({upload.body for upload in self.google.uploads}) == 1
+
+
+class UploadUnderWay(Upload):
+    """In the call: the server kills its caller."""
+
+    points: ClassVar = {"in the call": lambda: None}
+    sent = 2
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        super().__init__(get, point)
+        victim, post = get("tmp_path") / "pid", Transport.post
+
+        def post_with_a_name(*args: Any, **options: Any) -> Any:
+            victim.write_text(str(os.getpid()))
+            return post(*args, **options)
+
+        def kill_the_caller(call: Any) -> Any:
+            os.kill(int(victim.read_text()), signal.SIGKILL)
+            return call.accept()
+
+        get("monkeypatch").setattr(Transport, "post", post_with_a_name)
+        self.google.replies.append(kill_the_caller)
+
+    def check(self) -> None:
+        assert self.are("PROCESSING")
+
+
+class UploadAnswered(Upload):
+    """After the call, and before its receipt is stored."""
+
+    points: ClassVar = {
+        "after the answer": after(Transport, "post"),
+        "before it settles": before(upload_run, "settle_reply"),
+        "before it commits the receipt": after(settle, "_store_receipts"),
+    }
+    sent = 2
+
+    def check(self) -> None:
+        assert (self.are("PROCESSING"), Receipt.objects.count()) == (True, 0)
+        assert len(self.google.applied) == 2, "Google has them"
+        self.let_time_pass()
+        ask_for_verdicts()
+        assert self.are("PROCESSING"), "nothing is COMPLETED without a receipt"
+        Conversion.objects.recover(min_age=-timedelta(minutes=1))
+        assert set(Conversion.objects.values_list("status", "outcome_unknown")) == {("RETRY", True)}
+        self.google.reports_duplicates = True
+
+
+class Verdicts(Upload):
+    points: ClassVar = {
+        "after it took the receipt": before(verdict_run, "rows_of"),
+        "after Google's answer": after(Transport, "get"),
+        "before it settles": before(verdict_run, "settle_verdict"),
+        "before it commits the moves": after(verdict_run, "_move"),
+    }
+    work = staticmethod(ask_for_verdicts)
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        super().__init__(get, point)
+        upload_due()
+        self.let_time_pass()
+
+    def check(self) -> None:
+        assert self.are("UPLOADED")
+        ask_for_verdicts()
+        assert self.are("UPLOADED"), "the next question has its time"
+
+
+class Import(Scene):
+    """It leaves whole batches."""
+
+    points: ClassVar = {"before it commits the second batch": after(import_run.StoringPass, "process", times=2)}
+    work = staticmethod(import_run.work_due)
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        self.job = worked(uploaded(get("operator"), get("site"), HEADER + good_lines(10)))
+        confirm(get("operator"), self.job)
+
+    def go_on(self) -> None:
+        self.job.refresh_from_db()
+        assert (self.job.counts["created"], Conversion.objects.count()) == (3, 3)
+        ImportJob.objects.update(lease_until="2020-01-01T00:00Z")  # or it lapses by itself later
+        worked(self.job)
+
+    def prove(self) -> None:
+        assert (self.job.status, self.job.counts["created"], self.job.counts["duplicates"]) == ("DONE", 10, 0)
+        assert Conversion.objects.count() == 10
+
+
+class Draft(Scene):
+    """A draft that is sent becomes one job with its file, or none."""
+
+    points: ClassVar = {
+        "before the job is stored": before(draft_sending, "enqueue"),
+        "after the job, before its file": after(draft_sending, "enqueue"),
+        "after the file, before the draft is sent": after(draft_sending, "store_order_file"),
+    }
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        self.work = partial(draft_sending.send_draft, make_draft(upload=UPLOAD).pk, current_rules())
+
+    def go_on(self) -> None:
+        assert not Job.objects.exists()
+        self.sent = self.work()
+
+    def prove(self) -> None:
+        assert self.sent == (Job.objects.get(), False)
+        assert OrderFile.objects.get().job == Job.objects.get()
+
+
+def at_the_move_out_of(state: str) -> Point:
+    """Die after the effects of a state's step outside the database."""
+
+    def deadly(original: Any) -> Any:
+        def move(self: Any, *args: Any, **options: Any) -> Any:
+            if getattr(self, "status", None) == state or (args and getattr(args[0], "status", None) == state):
+                die()
+            return original(self, *args, **options)
+
+        return move
+
+    def change() -> None:
+        Job.move = deadly(Job.move)  # type: ignore[method-assign]
+        JobQuerySet.take_slot = deadly(JobQuerySet.take_slot)  # type: ignore[method-assign]
+
+    return change
+
+
+class Runner(Scene):
+    """No sheet and no delivery is doubled, none is lost."""
+
+    states = ("NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE")
+    points: ClassVar = {
+        **{f"at the step of {state}": partial(steps.STEPS.__setitem__, state, die) for state in WORKING},
+        **{f"at the move out of {state}": at_the_move_out_of(state) for state in WORKING},
+    }
+    work = staticmethod(lambda: watching.watch(threading.Event()))
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        self.state = point.rpartition(" ")[2]
+        get("customer")
+        get("at_rest_at_once")
+        self.floor = get("floor")
+        get("settings").OPTI_COMMAND = exclusive_command(get("tmp_path") / "opti.log", self.floor, seconds=0)
+        self.job, self.machines = make_job(), player(self.floor, only="saw")
+
+    def look(self) -> None:
+        self.machines.look()
+
+    def go_on(self) -> None:
+        self.job.refresh_from_db()
+        assert (self.job.status, self.job.claim_token is None) == (self.state, False)
+        let_leases_lapse()
+        work_until(self.job, "DONE", machines=self.machines)
+
+    def prove(self) -> None:
+        moves = [event for event in Event.objects.of(self.job) if event.from_state != event.to_state]
+        assert tuple(event.to_state for event in moves) == self.states
+        sheets = sorted(path.name for path in self.floor.imports.iterdir())
+        assert sheets == sorted(sheet["name"] for sheet in self.job.files)
+        assert [path.name for path in self.floor.processed.iterdir()] == self.job.delivery_names
+        assert list(self.floor.inbox.iterdir()) == []
+        assert (len(self.job.delivery_names), self.job.retry_count) == (1, 0)
+
+
+SCENES = (LogReader, Sender, Upload, UploadUnderWay, UploadAnswered, Verdicts, Import, Draft, Runner)
+
+
+@pytest.mark.parametrize(
+    ("scene", "point"),
+    [pytest.param(scene, point, id=f"{scene.__name__} {point}") for scene in SCENES for point in scene.points],
+)
+def test_nothing_is_lost_or_done_twice_after_the_death_of(
+    scene: type[Scene], point: str, request: pytest.FixtureRequest
+) -> None:
+    made = scene(request.getfixturevalue, point)
+
+    assert fork(made.work, scene.points[point], meanwhile=made.look) == KILLED
+
+    made.go_on()
+    made.prove()
