@@ -14,7 +14,7 @@ from django.test import Client, TransactionTestCase
 from django.utils import translation
 
 import config.urls  # noqa: F401 - loads the admins, as a web process does
-from tests.support import api_conformance, durations, examples, quick
+from tests.support import api_conformance, durations, examples, people, quick
 from tests.support.waiting import PATIENCE
 
 examples.register_profiles()
@@ -166,6 +166,11 @@ def _answers_as_described() -> Iterator[None]:
 def _in_english() -> None:
     """Forget the language of the last request: a test client answers in this thread, and leaves it active."""
     translation.deactivate()
+
+
+@pytest.fixture
+def make_person(db: None) -> Callable[..., Client]:
+    return people.make_person
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from ociqueue.models.sending import failure
-from tests.support.conversions import Api
+from tests.support.api import Api
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import PdfJobQuerySet
 from pdfjobs.storage import artifacts
-from tests.support.pdf_jobs import Api, body, bring, some_user
+from tests.support.pdf_jobs import PdfApi, body, bring, some_user
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,7 +25,7 @@ def test_fifty_identical_requests_at_once_make_one_job(api, worker_lives, in_thr
 
     def post(_: int) -> tuple[int, str]:
         together.wait(timeout=PATIENCE)
-        answer = Api.post(api)
+        answer = PdfApi.post(api)
         return answer.status_code, answer.json()["job_id"]
 
     answers = in_threads(post, count=50)
@@ -66,7 +66,7 @@ def test_a_lost_file_noticed_by_many_is_made_anew_once(api, worker_lives, in_thr
     old, _ = enqueue(api.user, parse_job_request(body()))
     artifacts.delete(bring(old, "succeeded").artifact_key)
 
-    answers = in_threads(lambda _: Api.post(api).json()["job_id"], count=16)
+    answers = in_threads(lambda _: PdfApi.post(api).json()["job_id"], count=16)
 
     assert len(set(answers)) == 1
     assert PdfJob.objects.exclude(pk=old.pk).get().job_id == answers[0]
@@ -104,7 +104,7 @@ def test_a_job_in_the_middle_of_its_retry_keeps_its_key(api, worker_lives, in_th
         if number == 0:
             return PdfJob.objects.filter(pk=job.pk).fail(code="NAVIGATION_TIMEOUT", detail="slow").retried
         assert is_failed.wait(timeout=PATIENCE)
-        found = Api.post(api).json()["job_id"]
+        found = PdfApi.post(api).json()["job_id"]
         is_answered.set()
         return found
 

@@ -19,7 +19,7 @@ from kilit.lock.models import Event
 from pdfjobs import cleanup, links
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
-from tests.support.pdf_jobs import PDF, Api, bring, new_job, some_user
+from tests.support.pdf_jobs import PDF, PdfApi, bring, new_job, some_user
 
 pytestmark = pytest.mark.django_db
 
@@ -246,10 +246,10 @@ def test_a_link_is_made_without_a_body(api, job) -> None:
 
 
 def test_only_the_owner_with_the_operator_role_makes_links(api, job) -> None:
-    viewer = Api(some_user("viewer", role="viewer"))
+    viewer = PdfApi(some_user("viewer", role="viewer"))
     own = bring(new_job(viewer.user), "succeeded")
 
-    assert Api(some_user("other")).link(job.pk).status_code == 404
+    assert PdfApi(some_user("other")).link(job.pk).status_code == 404
     assert viewer.link(own.pk).status_code == 403
     assert Client().post(f"/pdf/jobs/{job.pk}/link").status_code == 401
 

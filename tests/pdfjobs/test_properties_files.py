@@ -14,7 +14,7 @@ from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
 from tests.support.examples import a_hundred_times
-from tests.support.pdf_jobs import Api, another_key, body, bring, new_job
+from tests.support.pdf_jobs import PdfApi, another_key, body, bring, new_job
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ numbers = count(1)
     landscape=st.booleans(),
 )
 def test_what_was_made_can_be_asked_for(
-    api: Api,
+    api: PdfApi,
     worker_lives: Any,
     *,
     template: str,

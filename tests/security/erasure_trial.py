@@ -86,7 +86,8 @@ def _subscribe(site: Any) -> None:
 
 def _report_by_script(site: Any, said: str) -> None:
     """Report failures and Google's counts over the API, as a script may."""
-    from tests.support.conversions import Api, new_conversion
+    from tests.support.api import Api
+    from tests.support.conversions import new_conversion
 
     new_conversion(site, gclid="Cj0KCQ-of-somebody-else").save()
     api = Api(site.issue_key(name="trial"))

@@ -13,7 +13,8 @@ from kilit.api.cursor import decode_cursor
 from kilit.csv.text import CsvError
 from ociqueue.files.conversions import ImportTally, import_file
 from ociqueue.models import Conversion, Site
-from tests.support.conversions import YESTERDAY, Api
+from tests.support.api import Api
+from tests.support.conversions import YESTERDAY
 from tests.support.examples import few
 from tests.support.fixtures.conversions import make_person, make_site, site  # noqa: F401 - a site and people
 from tests.support.garbage import answer, damaged

@@ -27,7 +27,8 @@ from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
 from ociqueue.states import SyncMethod
 from tests.support.all_columns import columns_with
-from tests.support.conversions import YESTERDAY, Api
+from tests.support.api import Api
+from tests.support.conversions import YESTERDAY
 from tests.support.examples import few
 from tests.support.fixtures.conversions import make_site, site_key  # noqa: F401 - a site and its key
 

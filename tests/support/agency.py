@@ -3,22 +3,16 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
-from kilit.sites.models import SiteMembership
-from ociqueue.models import Site
-from tests.support.conversions import Api
+from tests.support.api import Api
+from tests.support.people import Memberships, make_user
 
 
-def make_admin(name: str = "agency", *, sites: dict[Site, str] | None = None) -> User:
-    """Make a person with the role admin, and a role at each of some sites."""
-    user = User.objects.create_user(name, is_staff=True)
-    user.groups.set(Group.objects.filter(name="admin"))
-    for site, role in (sites or {}).items():
-        SiteMembership.objects.create(site=site, user=user, role=role)
-    return user
+def make_admin(name: str = "agency", *, sites: Memberships = ()) -> User:
+    return make_user(name, role="admin", sites=sites)
 
 
 def issue_admin_key(user: User, **columns: Any) -> str:
@@ -28,5 +22,5 @@ def issue_admin_key(user: User, **columns: Any) -> str:
     return text
 
 
-def agency_api(user: User) -> Api:
-    return Api(issue_admin_key(user))
+def agency_api(user: User, **options: str) -> Api:
+    return Api(issue_admin_key(user), **options)

@@ -3,8 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.test import Client
-
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import make_order_id
 
@@ -46,22 +44,3 @@ def make_failed(
     chosen.claim(limit=number)
     chosen.ack_failed(code=code, category=category, message=message)
     return list(chosen.order_by("pk"))
-
-
-class Api:
-    """The API as a client with a key sees it."""
-
-    def __init__(self, key: str | None = None, client: Client | None = None) -> None:
-        self.client = client or Client()
-        self.headers = {"x-api-key": key} if key else {}
-
-    def get(self, path: str, **query: Any) -> Any:
-        return self.client.get(f"/api/{path}", query, headers=self.headers)
-
-    def post(self, path: str, body: Any) -> Any:
-        return self.client.post(f"/api/{path}", body, content_type="application/json", headers=self.headers)
-
-    def claim(self, site: Site, **query: Any) -> list[dict[str, Any]]:
-        answer = self.get("oci/google-ads-export", siteId=site.public_id, markAsExported="true", **query)
-        assert answer.status_code == 200, answer.content
-        return answer.json()

@@ -5,7 +5,6 @@ from itertools import count
 from typing import Any
 
 from django.db.models.functions import Now
-from django.test import Client
 
 from kilit.lock.leases import no_lease
 from orchestrator.errors import Code, JobError
@@ -57,20 +56,6 @@ def order_body(**changes: Any) -> dict[str, Any]:
 def make_job(**changes: Any) -> Job:
     """Store an order; of the same one there is only one job."""
     return enqueue(read_order(order_body(**changes), default_mode="C"))[0]
-
-
-class Api:
-    """The API as a service with a key sees it."""
-
-    def __init__(self, key: str | None = None) -> None:
-        self.client = Client()
-        self.headers = {"x-api-key": key} if key else {}
-
-    def get(self, path: str, **query: Any) -> Any:
-        return self.client.get(f"/{path}", query, headers=self.headers)
-
-    def post(self, path: str, body: Any = None) -> Any:
-        return self.client.post(f"/{path}", body or {}, content_type="application/json", headers=self.headers)
 
 
 NUMBERS = count()

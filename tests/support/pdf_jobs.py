@@ -8,9 +8,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import Group, User
 from django.db.models.functions import Now
-from django.test import Client
 
-from kilit.access.models import ApiKey
 from kilit.api.input_model import InvalidInput
 from kilit.lock.leases import new_lease, no_lease
 from pdfjobs.documents import Document, document
@@ -19,6 +17,7 @@ from pdfjobs.models import PdfJob
 from pdfjobs.models.job import ENDED, FRESH
 from pdfjobs.states import ErrorCode, PdfStatus
 from pdfjobs.storage import artifacts
+from tests.support.api import Api
 from tests.support.lifecycle_conformance import Specimen
 
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 600 + b"\n%%EOF\n"  # larger than one piece of a download
@@ -93,33 +92,30 @@ def bring(
     return mine.get()
 
 
-class Api:
+class PdfApi(Api):
     """The API as a backend with a key sees it."""
 
     def __init__(self, user: User) -> None:
+        super().__init__(user, root="/pdf/jobs")
         self.user = user
-        self.client = Client(raise_request_exception=True)
-        self.headers = {"x-api-key": ApiKey.objects.issue(user, name="test")[1]}
 
     def post(self, content: Any = None, **headers: str) -> Any:
-        sent = body() if content is None else content
-        return self.client.post("/pdf/jobs", sent, content_type="application/json", headers={**self.headers, **headers})
+        return self("POST", body=body() if content is None else content, headers=headers)
 
     def get(self, job_id: Any, **headers: str) -> Any:
-        return self.client.get(f"/pdf/jobs/{job_id}", headers={**self.headers, **headers})
+        return self("GET", f"/{job_id}", headers=headers)
 
     def download(self, job_id: Any, **headers: str) -> Any:
-        return self.client.get(f"/pdf/jobs/{job_id}/download", headers={**self.headers, **headers})
+        return self("GET", f"/{job_id}/download", headers=headers)
 
     def list(self, **query: Any) -> Any:
-        return self.client.get("/pdf/jobs", query, headers=self.headers)
+        return self("GET", **query)
 
     def delete(self, job_id: Any) -> Any:
-        return self.client.delete(f"/pdf/jobs/{job_id}", headers=self.headers)
+        return self("DELETE", f"/{job_id}")
 
     def link(self, job_id: Any, **content: Any) -> Any:
-        address = f"/pdf/jobs/{job_id}/link"
-        return self.client.post(address, content, content_type="application/json", headers=self.headers)
+        return self("POST", f"/{job_id}/link", content)
 
 
 def another_key() -> str:

@@ -1,11 +1,20 @@
 """For tests of query plans: tables that hold what a test put there and nothing else, and what a statement read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, transaction
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+
+from kilit.console.dashboard.live import LAST_EVENT
+
+
+def run_sql(statement: str, *params: Any, **named: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, named or params)
 
 
 @contextmanager
@@ -35,20 +44,20 @@ def indexes_at_the_end(cursor: Any, *tables: str) -> Iterator[None]:
         " AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid)",
         [list(tables)],
     )
-    found = cursor.fetchall()
-    for name, _ in found:
+    indexes = cursor.fetchall()
+    for name, _ in indexes:
         cursor.execute(f"DROP INDEX {name}")
     yield
-    for _, definition in found:
+    for _, definition in indexes:
         cursor.execute(definition)
 
 
-def statements(act: Callable[[], Any], *, over: str = "") -> list[str]:
-    """Return the statements over a table that something runs, and take back what it did."""
+def statements(act: Callable[[], Any], *, over: tuple[str, ...] = ("",)) -> list[str]:
+    """Return the statements over some tables that something runs, and take back what it did."""
     with CaptureQueriesContext(connection) as captured, transaction.atomic():
         act()
         transaction.set_rollback(True)
-    return [query["sql"] for query in captured if over in query["sql"]]
+    return [query["sql"] for query in captured if any(table in query["sql"] for table in over)]
 
 
 def explained(statement: str) -> dict[str, Any]:
@@ -63,14 +72,14 @@ def explained(statement: str) -> dict[str, Any]:
 
 def plans(act: Callable[[], Any], *, over: str) -> list[dict[str, Any]]:
     """Return the plans of the UPDATEs of a table that something runs, as they are planned there and then."""
-    found: list[dict[str, Any]] = []
+    explanations: list[dict[str, Any]] = []
 
     def explain(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:
         if f'UPDATE "{over}"' in statement:
             with transaction.atomic():
                 execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", params, many, context)
                 ((explained,),) = context["cursor"].fetchall()
-                found.append(explained[0]["Plan"])
+                explanations.append(explained[0]["Plan"])
                 transaction.set_rollback(True)
         return execute(statement, params, many, context)
 
@@ -78,7 +87,7 @@ def plans(act: Callable[[], Any], *, over: str) -> list[dict[str, Any]]:
         with connection.execute_wrapper(explain):
             act()
         transaction.set_rollback(True)
-    return found
+    return explanations
 
 
 def blocks(plan: dict[str, Any]) -> int:
@@ -97,3 +106,47 @@ def rows_read(plan: dict[str, Any], *tables: str) -> int:
     """Return how many rows of the tables a plan reads."""
     here = plan["Actual Rows"] * plan["Actual Loops"] if plan.get("Relation Name") in tables else 0
     return int(here) + sum(rows_read(part, *tables) for part in plan.get("Plans", ()))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How many pages of 8 kB a statement over some tables may read."""
+
+    tables: tuple[str, ...]
+    most: int
+    most_of_update: int = 0
+    walk: int = 0  # Of what most rows match, a walk from end to end finds the first at once.
+
+    def check(self, name: Any, statement: str, *, most: int = 0) -> None:
+        plan = explained(statement)
+        read = blocks(plan)
+        limit = self.most_of_update if self.most_of_update and "UPDATE" in statement else most or self.most
+        assert read < limit, (name, read, statement)
+        assert read < self.walk or walked(plan, *self.tables) == [], (name, read, statement)
+
+    def check_queries(self, queries: Mapping[str, Callable[[], Any]], most: Mapping[str, int] | None = None) -> None:
+        """Run queries, each with its name; some may read more or less than the others."""
+        for name, query in queries.items():
+            ran = {*statements(query, over=self.tables)}
+            assert ran, name
+            for statement in ran:
+                self.check(name, statement, most=(most or {}).get(name, 0))
+
+    def check_list(self, client: Client, address: str, filters: dict[str, str], *, statements: int) -> Any:
+        """Open the first page of a list and its last, which passes all others; return its paginator."""
+        pages = self.check_page(client, address, filters, statements=statements)
+        if pages.num_pages > 1:
+            self.check_page(client, address, {**filters, "p": str(pages.num_pages)}, statements=statements)
+        return pages
+
+    def check_page(self, client: Client, address: str, filters: dict[str, str], *, statements: int) -> Any:
+        (table,) = self.tables
+        with CaptureQueriesContext(connection) as captured:
+            answer = client.get(address, filters)
+        assert answer.status_code == 200, filters
+        ran = [query["sql"] for query in captured if f'FROM "{table}"' in query["sql"] and query["sql"] != LAST_EVENT]
+        assert 0 < len(ran) <= statements, (filters, ran)
+        for statement in ran:
+            assert "DISTINCT" not in statement
+            self.check((address, filters), statement)
+        return answer.context["cl"].paginator

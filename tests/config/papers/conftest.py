@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.cutting_rules import SHIPPED
-from tests.support.fixtures.cutting_jobs import customer, make_api, make_person
+from tests.support.fixtures.cutting_jobs import customer, make_api
 from tests.support.fixtures.pdf_jobs import _own_store, worker_lives
 
-__all__ = ["_own_store", "customer", "make_api", "make_person", "worker_lives"]
+__all__ = ["_own_store", "customer", "make_api", "worker_lives"]
 
 
 @pytest.fixture

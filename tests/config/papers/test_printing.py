@@ -29,7 +29,7 @@ def printed(job: Job, kind: str, query: str = "") -> str:
 
 
 def test_an_operator_clicks_once_and_is_led_to_the_pdf(make_person) -> None:
-    client, job = make_person("operator"), make_job()
+    client, job = make_person(), make_job()
 
     answer = client.post(printed(job, "labels", "?format=100x50"), {"ids": str(job.pk)})
 
@@ -47,7 +47,7 @@ def test_an_operator_clicks_once_and_is_led_to_the_pdf(make_person) -> None:
 
 
 def test_a_pdf_that_failed_leads_to_its_page(make_person) -> None:
-    client, job = make_person("operator"), make_job()
+    client, job = make_person(), make_job()
     answer = client.post(printed(job, "cutting_sheet"))
 
     made = bring(PdfJob.objects.get(), "failed")
@@ -58,7 +58,7 @@ def test_a_pdf_that_failed_leads_to_its_page(make_person) -> None:
 @pytest.mark.parametrize("kind", ["cutting_sheet", "labels", "offer"])
 def test_characters_that_no_font_has_are_named_where_people_print(make_person, rules, kind: str) -> None:
     rules(prices=PRICES, company=COMPANY)
-    client, job = make_person("operator"), make_job(order_id="漢字-1")
+    client, job = make_person(), make_job(order_id="漢字-1")
 
     answer = client.post(printed(job, kind))
 
@@ -71,7 +71,7 @@ def test_characters_that_no_font_has_are_named_where_people_print(make_person, r
 
 
 def test_the_menu_offers_what_can_be_printed(make_person, rules, settings) -> None:
-    client, job = make_person("operator"), make_job()
+    client, job = make_person(), make_job()
     papers = [
         "Cutting sheet",
         "Labels 70 × 37 mm (A4, 24 a sheet)",
@@ -90,7 +90,7 @@ def test_the_menu_offers_what_can_be_printed(make_person, rules, settings) -> No
 
 
 def test_a_viewer_prints_nothing_and_sees_the_pdfs_that_exist(make_person) -> None:
-    operator, viewer, job = make_person("operator"), make_person("viewer", "veli"), make_job()
+    operator, viewer, job = make_person(), make_person("veli", role="viewer"), make_job()
     paper = operator.post(printed(job, "cutting_sheet")).url
     bring(PdfJob.objects.get(), "succeeded")
 
@@ -104,7 +104,7 @@ def test_a_viewer_prints_nothing_and_sees_the_pdfs_that_exist(make_person) -> No
 
 
 def test_too_many_labels_are_printed_in_parts(make_person) -> None:
-    client, job = make_person("operator"), make_job(parts=[{**GOVDE, "quantity": 400}])
+    client, job = make_person(), make_job(parts=[{**GOVDE, "quantity": 400}])
 
     asked = client.post(printed(job, "labels", "?format=105x57"))
     assert "A document takes 240, not 400." in asked.content.decode()
@@ -121,12 +121,12 @@ def test_too_many_labels_are_printed_in_parts(make_person) -> None:
 def test_there_are_no_other_papers(make_person, address: str) -> None:
     base = printed(make_job(), "labels").removesuffix("labels/")
 
-    assert make_person("operator").post(f"{base}{address}/").status_code == 404
+    assert make_person().post(f"{base}{address}/").status_code == 404
 
 
 def test_a_full_queue_is_reported_on_the_jobs_page(make_person, settings) -> None:
     settings.PDF_QUEUE_LIMIT = 1
-    client, job = make_person("operator"), make_job()
+    client, job = make_person(), make_job()
     client.post(printed(job, "cutting_sheet"))
 
     answer = client.post(printed(job, "labels"), follow=True)
@@ -172,6 +172,6 @@ def test_a_viewers_key_cannot_print(make_api, worker_lives) -> None:
 def test_the_page_of_the_rules_shows_who_sells(make_person, rules) -> None:
     rules(company=COMPANY)
 
-    shown = make_person("viewer").get(reverse("admin:orchestrator_rulesversion_changelist"))
+    shown = make_person(role="viewer").get(reverse("admin:orchestrator_rulesversion_changelist"))
 
     assert COMPANY["address"] in shown.content.decode()

@@ -12,8 +12,9 @@ from django.test import Client
 from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.access.models import ApiKey, DeniedRequest, RateWindow
 from ociqueue.models import Conversion
+from tests.support.api import Api
 from tests.support.api_conformance import check, schema
-from tests.support.conversions import YESTERDAY, Api
+from tests.support.conversions import YESTERDAY
 from tests.support.fixtures.conversions import make_conversion, make_site, site  # noqa: F401 - a site
 
 pytestmark = pytest.mark.django_db

@@ -1,6 +1,6 @@
 """Failed conversions by the hundred, and operators who act on them."""
 
 from tests.support.fixtures.bulk_actions import make_failed, small_batches
-from tests.support.fixtures.conversions import make_conversion, make_person, make_site, site
+from tests.support.fixtures.conversions import make_conversion, make_site, site
 
-__all__ = ["make_conversion", "make_failed", "make_person", "make_site", "site", "small_batches"]
+__all__ = ["make_conversion", "make_failed", "make_site", "site", "small_batches"]

@@ -9,7 +9,8 @@ from kilit.database import limits
 from kilit.database.outage import standby_outage
 from kilit.postgres.external import base
 from ociqueue.models import Conversion, Site
-from tests.support.conversions import YESTERDAY, Api
+from tests.support.api import Api
+from tests.support.conversions import YESTERDAY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

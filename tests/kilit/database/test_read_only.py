@@ -14,7 +14,8 @@ from kilit.access.models import ApiKey
 from kilit.console.dashboard.live import PageState, page_state
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Site
-from tests.support.conversions import YESTERDAY, Api
+from tests.support.api import Api
+from tests.support.conversions import YESTERDAY
 from tests.support.read_only import read_only_database
 
 pytestmark = pytest.mark.django_db(transaction=True)

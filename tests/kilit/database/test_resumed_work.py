@@ -27,7 +27,7 @@ from outbox.models.channel import ChannelKind
 from pdfjobs import work
 from pdfjobs.models import PdfJob
 from tests.support.alerts import JsonReceiver, make_channel
-from tests.support.conversions import Api
+from tests.support.api import Api
 from tests.support.cut_commits import CuttingProxy
 from tests.support.cutting_handover import too_late, with_the_saw
 from tests.support.cutting_jobs import GOVDE, make_job

@@ -10,7 +10,8 @@ from kilit.access.models import ApiKey
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion, Site
 from pdfjobs.models import PdfJob
-from tests.support.conversions import YESTERDAY, Api
+from tests.support.api import Api
+from tests.support.conversions import YESTERDAY
 from tests.support.cut_commits import Cut, CuttingProxy
 from tests.support.outbox import make_endpoint
 from tests.support.pdf_jobs import body, some_user

@@ -1,6 +1,6 @@
 """Sites with keys and conversions, their people, and the demo's."""
 
-from tests.support.fixtures.conversions import api, make_conversion, make_person, make_site, site, site_key
+from tests.support.fixtures.conversions import api, make_conversion, make_site, site, site_key
 from tests.support.fixtures.people import client_of, demo, showcase, stranger
 
 __all__ = [
@@ -8,7 +8,6 @@ __all__ = [
     "client_of",
     "demo",
     "make_conversion",
-    "make_person",
     "make_site",
     "showcase",
     "site",

@@ -14,8 +14,8 @@ from kilit.access.models import ApiKey
 from kilit.lock.models import Activity
 from ociqueue.models import Site
 from tests.support.agency import agency_api, make_admin
+from tests.support.api import Api
 from tests.support.api_conformance import check
-from tests.support.conversions import Api
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DeniedRequest, RateWindow
 from ociqueue.models import Site
 from tests.support.agency import agency_api, issue_admin_key, make_admin
-from tests.support.conversions import Api
+from tests.support.api import Api
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
 from tests.support.agency import agency_api, make_admin
+from tests.support.api import Api
 from tests.support.api_conformance import check
-from tests.support.conversions import Api
 
 pytestmark = pytest.mark.django_db
 

@@ -14,8 +14,9 @@ from kilit.sites.file_lines import AdministeredSites
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
 from tests.support.agency import agency_api, make_admin
+from tests.support.api import Api
 from tests.support.api_conformance import check
-from tests.support.conversions import YESTERDAY, Api
+from tests.support.conversions import YESTERDAY
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,8 @@ from kilit.lock.models import Event
 from kilit.sites.archiving import archive, restore
 from kilit.sites.models import Tenant
 from ociqueue.models import Conversion, Site
-from tests.support.conversions import Api, make_failed
+from tests.support.api import Api
+from tests.support.conversions import make_failed
 
 pytestmark = pytest.mark.django_db
 

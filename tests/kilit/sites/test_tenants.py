@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 
 from ociqueue.models import Conversion, Site
-from tests.support.conversions import YESTERDAY, Api
+from tests.support.api import Api
+from tests.support.conversions import YESTERDAY
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,8 @@ from django.test import Client
 
 from ociqueue.admin import erasures
 from ociqueue.models import Conversion, Erasure
-from tests.support.conversions import Api, make_failed, new_conversion
+from tests.support.api import Api
+from tests.support.conversions import make_failed, new_conversion
 from tests.support.erasure import GCLID, finish
 
 pytestmark = pytest.mark.django_db

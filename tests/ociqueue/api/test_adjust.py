@@ -10,7 +10,8 @@ from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.operating.lookups import look_up
 from ociqueue.schemas.lookups import Lookup
 from ociqueue.states import SyncMethod
-from tests.support.conversions import Api, new_conversion
+from tests.support.api import Api
+from tests.support.conversions import new_conversion
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from ociqueue.models import Credentials, Site
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.connection_test import CheckFinding, check_requested
 from tests.support.agency import agency_api, make_admin
+from tests.support.api import Api
 from tests.support.api_conformance import check
-from tests.support.conversions import Api
 from tests.support.credentials_form import is_rung, stored
 from tests.support.service_accounts import service_account
 

@@ -14,8 +14,8 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion, ReadBack, Site
 from ociqueue.states import Category, SyncMethod
 from tests.support.agency import agency_api, make_admin
+from tests.support.api import Api
 from tests.support.api_conformance import check
-from tests.support.conversions import Api
 from tests.support.credentials_form import is_rung
 
 pytestmark = pytest.mark.django_db

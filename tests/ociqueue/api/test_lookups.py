@@ -15,7 +15,8 @@ from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion
 from ociqueue.schemas.lookups import MOST_FOUND, MOST_LOOKUPS
 from ociqueue.uploader.googleads.errors import MALFORMED_CLICK_ID
-from tests.support.conversions import Api, make_failed
+from tests.support.api import Api
+from tests.support.conversions import make_failed
 from tests.support.redelivered import ORDER, claim, fail, only, send
 
 pytestmark = pytest.mark.django_db

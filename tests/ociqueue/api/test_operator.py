@@ -8,7 +8,7 @@ from django.utils import timezone
 from kilit.lock.models import Count
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import failure
-from tests.support.conversions import Api
+from tests.support.api import Api
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,8 @@ from django.utils import timezone
 from ociqueue.files import exports as history_files
 from ociqueue.files.exports import COLUMNS, read_records
 from ociqueue.models import Conversion
-from tests.support.conversions import Api, make_failed, new_conversion
+from tests.support.api import Api
+from tests.support.conversions import make_failed, new_conversion
 from tests.support.redelivered import fail, send
 
 pytestmark = pytest.mark.django_db

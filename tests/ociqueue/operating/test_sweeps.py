@@ -13,7 +13,8 @@ from kilit.workers import sweeps
 from kilit.workers.models import SweepRun
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import failure
-from tests.support.conversions import Api, new_conversion
+from tests.support.api import Api
+from tests.support.conversions import new_conversion
 from tests.support.examples import few
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,8 @@ from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
 from ociqueue.operating.site_health import site_health
 from ociqueue.script.acknowledge import ack
-from tests.support.conversions import Api, new_conversion
+from tests.support.api import Api
+from tests.support.conversions import new_conversion
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,8 @@ from django.utils import timezone
 from kilit.lock.models import Count, Event
 from ociqueue.models import Conversion
 from ociqueue.script.acknowledge import ack
-from tests.support.conversions import Api, new_conversion
+from tests.support.api import Api
+from tests.support.conversions import new_conversion
 from tests.support.waiting import PATIENCE
 from tests.tools.benchmarks.conversions import fill
 

@@ -12,7 +12,7 @@ from hypothesis.strategies import datetimes, integers, lists, sampled_from
 from kilit.api.input_model import EARLIEST, LATEST
 from ociqueue.models import Conversion, Site
 from ociqueue.values.local_times import LocalTimes
-from tests.support.conversions import Api
+from tests.support.api import Api
 
 pytestmark = pytest.mark.django_db
 

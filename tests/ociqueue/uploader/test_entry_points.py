@@ -13,7 +13,8 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.states import Category
 from simulators.googleads.server import accept
-from tests.support.conversions import DAY, Api
+from tests.support.api import Api
+from tests.support.conversions import DAY
 from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db(transaction=True)

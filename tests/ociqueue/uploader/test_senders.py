@@ -10,7 +10,7 @@ from ociqueue.models import Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import SyncMethod
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.upload_run import upload_due
-from tests.support.conversions import Api
+from tests.support.api import Api
 from tests.support.uploads import account, states
 
 pytestmark = pytest.mark.django_db(transaction=True)

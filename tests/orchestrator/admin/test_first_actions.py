@@ -33,7 +33,7 @@ def states(*jobs: Job) -> list[str]:
 
 
 def test_an_unknown_customer_is_added_and_the_job_continues_with_one_form(make_person, floor) -> None:
-    operator, job = make_person("operator"), held(customer_snapshot_name="Ayşe Yılmaz")
+    operator, job = make_person(), held(customer_snapshot_name="Ayşe Yılmaz")
     shown = page_of(operator, job)
     primary = shown.context["primary"]
     assert str(primary.title) == ADD
@@ -53,7 +53,7 @@ def test_an_unknown_customer_is_added_and_the_job_continues_with_one_form(make_p
 
 
 def test_all_jobs_of_the_same_unknown_customer_continue_together(make_person) -> None:
-    operator = make_person("operator")
+    operator = make_person()
     jobs = [held(order_id=f"S-{number}") for number in range(3)]
     stranger = held(order_id="S-9", customer_phone="0555 765 43 21")
     assert "Also continue the 2 other jobs of this customer" in page_of(operator, jobs[0]).text
@@ -68,7 +68,7 @@ def test_all_jobs_of_the_same_unknown_customer_continue_together(make_person) ->
 def test_only_the_job_continues_when_its_customers_others_are_left_out(make_person) -> None:
     jobs = [held(order_id=f"S-{number}") for number in range(2)]
 
-    make_person("operator").post(f"{LIST}{jobs[0].pk}/add-customer/", {"name": "Ayşe"})
+    make_person().post(f"{LIST}{jobs[0].pk}/add-customer/", {"name": "Ayşe"})
 
     assert states(*jobs) == ["NEW", "HOLD"]
 
@@ -76,7 +76,7 @@ def test_only_the_job_continues_when_its_customers_others_are_left_out(make_pers
 def test_a_missing_name_is_asked_for_again_and_nothing_changes(make_person) -> None:
     job = held()
 
-    answer = make_person("operator").post(f"{LIST}{job.pk}/add-customer/", {"name": " \u200b "})
+    answer = make_person().post(f"{LIST}{job.pk}/add-customer/", {"name": " \u200b "})
 
     assert answer.status_code == 200
     assert "This may not be empty." in answer.text
@@ -85,7 +85,7 @@ def test_a_missing_name_is_asked_for_again_and_nothing_changes(make_person) -> N
 
 
 def test_a_customer_who_was_added_meanwhile_keeps_the_name(make_person, customer) -> None:
-    operator, job = make_person("operator"), held()
+    operator, job = make_person(), held()
     assert str(page_of(operator, job).context["primary"].title) == "Approve"
 
     operator.post(f"{LIST}{job.pk}/add-customer/", {"name": "Other"})
@@ -95,7 +95,7 @@ def test_a_customer_who_was_added_meanwhile_keeps_the_name(make_person, customer
 
 
 def test_viewers_add_no_customer(make_person) -> None:
-    viewer, job = make_person("viewer"), held()
+    viewer, job = make_person(role="viewer"), held()
 
     assert page_of(viewer, job).context["primary"] is None
     assert viewer.post(f"{LIST}{job.pk}/add-customer/", {"name": "Ayşe"}).status_code == 403
@@ -105,7 +105,7 @@ def test_viewers_add_no_customer(make_person) -> None:
 def test_an_operator_says_that_optiplanning_was_started(make_person) -> None:
     job = held(Code.OPERATOR_TRIGGER_REQUIRED, opti_mode="C")
 
-    primary = page_of(make_person("operator"), job).context["primary"]
+    primary = page_of(make_person(), job).context["primary"]
 
     assert (str(primary.title), primary.is_done_at_once) == ("I have started OptiPlanning", True)
     assert primary.href == f"{LIST}act/approve/"
@@ -117,7 +117,7 @@ def test_the_dashboard_leads_to_the_job_of_an_unknown_customer(make_person, admi
     (problem,) = [each for each in find_problems(admin_user) if each.kind == "hold"]
     assert [(place.name, place.count) for place in problem.where] == [("Ayşe Yılmaz", 2)]
     assert (problem.action.label, problem.action.link) == ("Add customer", f"{LIST}{job.pk}/change/")
-    operator = make_person("operator")
+    operator = make_person()
 
     dashboard = unescape(operator.get("/admin/").text)
     (first_click,) = re.findall(r'href="([^"]+)">Add customer<', dashboard)
@@ -139,7 +139,7 @@ def test_several_unknown_customers_are_named_each_with_its_job(admin_user) -> No
 
 
 def test_an_approval_without_a_fix_shows_that_the_jobs_are_held_again(make_person, floor) -> None:
-    operator = make_person("operator")
+    operator = make_person()
     jobs = [held(order_id=f"S-{number}") for number in range(2)]
     operator.post(f"{LIST}act/approve/", {"ids": ",".join(str(job.pk) for job in jobs), "reason": "again"})
 
@@ -150,7 +150,7 @@ def test_an_approval_without_a_fix_shows_that_the_jobs_are_held_again(make_perso
 
 
 def test_a_job_that_is_held_for_another_reason_is_not_held_again(make_person) -> None:
-    operator, job = make_person("operator"), held(Code.OPERATOR_TRIGGER_REQUIRED)
+    operator, job = make_person(), held(Code.OPERATOR_TRIGGER_REQUIRED)
     operator.post(f"{LIST}act/approve/", {"ids": str(job.pk), "from_row": "1"})
 
     Job.objects.filter(pk=job.pk).move("hold", **failure(JobError(Code.TRIM_RULE_MISSING, "Fix it.")))

@@ -39,7 +39,7 @@ def test_the_list_shows_states_codes_and_masked_phones(make_person) -> None:
     held()
     make_job(order_id="S-2002")
 
-    shown = make_person("viewer").get(LIST).content.decode()
+    shown = make_person(role="viewer").get(LIST).content.decode()
 
     assert "HOLD" in shown
     assert "E_CRM_NO_MATCH" in shown
@@ -65,7 +65,7 @@ def test_the_list_is_narrowed_by(query, found, make_person) -> None:
     held(order_id="S-1")
     make_job(order_id="S-2", opti_mode="C")
 
-    shown = make_person("viewer").get(LIST, query).content.decode()
+    shown = make_person(role="viewer").get(LIST, query).content.decode()
 
     assert sorted(set(re.findall(r">(S-\d)<", shown))) == found
 
@@ -77,7 +77,7 @@ def test_a_job_in_every_state_has_a_page_with_the_buttons_that_apply(state, make
     in_state = row_in(state)
     Job.objects.filter(pk=in_state.pk).update(payload=job.payload)
 
-    shown = page_of(make_person("operator"), in_state)
+    shown = page_of(make_person(), in_state)
 
     addresses = {"approve": "/act/approve/", "retry": "/act/retry/", "cancel": f"/{in_state.pk}/cancel/"}
     offered = {verb for verb, address in addresses.items() if address in shown}
@@ -85,7 +85,7 @@ def test_a_job_in_every_state_has_a_page_with_the_buttons_that_apply(state, make
 
 
 def test_the_page_shows_parts_what_to_fix_and_the_timeline(make_person) -> None:
-    shown = page_of(make_person("viewer"), held())
+    shown = page_of(make_person(role="viewer"), held())
 
     assert "Needs approval. Fix the cause, then approve." in shown
     assert "Add the customer" in shown
@@ -105,7 +105,7 @@ def test_every_hold_code_has_a_help_text(code) -> None:
 
 
 def test_viewers_see_no_action(make_person) -> None:
-    viewer, job = make_person("viewer"), held()
+    viewer, job = make_person(role="viewer"), held()
 
     assert "act/approve/" not in page_of(viewer, job)
     assert viewer.get(f"{LIST}{job.pk}/approve/").status_code == 403
@@ -115,7 +115,7 @@ def test_viewers_see_no_action(make_person) -> None:
 
 
 def test_an_approval_is_confirmed_and_clicked_twice_counts_once(make_person) -> None:
-    operator, job = make_person("operator"), held(Code.OPERATOR_TRIGGER_REQUIRED)
+    operator, job = make_person(), held(Code.OPERATOR_TRIGGER_REQUIRED)
     asked = operator.get(f"{LIST}{job.pk}/approve/").content.decode()
     assert "Approve: 1 of 1 selected." in asked
 
@@ -130,7 +130,7 @@ def test_an_approval_is_confirmed_and_clicked_twice_counts_once(make_person) -> 
 
 
 def test_a_selection_reports_which_jobs_apply_before_and_after(make_person) -> None:
-    operator = make_person("operator")
+    operator = make_person()
     jobs = [held(order_id="S-1"), held(order_id="S-2"), make_job(order_id="S-3")]
 
     asked = operator.post(LIST, {"action": "approve", "_selected_action": [str(job.pk) for job in jobs]})
@@ -142,7 +142,7 @@ def test_a_selection_reports_which_jobs_apply_before_and_after(make_person) -> N
 
 
 def test_a_permanent_failure_is_not_offered_for_retry(make_person) -> None:
-    operator = make_person("operator")
+    operator = make_person()
     job = make_job().move("fail", **failure(JobError(Code.XML_INVALID, "no")))
 
     asked = operator.get(f"{LIST}{job.pk}/retry/").content.decode()
@@ -155,14 +155,14 @@ def test_a_permanent_failure_is_not_offered_for_retry(make_person) -> None:
 
 @pytest.mark.parametrize("ids", ["", "nonsense", "1,2,3"])
 def test_a_forged_selection_is_refused(make_person, ids) -> None:
-    answer = make_person("operator").post(f"{LIST}act/cancel/", {"ids": ids}, follow=True)
+    answer = make_person().post(f"{LIST}act/cancel/", {"ids": ids}, follow=True)
 
     assert answer.status_code == 200
     assert "Select from 1 to 500 rows." in answer.content.decode()
 
 
 def test_an_unknown_verb_and_an_unknown_job_are_not_found(make_person) -> None:
-    operator = make_person("operator")
+    operator = make_person()
 
     assert operator.post(f"{LIST}act/finish/", {"ids": str(make_job().pk)}).status_code == 404
     assert operator.get(f"{LIST}nonsense/approve/").status_code == 404
@@ -170,7 +170,7 @@ def test_an_unknown_verb_and_an_unknown_job_are_not_found(make_person) -> None:
 
 
 def test_operators_add_customers_in_any_spelling_and_viewers_do_not(make_person) -> None:
-    operator, viewer = make_person("operator"), make_person("viewer", "veli")
+    operator, viewer = make_person(), make_person("veli", role="viewer")
 
     added = operator.post("/admin/orchestrator/customer/add/", {"phone": "0555 123 45 67", "name": "Ayşe"})
     twice = operator.post("/admin/orchestrator/customer/add/", {"phone": "+905551234567", "name": "Other"})
@@ -187,7 +187,7 @@ def test_operators_add_customers_in_any_spelling_and_viewers_do_not(make_person)
 def test_the_preflight_page_shows_each_check(make_person, floor, settings, tmp_path) -> None:
     settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
 
-    shown = make_person("viewer").get(f"{LIST}preflight/").content.decode()
+    shown = make_person(role="viewer").get(f"{LIST}preflight/").content.decode()
 
     assert "PASS" in shown
     assert "FAIL" in shown

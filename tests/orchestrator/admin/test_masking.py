@@ -30,7 +30,7 @@ def text_of(client, address: str) -> str:
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin", "owner"])
 def test_no_page_but_the_jobs_own_shows_a_whole_phone(role, make_person) -> None:
     failed, held = broken(), broken("hold", order_id="S-2")
-    client = make_person(role)
+    client = make_person(role=role)
     event = Event.objects.of(held).last()
     pages = ["/admin/", LIST, f"{LIST}?status=HOLD", f"{LIST}groups/"]
     if role == "owner":
@@ -50,7 +50,7 @@ def test_viewers_export_masked_phones_and_operators_whole_ones(make_person) -> N
     broken()
 
     seen, worked_with = (
-        text_of(make_person(role, role), f"{LIST}dead-letters/?status=FAILED") for role in ("viewer", "operator")
+        text_of(make_person(role, role=role), f"{LIST}dead-letters/?status=FAILED") for role in ("viewer", "operator")
     )
 
     assert "…4567,,A" in seen

@@ -131,7 +131,7 @@ def test_a_sent_draft_is_read_only_and_a_draft_can_be_deleted(make_person) -> No
 
 
 def test_viewers_read_and_do_nothing_else(make_person) -> None:
-    viewer, draft = make_person("viewer"), make_draft()
+    viewer, draft = make_person(role="viewer"), make_draft()
 
     assert viewer.get(LIST).status_code == 200
     shown = viewer.get(page_of(draft.pk))
@@ -191,7 +191,7 @@ def test_customers_are_found_by_the_beginning_of_a_phone_or_a_name(make_person) 
 
 
 def test_the_file_of_an_order_is_downloaded_from_its_job(make_person) -> None:
-    viewer, draft = make_person("viewer"), make_draft(upload=UPLOAD)
+    viewer, draft = make_person(role="viewer"), make_draft(upload=UPLOAD)
     job, _ = send_draft(draft.pk, current_rules())
     page = viewer.get(reverse("admin:orchestrator_job_change", args=[job.pk]))
     file = job.order_files.get()

@@ -41,7 +41,7 @@ def page_of(client: Any, job: Job) -> Any:
 
 
 def test_each_board_is_drawn_with_its_parts_and_waste(make_person) -> None:
-    shown = page_of(make_person("viewer"), solved(SOLUTIONS.format(BOARD)))
+    shown = page_of(make_person(role="viewer"), solved(SOLUTIONS.format(BOARD)))
 
     (plan,) = shown.context["plans"]
     (board,) = plan.boards
@@ -56,7 +56,7 @@ def test_each_board_is_drawn_with_its_parts_and_waste(make_person) -> None:
 
 
 def test_numbers_in_a_drawing_are_the_same_in_every_language(make_person) -> None:
-    client = make_person("viewer")
+    client = make_person(role="viewer")
     client.cookies["django_language"] = "tr"
 
     shown = page_of(client, solved(SOLUTIONS.format(BOARD))).text
@@ -66,7 +66,7 @@ def test_numbers_in_a_drawing_are_the_same_in_every_language(make_person) -> Non
 
 
 def test_the_chosen_solution_stands_beside_the_rejected_ones(make_person) -> None:
-    shown = page_of(make_person("viewer"), solved(SOLUTIONS.format("")))
+    shown = page_of(make_person(role="viewer"), solved(SOLUTIONS.format("")))
 
     (plan,) = shown.context["plans"]
     (chosen, its), (rejected, others) = plan.rows
@@ -87,7 +87,7 @@ def test_the_chosen_solution_stands_beside_the_rejected_ones(make_person) -> Non
 
 
 def test_a_file_without_a_solution_shows_the_stored_figures(make_person) -> None:
-    shown = page_of(make_person("viewer"), solved("<a>"))
+    shown = page_of(make_person(role="viewer"), solved("<a>"))
 
     assert shown.context["plans"] == []
     assert "Boards m²" in shown.text
@@ -97,7 +97,7 @@ def test_names_from_the_file_are_escaped(make_person) -> None:
     evil = BOARD.replace("narrow", "&lt;script&gt;alert(1)&lt;/script&gt;").replace("MDF-18", "&quot;&gt;&lt;b&gt;")
     evil = evil.replace("GOVDE_g1_TRIM_10.00", "&lt;i&gt;x")  # of a part that is large enough for its name
 
-    shown = page_of(make_person("viewer"), solved(SOLUTIONS.format(evil))).text
+    shown = page_of(make_person(role="viewer"), solved(SOLUTIONS.format(evil))).text
 
     assert "<script>alert" not in shown
     assert "&lt;script&gt;alert(1)" in shown

@@ -50,7 +50,7 @@ def held(code: Code = Code.TRIM_RULE_MISSING, **changes) -> Job:
 
 
 def test_the_page_shows_the_rules_in_words_and_their_file(make_person, file) -> None:
-    shown = make_person("viewer").get(PAGE)
+    shown = make_person(role="viewer").get(PAGE)
 
     assert shown.status_code == 200
     for text in (
@@ -67,7 +67,7 @@ def test_the_page_shows_the_rules_in_words_and_their_file(make_person, file) -> 
 def test_a_check_lists_every_fault_with_its_line_and_path(make_person, file) -> None:
     wrong = text_with(trimByThickness={"18": -1}, optiModeDefault="Z")
 
-    shown = make_person("operator").post(PAGE, sent(file, wrong))
+    shown = make_person().post(PAGE, sent(file, wrong))
 
     faults = shown.context["check"].faults
     assert [fault.split(": ")[1] for fault in faults] == ["trimByThickness.18", "optiModeDefault"]
@@ -79,7 +79,7 @@ def test_a_check_shows_the_difference_and_what_becomes_of_held_jobs(make_person,
     held(order_id="S-16", parts=[{**GOVDE, "thickness_mm": 16}])
     held(order_id="S-22", parts=[{**GOVDE, "thickness_mm": 22}])
 
-    shown = make_person("operator").post(PAGE, sent(file, text_with(trimByThickness=trims(_16=8))))
+    shown = make_person().post(PAGE, sent(file, text_with(trimByThickness=trims(_16=8))))
 
     check = shown.context["check"]
     assert [(each.path, each.before, each.after) for each in check.changes] == [("trimByThickness.16", "", "8")]
@@ -96,7 +96,7 @@ def test_an_owner_saves_and_runners_read_it_at_once(make_person, file) -> None:
     before, new = file.read_text(), text_with(trimByThickness=trims(_16=8))
     assert 16 not in current_rules().trim_by_thickness
 
-    answer = make_person("owner").post(PAGE, sent(file, new, "save"), follow=True)
+    answer = make_person(role="owner").post(PAGE, sent(file, new, "save"), follow=True)
 
     assert "Saved. The rules apply" in answer.text
     assert "Saved by ayse" in answer.text
@@ -115,7 +115,7 @@ def test_an_owner_saves_and_runners_read_it_at_once(make_person, file) -> None:
 def test_rules_that_did_not_change_make_no_version(make_person, file) -> None:
     text = file.read_text().replace("\n", "\r\n")  # as a browser sends it
 
-    answer = make_person("owner").post(PAGE, sent(file, text, "save"), follow=True)
+    answer = make_person(role="owner").post(PAGE, sent(file, text, "save"), follow=True)
 
     assert "Nothing was saved: these are the rules in force." in answer.text
     assert not RulesVersion.objects.exists()
@@ -126,14 +126,14 @@ def test_rules_that_did_not_change_make_no_version(make_person, file) -> None:
     ("role", "button"), [("viewer", "check"), ("viewer", "save"), ("operator", "save"), ("admin", "save")]
 )
 def test_who_may_not_check_or_save_rules_is_refused(make_person, file, role, button) -> None:
-    answer = make_person(role).post(PAGE, sent(file, text_with(retry_count_max=2), button))
+    answer = make_person(role=role).post(PAGE, sent(file, text_with(retry_count_max=2), button))
 
     assert answer.status_code == 403
     assert json.loads(file.read_text()) == SHIPPED
 
 
 def test_a_version_made_from_rules_no_longer_in_force_is_refused(make_person, file) -> None:
-    owner = make_person("owner")
+    owner = make_person(role="owner")
     stale = sent(file, text_with(retry_count_max=2), "save")
     file.write_text(text_with(retry_count_max=1))
 
@@ -175,7 +175,7 @@ def test_of_four_that_save_at_once_one_wins(file, in_threads) -> None:
 
 @pytest.mark.parametrize("wrong", [{"reason": ""}, {"content": "{"}])
 def test_invalid_rules_and_a_missing_reason_are_not_saved(make_person, file, wrong) -> None:
-    answer = make_person("owner").post(PAGE, sent(file, text_with(retry_count_max=2), "save") | wrong)
+    answer = make_person(role="owner").post(PAGE, sent(file, text_with(retry_count_max=2), "save") | wrong)
 
     assert answer.status_code == 200
     assert json.loads(file.read_text()) == SHIPPED
@@ -184,14 +184,14 @@ def test_invalid_rules_and_a_missing_reason_are_not_saved(make_person, file, wro
 def test_a_file_that_cannot_be_written_is_reported_and_leaves_no_version(make_person, file, settings) -> None:
     settings.OPTI_RULES = file.rename(file.with_name("r" * 250))  # a temporary file beside it has too long a name
 
-    answer = make_person("owner").post(PAGE, sent(settings.OPTI_RULES, text_with(retry_count_max=2), "save"))
+    answer = make_person(role="owner").post(PAGE, sent(settings.OPTI_RULES, text_with(retry_count_max=2), "save"))
 
     assert "The file could not be written." in answer.text
     assert not RulesVersion.objects.exists()
 
 
 def test_a_change_by_hand_is_shown_as_such(make_person, file) -> None:
-    owner = make_person("owner")
+    owner = make_person(role="owner")
     owner.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
     file.write_text(text_with(retry_count_max=1))
 
@@ -204,7 +204,7 @@ def test_a_change_by_hand_is_shown_as_such(make_person, file) -> None:
 def test_an_invalid_file_is_shown_with_its_faults(make_person, file) -> None:
     file.write_text('{"cm_to_mm_multiplier": 10')
 
-    shown = make_person("operator").get(PAGE)
+    shown = make_person().get(PAGE)
 
     assert shown.status_code == 200
     assert "The file is invalid." in shown.text
@@ -212,7 +212,7 @@ def test_an_invalid_file_is_shown_with_its_faults(make_person, file) -> None:
 
 
 def test_an_earlier_version_is_restored_by_saving_it_again(make_person, file) -> None:
-    owner = make_person("owner")
+    owner = make_person(role="owner")
     owner.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
     first = RulesVersion.objects.earliest("pk")
     version = owner.get(f"{PAGE}{first.pk}/change/")
@@ -236,7 +236,7 @@ def test_versions_are_never_changed_or_deleted() -> None:
 
 
 def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, file) -> None:
-    owner = make_person("owner")
+    owner = make_person(role="owner")
     job = held(parts=[{**GOVDE, "thickness_mm": 33, "edge_up": "3mm"}, {**ARKALIK, "thickness_mm": 6}])
 
     primary = owner.get(f"{LIST}{job.pk}/change/").context["primary"]
@@ -261,7 +261,7 @@ def test_a_job_failed_for_an_unknown_edge_leads_to_the_rules(make_person, file) 
     job = make_job(parts=[{**GOVDE, "edge_up": "3mm"}])
     job.move("fail", **failure(JobError(Code.EDGE_MAPPING_UNKNOWN, "Part g1.")))
 
-    primary = make_person("operator").get(f"{LIST}{job.pk}/change/").context["primary"]
+    primary = make_person().get(f"{LIST}{job.pk}/change/").context["primary"]
 
     assert str(primary.title) == "Rules: add edge “3mm”"
 
@@ -288,7 +288,7 @@ def test_rules_saved_from_the_console_outlive_an_upgrade(make_person, settings, 
     settings.KILIT_VAR = tmp_path
     shipped, before = Path(settings.OPTI_RULES), Path(settings.OPTI_RULES).read_bytes()
 
-    owner = make_person("owner")
+    owner = make_person(role="owner")
 
     owner.post(PAGE, sent(shipped, text_with(retry_count_max=2), "save"))
 

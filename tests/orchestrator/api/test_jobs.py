@@ -11,7 +11,8 @@ from kilit.lock.models import event as event_model
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.job import failure
-from tests.support.cutting_jobs import ARKALIK, GOVDE, Api, error, make_job, order_body
+from tests.support.api import Api
+from tests.support.cutting_jobs import ARKALIK, GOVDE, error, make_job, order_body
 
 pytestmark = pytest.mark.django_db
 
@@ -79,7 +80,7 @@ def test_of_many_equal_requests_at_once_one_makes_the_job(transactional_db, make
     """The unique index decides, not a look before."""
     key = make_api().headers["x-api-key"]
 
-    answers = in_threads(lambda _: Api(key).post("jobs", order_body()).status_code, count=8)
+    answers = in_threads(lambda _: Api(key, root="/").post("jobs", order_body()).status_code, count=8)
 
     assert sorted(answers) == [200] * 7 + [201]
     assert Job.objects.count() == 1
@@ -245,13 +246,17 @@ def test_a_service_without_a_role_sees_nothing(make_api) -> None:
 
 
 def test_without_a_key_the_answer_is_401() -> None:
-    for answer in (Api().get("jobs"), Api().post("jobs", order_body()), Api("kilit_wrong").get("jobs")):
+    for answer in (
+        Api(root="/").get("jobs"),
+        Api(root="/").post("jobs", order_body()),
+        Api("kilit_wrong", root="/").get("jobs"),
+    ):
         assert answer.status_code == 401
         assert error(answer)["code"] == "UNAUTHENTICATED"
 
 
 def test_a_person_may_use_the_session_of_the_console(make_person) -> None:
-    assert make_person("viewer").get("/jobs").status_code == 200
+    assert make_person(role="viewer").get("/jobs").status_code == 200
 
 
 def test_a_cursor_never_skips_a_job_that_came_meanwhile(api) -> None:

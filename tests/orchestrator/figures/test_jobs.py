@@ -13,7 +13,8 @@ from django.urls import reverse
 
 from orchestrator.models import Job
 from orchestrator.workflow.steps import finish
-from tests.support.cutting_jobs import CUTTING_JOBS, Api, error, make_job
+from tests.support.api import Api
+from tests.support.cutting_jobs import CUTTING_JOBS, error, make_job
 
 pytestmark = pytest.mark.django_db
 
@@ -169,7 +170,7 @@ def test_days_of_the_console_are_the_readers_and_numbers_are_written_as_excel_re
     finished("2026-10-31T20:59:59Z", customer_snapshot_name="October")
     finished("2026-10-31T21:00:00Z", customer_snapshot_name="=1+1")  # midnight in Istanbul
     finished("2026-11-30T21:00:00Z", customer_snapshot_name="December")
-    client = make_person("viewer")
+    client = make_person(role="viewer")
     client.cookies.load({"kilit_zone": "Europe/Istanbul", "django_language": "tr"})
     address = reverse("admin:orchestrator_job_figures_file")
 
@@ -193,7 +194,7 @@ def test_jobs_of_a_span_are_found_by_the_index(rules, sql) -> None:
 def test_the_page_shows_figures_amounts_and_that_they_are_fixed(make_person, rules) -> None:
     job = finished("2026-11-02T10:00:00Z")
 
-    shown = make_person("viewer").get(reverse("admin:orchestrator_job_change", args=[job.pk]))
+    shown = make_person(role="viewer").get(reverse("admin:orchestrator_job_change", args=[job.pk]))
 
     card = shown.context["figures_card"]
     assert ("Edge band", "040: 0.8 m · 1mm: 4.82 m") in card.facts
@@ -206,7 +207,7 @@ def test_the_page_shows_figures_amounts_and_that_they_are_fixed(make_person, rul
 def test_the_page_names_the_missing_price_instead_of_a_total(make_person, rules) -> None:
     write_prices(rules, PRICES | {"edgePerMetre": {"1mm": 12}})
 
-    shown = make_person("viewer").get(reverse("admin:orchestrator_job_change", args=[make_job().pk]))
+    shown = make_person(role="viewer").get(reverse("admin:orchestrator_job_change", args=[make_job().pk]))
 
     assert shown.context["figures_card"].totals == []
     assert "The rules have no price for edgePerMetre 040." in shown.text
@@ -214,7 +215,7 @@ def test_the_page_names_the_missing_price_instead_of_a_total(make_person, rules)
 
 
 def test_the_rules_are_shown_with_their_prices(make_person, rules) -> None:
-    shown = make_person("viewer").get(reverse("admin:orchestrator_rulesversion_changelist"))
+    shown = make_person(role="viewer").get(reverse("admin:orchestrator_rulesversion_changelist"))
 
     (prices,) = [section for section in shown.context["sections"] if section.name == "prices"]
     assert prices.values == ["VAT 20 %", "* → 400 TRY/m²", "* → 10 TRY/m", "waste in estimates: 10 %"]

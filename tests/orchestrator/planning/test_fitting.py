@@ -115,7 +115,7 @@ def test_an_order_that_was_accepted_before_is_still_the_same_job(api) -> None:
 
 
 def test_page_and_list_flag_the_parts_by_name(make_person) -> None:
-    viewer, job = make_person("viewer"), large_job()
+    viewer, job = make_person(role="viewer"), large_job()
     make_job(order_id="S-2")
 
     page, listed = viewer.get(f"{LIST}{job.pk}/change/").text, viewer.get(LIST).text

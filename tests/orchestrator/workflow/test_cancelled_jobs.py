@@ -42,7 +42,7 @@ def test_a_retry_of_a_cancelled_job_that_is_cancelled_again_is_expected_too(floo
 
 
 def test_their_group_and_their_page_say_that_nothing_is_wrong(make_person) -> None:
-    operator, job = make_person("operator"), cancelled()
+    operator, job = make_person(), cancelled()
 
     (group,) = operator.get(f"{LIST}groups/").context["groups"]
     shown = operator.get(f"{LIST}{job.pk}/change/")
@@ -57,7 +57,7 @@ def test_the_export_of_failed_jobs_leaves_them_out(make_person) -> None:
     cancelled()
     make_job().move("fail", **failure(JobError(Code.XML_INVALID, "no")))
 
-    lines = b"".join(make_person("operator").get(f"{LIST}dead-letters/")).decode()
+    lines = b"".join(make_person().get(f"{LIST}dead-letters/")).decode()
 
     assert "E_XML_INVALID" in lines
     assert "E_CANCELLED" not in lines

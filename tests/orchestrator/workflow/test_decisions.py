@@ -12,7 +12,8 @@ from orchestrator.errors import HOLD_CODES, PERMANENT_CODES, Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.job import failure
 from orchestrator.states import CANCELLABLE, JOBS, WORKING, JobState
-from tests.support.cutting_jobs import CUTTING_JOBS, Api, new_job
+from tests.support.api import Api
+from tests.support.cutting_jobs import CUTTING_JOBS, new_job
 
 pytestmark = pytest.mark.django_db
 
@@ -216,7 +217,7 @@ def test_a_click_repeated_by_eight_threads_counts_once(transactional_db, make_ap
     key = make_api().headers["x-api-key"]
     job = {"retry": failed, "approve": lambda: held(Code.OPERATOR_TRIGGER_REQUIRED), "cancel": new_job}[verb]()
 
-    answers = in_threads(lambda _: Api(key).post(f"jobs/{job.pk}/{verb}").status_code, count=8)
+    answers = in_threads(lambda _: Api(key, root="/").post(f"jobs/{job.pk}/{verb}").status_code, count=8)
 
     assert sorted(answers) == [200] + [409] * 7
     job.refresh_from_db()

@@ -43,7 +43,7 @@ def sentences(page) -> str:
     ("code", "retries"), [*((code, 0) for code in sorted(PERMANENT_CODES)), (Code.OPTI_XML_TIMEOUT, 3)]
 )
 def test_a_job_that_cannot_be_retried_is_sent_again(make_person, code, retries) -> None:
-    operator, job = make_person("operator"), failed(code, retries=retries)
+    operator, job = make_person(), failed(code, retries=retries)
     shown = page_of(operator, job)
 
     assert offers(shown) == {"Send again as revision 1"}
@@ -63,7 +63,7 @@ def test_a_job_that_cannot_be_retried_is_sent_again(make_person, code, retries) 
 
 
 def test_only_what_cannot_be_retried_is_sent_again(make_person, api) -> None:
-    operator, viewer = make_person("operator"), make_person("viewer", "vera")
+    operator, viewer = make_person(), make_person("vera", role="viewer")
     retryable, unknown = failed(Code.OPTI_XML_TIMEOUT), failed(Code.UNKNOWN, order_id="S-2")
     lose_sight(unknown)
     write_unguarded(Job.objects.filter(pk=unknown.pk), retry_count=3)
@@ -82,7 +82,7 @@ def test_only_what_cannot_be_retried_is_sent_again(make_person, api) -> None:
 
 @pytest.mark.parametrize("code", [Code.EDGE_MAPPING_UNKNOWN, Code.INVALID_GRAIN])
 def test_the_rules_come_first_only_while_a_retry_may_follow(make_person, code) -> None:
-    operator = make_person("operator")
+    operator = make_person()
     part = {**GOVDE, "edge_up": "gold"}
 
     retryable = failed(code, order_id="S-2", parts=[part])
@@ -93,7 +93,7 @@ def test_the_rules_come_first_only_while_a_retry_may_follow(make_person, code) -
 
 
 def test_a_job_of_unknown_handover_offers_exactly_the_two_answers(make_person) -> None:
-    operator, job = make_person("operator"), failed(Code.UNKNOWN)
+    operator, job = make_person(), failed(Code.UNKNOWN)
     lose_sight(job)
 
     shown = page_of(operator, job)
@@ -117,7 +117,7 @@ def test_a_job_of_unknown_handover_offers_exactly_the_two_answers(make_person) -
     [(Code.XML_INVALID, False, False), (Code.HANDOVER_UNKNOWN, False, True), (Code.OPTI_XML_TIMEOUT, True, False)],
 )
 def test_lists_and_groups_offer_only_what_helps(make_person, code, retry, decide) -> None:
-    operator, job = make_person("operator"), failed(Code.OPTI_XML_TIMEOUT if retry else Code.XML_INVALID)
+    operator, job = make_person(), failed(Code.OPTI_XML_TIMEOUT if retry else Code.XML_INVALID)
     if decide:
         lose_sight(job)
     job.refresh_from_db()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -12,6 +12,7 @@ from outbox.alerts.making import send_test
 from outbox.alerts.sending import send_alerts
 from outbox.models import AlertRule, Channel, OutboxMessage
 from tests.support.alerts import make_channel
+from tests.support.people import browser_of, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -24,11 +25,8 @@ def _mail(settings) -> None:
 
 
 def person(role: str, name: str = "ayse", **columns: Any) -> tuple[User, Client]:
-    user = User.objects.create_user(name, is_staff=True, **columns)
-    user.groups.set(Group.objects.filter(name=role))
-    client = Client()
-    client.force_login(user)
-    return user, client
+    user = make_user(name, role=role, **columns)
+    return user, browser_of(user)
 
 
 def form(*rules: dict, **values: Any) -> dict:

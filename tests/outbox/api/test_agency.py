@@ -9,18 +9,14 @@ from kilit.access.models import RateWindow
 from kilit.lock.models import Activity
 from ociqueue.models import Site
 from outbox.models import Endpoint
-from tests.support.agency import issue_admin_key, make_admin
-from tests.support.fixtures.outbox_api import Api, make_site
+from tests.outbox.api.conftest import ROOT
+from tests.support.agency import agency_api, make_admin
+from tests.support.api import Api
+from tests.support.dashboard import make_site
 
 pytestmark = pytest.mark.django_db
 
 URL = "https://hooks.example.com/kilit"
-
-
-class AgencyApi(Api):
-    def __init__(self, user: User) -> None:
-        super().__init__(user)
-        self.headers = {"x-api-key": issue_admin_key(user)}
 
 
 @pytest.fixture
@@ -34,8 +30,8 @@ def foreign() -> Endpoint:
 
 
 @pytest.fixture
-def agency(sites: list[Site]) -> AgencyApi:
-    return AgencyApi(make_admin(sites=dict.fromkeys(sites, "admin")))
+def agency(sites: list[Site]) -> Api:
+    return agency_api(make_admin(sites=sites), root=ROOT)
 
 
 def endpoint_of(site: Site) -> Endpoint:
@@ -47,7 +43,7 @@ def create(api: Api, site: Site | None, **more: Any) -> Any:
     return api("POST", "endpoints", {"url": URL, "kinds": ["conversion.failed"], **where, **more})
 
 
-def test_an_agencys_key_manages_the_webhooks_of_all_its_sites(agency: AgencyApi, sites: list[Site]) -> None:
+def test_an_agencys_key_manages_the_webhooks_of_all_its_sites(agency: Api, sites: list[Site]) -> None:
     made = [create(agency, site) for site in sites]
 
     assert [answer.status_code for answer in made] == [201, 201]
@@ -60,7 +56,7 @@ def test_an_agencys_key_manages_the_webhooks_of_all_its_sites(agency: AgencyApi,
     assert agency("GET", "messages").status_code == 200
 
 
-def test_the_activity_names_the_key(agency: AgencyApi, sites: list[Site]) -> None:
+def test_the_activity_names_the_key(agency: Api, sites: list[Site]) -> None:
     pk = create(agency, sites[0]).json()["id"]
     agency("POST", f"endpoints/{pk}/rotate-secret")
 
@@ -73,7 +69,7 @@ def test_the_activity_names_the_key(agency: AgencyApi, sites: list[Site]) -> Non
     ]
 
 
-def test_another_sites_webhook_is_like_an_unknown_one(agency: AgencyApi, foreign: Endpoint) -> None:
+def test_another_sites_webhook_is_like_an_unknown_one(agency: Api, foreign: Endpoint) -> None:
     unknown = "01999999-0000-7000-8000-000000000000"
     answers = [
         [
@@ -91,14 +87,14 @@ def test_another_sites_webhook_is_like_an_unknown_one(agency: AgencyApi, foreign
     assert agency("GET", "endpoints").json()["endpoints"] == []
 
 
-def test_a_key_whose_user_is_no_admin_any_more_manages_no_webhook(agency: AgencyApi, sites: list[Site]) -> None:
+def test_a_key_whose_user_is_no_admin_any_more_manages_no_webhook(agency: Api, sites: list[Site]) -> None:
     User.objects.get(username="agency").groups.set(Group.objects.none())
 
     assert create(agency, sites[0]).status_code == 403
     assert agency("GET", "endpoints").status_code == 403
 
 
-def test_an_agencys_key_has_its_own_rate_limit_for_webhooks_too(agency: AgencyApi, settings: Any) -> None:
+def test_an_agencys_key_has_its_own_rate_limit_for_webhooks_too(agency: Api, settings: Any) -> None:
     settings.ADMIN_RATE_PER_MINUTE = 2
 
     def burst() -> list[int]:

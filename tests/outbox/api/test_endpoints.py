@@ -11,11 +11,12 @@ from kilit.lock.models import Activity
 from ociqueue.models import Site
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
+from tests.outbox.api.conftest import ROOT
+from tests.support.api import Api
+from tests.support.dashboard import make_site
 from tests.support.denied_requests import refusals
-from tests.support.fixtures.outbox_api import Api, api, make_site, make_user, owner, site, viewer
 from tests.support.outbox import make_endpoint, make_message
-
-__all__ = ["api", "owner", "site", "viewer"]
+from tests.support.people import make_user
 
 pytestmark = pytest.mark.django_db
 NEW = {"url": "https://shop.example/hook?token=1", "kinds": ["conversion.failed"]}
@@ -42,8 +43,7 @@ def test_an_owner_makes_one_of_the_installation_or_of_any_site(site: Site, owner
 
 
 def test_an_admin_of_one_site_finds_no_endpoint_of_another_or_of_the_installation(site: Site) -> None:
-    make_site("Other")
-    admin = Api(make_user("admin", group="admin", Other="admin"))
+    admin = Api(make_user("admin", role="admin", sites=[make_site("Other")]), root=ROOT)
     for endpoint in (make_endpoint(scope=str(site.pk)), make_endpoint()):
         page = f"endpoints/{endpoint.pk}"
 
@@ -90,8 +90,7 @@ def test_a_bad_endpoint_is_refused_with_the_field(api: Api, case: str) -> None:
 
 
 def test_one_who_manages_several_sites_has_to_name_one(site: Site) -> None:
-    make_site("Boya")
-    both = Api(make_user("both", Mobilya="operator", Boya="admin"))
+    both = Api(make_user("both", role=None, sites={site: "operator", make_site("Boya"): "admin"}), root=ROOT)
 
     answer = both("POST", "endpoints", NEW)
 
@@ -100,7 +99,7 @@ def test_one_who_manages_several_sites_has_to_name_one(site: Site) -> None:
 
 
 def test_a_user_without_a_site_makes_none() -> None:
-    assert Api(make_user("stranger", group="operator"))("POST", "endpoints", NEW).status_code == 403
+    assert Api(make_user("stranger"), root=ROOT)("POST", "endpoints", NEW).status_code == 403
 
 
 def test_there_is_a_limit_of_endpoints(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,8 @@ from django.utils import timezone
 
 from ociqueue.models import Site
 from outbox.models import Attempt, Endpoint, OutboxMessage
-from tests.support.fixtures.outbox_api import Api, api, owner, site, viewer
+from tests.support.api import Api
 from tests.support.outbox import make_endpoint, make_message
-
-__all__ = ["api", "owner", "site", "viewer"]
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from pdfjobs.enqueue import enqueue
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode
-from tests.support.pdf_jobs import PDF, Api, body, bring, new_job, some_user
+from tests.support.pdf_jobs import PDF, PdfApi, body, bring, new_job, some_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("worker_lives")]
 
@@ -54,7 +54,7 @@ def test_a_priority_makes_no_other_document_and_an_existing_job_keeps_its_own(ap
 
 
 def test_two_owners_have_a_job_each(api) -> None:
-    other = Api(some_user("other"))
+    other = PdfApi(some_user("other"))
 
     assert api.post().json()["job_id"] != other.post().json()["job_id"]
 
@@ -177,7 +177,7 @@ def test_without_a_key_nothing_opens(client) -> None:
 
 @pytest.mark.parametrize(("role", "status"), [(None, 403), ("viewer", 403), ("operator", 201), ("admin", 201)])
 def test_only_a_key_of_an_operator_has_documents_made(role: str | None, status: int) -> None:
-    caller = Api(some_user("caller", role=role))
+    caller = PdfApi(some_user("caller", role=role))
 
     answer = caller.post()
 
@@ -205,7 +205,7 @@ def test_a_sites_script_key_has_no_documents_made(client) -> None:
 
 
 def test_who_lost_the_role_still_fetches_what_is_theirs() -> None:
-    caller = Api(some_user("caller", role=None))
+    caller = PdfApi(some_user("caller", role=None))
     job = bring(new_job(caller.user), "succeeded")
 
     assert caller.get(job.pk).status_code == 200

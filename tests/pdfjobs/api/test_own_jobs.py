@@ -13,7 +13,7 @@ from kilit.lock.models import Event
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
-from tests.support.pdf_jobs import Api, bring, files, new_job, some_user
+from tests.support.pdf_jobs import PdfApi, bring, files, new_job, some_user
 from tests.support.waiting import PATIENCE, has_waiter, wait_until
 
 
@@ -92,7 +92,7 @@ def test_a_question_that_makes_no_sense_is_refused(api, name: str, value: str) -
 
 @pytest.mark.django_db
 def test_a_viewer_lists_and_deletes_nothing() -> None:
-    viewer = Api(some_user("viewer", role="viewer"))
+    viewer = PdfApi(some_user("viewer", role="viewer"))
     job = new_job(viewer.user)
 
     assert ids(viewer.list()) == [job.job_id]
@@ -229,7 +229,7 @@ def test_of_claims_and_deletions_at_once_each_job_goes_one_way(api, make_job, in
             while claimed := PdfJob.objects.claim():
                 mine += [job.pk for job in claimed]
             return mine
-        own = Api(api.user) if number else api
+        own = PdfApi(api.user) if number else api
         return [pk for pk in jobs[number // 2 :: 4] if own.delete(pk).status_code == 200]
 
     outcomes = in_threads(claim_or_delete, count=8)

@@ -1,6 +1,6 @@
 """Folders, orders and people of panel cutting."""
 
-from tests.support.fixtures.cutting_jobs import api, at_rest_at_once, customer, floor, make_api, make_person
+from tests.support.fixtures.cutting_jobs import api, at_rest_at_once, customer, floor, make_api
 from tests.support.fixtures.floor import full_disk, here, look, mounted, put
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "here",
     "look",
     "make_api",
-    "make_person",
     "mounted",
     "put",
 ]

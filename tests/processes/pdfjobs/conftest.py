@@ -3,9 +3,9 @@
 import pytest
 
 from tests.apps.patient.limits import be_patient
-from tests.support.fixtures.pdf_jobs import _own_store, api, artifact_folder, make_job, make_person, worker_lives
+from tests.support.fixtures.pdf_jobs import _own_store, api, artifact_folder, make_job, worker_lives
 
-__all__ = ["_own_store", "api", "artifact_folder", "make_job", "make_person", "worker_lives"]
+__all__ = ["_own_store", "api", "artifact_folder", "make_job", "worker_lives"]
 
 
 @pytest.fixture(scope="session", autouse=True)

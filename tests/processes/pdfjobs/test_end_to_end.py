@@ -19,7 +19,7 @@ from kilit.lock.models import Event
 from pdfjobs import rendering, work
 from pdfjobs.documents import document
 from pdfjobs.models import PdfJob
-from tests.support.pdf_jobs import Api, body, some_user
+from tests.support.pdf_jobs import PdfApi, body, some_user
 from tests.support.pdf_workers import browsers_in, ended, endless_body, long_body, moves, real_workers
 from tests.support.waiting import wait_until
 from tests.support.workers import Workers
@@ -52,9 +52,9 @@ def _own_store(settings, folder: Path) -> None:
 
 
 @pytest.fixture
-def api(workers: Workers) -> Api:
+def api(workers: Workers) -> PdfApi:
     """A caller whom no other test knows, so that nothing it asks for is there already."""
-    return Api(some_user(f"shop-{uuid4().hex[:8]}"))
+    return PdfApi(some_user(f"shop-{uuid4().hex[:8]}"))
 
 
 def test_every_template_from_the_door_to_the_download(api) -> None:
@@ -123,7 +123,7 @@ def test_a_browser_killed_while_it_renders_costs_one_retry(api, folder) -> None:
     assert way[-1] == "succeeded"
 
 
-def struck(api: Api, folder: Path) -> PdfJob | None:
+def struck(api: PdfApi, folder: Path) -> PdfJob | None:
     """Ask for a document, and kill browsers until it has failed; none when it was made before that was felt."""
     sent = long_body(800, metadata={"title": uuid4().hex})
     job = PdfJob.objects.get(pk=api.post(sent).json()["job_id"])
@@ -194,7 +194,7 @@ def test_nothing_in_the_variables_reaches_the_network(api) -> None:
 
 def test_two_workers_share_the_queue_and_metrics_tell_the_history(api, client) -> None:
     """After a mixed run the numbers of /metrics are those of the events."""
-    other = Api(some_user("other"))
+    other = PdfApi(some_user("other"))
     jobs = [
         caller.post(body(options={"metadata": {"title": f"{number}"}})).json()["job_id"]
         for number in range(10)

@@ -46,6 +46,7 @@ from tests.support.alerts import make_channel
 from tests.support.conversions import make_failed
 from tests.support.erasure import adjust, finish
 from tests.support.outbox import make_failed_message
+from tests.support.people import make_user
 from tests.support.uploads import account, received, trip
 
 MEMBERS = ("viewer", "operator", "admin")
@@ -94,9 +95,7 @@ def check_rows(tenant: Tenant) -> None:
 
 
 def _person(name: str, *, group: str, **columns: Any) -> User:
-    user = User.objects.create_user(name, f"{name}@example.com", is_staff=True, **columns)
-    user.groups.set(Group.objects.filter(name=group))
-    return user
+    return make_user(name, role=group, email=f"{name}@example.com", **columns)
 
 
 def _make_tenant(word: str) -> Tenant:

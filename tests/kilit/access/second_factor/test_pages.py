@@ -7,12 +7,13 @@ import pytest
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
 from allauth.mfa.models import Authenticator
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
+from tests.support.people import make_user
 from tests.support.second_factors import (
     APP,
     CODES,
@@ -175,15 +176,9 @@ def remove_by_action(client: Client, *users: User) -> None:
     client.post("/admin/auth/user/", {"action": "remove_second_factor", "_selected_action": chosen})
 
 
-def new_owner() -> User:
-    owner = User.objects.create_user("owner", is_staff=True)
-    owner.groups.set(Group.objects.filter(name="owner"))
-    return owner
-
-
 def test_an_owner_removes_the_second_factor_of_someone_who_lost_it(client) -> None:
     user, _secret, _codes = with_app()
-    owner = new_owner()
+    owner = make_user("owner", role="owner")
     client.force_login(owner)
 
     remove_by_action(client, user)
@@ -209,15 +204,11 @@ def test_the_list_of_users_shows_who_has_one(admin_client, settings) -> None:
     assert "column-second_factor" not in admin_client.get("/admin/auth/user/").content.decode()
 
 
-def test_nobody_but_an_owner_removes_anothers_second_factor() -> None:
+def test_nobody_but_an_owner_removes_anothers_second_factor(make_person) -> None:
     user, _secret, _codes = with_app()
-    boss = User.objects.create_user("boss", password=PASSWORD, is_staff=True)
-    boss.groups.set(Group.objects.filter(name="admin"))
     site = Site.objects.create(name="A")
-    SiteMembership.objects.create(site=site, user=boss, role="admin")
+    client = make_person("boss", role="admin", sites=[site])
     SiteMembership.objects.create(site=site, user=user, role="operator")
-    client = Client()
-    client.force_login(boss)
     assert user in client.get("/admin/auth/user/").context["cl"].queryset
 
     remove_by_action(client, user)
@@ -227,7 +218,7 @@ def test_nobody_but_an_owner_removes_anothers_second_factor() -> None:
 
 def test_an_owner_does_not_remove_the_second_factor_of_a_superuser(client, admin_user) -> None:
     Authenticator.objects.create(user=admin_user, type="totp", data={})
-    client.force_login(new_owner())
+    client.force_login(make_user("owner", role="owner"))
 
     remove_by_action(client, admin_user)
 

@@ -12,7 +12,8 @@ from ociqueue.states import Category, SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim
-from tests.support.conversions import Api, new_conversion
+from tests.support.api import Api
+from tests.support.conversions import new_conversion
 from tests.support.uploads import CONVERSIONS, SITES, account, html, row_page, sent, trip
 
 pytestmark = pytest.mark.django_db

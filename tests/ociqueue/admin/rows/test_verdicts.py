@@ -15,7 +15,7 @@ from ociqueue.models.statements import confirm
 from ociqueue.states import ConversionStatus, SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.settle import note_warnings
-from tests.support.conversions import Api
+from tests.support.api import Api
 from tests.support.uploads import CONVERSIONS, html, received, row_page
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from ociqueue.states import SyncMethod
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.support.adjustments import adjustment_states, restate, retract, sent_values, take_back
-from tests.support.conversions import Api
+from tests.support.api import Api
 from tests.support.later_provider import GOOGLE, make_due, run_script
 
 pytestmark = pytest.mark.django_db

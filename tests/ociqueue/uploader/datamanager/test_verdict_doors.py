@@ -14,7 +14,7 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Receipt
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
-from tests.support.conversions import Api
+from tests.support.api import Api
 from tests.support.later_provider import make_due
 from tests.support.uploads import states
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ociqueue.models import Conversion
-from tests.support.conversions import Api
+from tests.support.api import Api
 from tests.support.waiting import wait_until
 from tests.support.workers import Workers
 

@@ -129,7 +129,7 @@ def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(
     assert tick(patient=True) == 0
 
     assert list(Job.objects.order_by("pk").values_list("status", "error_code", "retry_count")) == before
-    viewer = make_person("viewer")
+    viewer = make_person(role="viewer")
     for page in ("/admin/", f"/admin/orchestrator/job/{fresh.pk}/change/"):
         shown = viewer.get(page).content.decode()
         assert "trimByThickness" in shown
