@@ -13,7 +13,7 @@ from pdfjobs import work
 from pdfjobs.models import PdfJob
 from simulators.webhooks.receiver import WebhookReceiver
 from tests.support.fixtures.log_lines import log_lines  # noqa: F401 - a fixture
-from tests.support.fixtures.pdf_jobs import _own_store, api, make_person, worker_lives  # noqa: F401 - fixtures
+from tests.support.fixtures.pdf_jobs import _own_store, api, worker_lives  # noqa: F401 - fixtures
 from tests.support.pdf_jobs import PDF, body
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("worker_lives")]

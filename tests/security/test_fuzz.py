@@ -16,7 +16,7 @@ from ociqueue.models import Conversion, Site
 from tests.support.api import Api
 from tests.support.conversions import YESTERDAY
 from tests.support.examples import few
-from tests.support.fixtures.conversions import make_person, make_site, site  # noqa: F401 - a site and people
+from tests.support.fixtures.conversions import make_site, site  # noqa: F401 - a site and people
 from tests.support.garbage import answer, damaged
 
 GOOD = (

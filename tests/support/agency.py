@@ -22,5 +22,5 @@ def issue_admin_key(user: User, **columns: Any) -> str:
     return text
 
 
-def agency_api(user: User, **options: str) -> Api:
-    return Api(issue_admin_key(user), **options)
+def agency_api(user: User, *, root: str = "/api/") -> Api:
+    return Api(issue_admin_key(user), root=root)
