@@ -21,8 +21,8 @@ from ociqueue.models import Conversion, Credentials, Receipt, Site
 from ociqueue.models.batch import FIRST_CHECK_AFTER
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.models.sending import failure
-from ociqueue.states import SyncMethod
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.states import Disposition, SyncMethod
+from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 

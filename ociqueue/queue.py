@@ -41,8 +41,7 @@ from ociqueue.schemas.requests import CapQuery
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.verdict_run import ask_for_verdicts, handle_verdict_bell
-from ociqueue.webhooks import adjustments as adjustment_webhooks
-from ociqueue.webhooks import conversions as webhooks
+from ociqueue.webhooks import KINDS
 
 
 class SiteQueue(Queue):
@@ -198,7 +197,6 @@ ADJUSTMENT_QUEUE = SiteQueue(
     well=(),
     badly=(),
     oldest=partial(oldest_waiting, Adjustment),
-    webhooks=adjustment_webhooks.KINDS,
 )
 QUEUE = SiteQueue(
     CONVERSIONS,
@@ -223,7 +221,7 @@ QUEUE = SiteQueue(
     encrypted={Credentials: ("encrypted",)},
     oldest=partial(oldest_waiting, Conversion),
     metrics=[VerdictCollector()],
-    webhooks=webhooks.KINDS,
+    webhooks=KINDS,
     api=QueueApi(
         "api/",
         "ociqueue.api.urls",

@@ -1,7 +1,7 @@
 """The lifecycles of a conversion, of an adjustment to one, of a site's circuit, and of an import of a file."""
 
 from collections.abc import Mapping
-from typing import Final
+from enum import StrEnum
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
@@ -65,6 +65,22 @@ class EventSource(TextChoices):
     OTHER = "OTHER", _("Elsewhere")
 
 
+class Disposition(StrEnum):
+    """What becomes of a row, given what its provider replied."""
+
+    ACCEPTED = "ACCEPTED"  # the provider has it
+    RECEIVED = "RECEIVED"  # the provider took it and gives its verdict later
+    FATAL = "FATAL"  # fails now
+    RETRY = "RETRY"  # retried after a backoff, or after the provider's delay
+    DEFER = "DEFER"  # too early: retried hours later
+    DUPLICATE = "DUPLICATE"  # the provider has it already: success only if an earlier reply was lost
+    SPLIT = "SPLIT"  # the request was too large: sent again in halves
+    GATE = "GATE"  # a fault of the account: the row keeps its attempt and the site's circuit opens
+    GATE_ACTION = "GATE_ACTION"  # the same, for one conversion name only
+    GATE_ALL = "GATE_ALL"  # the same, for every site
+    UNSENT = "UNSENT"  # not part of the request: the row keeps its attempt
+
+
 class AdjustmentKind(TextChoices):
     # The conversion did not happen after all.
     RETRACTION = "RETRACTION"
@@ -106,38 +122,6 @@ IN_UPLOAD = (ConversionStatus.PROCESSING, ConversionStatus.UPLOADED)
 UPLOADED_HERE = (SyncMethod.API, SyncMethod.DATA_MANAGER)
 # A row in one of these that has an error belongs to an error group.
 FAILING = (ConversionStatus.FAILED, ConversionStatus.RETRY)
-# Our name for CLICK_NOT_FOUND in a verdict of the Data Manager API on a row that has no click id.
-USER_DATA_NOT_MATCHED = "USER_DATA_NOT_MATCHED"
-# The visitor denied consent, and the site does not send such rows.
-WITHHELD: Final = "WITHHELD_CONSENT_DENIED"
-# It waited until Google would not take it any more. No expected failure: somebody has to look why it waited.
-EXPIRED: Final = "EXPIRED_BEFORE_UPLOAD"
-# Failures that leave nothing to do, with the states in which they are found. They are not in failure rates, and a group
-# of them is not retried. A row can also come back to them from QUEUED, when a retry is undone.
-EXPECTED_FAILURES: Mapping[str, ConversionStatus] = {
-    # The script left the row out on purpose.
-    "SKIPPED_BY_SCRIPT": ConversionStatus.PROCESSING,
-    # The Google Ads API says it only of rows with user data, and that it can be ignored. In a verdict of the Data
-    # Manager API it means something else: the click id is unknown.
-    "CLICK_NOT_FOUND": ConversionStatus.PROCESSING,
-    # The visitor did not agree.
-    "DENIED_CONSENT": ConversionStatus.UPLOADED,
-    "NO_CONSENT": ConversionStatus.UPLOADED,
-    WITHHELD: ConversionStatus.RETRY,
-    # It was retracted while it waited, so it was never sent.
-    "RETRACTED_BEFORE_UPLOAD": ConversionStatus.RETRY,
-    # No click fits the hashed e-mail or phone of a row without a click id, as for most people who come without an ad.
-    USER_DATA_NOT_MATCHED: ConversionStatus.UPLOADED,
-}
-UNEXPECTED_IN_VERDICTS = ("CLICK_NOT_FOUND",)
-# The same for adjustments.
-EXPECTED_ADJUSTMENT_FAILURES: Mapping[str, ConversionStatus] = {
-    # A newer adjustment of the same conversion takes its place.
-    "OVERTAKEN": ConversionStatus.RETRY,
-    "MORE_RECENT_RESTATEMENT_FOUND": ConversionStatus.PROCESSING,
-    # There is nothing to adjust: the conversion itself failed.
-    "ORIGINAL_NOT_UPLOADED": ConversionStatus.RETRY,
-}
 # Old rows in these may be pruned.
 ENDED = (ConversionStatus.COMPLETED, ConversionStatus.FAILED)
 

@@ -27,13 +27,13 @@ from kilit.csv.reader import (
 )
 from kilit.csv.text import START, CsvError, FilePlace
 from kilit.masking import IDENTIFIERS
-from ociqueue.files.exports import format_amount
 from ociqueue.files.keys import KEY, SUBJECT, LineKeys, line_key, require_key
 from ociqueue.files.table import CsvTable, import_table, rejected_line, unreadable_line
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.key import MADE_BY_IMPORT
+from ociqueue.schemas.columns import format_amount
 from ociqueue.schemas.conversions import CONSENTS, NOT_ACCEPTED, REQUIRED, fields_of
 from ociqueue.states import CONVERSIONS, AdjustmentKind
 

@@ -30,15 +30,13 @@ from kilit.lock.clock import database_time
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.masking import IDENTIFIERS
 from kilit.workers import doorbells
+from ociqueue.codes.table import COUNTED_BEFORE, ORDER_ID_IN_USE
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX, ConversionQuerySet, make_order_id
 from ociqueue.schemas.conversions import AHEAD, CONSENTS, Columns, format_consent, read_columns
 from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, WAITING, ConversionStatus, DeniedConsent
 
 BATCH = 1000
-ORDER_ID_IN_USE = "ORDER_ID_ALREADY_IN_USE"
-# Google has the order id, or the click at that time. It may be this very conversion, sent by another way.
-COUNTED_BEFORE = (ORDER_ID_IN_USE, "CLICK_CONVERSION_ALREADY_EXISTS")
 # What a conversion says, by the names of the API, and the columns that store it.
 CONTENT: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in Conversion.CLICK_IDS},

@@ -24,13 +24,14 @@ from kilit.lock.clock import database_time
 from kilit.lock.fast_sql import bulk_insert
 from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
+from ociqueue.codes.table import WITHHELD
 from ociqueue.intake import corrections
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX, make_order_id
 from ociqueue.models.key import KEYS, MADE_BY_IMPORT
 from ociqueue.schemas.conversions import EMPTY, Columns, read_columns
 from ociqueue.schemas.responses import ConversionResult
-from ociqueue.states import UPLOADED_HERE, WITHHELD, AdjustmentKind, ConversionStatus, EventSource
+from ociqueue.states import UPLOADED_HERE, AdjustmentKind, ConversionStatus, EventSource
 
 NO_CONSENT = Conversion.Consent.UNSPECIFIED
 

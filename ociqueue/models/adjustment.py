@@ -13,6 +13,7 @@ from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import after_statement, lifecycle_triggers
+from ociqueue.codes.table import EXPECTED_ADJUSTMENT_FAILURES, ORIGINAL_FAILED
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.conversion import END_RETRACTED, Conversion, ConversionQuerySet
 from ociqueue.models.limits import ATTEMPTS
@@ -23,7 +24,6 @@ from ociqueue.states import (
     ADJUSTMENTS,
     CONVERSIONS,
     ENDED,
-    EXPECTED_ADJUSTMENT_FAILURES,
     IN_UPLOAD,
     LIVE,
     WAITING,
@@ -37,8 +37,7 @@ ADJUSTMENT_PREFIX = "adj_"
 FAILURES = failures_of(ADJUSTMENTS, EXPECTED_ADJUSTMENT_FAILURES)
 OVERTAKEN = "A newer adjustment of the same conversion takes its place."
 NOT_UPLOADED = "The conversion failed, so there is nothing to adjust."
-# The second is no expected failure: somebody has to look.
-WITHOUT_ORIGINAL = ("ORIGINAL_NOT_UPLOADED", "ORIGINAL_OUTCOME_UNKNOWN")
+WITHOUT_ORIGINAL = tuple(ORIGINAL_FAILED)
 MAYBE_UPLOADED = (
     "The conversion failed and its outcome is unknown: Google may have counted it. Look it up in Google Ads by its"
     " order id."

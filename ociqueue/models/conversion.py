@@ -15,6 +15,7 @@ from kilit.lock.column_guards import Counters, Settled
 from kilit.lock.constraints import checks
 from kilit.lock.fast_sql import Parameter
 from kilit.lock.triggers import lifecycle_triggers
+from ociqueue.codes.table import EXPECTED_FAILURES, EXPIRED, WITHHELD
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.key import key_triggers
@@ -29,19 +30,7 @@ from ociqueue.models.sending import (
 )
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
-from ociqueue.states import (
-    CONVERSIONS,
-    ENDED,
-    EXPECTED_FAILURES,
-    EXPIRED,
-    LIVE,
-    WAITING,
-    WITHHELD,
-    Category,
-    ConversionStatus,
-    EventSource,
-    SyncMethod,
-)
+from ociqueue.states import CONVERSIONS, ENDED, LIVE, WAITING, Category, ConversionStatus, EventSource, SyncMethod
 
 ACKED: Changes = {**NO_ERROR, "outcome_unknown": False}
 UNHELD: Changes = {"next_retry_at": None, "claimed_at": None}

@@ -12,11 +12,9 @@ from kilit.api.presenter import present
 from ociqueue.intake.enqueue import versions
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
-from ociqueue.operating.errors import hint_for
-from ociqueue.operating.presenters import outcome_unknown, with_upload
+from ociqueue.operating.presenters import with_upload
+from ociqueue.schemas.columns import columns_of
 from ociqueue.schemas.lookups import MOST_FOUND, ConversionFound, Lookup, LookupResult
-from ociqueue.states import ENDED
-from ociqueue.webhooks.conversions import mask_error
 
 
 def look_up(site: Site, lookups: Sequence[Lookup]) -> list[LookupResult]:
@@ -55,17 +53,21 @@ def _by_text(site: Site, column: str, texts: Collection[str]) -> dict[str, set[U
 
 def _shown(site: Site, ids: Collection[UUID]) -> dict[UUID, ConversionFound]:
     rows = list(with_upload(Conversion.objects.for_site(site).filter(pk__any_of=list(ids))))
-    copies, source_keys = copies_of(rows), source_keys_of(rows)
-    return {row.pk: _present(row, copies.get(row.pk), source_keys[row.pk]) for row in rows}
+    links = links_of(rows)
+    return {row.pk: _present(row, links[row.pk]) for row in rows}
 
 
-def copies_of(rows: Sequence[Conversion]) -> dict[UUID, UUID]:
+def _present(row: Conversion, links: Mapping[str, object]) -> Any:
+    return present(row, ConversionFound, **{**columns_of(row, ConversionFound.__annotations__), **links})
+
+
+def _copies_of(rows: Sequence[Conversion]) -> dict[UUID, UUID]:
     replaced = [row.pk for row in rows if row.is_replaced]
     copies = Conversion.objects.filter(replaces__in=replaced).values_list("replaces", "pk") if replaced else ()
     return {original: pk for original, pk in copies if original}
 
 
-def source_keys_of(rows: Sequence[Conversion]) -> dict[UUID, str | None]:
+def _source_keys_of(rows: Sequence[Conversion]) -> dict[UUID, str | None]:
     """Return the source key of each row; a copy leaves it with its original, and is known by it all the same."""
     keys = {row.pk: row.source_key for row in rows}
     above = {row.pk: row.replaces_id for row in rows if row.replaces_id and row.source_key is None}
@@ -80,34 +82,21 @@ def source_keys_of(rows: Sequence[Conversion]) -> dict[UUID, str | None]:
     return keys
 
 
-def _present(row: Conversion, copy: UUID | None, source_key: str | None) -> Any:
-    return present(
-        row,
-        ConversionFound,
-        id=str(row),
-        sourceKey=source_key,
-        conversionName=row.action,
-        state=row.status,
-        outcomeUnknown=outcome_unknown(row),
-        error=describe_error(row),
-        endedAt=row.updated_at if row.status in ENDED else None,
-        replaces=row.replaces_id and f"{PREFIX}{row.replaces_id}",
-        replacedBy=copy and f"{PREFIX}{copy}",
-    )
-
-
-def describe_error(row: Conversion) -> dict[str, object] | None:
-    if not row.provider_error_code:
-        return None
-    hint = hint_for(row)
-    # An upload stores the hint before Google's own words.
-    message = mask_error(row.last_error, row).removeprefix(hint).strip()
+def links_of(rows: Sequence[Conversion]) -> dict[UUID, dict[str, str | None]]:
+    """Return how rows are known and which other rows they name."""
+    copies, source_keys = _copies_of(rows), _source_keys_of(rows)
     return {
-        "code": row.provider_error_code,
-        "category": row.provider_error_category or None,
-        "message": message,
-        "hint": hint or None,
+        row.pk: {
+            "sourceKey": source_keys[row.pk],
+            "replaces": _name(row.replaces_id),
+            "replacedBy": _name(copies.get(row.pk)),
+        }
+        for row in rows
     }
+
+
+def _name(pk: UUID | None) -> str | None:
+    return f"{PREFIX}{pk}" if pk else None
 
 
 def _result(index: int, ids: Sequence[UUID], conversions: Mapping[UUID, ConversionFound]) -> LookupResult:

@@ -9,8 +9,9 @@ from ociqueue.models import Conversion, ReadBack, Site
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating.filters import FILTERS
 from ociqueue.operating.site_health import SiteHealth, site_health
+from ociqueue.schemas.columns import columns_of
 from ociqueue.schemas.responses import ConversionRow, GoogleCounts, OpenActionCircuit, OpenCircuit, SiteStats
-from ociqueue.states import CONVERSIONS, ConversionStatus
+from ociqueue.states import CONVERSIONS
 
 COUNTED = ("accepted", "failed", "unknown", "google", "findings")
 Rows = TypeVar("Rows", bound=UploadableQuerySet[Any])
@@ -73,27 +74,10 @@ def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None
 
 
 def row(conversion: Conversion) -> dict[str, Any]:
-    return present(
-        conversion,
-        ConversionRow,
-        id=str(conversion),
-        conversionName=conversion.action,
-        conversionValue=float(conversion.value),
-        conversionCurrency=conversion.currency,
-        outcomeUnknown=outcome_unknown(conversion),
-    )
+    columns = columns_of(conversion, ConversionRow.__annotations__)
+    return present(conversion, ConversionRow, **{**columns, "conversionValue": float(conversion.value)})
 
 
 def with_upload(rows: Rows) -> Rows:
     """Fetch the upload that holds each row, without its list of rows, which may be long."""
     return rows.select_related("open_batch").defer("open_batch__row_ids")
-
-
-def outcome_unknown(row: Any) -> bool:
-    """Return whether a row may have reached Google: by an earlier upload, or by the one that holds it.
-
-    Not in UPLOADED: Google has said that it has the row.
-    """
-    if row.status == ConversionStatus.UPLOADED:
-        return False
-    return row.outcome_unknown or bool(row.open_batch and row.open_batch.sent_at)

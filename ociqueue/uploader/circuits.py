@@ -7,9 +7,9 @@ from uuid import UUID
 from kilit.access.encryption import DecryptionError
 from ociqueue.models import Circuit, Credentials, Site, UploadBatch
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import UPLOADED_HERE, Category
+from ociqueue.states import UPLOADED_HERE, Category, Disposition
 from ociqueue.uploader.providers import PROVIDERS, sender_of
-from ociqueue.uploader.results import GATES, Disposition, RowResult, group_rows
+from ociqueue.uploader.results import GATES, RowResult, group_rows
 
 OUTAGE = 2  # uploads lost in a row; a single one may be an accident
 IsOutage = Callable[[], bool]  # asked only for a request that was lost

@@ -14,11 +14,11 @@ from typing import Any
 from kilit.access.encryption import DecryptionError
 from ociqueue.models import Conversion, Credentials
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.states import SyncMethod
+from ociqueue.states import Disposition, SyncMethod
 from ociqueue.uploader.datamanager.provider import DataManager
 from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.googleads.responses import describe_failure
-from ociqueue.uploader.results import CredentialsRejected, Disposition, Provider, RowResult
+from ociqueue.uploader.results import CredentialsRejected, Provider, RowResult
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from django.conf import settings
 
 from ociqueue.models import Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.states import Category
-from ociqueue.uploader.results import CredentialsRejected, Disposition, Identities, RowResult, change_results
+from ociqueue.states import Category, Disposition
+from ociqueue.uploader.results import CredentialsRejected, Identities, RowResult, change_results
 
 SCOPES = ("https://www.googleapis.com/auth/adwords", "https://www.googleapis.com/auth/datamanager")
 LOGIN_TIMEOUT = 20.0

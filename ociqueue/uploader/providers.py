@@ -12,8 +12,8 @@ from django.utils.module_loading import import_string
 from ociqueue.models import Adjustment, Conversion, Credentials, Site
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.models.statements import kinds_of_due_adjustments
-from ociqueue.states import ADJUSTMENTS, CONVERSIONS, AdjustmentKind, Category, SyncMethod
-from ociqueue.uploader.results import GATES, Disposition, LaterProvider, Provider, RowResult
+from ociqueue.states import ADJUSTMENTS, CONVERSIONS, AdjustmentKind, Category, Disposition, SyncMethod
+from ociqueue.uploader.results import GATES, LaterProvider, Provider, RowResult
 
 
 @dataclass(frozen=True)

@@ -1,61 +1,19 @@
 """What a provider replies: one result per row, whatever happened to the request."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
-from ociqueue.states import Category
+from ociqueue.states import Category, Disposition
 
-
-class Disposition(StrEnum):
-    ACCEPTED = "ACCEPTED"  # the provider has it
-    RECEIVED = "RECEIVED"  # the provider took it and gives its verdict later
-    FATAL = "FATAL"  # fails now
-    RETRY = "RETRY"  # retried after a backoff, or after the provider's delay
-    DEFER = "DEFER"  # too early: retried hours later
-    DUPLICATE = "DUPLICATE"  # the provider has it already: success only if an earlier reply was lost
-    SPLIT = "SPLIT"  # the request was too large: sent again in halves
-    GATE = "GATE"  # a fault of the account: the row keeps its attempt and the site's circuit opens
-    GATE_ACTION = "GATE_ACTION"  # the same, for one conversion name only
-    GATE_ALL = "GATE_ALL"  # the same, for every site
-    UNSENT = "UNSENT"  # not part of the request: the row keeps its attempt
-
-
-# For a row with several errors, the first of these decides. DUPLICATE is last, so it counts only when alone.
-WORST_FIRST = (
-    Disposition.FATAL,
-    Disposition.GATE_ALL,
-    Disposition.GATE,
-    Disposition.GATE_ACTION,
-    Disposition.SPLIT,
-    Disposition.DEFER,
-    Disposition.RETRY,
-    Disposition.DUPLICATE,
-)
 Row = TypeVar("Row")
 Identities = Collection[tuple[Hashable, ...]]
 UPLOADER_ERROR = "UPLOADER_ERROR"  # the code when a library of ours failed, so that no reply came
 GATES = (Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL)
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What happens to a row with this error, and a hint for the operator who has to fix it."""
-
-    disposition: Disposition
-    category: Category
-    hint: str = ""
-    if_all: Disposition | None = None  # what it means when every row of a reply has it
-    retry_after: timedelta | None = None  # when to try again, if not after the usual wait
-
-
-def worst(meanings: Iterable[Meaning]) -> Meaning:
-    """Return the meaning that decides for a row with several errors: a duplicate only if all of them are."""
-    return min(meanings, key=lambda meaning: WORST_FIRST.index(meaning.disposition))
 
 
 @dataclass(frozen=True)

@@ -19,19 +19,18 @@ from kilit.lock.audit import for_reason
 from kilit.lock.fast_sql import uuid_array
 from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
+from ociqueue.codes.table import DEFERRED_ONCE
 from ociqueue.models import Receipt, UploadBatch, statements
 from ociqueue.models.batch import FIRST_CHECK_AFTER, Counts
 from ociqueue.models.sending import PerRowValues, UploadableQuerySet, failure, rows_of
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import Category
-from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, Groups, RowResult, group_rows, ids_of
+from ociqueue.states import Category, Disposition
+from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Groups, RowResult, group_rows, ids_of
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
-# Google does not find the conversion of an adjustment: it may not have processed it yet, so it is looked for twice.
-DEFERRED_ONCE = ("CONVERSION_NOT_FOUND", "ORIGINAL_CONVERSIONS_NOT_FOUND")
 LOOKED_TWICE = "A day later Google still does not find it."
 KINDS = ("accepted", "already_there", "received", "rejected", "put_off")
 Rows = UploadableQuerySet[Any]

@@ -26,17 +26,10 @@ from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
 from ociqueue.models.statements import claim_conversions, job_of, mark_rows_sent
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import UPLOADED_HERE, Category, SyncMethod
+from ociqueue.states import UPLOADED_HERE, Category, Disposition, SyncMethod
 from ociqueue.uploader.circuits import is_outage, update_circuits
 from ociqueue.uploader.providers import PROVIDERS, Route, provider_for, routes_of, sender_of, without_gate
-from ociqueue.uploader.results import (
-    UPLOADER_ERROR,
-    CredentialsRejected,
-    Disposition,
-    Provider,
-    RowResult,
-    change_results,
-)
+from ociqueue.uploader.results import UPLOADER_ERROR, CredentialsRejected, Provider, RowResult, change_results
 from ociqueue.uploader.settle import UploadTally, put_back, settle
 
 logger = logging.getLogger(__name__)

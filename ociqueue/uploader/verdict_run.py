@@ -23,12 +23,11 @@ from ociqueue.models import Circuit, Conversion, Credentials, Receipt, UploadBat
 from ociqueue.models.adjustment import MODELS_BY_QUEUE
 from ociqueue.models.statements import find_rows
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import Category, SyncMethod
+from ociqueue.states import Category, Disposition, SyncMethod
 from ociqueue.uploader.circuits import update_circuits_by_verdict
 from ociqueue.uploader.providers import later_provider_for
 from ociqueue.uploader.results import (
     CredentialsRejected,
-    Disposition,
     Groups,
     LaterProvider,
     RowResult,

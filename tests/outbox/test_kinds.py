@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 from kilit.api.webhooks import TEST, webhook_kinds
 from kilit.sites.models import Tenant
 from ociqueue.models import Adjustment, Circuit, Conversion, Site
-from ociqueue.states import Category, SyncMethod
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.states import Category, Disposition, SyncMethod
+from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 from orchestrator.states import JobState

@@ -31,7 +31,7 @@ def test_a_trace_goes_from_the_request_to_the_worker_and_the_webhook(
     endpoint_at: Any,
     api: Any,  # noqa: F811
     log_lines: pytest.LogCaptureFixture,  # noqa: F811
-    make_person: Any,  # noqa: F811
+    make_person: Any,
 ) -> None:
     endpoint_at("/hook", kinds=["pdf.succeeded"])
     log_lines.set_level(logging.INFO)

@@ -11,9 +11,9 @@ from django.db.models.functions import Now
 
 from ociqueue.models import Adjustment, Conversion, Receipt, Site
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import SyncMethod
+from ociqueue.states import Disposition, SyncMethod
 from ociqueue.uploader.datamanager.verdicts import read_status
-from ociqueue.uploader.results import Disposition, RowResult, Verdict
+from ociqueue.uploader.results import RowResult, Verdict
 
 Status = dict[str, Any]
 

@@ -6,8 +6,8 @@ from django.test import Client
 
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.states import Category
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.states import Category, Disposition
+from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 from tests.support.conversions import new_conversion

@@ -24,12 +24,12 @@ from kilit.console.formatting import (
 )
 from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_identifiers
-from ociqueue.files.exports import mask_click_id
+from ociqueue.codes.table import is_always_expected
 from ociqueue.models import Conversion, Site
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.operating.presenters import outcome_unknown
+from ociqueue.schemas.columns import mask_click_id, outcome_unknown
 from ociqueue.schemas.conversions import format_consent
-from ociqueue.states import EXPECTED_FAILURES, UNEXPECTED_IN_VERDICTS, WAITING, ConversionStatus
+from ociqueue.states import WAITING, ConversionStatus
 from ociqueue.values.currencies import MINOR_UNITS
 
 UNKNOWN = gettext_lazy(
@@ -143,8 +143,7 @@ def unknown_badge(row: Uploadable) -> SafeString:
 
 
 def expected_badge(row: Conversion) -> SafeString:
-    is_expected = row.provider_error_code in EXPECTED_FAILURES and row.provider_error_code not in UNEXPECTED_IN_VERDICTS
-    if not is_expected or row.status != ConversionStatus.FAILED or row.is_retracted:
+    if not is_always_expected(row.provider_error_code) or row.status != ConversionStatus.FAILED or row.is_retracted:
         return SafeString("")
     return badge(_("nothing to do"), "info", title=_("It ended as expected, and is in no failure rate."))
 

@@ -23,8 +23,8 @@ from ociqueue.models import Adjustment
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX, FAILURES
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating.errors import expected_adjustment_groups, groups_of_wrong_data
-from ociqueue.operating.presenters import outcome_unknown
 from ociqueue.queue import ADJUSTMENT_QUEUE
+from ociqueue.schemas.columns import outcome_unknown
 from ociqueue.states import IN_UPLOAD, Category, ConversionStatus, SyncMethod
 
 

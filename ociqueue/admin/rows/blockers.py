@@ -23,14 +23,15 @@ from kilit.machine_errors import explain
 from kilit.spans import format_span, moment
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.base.columns import UNKNOWN, upload
+from ociqueue.codes.table import WITHHELD
 from ociqueue.intake.corrections import why_not
 from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.operating.errors import expected_groups
-from ociqueue.operating.presenters import outcome_unknown
 from ociqueue.operating.site_health import open_circuits
-from ociqueue.states import LIVE, UPLOADED_HERE, WITHHELD, Category, ConversionStatus, SyncMethod
+from ociqueue.schemas.columns import outcome_unknown
+from ociqueue.states import LIVE, UPLOADED_HERE, Category, ConversionStatus, SyncMethod
 
 
 def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:

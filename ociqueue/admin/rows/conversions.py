@@ -37,6 +37,7 @@ from ociqueue.models.conversion import FAILURES
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating.errors import expected_groups, groups_of_wrong_data
 from ociqueue.queue import QUEUE
+from ociqueue.schemas.columns import mask_click_id
 from ociqueue.schemas.lookups import LONGEST_SPAN
 from ociqueue.states import WAITING, AdjustmentKind
 
@@ -112,7 +113,7 @@ class ConversionAdmin(UploadableAdmin):
     fieldsets = columns.FIELDSETS
     export_fields = dead_letters.FIELDS
     export_masks = {
-        **dict.fromkeys(Conversion.CLICK_IDS, dead_letters.mask_click_id),
+        **dict.fromkeys(Conversion.CLICK_IDS, mask_click_id),
         "errorMessage": mask_identifiers,
     }
     pages_with_filters = (*UploadableAdmin.pages_with_filters, "/history-file/")

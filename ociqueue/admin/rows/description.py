@@ -18,8 +18,7 @@ from ociqueue.admin.rows.adjustment_columns import kind_label
 from ociqueue.admin.rows.adjustment_columns import state_notes as adjustment_notes
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
-from ociqueue.states import ENDED, Category, ConversionStatus
-from ociqueue.uploader.results import Disposition
+from ociqueue.states import ENDED, Category, ConversionStatus, Disposition
 
 LABELS = {
     ConversionStatus.QUEUED: _("Waiting"),

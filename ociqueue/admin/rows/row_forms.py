@@ -28,10 +28,11 @@ from kilit.console.lists.actions import ReasonForm, recent_reasons
 from kilit.lock.audit import for_reason
 from kilit.machine_errors import explain
 from ociqueue.admin.base.columns import amount
-from ociqueue.files.exports import format_amount
+from ociqueue.codes.table import ORDER_ID_IN_USE
 from ociqueue.intake.adjustments import adjust
-from ociqueue.intake.corrections import ORDER_ID_IN_USE, Correction, may_be_counted, replace_rows, why_not
+from ociqueue.intake.corrections import Correction, may_be_counted, replace_rows, why_not
 from ociqueue.models import Adjustment, Conversion, Credentials
+from ociqueue.schemas.columns import format_amount
 from ociqueue.schemas.conversions import CONSENTS, LONGEST_IDENTIFIER, ConsentGiven, format_consent
 from ociqueue.schemas.responses import AdjustmentResult
 from ociqueue.states import WAITING, AdjustmentKind, ConversionStatus, EventSource, SyncMethod

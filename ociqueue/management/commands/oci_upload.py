@@ -8,9 +8,9 @@ from kilit.lock.audit import acting_as
 from kilit.lock.management.arguments import whole_number
 from ociqueue.management.sites import find_site
 from ociqueue.models import Circuit, Credentials, Site
-from ociqueue.states import UPLOADED_HERE
+from ociqueue.states import UPLOADED_HERE, Disposition
 from ociqueue.uploader.providers import provider_for
-from ociqueue.uploader.results import CredentialsRejected, Disposition
+from ociqueue.uploader.results import CredentialsRejected
 from ociqueue.uploader.upload_run import MOST_ROWS, dry_run_upload, due_sites, upload_due
 
 

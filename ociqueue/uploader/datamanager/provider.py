@@ -22,7 +22,7 @@ from kilit.lock.outages import DATABASE_DOWN
 from ociqueue.models import Adjustment, Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.models.quota import REFILL, RequestQuota
-from ociqueue.states import Category
+from ociqueue.states import Category, Disposition
 from ociqueue.uploader.datamanager import replies
 from ociqueue.uploader.datamanager.replies import NoReply, Transport
 from ociqueue.uploader.datamanager.verdicts import read_status
@@ -34,7 +34,7 @@ from ociqueue.uploader.google import (
     login_rejected,
     refresh,
 )
-from ociqueue.uploader.results import Disposition, Identities, RowResult, Verdict, VerdictStatus, ids_of
+from ociqueue.uploader.results import Identities, RowResult, Verdict, VerdictStatus, ids_of
 
 MOST_EVENTS = 2000
 ANSWERED = (Conversion.Consent.GRANTED, Conversion.Consent.DENIED)

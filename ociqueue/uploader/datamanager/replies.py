@@ -15,9 +15,9 @@ from typing import Any
 
 from django.conf import settings
 
-from ociqueue.states import Category
-from ociqueue.uploader.datamanager.reasons import AT_ONCE, TEMPORARY, UNLISTED, at_once
-from ociqueue.uploader.results import GATES, Disposition, Meaning, RowResult, worst
+from ociqueue.codes.google import REFUSALS, REJECTED_REQUEST, TEMPORARY, Meaning, refusal_meaning, worst
+from ociqueue.states import Category, Disposition
+from ociqueue.uploader.results import GATES, RowResult
 from ociqueue.values.identifiers import hide_hashes
 
 LONGEST_REPLY = 16 * 1024 * 1024  # bytes; Google's longest names 2,000 rows
@@ -132,9 +132,9 @@ class FieldViolation:
 
     @property
     def meaning(self) -> Meaning:
-        meaning = at_once(self.reason, names_row=EVENT.match(self.field) is not None)
+        meaning = refusal_meaning(self.reason, names_row=EVENT.match(self.field) is not None)
         if self.field.startswith("destinations") and meaning.disposition not in GATES:
-            return UNLISTED if meaning.disposition == Disposition.FATAL else meaning
+            return REJECTED_REQUEST if meaning.disposition == Disposition.FATAL else meaning
         return meaning
 
 
@@ -196,13 +196,13 @@ def violations_of(reply: Reply, error: Mapping[str, Any]) -> list[FieldViolation
     by_status = STATUSES.get(reply.status)
     if reply.status >= FAILED_AT_GOOGLE:
         # Whatever else it says: the request may have been processed.
-        return [FieldViolation(reason if AT_ONCE.get(reason) == TEMPORARY else "UNAVAILABLE", message)]
+        return [FieldViolation(reason if REFUSALS.get(reason) == TEMPORARY else "UNAVAILABLE", message)]
     violations = [violation for detail in details for violation in violations_in(detail.get("fieldViolations"))]
     if len(violations) == 1 and not violations[0].reason:
         return [replace(violations[0], reason=reason or INVALID)]
     if violations:
         return [violation if violation.reason else replace(violation, reason=INVALID) for violation in violations]
-    if by_status and reason not in AT_ONCE:
+    if by_status and reason not in REFUSALS:
         return [FieldViolation(by_status, f"{reason}: {message}" if reason else message)]
     return [FieldViolation(reason or text_of(error.get("status")) or UNREADABLE, message)]
 

@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kilit.lock.text import strip_control_chars
+from ociqueue.codes.google import AMBIGUOUS, UNSPECIFIED, Meaning, verdict_meaning, worst
+from ociqueue.codes.table import USER_DATA_NOT_MATCHED
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import USER_DATA_NOT_MATCHED
-from ociqueue.uploader.datamanager.reasons import AMBIGUOUS, UNSPECIFIED, classify_later, reason_name
-from ociqueue.uploader.results import Disposition, Meaning, RowResult, Verdict, VerdictStatus, worst
+from ociqueue.states import Disposition
+from ociqueue.uploader.results import RowResult, Verdict, VerdictStatus
 
 SUCCESS, PARTIAL_SUCCESS = "SUCCESS", "PARTIAL_SUCCESS"
 FAILED = ("FAILED", "FAILURE")  # the reference and the guide name it differently
+REASON_PREFIX = re.compile("^PROCESSING_ERROR_(REASON_)?")  # Google spells one name without REASON_
 WARNING_PREFIX = "PROCESSING_WARNING_REASON_"
 CLICK_NOT_FOUND = "CLICK_NOT_FOUND"
 NOT_MATCHED = "No click on your ads fits the hashed e-mail or phone; nothing has to be fixed."
@@ -98,7 +100,7 @@ def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, Me
         raise ContradictoryStatus("A reason is listed twice.")
     by_row: dict[int, dict[str, Meaning]] = {}
     for reason in reasons:
-        places, meaning = reason.rows(sent), classify_later(reason.name)
+        places, meaning = reason.rows(sent), verdict_meaning(reason.name)
         if meaning.if_all and len(places) == sent > 1:
             meaning = replace(meaning, disposition=meaning.if_all)
         for at in places:
@@ -161,7 +163,9 @@ def _count(entry: object) -> ReasonCount:
     places = [_number(index) for index in indices]
     if None in places:
         raise ContradictoryStatus("Google's status has a place that is not a number.")
-    return ReasonCount(_label(reason_name(reason)), count, tuple(place for place in places if place is not None))
+    return ReasonCount(
+        _label(REASON_PREFIX.sub("", reason)), count, tuple(place for place in places if place is not None)
+    )
 
 
 def _object(parent: Mapping[str, object], key: str) -> Mapping[str, object]:

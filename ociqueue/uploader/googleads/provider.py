@@ -18,6 +18,7 @@ from django.conf import settings
 
 from ociqueue.models import Adjustment, Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
+from ociqueue.states import Disposition
 from ociqueue.uploader.google import (
     bisect_rejected,
     google_credentials,
@@ -27,7 +28,7 @@ from ociqueue.uploader.google import (
     refresh,
 )
 from ociqueue.uploader.googleads import responses
-from ociqueue.uploader.results import Disposition, Identities, RowResult
+from ociqueue.uploader.results import Identities, RowResult
 
 VERSION = "v26"
 SHORTEST_CALL = 0.5  # seconds

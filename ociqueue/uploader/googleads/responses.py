@@ -6,10 +6,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from ociqueue.states import Category
+from ociqueue.codes.google import Meaning, ads_meaning, worst
+from ociqueue.states import Category, Disposition
 from ociqueue.uploader.google import LOGIN_REJECTIONS
-from ociqueue.uploader.googleads.errors import classify
-from ociqueue.uploader.results import GATES, Disposition, Meaning, RowResult, change_results, worst
+from ociqueue.uploader.results import GATES, RowResult, change_results
 from ociqueue.values.identifiers import hide_hashes
 
 UNPROVEN = "UNPROVEN_ANSWER"
@@ -36,7 +36,7 @@ class ReportedError:
 
     @property
     def meaning(self) -> Meaning:
-        return classify(self.name, family=self.family)
+        return ads_meaning(self.name, family=self.family)
 
 
 def read_response(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
@@ -107,9 +107,9 @@ def read_transport_error(error: Any, rows: int) -> list[RowResult]:
         PLUGIN_FAILED in message and any(word in message for word in LOGIN_REJECTIONS)
     ):
         # Credentials that were revoked meanwhile, or do not fit in a header, look like an outage; nothing was sent.
-        meaning, ambiguous = classify("UNAUTHENTICATED", family="grpc"), False
+        meaning, ambiguous = ads_meaning("UNAUTHENTICATED", family="grpc"), False
     else:
-        meaning = classify(code, family="grpc")
+        meaning = ads_meaning(code, family="grpc")
         ambiguous = meaning.category == Category.TRANSIENT
     message = " ".join(filter(None, (meaning.hint, message)))
     whole = RowResult(meaning.disposition, code, meaning.category, message, whole_request=True)

@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from kilit.access.models import ApiKey
 from kilit.lock.identity import uuid7
+from ociqueue.codes.google import MALFORMED_CLICK_ID
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion
 from ociqueue.schemas.lookups import MOST_FOUND, MOST_LOOKUPS
-from ociqueue.uploader.googleads.errors import MALFORMED_CLICK_ID
 from tests.support.api import Api
 from tests.support.conversions import make_failed
 from tests.support.redelivered import ORDER, claim, fail, only, send

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from ociqueue.files import exports as history_files
-from ociqueue.files.exports import COLUMNS, read_records
+from ociqueue.files.exports import HISTORY, read_records
 from ociqueue.models import Conversion
 from tests.support.api import Api
 from tests.support.conversions import make_failed, new_conversion
@@ -64,7 +64,7 @@ def test_both_formats_have_a_line_for_each_conversion_with_masked_click_ids(api,
 
     assert answer.headers["Content-Type"] == "application/x-ndjson"
     assert re.fullmatch(r'attachment; filename="conversions-[\d-]{10}\.jsonl"', answer.headers["Content-Disposition"])
-    assert tuple(as_csv[0]) == tuple(as_json[0]) == COLUMNS
+    assert tuple(as_csv[0]) == tuple(as_json[0]) == HISTORY
     for lines in (as_csv, as_json):
         assert [line["id"] for line in lines] == [first, second], "the oldest first"
         assert [line["state"] for line in lines] == ["FAILED", "QUEUED"]

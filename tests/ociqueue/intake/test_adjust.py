@@ -9,10 +9,11 @@ from django.utils import timezone
 
 from kilit.lock.models import Event
 from kilit.workers import sweeps
+from ociqueue.codes.table import EXPECTED_ADJUSTMENT_FAILURES
 from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.sending import failure
-from ociqueue.states import EXPECTED_ADJUSTMENT_FAILURES, SyncMethod
+from ociqueue.states import SyncMethod
 from tests.support.adjustments import restate, retract
 from tests.support.conversions import new_conversion
 from tests.support.guarded_columns import write_unguarded

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ociqueue.codes.google import GOOGLE_ADS
 from ociqueue.intake.enqueue import read_columns
 from ociqueue.models import Conversion, Site
-from ociqueue.uploader.googleads.errors import TABLE
 from tests.support.conversions import YESTERDAY
 
 NOW = datetime.now(UTC)
@@ -83,7 +83,7 @@ def test_digits_that_the_currency_does_not_have_are_refused(value: str, currency
 
 @pytest.mark.parametrize("name", ["UNPARSEABLE_GCLID", "UNPARSEABLE_WBRAID", "UNPARSEABLE_GBRAID"])
 def test_a_malformed_click_id_has_the_hint_that_the_guide_promises(name: str) -> None:
-    assert "how the source stores click ids" in TABLE["conversion_upload_error"][name].hint
+    assert "how the source stores click ids" in GOOGLE_ADS["conversion_upload_error"][name].hint
 
 
 @pytest.mark.django_db

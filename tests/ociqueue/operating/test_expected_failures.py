@@ -11,11 +11,12 @@ from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
 from kilit.lock.sweeps import fold_counts, fold_errors
 from kilit.problems.registry import Problem, SeesEverything, find_problems
+from ociqueue.codes.table import EXPECTED_FAILURES, WITHHELD
 from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.models.sending import failure
 from ociqueue.operating.site_health import SiteHealth, site_health
-from ociqueue.states import EXPECTED_FAILURES, WAITING, WITHHELD, ConversionStatus
+from ociqueue.states import WAITING, ConversionStatus
 from tests.support.conversions import make_failed, new_conversion
 from tests.support.dashboard import make_conversions, text_of
 

@@ -10,10 +10,10 @@ from django.db import connection
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, UploadBatch
 from ociqueue.models.batch import UploadBatchQuerySet
-from ociqueue.states import Category
+from ociqueue.states import Category, Disposition
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.googleads.provider import GoogleAds
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.upload_run import due_sites, upload_due
 from simulators.googleads.server import accept
 from tests.support.waiting import PATIENCE

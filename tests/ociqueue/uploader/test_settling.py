@@ -7,9 +7,9 @@ from django.db import transaction
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt, Site, UploadBatch
-from ociqueue.states import Category, SyncMethod
+from ociqueue.states import Category, Disposition, SyncMethod
 from ociqueue.uploader import upload_run
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.results import RowResult
 from tests.support.uploads import sent
 from tests.support.waiting import PATIENCE, has_waiter, wait_until
 

@@ -21,8 +21,8 @@ from ociqueue.models import Adjustment, Conversion, IdentifierKind, Receipt, Sit
 from ociqueue.models.sending import PerRowValues, failure
 from ociqueue.models.statements import confirm
 from ociqueue.operating.erasure import Person, forget
-from ociqueue.states import SyncMethod
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.states import Disposition, SyncMethod
+from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 from orchestrator.drafts.sending import send_draft

@@ -8,8 +8,8 @@ from django.test import Client
 
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion, Credentials, Site
-from ociqueue.states import Category, SyncMethod
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.states import Category, Disposition, SyncMethod
+from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim
 from tests.support.api import Api

@@ -7,10 +7,10 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from kilit.workers.models import Heartbeat
+from ociqueue.codes.google import DATA_MANAGER
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import Category, CircuitStatus, SyncMethod
 from ociqueue.uploader.connection_test import check_requested
-from ociqueue.uploader.googleads.errors import DATA_MANAGER
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.credentials_form import FULL, is_rung, page_of, stored
 from tests.support.uploads import account, states

@@ -8,8 +8,8 @@ from django.test import Client
 from django.utils import timezone
 
 from ociqueue.models import Receipt, Site, UploadBatch
-from ociqueue.states import Category, SyncMethod
-from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
+from ociqueue.states import Category, Disposition, SyncMethod
+from ociqueue.uploader.results import RowResult, Verdict, VerdictStatus
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.verdict_run import settle_verdict
 from tests.support.uploads import LIST, html, received, row_page, sent

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from ociqueue.admin.rows import batches
 from ociqueue.models import Conversion, Site, UploadBatch
-from ociqueue.states import Category, SyncMethod
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.states import Category, Disposition, SyncMethod
+from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim
 from tests.support.conversions import new_conversion

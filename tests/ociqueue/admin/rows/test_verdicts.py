@@ -12,8 +12,8 @@ from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt, Site
 from ociqueue.models.sending import PerRowValues
 from ociqueue.models.statements import confirm
-from ociqueue.states import ConversionStatus, SyncMethod
-from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.states import ConversionStatus, Disposition, SyncMethod
+from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.settle import note_warnings
 from tests.support.api import Api
 from tests.support.uploads import CONVERSIONS, html, received, row_page

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from kilit.lock.models import Event
+from ociqueue.codes.google import REFUSALS
 from ociqueue.models import Circuit, Conversion, Credentials, UploadBatch
-from ociqueue.uploader.datamanager.reasons import AT_ONCE
-from ociqueue.uploader.results import GATES, Disposition
+from ociqueue.states import Disposition
+from ociqueue.uploader.results import GATES
 from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager import refusals
 from simulators.datamanager.refusals import GoogleRefusal, Violation
@@ -16,15 +17,15 @@ from tests.support.uploads import account, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ON_ROWS = [name for name, meaning in AT_ONCE.items() if meaning.disposition == Disposition.FATAL]
-ON_ACCOUNTS = [name for name, meaning in AT_ONCE.items() if meaning.disposition in GATES]
-TEMPORARY = [name for name, meaning in AT_ONCE.items() if meaning.disposition == Disposition.RETRY]
+ON_ROWS = [name for name, meaning in REFUSALS.items() if meaning.disposition == Disposition.FATAL]
+ON_ACCOUNTS = [name for name, meaning in REFUSALS.items() if meaning.disposition in GATES]
+TEMPORARY = [name for name, meaning in REFUSALS.items() if meaning.disposition == Disposition.RETRY]
 
 
 def test_the_table_has_no_other_kinds() -> None:
-    others = {name for name in AT_ONCE if name not in (*ON_ROWS, *ON_ACCOUNTS, *TEMPORARY)}
+    others = {name for name in REFUSALS if name not in (*ON_ROWS, *ON_ACCOUNTS, *TEMPORARY)}
     assert others == {"TOO_MANY_EVENTS"}
-    assert all(AT_ONCE[name].hint for name in (*ON_ROWS, *ON_ACCOUNTS) if name != "INVALID_ARGUMENT")
+    assert all(REFUSALS[name].hint for name in (*ON_ROWS, *ON_ACCOUNTS) if name != "INVALID_ARGUMENT")
 
 
 @pytest.mark.parametrize("reasons", [[*ON_ROWS, "A_NEW_NAME"], ["A_NEW_NAME"]], ids=["all in one answer", "one"])
@@ -53,7 +54,7 @@ def test_a_reason_that_names_the_destination_opens_a_circuit(data_manager, dm_si
     assert states(dm_site) == ["RETRY"] * 3
     assert set(Conversion.objects.values_list("attempts_forgiven", "outcome_unknown")) == {(1, False)}
     circuit = Circuit.objects.open().get()
-    wanted = AT_ONCE.get(reason)
+    wanted = REFUSALS.get(reason)
     only_action = wanted is not None and wanted.disposition == Disposition.GATE_ACTION
     assert circuit.action == (Conversion.objects.first().action if only_action else Circuit.EVERY_ACTION)
     assert circuit.code == reason
@@ -63,12 +64,12 @@ def test_a_reason_that_names_the_destination_opens_a_circuit(data_manager, dm_si
 @pytest.mark.parametrize("reason", TEMPORARY)
 def test_a_temporary_reason_leaves_rows_for_another_attempt(data_manager, dm_site, make_rows, reason) -> None:
     make_rows(dm_site, count=2)
-    status = "RESOURCE_EXHAUSTED" if AT_ONCE[reason].category == "RATE_LIMIT" else "UNAVAILABLE"
+    status = "RESOURCE_EXHAUSTED" if REFUSALS[reason].category == "RATE_LIMIT" else "UNAVAILABLE"
     data_manager.replies.append(refuse(GoogleRefusal(status, reason)))
 
     upload_due()
 
-    is_limit = AT_ONCE[reason].category == "RATE_LIMIT"
+    is_limit = REFUSALS[reason].category == "RATE_LIMIT"
     assert states(dm_site) == ["RETRY"] * 2
     assert set(Conversion.objects.values_list("outcome_unknown", flat=True)) == {not is_limit}
     assert set(Conversion.objects.values_list("provider_error_code", flat=True)) == {reason}

@@ -6,7 +6,8 @@ import pytest
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt
-from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
+from ociqueue.states import Disposition
+from ociqueue.uploader.results import RowResult, Verdict, VerdictStatus
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts, rows_of, settle_verdict
 from tests.support.later_provider import make_due

@@ -8,10 +8,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.lock.models import Event
+from ociqueue.codes.google import VERDICTS
 from ociqueue.models import Circuit, Conversion, Receipt, Site
-from ociqueue.states import SyncMethod
-from ociqueue.uploader.datamanager.reasons import LATER
-from ociqueue.uploader.results import Disposition
+from ociqueue.states import Disposition, SyncMethod
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.support.later_provider import make_due
@@ -24,7 +23,7 @@ TOO_NEW = "DESTINATION_TOO_RECENTLY_CREATED"
 WAITS_FOR_CIRCUIT = (Disposition.GATE, Disposition.GATE_ACTION)
 
 
-@pytest.mark.parametrize(("name", "meaning"), [*LATER.items(), ("SOMETHING_NEW", LATER["INTERNAL_ERROR"])])
+@pytest.mark.parametrize(("name", "meaning"), [*VERDICTS.items(), ("SOMETHING_NEW", VERDICTS["INTERNAL_ERROR"])])
 def test_every_reason_ends_in_its_disposition(uploaded, later, name, meaning) -> None:
     (row,) = uploaded("one")
     later.reasons = {"one": [f"PROCESSING_ERROR_REASON_{name}"]}
@@ -46,7 +45,7 @@ def test_every_reason_ends_in_its_disposition(uploaded, later, name, meaning) ->
         assert row.next_retry_at > timezone.now() + timedelta(hours=5, minutes=59)
 
 
-@pytest.mark.parametrize("name", [name for name, meaning in LATER.items() if meaning.if_all])
+@pytest.mark.parametrize("name", [name for name, meaning in VERDICTS.items() if meaning.if_all])
 def test_what_every_row_says_opens_the_circuit(uploaded, later, dm_site, name) -> None:
     uploaded("one", "two")
     later.reasons = {"one": [name], "two": [name]}

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ociqueue.models import Conversion
+from ociqueue.states import Disposition
 from ociqueue.uploader.datamanager.verdicts import read_status
-from ociqueue.uploader.results import Disposition, Verdict, VerdictStatus
+from ociqueue.uploader.results import Verdict, VerdictStatus
 
 PREFIX = "PROCESSING_ERROR_REASON_"
 

@@ -4,9 +4,10 @@ import pytest
 from django.db import connections
 
 from kilit.lock.models import Event
+from kilit.workers import doorbells
 from ociqueue.models import Adjustment, UploadBatch
 from ociqueue.uploader.providers import provider_for
-from ociqueue.uploader.upload_run import is_due, upload_due
+from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
 from tests.support.adjustments import (
     adjustment_states,
@@ -79,7 +80,7 @@ def test_restate_again_and_retract_each_twice(google, api_site, sold) -> None:
     assert_google_ads_has_ours(google)
     assert history(sold) == ["ADJUSTMENT_ADDED", "ADJUSTMENT_COMPLETED"] * 3
     assert [Event.objects.of(row).last().to_state for row in Adjustment.objects.all()] == ["COMPLETED"] * 3
-    assert not is_due()
+    assert not doorbells.doorbells["oci_upload"].is_due()
 
 
 def test_a_conversion_and_its_restatement_go_in_one_run(google, api_site, make_rows) -> None:

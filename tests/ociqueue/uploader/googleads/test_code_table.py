@@ -7,8 +7,8 @@ from typing import Any
 import grpc
 import pytest
 
+from ociqueue.codes.google import FAMILIES, GOOGLE_ADS
 from ociqueue.models import Circuit, Conversion, Site
-from ociqueue.uploader.googleads.errors import FAMILIES, TABLE
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.google_ads_errors import CASES, ENUMS
 
@@ -68,7 +68,7 @@ def waits(row: Conversion) -> timedelta:
 
 
 def test_the_cases_are_the_whole_table() -> None:
-    listed = {(family, name) for family, names in TABLE.items() for name in names if family != "grpc"}
+    listed = {(family, name) for family, names in GOOGLE_ADS.items() for name in names if family != "grpc"}
 
     assert listed <= {case[:2] for case in CASES}
     assert FAMILIES.keys() - {"grpc"} == OF_FAMILY.keys()

@@ -2,10 +2,9 @@
 
 import pytest
 
-from ociqueue.states import Category
-from ociqueue.uploader.googleads.errors import TABLE, classify
+from ociqueue.codes.google import GOOGLE_ADS, ads_meaning, worst
+from ociqueue.states import Category, Disposition
 from ociqueue.uploader.googleads.responses import read_response, reported_errors
-from ociqueue.uploader.results import Disposition, worst
 from simulators.googleads.responses import failure, response
 from tests.support.google_ads_errors import CASES, ENUMS, NOT_CODES
 
@@ -45,11 +44,11 @@ def test_a_listed_code_comes_to(family: str, name: str, disposition: str, catego
     ],
 )
 def test_an_old_name_comes_to(name: str, disposition: str, category: str) -> None:
-    assert (classify(name).disposition, classify(name).category) == (disposition, category)
+    assert (ads_meaning(name).disposition, ads_meaning(name).category) == (disposition, category)
 
 
 def test_every_name_in_the_table_is_one_that_google_has() -> None:
-    for family, codes in TABLE.items():
+    for family, codes in GOOGLE_ADS.items():
         if family != "grpc":
             assert set(codes) <= set(ENUMS[family].values_by_name), family
 
@@ -58,7 +57,7 @@ def test_every_error_of_adjustments_is_listed() -> None:
     family = "conversion_adjustment_upload_error"
     expected = {name for of_family, name, *_ in CASES if of_family == family}
 
-    assert set(TABLE[family]) == expected == set(ENUMS[family].values_by_name) - {*NOT_CODES}
+    assert set(GOOGLE_ADS[family]) == expected == set(ENUMS[family].values_by_name) - {*NOT_CODES}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def test_every_error_of_adjustments_is_listed() -> None:
     ],
 )
 def test_the_worst_of_several(names: list[str], ends: str) -> None:
-    assert worst(classify(name, family="conversion_upload_error") for name in names).disposition == ends
+    assert worst(ads_meaning(name, family="conversion_upload_error") for name in names).disposition == ends
 
 
 def test_an_unpublished_code_keeps_what_google_calls_it() -> None:

@@ -3,8 +3,8 @@
 import pytest
 from google.ads.googleads.v26.resources.types.customer import ConversionTrackingSetting, Customer
 
+from ociqueue.codes.table import EXPECTED_FAILURES
 from ociqueue.models import Conversion, Credentials
-from ociqueue.states import EXPECTED_FAILURES
 from ociqueue.uploader.connection_test import CUSTOMER, check
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.uploads import states

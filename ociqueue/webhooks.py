@@ -1,24 +1,33 @@
-"""What webhooks report about conversions, sites and circuits: ids, states and errors, never click ids."""
+"""What webhooks report about conversions, adjustments, sites and circuits: ids, states and errors, no click ids."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
 
 from django.utils.translation import gettext_lazy as _
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from kilit.api.input_model import Id
+from kilit.api.presenter import present
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
 from kilit.sites.schemas.operations import PublicId
 from kilit.sites.site_events import PAUSED, RESUMED, SITES
 from ociqueue.models import Adjustment, Circuit, Conversion, Site
-from ociqueue.schemas.responses import ConversionId
-from ociqueue.states import CIRCUITS, CONVERSIONS, Category, CircuitStatus, ConversionStatus
+from ociqueue.models.sending import UploadableQuerySet
+from ociqueue.schemas.columns import mask_error
+from ociqueue.schemas.responses import AdjustmentId, ConversionId
+from ociqueue.states import (
+    ADJUSTMENTS,
+    CIRCUITS,
+    CONVERSIONS,
+    AdjustmentKind,
+    Category,
+    CircuitStatus,
+    ConversionStatus,
+)
 
-HIDDEN = "…"
-Row = TypeVar("Row", Conversion, Adjustment)
 CONVERSION_COLUMNS = ("site_id", "action", "order_id", "source_key", "attempt_count", *Conversion.CLICK_IDS)
 ConsoleUrl = Annotated[str, Field(description="The page in the console.")]
 ErrorMessage = Annotated[str, Field(description="Phone numbers, e-mail addresses and click ids are masked.")]
@@ -32,6 +41,26 @@ class ConversionEventData(TypedDict):
     conversion_name: str
     order_id: str
     source_key: str | None
+    status: ConversionStatus
+    attempt_count: int
+    error_code: str | None
+    error_category: Category | None
+    error_message: ErrorMessage | None
+    console_url: ConsoleUrl
+
+
+class AdjustmentEventData(TypedDict):
+    """An adjustment, as it was after the move that is reported."""
+
+    id: AdjustmentId
+    conversion_id: ConversionId
+    site_id: PublicId
+    conversion_name: str
+    order_id: str
+    source_key: str | None
+    kind: AdjustmentKind
+    value: str | None
+    currency: str | None
     status: ConversionStatus
     attempt_count: int
     error_code: str | None
@@ -63,50 +92,41 @@ class CircuitEventData(TypedDict):
 
 
 def describe_conversions(events: Sequence[Event]) -> dict[int, Described]:
-    moves = moved(events)
     # Events come by the thousand: nothing is read that is not needed, and each site once.
-    rows = Conversion.objects.filter(pk__any_of=ids_of(moves)).only(*CONVERSION_COLUMNS)
-    return describe_rows(moves, {row.pk: row for row in rows}, _conversion)
+    return _describe_rows(events, Conversion.objects.only(*CONVERSION_COLUMNS), ConversionEventData)
 
 
-def describe_rows(
-    events: Iterable[Event], rows: Mapping[Any, Row], describe: Callable[[Event, Row, str], Described]
-) -> dict[int, Described]:
+def describe_adjustments(events: Sequence[Event]) -> dict[int, Described]:
+    return _describe_rows(events, Adjustment.objects.select_related("original"), AdjustmentEventData)
+
+
+def _describe_rows(events: Sequence[Event], among: UploadableQuerySet[Any], shape: type) -> dict[int, Described]:
+    moves = moved(events)
+    rows = {row.pk: row for row in among.filter(pk__any_of=ids_of(moves))}
     sites = dict(Site.objects.filter(pk__in={row.site_id for row in rows.values()}).values_list("pk", "public_id"))
     return {
-        event.pk: describe(event, row, sites[row.site_id])
-        for event in events
+        event.pk: Described(present(row, shape, site_id=sites[row.site_id], **_values(event, row)), str(row.site_id))
+        for event in moves
         if (row := rows.get(event.object_id)) is not None
     }
 
 
-def _conversion(event: Event, row: Conversion, site_id: str) -> Described:
+def _values(event: Event, row: Conversion | Adjustment) -> dict[str, object]:
     details = event.details
-    data: ConversionEventData = {
+    conversion = row.original if isinstance(row, Adjustment) else row
+    has_value = isinstance(row, Adjustment) and row.value is not None
+    return {
         "id": str(row),
-        "site_id": site_id,
+        "conversion_id": str(conversion),
+        "value": str(row.value) if has_value else None,
         "conversion_name": row.action,
-        "order_id": row.order_id,
-        "source_key": row.source_key,
-        "status": ConversionStatus(event.to_state),
+        "status": event.to_state,
         "attempt_count": details.get("attempt_count", row.attempt_count),
-        "error_code": details.get("provider_error_code") or None,
-        "error_category": details.get("provider_error_category") or None,
-        "error_message": masked_error(event, row),
-        "console_url": console_url(Conversion, row.pk),
+        "error_code": details.get("provider_error_code"),
+        "error_category": details.get("provider_error_category"),
+        "error_message": mask_error(details.get("last_error", ""), conversion),
+        "console_url": console_url(type(row), row.pk),
     }
-    return Described(data, scope=str(row.site_id))
-
-
-def masked_error(event: Event, conversion: Conversion) -> str | None:
-    return mask_error(event.details.get("last_error", ""), conversion) or None
-
-
-def mask_error(message: str, conversion: Conversion) -> str:
-    """Return an error without personal data; Google and scripts may quote click ids, also of other rows."""
-    if conversion.click_id:
-        message = message.replace(conversion.click_id, HIDDEN)
-    return mask_identifiers(message)
 
 
 def describe_circuits(events: Sequence[Event]) -> dict[int, Described]:
@@ -181,6 +201,32 @@ FAILED: ConversionEventData = {
     "error_category": Category.VALIDATION,
     "error_message": "The click is too old.",
 }
+ADJUSTMENT_ID = "01936f2e-8a41-7c3e-9d50-6b1f0e2a4c78"
+ADJUSTMENT_COMPLETED: AdjustmentEventData = {
+    "id": f"adj_{ADJUSTMENT_ID}",
+    "conversion_id": f"seal_{CONVERSION_ID}",
+    "site_id": PUBLIC_ID,
+    "conversion_name": "Satış",
+    "order_id": "b7a1e0c94d2f",
+    "source_key": "R-17",
+    "kind": AdjustmentKind.RESTATEMENT,
+    "value": "80.000",
+    "currency": "TRY",
+    "status": ConversionStatus.COMPLETED,
+    "attempt_count": 1,
+    "error_code": None,
+    "error_category": None,
+    "error_message": None,
+    "console_url": f"{CONSOLE}/adjustment/{ADJUSTMENT_ID}/change/",
+}
+ADJUSTMENT_UPLOADED: AdjustmentEventData = {**ADJUSTMENT_COMPLETED, "status": ConversionStatus.UPLOADED}
+ADJUSTMENT_FAILED: AdjustmentEventData = {
+    **ADJUSTMENT_COMPLETED,
+    "status": ConversionStatus.FAILED,
+    "error_code": "OVERTAKEN",
+    "error_category": Category.PERMANENT,
+    "error_message": "A newer adjustment of the same conversion takes its place.",
+}
 SITE_ID = "01936f2e-0000-7000-8000-000000000001"
 SITE_PAUSED: SiteEventData = {
     "id": PUBLIC_ID,
@@ -217,6 +263,7 @@ def _kind(name: str, queue: str, event_type: str, description: Any, example: Map
 
 KINDS_OF = {
     CONVERSIONS.queue: (ConversionEventData, describe_conversions),
+    ADJUSTMENTS.queue: (AdjustmentEventData, describe_adjustments),
     SITES: (SiteEventData, describe_sites),
     CIRCUITS.queue: (CircuitEventData, describe_circuits),
 }
@@ -240,4 +287,25 @@ KINDS = (
     _kind("site.resumed", SITES, RESUMED, _("A site was resumed."), SITE_RESUMED),
     _kind("circuit.opened", CIRCUITS.queue, "STATE_OPEN", _("A site's uploads stopped."), CIRCUIT_OPENED),
     _kind("circuit.closed", CIRCUITS.queue, "STATE_CLOSED", _("A site's uploads continue."), CIRCUIT_CLOSED),
+    _kind(
+        "adjustment.uploaded",
+        ADJUSTMENTS.queue,
+        "STATE_UPLOADED",
+        _("Google has an adjustment; its verdict comes later (Data Manager only)."),
+        ADJUSTMENT_UPLOADED,
+    ),
+    _kind(
+        "adjustment.completed",
+        ADJUSTMENTS.queue,
+        "STATE_COMPLETED",
+        _("Google confirmed an adjustment, or nothing had to be sent."),
+        ADJUSTMENT_COMPLETED,
+    ),
+    _kind(
+        "adjustment.failed",
+        ADJUSTMENTS.queue,
+        "STATE_FAILED",
+        _("An adjustment failed, or a newer one took its place."),
+        ADJUSTMENT_FAILED,
+    ),
 )
