@@ -59,12 +59,17 @@ ARRIVAL = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
-class Edit:
-    """A row that waits, and what it says from now on, by the names of the API."""
+class Change:
+    """A stored row, what it says from now on, and the fields that differ, by the names of the API."""
 
     row: Conversion
     columns: Columns
     fields: list[str]
+    copy: Conversion | None  # says it in place of a row that has ended
+
+    @property
+    def sent(self) -> Conversion:
+        return self.copy or self.row
 
 
 def is_withheld(site: Site, columns: Mapping[str, object]) -> bool:
@@ -134,26 +139,29 @@ def make_copy(original: Conversion, columns: Mapping[str, object]) -> Conversion
     return copy
 
 
-def store_corrections(site: Site, copies: Collection[Conversion], edits: Collection[Edit] = ()) -> None:
+def change_row(row: Conversion, columns: Columns, fields: list[str]) -> Change:
+    return Change(row, columns, fields, copy=None if row.status in WAITING else make_copy(row, columns))
+
+
+def store_changes(site: Site, changes: Collection[Change]) -> None:
     """Store copies and changed rows. The rows must be locked, and `why_not` must have nothing against them."""
+    copies = [change.copy for change in changes if change.copy]
+    edits = [change for change in changes if not change.copy]
     if copies:
         _store_copies(copies)
         note_activity("REPLACED", site, [copy.replaces_id for copy in copies])
     if edits:
         _store_edits(edits)
         note_activity("CORRECTED", site, [edit.row.pk for edit in edits])
-    _withhold(site, copies, edits)
-    if (copies or edits) and site.sync_method in UPLOADED_HERE:
+    _withhold(site, [change.sent for change in changes])
+    if changes and site.sync_method in UPLOADED_HERE:
         doorbells.ring("oci_upload")
 
 
-def _withhold(site: Site, copies: Collection[Conversion], edits: Collection[Edit]) -> None:
-    rows = [row for row in (*copies, *(edit.row for edit in edits)) if is_withheld(site, vars(row))]
-    if rows:
-        ended = Conversion.objects.filter(pk__any_of=[row.pk for row in rows]).withhold()
-        for row in rows:
-            if row.pk in ended:
-                row.refresh_from_db(fields=["status", "provider_error_code"])
+def _withhold(site: Site, rows: Iterable[Conversion]) -> None:
+    if withheld := {row.pk: row for row in rows if is_withheld(site, vars(row))}:
+        for pk in Conversion.objects.filter(pk__any_of=withheld).withhold():
+            withheld[pk].refresh_from_db(fields=["status", "provider_error_code"])
 
 
 def _store_copies(copies: Collection[Conversion]) -> None:
@@ -166,7 +174,7 @@ def _store_copies(copies: Collection[Conversion]) -> None:
     Event.objects.record_each(copies, "REPLACES", details_of=lambda copy: {"replaces": str(copy.replaces)})
 
 
-def _store_edits(edits: Collection[Edit]) -> None:
+def _store_edits(edits: Collection[Change]) -> None:
     details = {edit.row.pk: _describe(edit) for edit in edits}
     rows = [edit.row for edit in edits]
     for edit in edits:
@@ -194,7 +202,7 @@ def contents_before(rows: Collection[Conversion]) -> dict[UUID, set[str]]:
     return digests
 
 
-def _describe(edit: Edit) -> dict[str, object]:
+def _describe(edit: Change) -> dict[str, object]:
     """Return what changes: from which value to which, unless it identifies a person."""
     columns = {name: CONTENT[name][0] for name in edit.fields if name not in PERSONAL}
     return {
@@ -238,8 +246,7 @@ class Correction:
 class CorrectionResult:
     correction: Correction
     message: str
-    copy: Conversion | None = None  # stored, or planned by a dry run
-    edit: Edit | None = None  # of a row that waits
+    change: Change | None = None  # stored, or planned by a dry run
     is_unchanged: bool = False
     errors: list[FieldError] = field(default_factory=list)
 
@@ -247,9 +254,13 @@ class CorrectionResult:
         return f"{self.correction.id}: {self.message}"
 
     @property
+    def copy(self) -> Conversion | None:
+        return self.change.copy if self.change else None
+
+    @property
     def corrected(self) -> Conversion | None:
         """The row that will be sent: the copy, or the row itself."""
-        return self.copy or (self.edit.row if self.edit else None)
+        return self.change.sent if self.change else None
 
 
 def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool = False) -> Iterator[CorrectionResult]:
@@ -261,8 +272,7 @@ def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool
             now = database_time()
             results = [plan(correction, originals.get(read_id(correction.id)), now=now) for correction in batch]
             if not dry_run:
-                copies = [result.copy for result in results if result.copy]
-                store_corrections(site, copies, [result.edit for result in results if result.edit])
+                store_changes(site, [result.change for result in results if result.change])
         yield from (_worded(result, dry_run=dry_run) for result in results)
 
 
@@ -291,12 +301,9 @@ def _plan_changes(correction: Correction, original: Conversion, now: datetime) -
     columns = read_columns(original.site, _corrected(original, changes), now=now, hashes=hashes)
     if isinstance(columns, list):
         return _rejected(correction, *columns)
-    if not is_waiting:
-        return CorrectionResult(correction, "", copy=make_copy(original, columns))
-    if columns["action"] != original.action:
+    if is_waiting and columns["action"] != original.action:
         return _rejected(correction, {"field": "conversionName", "message": _("It cannot be corrected.")})
-    edit = Edit(original, {name: columns[name] for name in COLUMNS}, differing(original, columns))
-    return CorrectionResult(correction, "", edit=edit)
+    return CorrectionResult(correction, "", change_row(original, columns, differing(original, columns)))
 
 
 def read_id(text: str) -> UUID | None:
@@ -387,10 +394,10 @@ def _rejected(correction: Correction, *errors: FieldError) -> CorrectionResult:
 
 
 def _worded(result: CorrectionResult, *, dry_run: bool) -> CorrectionResult:
-    if not result.corrected:
+    if not result.change:
         return result
-    if result.edit:
-        done = _("would be corrected") if dry_run else _("corrected")
-    else:
+    if result.copy:
         done = _("would be replaced") if dry_run else _("replaced by %(copy)s") % {"copy": result.copy}
+    else:
+        done = _("would be corrected") if dry_run else _("corrected")
     return replace(result, message=done)

@@ -1,6 +1,6 @@
-"""Stores conversions: valid ones are stored although others are invalid, and each source key once.
+"""How conversions come in: parse, check, insert or find by key, and say what became of each.
 
-A source key that comes again with the same data is a duplicate; other data corrects the conversion where that is safe:
+Valid ones are stored although others are invalid, and each source key once. A source key that comes again with the same data is a duplicate; other data corrects the conversion where that is safe:
 
 | the newest row of the key | other data |
 |---|---|
@@ -9,7 +9,8 @@ A source key that comes again with the same data is a duplicate; other data corr
 | in flight, COMPLETED, unknown, or counted before | nothing changes; the result names the fields that differ |
 
 The key stays with its first row (ociqueue.models.key); copies are found by their `replaces`. A source may send its old
-data again and again: what a row said before it was corrected here is a duplicate, and undoes nothing.
+data again and again: what a row said before it was corrected here is a duplicate, and undoes nothing. Whoever changes a
+stored row, a source by its key or an operator by its id, makes a `Change` (ociqueue.intake.corrections).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -42,19 +43,7 @@ class Redelivery:
 
     row: Conversion
     differs: list[str] = field(default_factory=list)
-    copy: Conversion | None = None
-    edit: corrections.Edit | None = None
-
-    @property
-    def is_correction(self) -> bool:
-        return bool(self.copy or self.edit)
-
-    @property
-    def stored(self) -> Columns:
-        """What was stored, or would be; nothing for a duplicate."""
-        if self.copy:
-            return vars(self.copy)
-        return self.edit.columns if self.edit else {}
+    change: corrections.Change | None = None  # none for a duplicate
 
 
 def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[ConversionResult]:
@@ -126,7 +115,7 @@ def _result(
         result |= cast("ConversionResult", _again(earlier, dry_run=dry_run))
     elif not dry_run:
         result["id"] = f"{PREFIX}{columns['id']}"
-    stored = earlier.stored if earlier else columns
+    stored = earlier.change and earlier.change.columns if earlier else columns
     if stored and corrections.is_withheld(site, stored):
         result |= {"state": ConversionStatus.FAILED, "errorCode": WITHHELD}
     if item.get("conversionCurrency") in EMPTY:
@@ -135,10 +124,10 @@ def _result(
 
 
 def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, object]:
-    row = earlier.row if dry_run else earlier.copy or earlier.row
-    status = "corrected" if earlier.is_correction else "duplicate"
-    result: dict[str, Any] = {"status": status, "id": str(row)}
-    if earlier.copy:
+    change = earlier.change
+    row = change.sent if change and not dry_run else earlier.row
+    result: dict[str, Any] = {"status": "corrected" if change else "duplicate", "id": str(row)}
+    if change and change.copy:
         result["replaces"] = str(earlier.row)
     if earlier.differs:
         result |= {"differs": earlier.differs, "state": row.status}
@@ -176,8 +165,7 @@ def _settle(site: Site, deliveries: Mapping[UUID, Columns], *, dry_run: bool) ->
         earlier = corrections.contents_before(heads.values())
         results |= {keyed: _plan(row, deliveries[keyed], earlier.get(row.pk, ())) for keyed, row in heads.items()}
         if not dry_run:
-            copies = [result.copy for result in results.values() if result.copy]
-            corrections.store_corrections(site, copies, [result.edit for result in results.values() if result.edit])
+            corrections.store_changes(site, [result.change for result in results.values() if result.change])
     return results
 
 
@@ -228,10 +216,7 @@ def _plan(row: Conversion, columns: Columns, earlier: Collection[str]) -> Redeli
         return Redelivery(row, differs)
     if _is_guess(row, delivery, differs) or corrections.digest_of(delivery) in earlier:
         return Redelivery(row, differs)
-    if row.status == ConversionStatus.FAILED:
-        return Redelivery(row, differs, copy=corrections.make_copy(row, delivery))
-    content = {name: delivery[name] for name in corrections.COLUMNS}
-    return Redelivery(row, differs, edit=corrections.Edit(row, content, differs))
+    return Redelivery(row, differs, corrections.change_row(row, delivery, differs))
 
 
 def _kept(row: Conversion, columns: Columns) -> Columns:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from ociqueue.intake.corrections import COLUMNS, make_copy, store_corrections
+from ociqueue.intake.corrections import COLUMNS, change_row, store_changes
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.operating.lookups import look_up
 from ociqueue.schemas.lookups import Lookup
@@ -27,10 +27,10 @@ def sold(site) -> Conversion:
 def correct(row: Conversion, **columns: Any) -> Conversion:
     """Store a corrected copy of a conversion, and return it as one that Google has."""
     same = {name: getattr(row, name) for name in ("site", "action", *COLUMNS)}
-    copy = make_copy(row, {**same, "gclid": f"{row.gclid}2", **columns})
+    change = change_row(row, {**same, "gclid": f"{row.gclid}2", **columns}, ["gclid"])
     with transaction.atomic():
-        store_corrections(row.site, [copy])
-    rows = Conversion.objects.filter(pk=copy.pk)
+        store_changes(row.site, [change])
+    rows = Conversion.objects.filter(pk=change.sent.pk)
     rows.move("claim", claimed_at=row.conversion_time)
     rows.move("ack")
     return rows.get()
