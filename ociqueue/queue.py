@@ -17,7 +17,7 @@ from kilit.sites.archiving import register_open_rows
 from kilit.sites.scopes import scopes_seen_by
 from kilit.workers.doorbells import Doorbell
 from kilit.workers.sweeps import Cron, Sweep, SweepOption
-from ociqueue.files import import_jobs, import_run
+from ociqueue.files import import_run
 from ociqueue.models import (
     Adjustment,
     Circuit,
@@ -82,13 +82,13 @@ DOORBELLS = [
         handler=check_credentials,
     ),
     Doorbell("oci_reconcile", due=lambda: [reconcile.due_sites()], handler=reconcile.handle_bell),
-    Doorbell(import_jobs.BELL, due=lambda: [ImportJob.objects.due()], handler=import_run.handle_bell),
+    Doorbell(import_run.ENGINE.bell, due=lambda: [ImportJob.objects.due()], handler=import_run.ENGINE.handle_bell),
 ]
 SWEEPS = [
     Sweep(
         "oci_imports_tidy",
         every=timedelta(hours=1),
-        run=import_jobs.tidy,
+        run=import_run.tidy,
         about=_("Cancels imports that were not confirmed in time, and deletes old rejected lines."),
     ),
     Sweep(

@@ -6,6 +6,7 @@ from enum import StrEnum
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
+from kilit.batches.states import batch_moves
 from kilit.lock.table import Lifecycle, move
 
 
@@ -214,20 +215,13 @@ CIRCUITS = Lifecycle(
     },
 )
 
-# Workers have something to do in these.
-IMPORT_WORKING = (ImportState.READING, ImportState.CHECKING, ImportState.RUNNING)
-
 IMPORTS = Lifecycle(
     "conversion_import",
     states=ImportState,
     initial=[ImportState.READING],
     moves={
         "check": move(ImportState.READING, to=ImportState.CHECKING),
-        "prepare": move(ImportState.CHECKING, to=ImportState.READY),
-        "start": move(ImportState.READY, to=ImportState.RUNNING),
-        "finish": move(ImportState.RUNNING, to=ImportState.DONE),
+        **batch_moves(ImportState.READING, ImportState.CHECKING),
         "refuse": move(ImportState.READING, ImportState.CHECKING, to=ImportState.REFUSED),
-        "cancel": move(*IMPORT_WORKING, ImportState.READY, to=ImportState.CANCELLED),
-        "fail": move(*IMPORT_WORKING, to=ImportState.FAILED),
     },
 )

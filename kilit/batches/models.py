@@ -10,48 +10,29 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.batches.jobs import BatchJob, BatchJobQuerySet, is_working, rests_freely
 from kilit.batches.operations import Skip
-from kilit.batches.states import BULK_ACTIONS, WORKING, BulkState
+from kilit.batches.states import BULK_ACTIONS, BulkState
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
-from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease
 from kilit.lock.triggers import fixed_texts, lifecycle_triggers
 
-# A dead worker's action waits this long. A slow batch is safe all the same: its transaction keeps the row locked.
-LEASE = timedelta(seconds=30)
 MOST_WITHOUT_COUNT = 100
-CONFIRM_WITHIN = timedelta(days=1)
 KEEP_RESULTS_FOR = timedelta(days=90)
 NOT_SKIPPED = Skip("")
 
 
-class BulkActionQuerySet(LongJobQuerySet["BulkAction"]):
-    def due(self) -> Self:
-        """Return what a worker may claim: nothing holds it, or the lease of a worker that died."""
-        return self.free().filter(status__in=WORKING)
-
-    def claim(self) -> "BulkAction | None":
-        return self.due().lease_next(order=("updated_at", "id"), updated_at=Now())
-
+class BulkActionQuerySet(BatchJobQuerySet["BulkAction"]):
     def start(self, *, count: int | None) -> int:
         """Start it; more than a few rows need the operator to type how many it will change."""
         enough = Q(eligible__lte=MOST_WITHOUT_COUNT) | Q(eligible=count)
         return self.filter(enough, eligible__gt=0).move("start", confirmed_count=count, started_at=Now())
 
-    def cancel(self) -> int:
-        """Stop before the next batch; finished batches stay as they are."""
-        return self.move("cancel", finished_at=Now(), **no_lease())
 
-    def never_confirmed(self) -> Self:
-        """Return plans that were not confirmed in time: the rows have changed since."""
-        return self.filter(status=BulkState.READY, updated_at__lt=Now() - CONFIRM_WITHIN)
-
-
-class BulkAction(LongJobModel):
+class BulkAction(BatchJob):
     """One operation over all rows that matched a filter at one moment, in the name of the user who asked."""
 
     lifecycle = BULK_ACTIONS
-    lease_length = LEASE
 
     status = models.CharField("state", max_length=9, choices=BulkState, default=BulkState.PLANNED, editable=False)
     queue = models.CharField(max_length=32)
@@ -72,13 +53,10 @@ class BulkAction(LongJobModel):
     moved_count = models.PositiveIntegerField(default=0, help_text="Rows changed.")
     skipped = models.JSONField(default=list, help_text="Rows skipped: a list of state, reason and count.")
     last_object_id = models.UUIDField(null=True, help_text="All up to this id are processed.")
-    error = models.CharField(max_length=1000, blank=True)
-    started_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
 
     objects = BulkActionQuerySet.as_manager()
 
-    class Meta(LongJobModel.Meta):
+    class Meta(BatchJob.Meta):
         abstract = False
         verbose_name, verbose_name_plural = _("bulk action"), _("bulk actions")
         default_permissions = ("view",)  # type: ignore[assignment]
@@ -99,7 +77,7 @@ class BulkAction(LongJobModel):
                 | Q(eligible__isnull=False, confirmed_count__isnull=False, confirmed_count=F("eligible")),
                 bulk_action_has_a_filter=~Q(filters={}),
                 bulk_action_has_a_reason=~Q(reason=""),
-                resting_bulk_is_free=Q(status__in=WORKING) | Q(claim_token=None, lease_until=None),
+                resting_bulk_is_free=rests_freely(BULK_ACTIONS),
                 bulk_done_within_total=Q(total=None, done_count=0) | Q(total__isnull=False, done_count__lte=F("total")),
                 bulk_moved_within_done=Q(moved_count__lte=F("done_count")),
                 done_bulk_looked_at_all=~Q(status=BulkState.DONE) | Q(total__isnull=False, done_count=F("total")),
@@ -108,7 +86,7 @@ class BulkAction(LongJobModel):
         ]
         indexes = [
             # Supervisors ask often for what is due; finished actions are not in it.
-            models.Index(fields=["updated_at", "id"], condition=Q(status__in=WORKING), name="bulk_due"),
+            models.Index(fields=["updated_at", "id"], condition=is_working(BULK_ACTIONS), name="bulk_due"),
             # The list shows users their own.
             models.Index(fields=["asked_by", "id"], name="bulk_of_person"),
         ]
@@ -117,21 +95,8 @@ class BulkAction(LongJobModel):
         return f"bulk action {self.pk}"
 
     @property
-    def is_working(self) -> bool:
-        return self.status in WORKING
-
-    @property
     def percent(self) -> int:
         return 100 * self.done_count // self.total if self.total else 0
-
-    def prepare(self, **found: object) -> Self:
-        return self.move_held("prepare", lapse_count=0, **found, **no_lease())
-
-    def finish(self) -> Self:
-        return self.move_held("finish", finished_at=Now(), **no_lease())
-
-    def fail(self, error: str) -> Self:
-        return self.move_held("fail", finished_at=Now(), error=error[:1000], **no_lease())
 
 
 class BulkItemQuerySet(models.QuerySet["BulkItem"]):

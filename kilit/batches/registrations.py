@@ -13,7 +13,7 @@ from kilit.workers.sweeps import Sweep, register_sweeps
 register_free_texts(
     FreeText(BulkAction, ("filters", "filters_text", "reason", "options", "error"), repeated_at=objects_of)
 )
-register_doorbells(Doorbell(run.BELL, due=lambda: [BulkAction.objects.due()], handler=run.handle_bell))
+register_doorbells(Doorbell(run.ENGINE.bell, due=lambda: [BulkAction.objects.due()], handler=run.ENGINE.handle_bell))
 register_sweeps(
     Sweep(
         "bulk_actions_tidy",

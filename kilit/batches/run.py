@@ -1,45 +1,32 @@
 """A bulk action: counted, planned, and run by workers batch by batch.
 
 One statement records which rows it will act on, all of one moment: rows created later are not touched, and rows that
-something else moves meanwhile are reported as skipped. Each batch is one transaction with its results and its progress,
-so a worker that is killed leaves a whole number of batches, and the next worker continues after the last of them.
+something else moves meanwhile are reported as skipped.
 """
 
-import logging
-import math
-import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import EmptyResultSet
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import Count, F
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.access.roles import actor_of
-from kilit.batches.models import LEASE, BulkAction, BulkItem
-from kilit.batches.operations import Operation, OperationResult, OperationUnavailable, Skip
+from kilit.batches.engine import BatchEngine, BatchStopped
+from kilit.batches.models import BulkAction, BulkItem
+from kilit.batches.operations import Operation, OperationResult, Skip
 from kilit.batches.queues import Queue, queues
 from kilit.batches.states import BulkState
 from kilit.lock.audit import acting_as, without_activity
-from kilit.lock.leases import MOST_LAPSES, ClaimLost, new_lease
-from kilit.lock.models import Activity, ActivityKind, Event
-from kilit.trace import job_trace
+from kilit.lock.models import Activity, ActivityKind
 from kilit.workers import doorbells
 
-logger = logging.getLogger(__name__)
-
-BELL = "bulk_actions"
-ACTOR = "worker:bulk_actions"
-TRY_AGAIN_AFTER = timedelta(seconds=15)
 MOST_LOOKED_AT = 10_000
 MOST_ROWS = 1_000_000
 
@@ -100,17 +87,15 @@ def plan(*, user: User, filters_text: str, **columns: object) -> BulkAction:
     """Save what an operator asks for (queue, action, filters, reason and options); a worker records the rows."""
     zone = timezone.get_current_timezone_name()
     planned = BulkAction.objects.create(asked_by=user, filters_text=filters_text[:1000], zone=zone, **columns)
-    doorbells.ring(BELL)
+    doorbells.ring(ENGINE.bell)
     return planned
 
 
+@transaction.atomic
 def plan_now(**columns: Any) -> BulkAction:
     """Save what an operator asks for, and record its rows at once: for few."""
-    with transaction.atomic():
-        planned = plan(**columns)
-        BulkAction.objects.filter(pk=planned.pk).update(**new_lease(LEASE))
-        planned.refresh_from_db()
-        record_rows(planned)
+    planned = BulkAction.objects.filter(pk=plan(**columns).pk).claim_now()
+    record_rows(planned)
     return planned
 
 
@@ -125,9 +110,7 @@ def record_rows(action: BulkAction) -> None:
         rows = operation.within_reach(matching, user)
         total = _insert_items(action, rows.filter(status__in=operation.sources))
         if total > MOST_ROWS:
-            BulkItem.objects.filter(action=action).delete()
-            action.fail(f"More than {MOST_ROWS:,} rows match. Narrow the filter.")
-            return
+            raise BatchStopped(f"More than {MOST_ROWS:,} rows match. Narrow the filter.")
         recorded = queue.model.objects.filter(pk__in=action.items.values("object_id")).order_by()
         counts = operation.with_skip_reason(recorded).values_list("status", "skip_reason").annotate(Count("pk"))
         dry_run = DryRun.of(rows, operation, skips_from_json(counts))
@@ -147,77 +130,39 @@ def _insert_items(action: BulkAction, rows: Any) -> int:
         return int(cursor.rowcount)
 
 
-def work_due(*, seconds: float | None = None) -> int:
-    """Work on due actions, for at most about so many seconds; return how many were claimed."""
-    end, claimed = math.inf if seconds is None else time.monotonic() + seconds, 0
-    with acting_as(ACTOR):
-        while time.monotonic() < end and (action := BulkAction.objects.claim()):
-            claimed += 1
-            with job_trace(Event.objects.trace_of(action)):
-                work(action, end=end)
-    return claimed
+def steps(action: BulkAction) -> Iterator[None]:
+    if action.status == BulkState.PLANNED:
+        record_rows(action)
+        yield
+    while action.status == BulkState.RUNNING:
+        run_batch(action)
+        yield
 
 
-def handle_bell() -> None:
-    """Work within the time that a task may take; if something is left, ring again."""
-    if work_due(seconds=settings.TASK_TIMEOUT / 2):
-        doorbells.ring_if_due(BELL)
+ENGINE = BatchEngine(bell="bulk_actions", rows=BulkAction.objects.all, steps=steps)
 
 
-def work(action: BulkAction, *, end: float = math.inf) -> None:
-    if action.lapse_count >= MOST_LAPSES:
-        action.fail(action.error or f"{MOST_LAPSES} workers died or lost the database while they ran it.")
-        return
-    try:
-        if action.status == BulkState.PLANNED:
-            record_rows(action)
-        while action.status == BulkState.RUNNING and run_batch(action) and time.monotonic() < end:
-            pass
-    except ClaimLost:
-        return  # cancelled, or another worker has it
-    except (OperationalError, InterfaceError):
-        raise  # the database is away, for all workers: the lease lapses and another worker continues
-    except OperationUnavailable as why:
-        _try_later(action, str(why))
-    except Exception as error:
-        logger.exception("%s was interrupted", action)
-        _try_later(action, f"{type(error).__name__}; see the log.")
-    else:
-        action.release()
-
-
-def _try_later(action: BulkAction, error: str) -> None:
-    # The lease is kept as a pause: the next worker finds it lapsed, and counts that.
-    with suppress(ClaimLost):
-        action.renew(length=TRY_AGAIN_AFTER, error=error[:1000])
-
-
-def run_batch(action: BulkAction) -> bool:
-    """Run the next batch, all or nothing; return whether there may be more."""
+def run_batch(action: BulkAction) -> None:
+    """Run the next batch, all or nothing."""
     queue = queues[action.queue]
     operation = queue.operation(action.action)
     with transaction.atomic():
-        try:
-            action.renew()
-        except ClaimLost:
-            return False  # cancelled, or another worker has it
+        action.renew()
         action.refresh_from_db()
         # Read again for every batch: a user who lost the permission does not act through an earlier action.
         user = User.objects.get(pk=action.asked_by_id)
         if not queue.may_act(user):
-            action.fail(f"{user} may no longer act on these rows.")
-            return False
+            raise BatchStopped(f"{user} may no longer act on these rows.")
         ids = BulkItem.objects.next_of(action, limit=operation.batch)
         if not ids:
             action.finish()
             record_scopes(action, user)
-            return False
+            return
         # The activity shows the bulk action.
         with without_activity(), acting_as(actor_of(user), reason=f"{action.reason} ({action})"):
             result = operation.apply(user, ids, action.options)
         record_results(action, operation, ids, result)
     action.refresh_from_db()
-    return True
 
 
 def record_scopes(action: BulkAction, user: User) -> None:
@@ -252,6 +197,6 @@ def record_results(action: BulkAction, operation: Operation, ids: Sequence[UUID]
 
 
 def tidy() -> str:
-    cancelled = BulkAction.objects.never_confirmed().cancel()
+    cancelled = ENGINE.cancel_unconfirmed()
     deleted, _kinds = BulkItem.objects.outdated().delete()
     return f"Cancelled {cancelled}, deleted {deleted} results."

@@ -1,8 +1,8 @@
-"""The lifecycle of a bulk action."""
+"""The lifecycle of a bulk action, and the moves of all batch jobs."""
 
 from django.db.models import TextChoices
 
-from kilit.lock.table import Lifecycle, move
+from kilit.lock.table import Lifecycle, Move, move
 
 
 class BulkState(TextChoices):
@@ -20,18 +20,20 @@ class BulkState(TextChoices):
     FAILED = "FAILED"
 
 
-# Workers have something to do in these: to record which rows match, and to act on them.
-WORKING = (BulkState.PLANNED, BulkState.RUNNING)
+def batch_moves(*preparing: str) -> dict[str, Move]:
+    """Return the moves that all batch jobs have; workers prepare them in these states, one after the other."""
+    return {
+        "prepare": move(preparing[-1], to=BulkState.READY),
+        "start": move(BulkState.READY, to=BulkState.RUNNING),
+        "finish": move(BulkState.RUNNING, to=BulkState.DONE),
+        "cancel": move(*preparing, BulkState.READY, BulkState.RUNNING, to=BulkState.CANCELLED),
+        "fail": move(*preparing, BulkState.RUNNING, to=BulkState.FAILED),
+    }
+
 
 BULK_ACTIONS = Lifecycle(
     "bulk_action",
     states=BulkState,
     initial=[BulkState.PLANNED],
-    moves={
-        "prepare": move(BulkState.PLANNED, to=BulkState.READY),
-        "start": move(BulkState.READY, to=BulkState.RUNNING),
-        "finish": move(BulkState.RUNNING, to=BulkState.DONE),
-        "cancel": move(BulkState.PLANNED, BulkState.READY, BulkState.RUNNING, to=BulkState.CANCELLED),
-        "fail": move(*WORKING, to=BulkState.FAILED),
-    },
+    moves=batch_moves(BulkState.PLANNED),
 )

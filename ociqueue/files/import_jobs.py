@@ -10,7 +10,6 @@ from typing import IO, Any
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
-from django.db.models import Exists, OuterRef
 from django.utils import translation
 from django.utils.translation import gettext as _
 
@@ -24,7 +23,7 @@ from ociqueue.files.adjustments import AdjustmentTable, AdjustmentTally
 from ociqueue.files.conversions import ConversionTable, ImportTally
 from ociqueue.files.corrections import CorrectionTable, CorrectionTally
 from ociqueue.files.table import CsvTable
-from ociqueue.models import ImportChunk, ImportJob, ImportKey, ImportLine, Site
+from ociqueue.models import ImportChunk, ImportJob, Site
 from ociqueue.models.import_job import ImportKind
 
 BELL = "oci_import"
@@ -89,15 +88,6 @@ def start(job: ImportJob) -> bool:
     return bool(started)
 
 
-@transaction.atomic
-def cancel(job: ImportJob) -> bool:
-    stopped = ImportJob.objects.filter(pk=job.pk).cancel()
-    if stopped:
-        job.refresh_from_db()
-        end(job)
-    return bool(stopped)
-
-
 def end(job: ImportJob) -> None:
     """Delete the file of an import that has ended, and show in the activity what it stored. Needs a transaction.
 
@@ -106,15 +96,6 @@ def end(job: ImportJob) -> None:
     ImportChunk.objects.filter(job=job).delete()
     with acting_as(actor_of(job.asked_by)):
         TABLES[job.kind].record(job.site, job.counts.get("created", 0))
-
-
-def tidy() -> str:
-    """Cancel imports that were not confirmed in time, and delete what is left of those that have ended."""
-    cancelled = sum(map(cancel, ImportJob.objects.never_confirmed()))
-    for job in ImportJob.objects.ended().filter(Exists(ImportKey.objects.filter(job=OuterRef("pk")))):
-        ImportKey.objects.filter(job=job).delete()
-    deleted, _by_model = ImportLine.objects.outdated().delete()
-    return f"Cancelled {cancelled}, deleted {deleted} lines."
 
 
 def keep_file(job: ImportJob, file: IO[bytes]) -> None:

@@ -1,104 +1,54 @@
-"""What workers do with imports: lines are read, then checked, then stored.
+"""What workers do with imports: lines are read, then checked, then stored."""
 
-A file is gone through in batches. A batch is one transaction with what it did and the place it reached, so a worker
-that is killed leaves a whole number of batches, and the next worker continues after the last of them.
-"""
-
-import logging
-import math
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, cast
 
-from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
-from django.utils import translation
 from django.utils.translation import gettext as _
 
 from kilit.access.roles import actor_of
+from kilit.batches.engine import BatchEngine, BatchStopped
 from kilit.csv.index import LineKey
 from kilit.csv.numbers import POINT, AmountScan
 from kilit.csv.reader import CsvLine, FileTally, RejectedLine
 from kilit.csv.text import START, CsvError, FilePlace
 from kilit.lock.audit import acting_as
-from kilit.lock.guard import MoveRefused
-from kilit.lock.leases import MOST_LAPSES, ClaimLost
-from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
-from kilit.trace import job_trace
-from kilit.workers import doorbells
 from ociqueue.files.import_jobs import BELL, TABLES, TALLIES, end, may_import, open_file, reason_of
 from ociqueue.files.table import CsvTable, batches
 from ociqueue.models import ImportJob, ImportKey, ImportLine
 from ociqueue.states import ImportState
 
-logger = logging.getLogger(__name__)
 
-ACTOR = "worker:oci_import"
-TRY_AGAIN_AFTER = timedelta(seconds=15)
-
-
-def work_due(*, seconds: float | None = None) -> int:
-    """Work on due imports, for at most about so many seconds; return how many were claimed."""
-    until, claimed = math.inf if seconds is None else time.monotonic() + seconds, 0
-    with acting_as(ACTOR):
-        while time.monotonic() < until and (job := ImportJob.objects.claim()):
-            claimed += 1
-            with job_trace(Event.objects.trace_of(job)), translation.override(job.language):
-                work(job, until=until)
-    return claimed
-
-
-def handle_bell() -> None:
-    """Work within the time that a task may take; if something is left, ring again."""
-    if work_due(seconds=settings.TASK_TIMEOUT / 2):
-        doorbells.ring_if_due(BELL)
-
-
-def work(job: ImportJob, *, until: float = math.inf) -> None:
-    """Continue a claimed import until it ends or waits, the time is up, or another worker has it."""
+def steps(job: ImportJob) -> Iterator[None]:
     try:
-        if job.lapse_count >= MOST_LAPSES:
-            stop(job, "fail", job.error or _("%(most)s workers died or lost the database.") % {"most": MOST_LAPSES})
-            return
         with open_file(job) as stream:
             table = TABLES[job.kind](job.site, stream, encoding=job.encoding)
-            while job.is_working and run_pass(job, table, until=until):
-                job.refresh_from_db()
-    except (ClaimLost, MoveRefused):
-        return  # cancelled, or another worker has it
-    except (OperationalError, InterfaceError):
-        raise  # the database is away, for all workers: the lease lapses and another worker continues
-    except (CsvError, NotAllowed) as error:
-        with suppress(MoveRefused):
-            stop(job, "refuse" if isinstance(error, CsvError) else "fail", str(error))
-    except Exception as error:
-        logger.exception("%s was interrupted", job)
-        # The lease is kept as a pause: the next worker finds it lapsed, and counts that.
-        with suppress(ClaimLost):
-            job.renew(length=TRY_AGAIN_AFTER, error=_("%(error)s; see the log.") % {"error": type(error).__name__})
-    else:
-        job.release()
+            while job.is_working:
+                yield from run_pass(job, table)
+    except CsvError as error:
+        raise BatchStopped(str(error), verb="refuse") from error
 
 
-@transaction.atomic
-def stop(job: ImportJob, verb: str, error: str) -> None:
-    job.stop(verb, error)
-    end(job)
+ENGINE = BatchEngine(bell=BELL, rows=ImportJob.objects.all, steps=steps, end=end, language=lambda job: job.language)
 
 
-class NotAllowed(Exception):
-    """The user who chose the file may no longer import it."""
+def tidy() -> str:
+    """Cancel imports that were not confirmed in time, and delete what is left of those that have ended."""
+    cancelled = ENGINE.cancel_unconfirmed()
+    for job in ImportJob.objects.ended().filter(Exists(ImportKey.objects.filter(job=OuterRef("pk")))):
+        ImportKey.objects.filter(job=job).delete()
+    deleted, _by_model = ImportLine.objects.outdated().delete()
+    return f"Cancelled {cancelled}, deleted {deleted} lines."
 
 
-def run_pass(job: ImportJob, table: CsvTable[Any], *, until: float) -> bool:
-    """Go through the file in the job's state, from the place that was reached; return whether it came to the end."""
+def run_pass(job: ImportJob, table: CsvTable[Any]) -> Iterator[None]:
+    """Go through the file in the job's state, from the place that was reached."""
     run = PASSES[job.status](job, table)
     for batch in batches(table.cells(FilePlace(job.done_bytes, job.next_line) if job.next_line else START)):
         with transaction.atomic():
@@ -106,19 +56,18 @@ def run_pass(job: ImportJob, table: CsvTable[Any], *, until: float) -> bool:
             # Read again for every batch: a user who lost the permission does not go on through an earlier upload.
             user = User.objects.get(pk=job.asked_by_id)
             if not may_import(user, job.site):
-                raise NotAllowed(_("%(user)s may no longer import into this site.") % {"user": user})
+                raise BatchStopped(_("%(user)s may no longer import into this site.") % {"user": user})
             changes = run.process(batch, user)
             place = batch[-1].next
             changes |= {"done_bytes": place.offset, "next_line": place.number}
             ImportJob.objects.held_by(job).update(updated_at=Now(), lapse_count=0, error="", **changes)
         for name, value in changes.items():
             setattr(job, name, value)
-        if time.monotonic() >= until:
-            return False
+        yield
     with transaction.atomic():
         job.renew()
         run.finish()
-    return True
+    job.refresh_from_db()
 
 
 MOST_LINES_KEPT = 100_000  # rejected lines of a file that can be downloaded
@@ -182,7 +131,7 @@ class StoringPass(CheckingPass):
             return {"counts": self.count(batch, self.job.counts, dry_run=False)}
 
     def finish(self) -> None:
-        self.job.finish()
+        self.job.finish(done_bytes=F("size"))
         end(self.job)
         ImportKey.objects.filter(job=self.job).delete()
 

@@ -1,6 +1,7 @@
 """How conversions come in: parse, check, insert or find by key, and say what became of each.
 
-Valid ones are stored although others are invalid, and each source key once. A source key that comes again with the same data is a duplicate; other data corrects the conversion where that is safe:
+Valid ones are stored although others are invalid, and each source key once. A source key that comes again with the
+same data is a duplicate; other data corrects the conversion where that is safe:
 
 | the newest row of the key | other data |
 |---|---|

@@ -16,16 +16,13 @@ from django.db.models import F, Q
 from django.db.models.functions import Cast, Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.batches.jobs import BatchJob, BatchJobQuerySet, is_working, open_states, rests_freely
 from kilit.csv.index import MOST_LINES, LineKey
 from kilit.lock.constraints import checks
-from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.site import Site
-from ociqueue.states import IMPORT_WORKING, IMPORTS, ImportState
+from ociqueue.states import IMPORTS, ImportState
 
-# A dead worker's import waits this long. A slow batch is safe all the same: its transaction keeps the row locked.
-LEASE = timedelta(seconds=30)
-CONFIRM_WITHIN = timedelta(days=1)
 REPORTED_FOR = timedelta(days=1)  # an import that failed is a problem for so long
 
 
@@ -35,34 +32,15 @@ class ImportKind(models.TextChoices):
     CORRECTIONS = "corrections", _("corrections")
 
 
-class ImportJobQuerySet(LongJobQuerySet["ImportJob"]):
+class ImportJobQuerySet(BatchJobQuerySet["ImportJob"]):
     def visible_to(self, user: User | AnonymousUser) -> Self:
         return self.filter(site__in=Site.objects.seen_by(user))
-
-    def due(self) -> Self:
-        """Return what a worker may claim: nothing holds it, or the lease of a worker that died."""
-        return self.free().filter(status__in=IMPORT_WORKING)
-
-    def claim(self) -> "ImportJob | None":
-        # The one that waits longest, so that imports take turns.
-        return self.due().lease_next(order=("updated_at", "id"), updated_at=Now())
 
     def start(self) -> int:
         return self.move("start", started_at=Now(), **FROM_THE_BEGINNING)
 
-    def cancel(self) -> int:
-        """Stop before the next batch; lines that were stored stay."""
-        return self.move("cancel", finished_at=Now(), **no_lease())
-
-    def never_confirmed(self) -> Self:
-        return self.filter(status=ImportState.READY, updated_at__lt=Now() - CONFIRM_WITHIN)
-
-    def waiting(self) -> Self:
-        """Return imports that have not ended: their files are kept."""
-        return self.filter(status__in=[*IMPORT_WORKING, ImportState.READY])
-
     def ended(self) -> Self:
-        return self.exclude(status__in=[*IMPORT_WORKING, ImportState.READY])
+        return self.exclude(status__in=open_states(IMPORTS))
 
     def failed_lately(self) -> Self:
         return self.filter(status=ImportState.FAILED, finished_at__gt=Now() - REPORTED_FOR)
@@ -71,11 +49,10 @@ class ImportJobQuerySet(LongJobQuerySet["ImportJob"]):
 FROM_THE_BEGINNING = {"done_bytes": 0, "next_line": 0}
 
 
-class ImportJob(LongJobModel):
+class ImportJob(BatchJob):
     """One file, in the name of the user who chose it. The file itself is kept in parts until the import ends."""
 
     lifecycle = IMPORTS
-    lease_length = LEASE
 
     status = models.CharField("state", max_length=9, choices=ImportState, default=ImportState.READING, editable=False)
     site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.PROTECT, related_name="imports")
@@ -92,13 +69,10 @@ class ImportJob(LongJobModel):
     line_count = models.PositiveIntegerField(default=0, help_text="Lines of the file, below its header.")
     checked = models.JSONField(default=dict, help_text="What would become of the lines, counted.")
     counts = models.JSONField(default=dict, help_text="What became of them, counted.")
-    error = models.CharField(max_length=1000, blank=True)
-    started_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
 
     objects = ImportJobQuerySet.as_manager()
 
-    class Meta(LongJobModel.Meta):
+    class Meta(BatchJob.Meta):
         abstract = False
         verbose_name, verbose_name_plural = _("import"), _("imports")
         default_permissions = ("view",)  # type: ignore[assignment]
@@ -112,7 +86,7 @@ class ImportJob(LongJobModel):
         )
         constraints = [
             *checks(
-                resting_import_is_free=Q(status__in=IMPORT_WORKING) | Q(claim_token=None, lease_until=None),
+                resting_import_is_free=rests_freely(IMPORTS),
                 import_done_within_size=Q(done_bytes__lte=F("size")),
                 # Nothing is stored of a file that was not read to its end, or not confirmed.
                 running_import_was_read=~Q(status__in=[ImportState.READY, ImportState.RUNNING, ImportState.DONE])
@@ -125,7 +99,7 @@ class ImportJob(LongJobModel):
         ]
         indexes = [
             # The doorbell asks every second for what is due; finished imports are not in it.
-            models.Index(fields=["updated_at", "id"], condition=Q(status__in=IMPORT_WORKING), name="import_due"),
+            models.Index(fields=["updated_at", "id"], condition=is_working(IMPORTS), name="import_due"),
             # The dashboard asks for imports that failed lately.
             models.Index(fields=["finished_at"], condition=Q(status=ImportState.FAILED), name="import_failed"),
             # A site's list.
@@ -134,10 +108,6 @@ class ImportJob(LongJobModel):
 
     def __str__(self) -> str:
         return f"import {self.pk}"
-
-    @property
-    def is_working(self) -> bool:
-        return self.status in IMPORT_WORKING
 
     @property
     def is_storing(self) -> bool:
@@ -149,15 +119,6 @@ class ImportJob(LongJobModel):
 
     def check_lines(self, *, decimal_mark: str) -> Self:
         return self.move_held("check", decimal_mark=decimal_mark, lapse_count=0, **FROM_THE_BEGINNING)
-
-    def prepare(self) -> Self:
-        return self.move_held("prepare", lapse_count=0, **no_lease())
-
-    def finish(self) -> Self:
-        return self.move_held("finish", done_bytes=F("size"), finished_at=Now(), **no_lease())
-
-    def stop(self, verb: str, error: str) -> Self:
-        return self.move_held(verb, finished_at=Now(), error=error[:1000], **no_lease())
 
 
 KEEP_LINES_FOR = timedelta(days=7)

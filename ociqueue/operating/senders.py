@@ -15,7 +15,7 @@ from django.db.models import Count, Q
 
 from kilit.workers import doorbells
 from ociqueue.models import Adjustment, Circuit, Conversion, Credentials, ImportJob, Site
-from ociqueue.states import IMPORT_WORKING, IN_UPLOAD, UPLOADED_HERE, WAITING, ConversionStatus, ImportState, SyncMethod
+from ociqueue.states import IN_UPLOAD, UPLOADED_HERE, WAITING, ConversionStatus, SyncMethod
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def sites_with_open_rows(sites: Collection[UUID]) -> set[UUID]:
     for model in (Conversion, Adjustment):
         rows = model.objects.filter(site__in=sites, status__in=(*WAITING, *IN_UPLOAD)).order_by()
         ids.update(rows.values_list("site", flat=True).distinct())
-    imports = ImportJob.objects.filter(site__in=sites, status__in=(*IMPORT_WORKING, ImportState.READY))
+    imports = ImportJob.objects.open().filter(site__in=sites)
     return ids | set(imports.values_list("site", flat=True))
 
 

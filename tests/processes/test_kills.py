@@ -245,7 +245,7 @@ class Import(Scene):
     """It leaves whole batches."""
 
     points: ClassVar = {"before it commits the second batch": after(import_run.StoringPass, "process", times=2)}
-    work = staticmethod(import_run.work_due)
+    work = staticmethod(import_run.ENGINE.work_due)
 
     def __init__(self, get: Callable[[str], Any], point: str) -> None:
         self.job = worked(uploaded(get("operator"), get("site"), HEADER + good_lines(10)))

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from kilit.batches.models import BulkAction
-from kilit.batches.run import work_due
+from kilit.batches.run import ENGINE
 from ociqueue.models import Conversion
 
 LIST = "/admin/ociqueue/conversion/"
@@ -40,7 +40,7 @@ def states() -> dict[str, int]:
 
 def worked(action: BulkAction) -> BulkAction:
     """Let a worker do all there is."""
-    work_due()
+    ENGINE.work_due()
     action.refresh_from_db()
     return action
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from ociqueue.files.import_run import work_due
+from ociqueue.files.import_run import ENGINE
 from ociqueue.models import ImportJob, Site
 
 ADDRESS = "/admin/ociqueue/conversion/import/"
@@ -34,7 +34,7 @@ def uploaded(client: Client, site: Site, content: str | bytes) -> ImportJob:
 
 def worked(job: ImportJob) -> ImportJob:
     """Let a worker do all there is."""
-    work_due()
+    ENGINE.work_due()
     job.refresh_from_db()
     return job
 

@@ -99,10 +99,10 @@ class PdfApi(Api):
         super().__init__(user, root="/pdf/jobs")
         self.user = user
 
-    def post(self, content: Any = None, **headers: str) -> Any:
+    def post(self, content: Any = None, **headers: str) -> Any:  # type: ignore[override]
         return self("POST", body=body() if content is None else content, headers=headers)
 
-    def get(self, job_id: Any, **headers: str) -> Any:
+    def get(self, job_id: Any, **headers: str) -> Any:  # type: ignore[override]
         return self("GET", f"/{job_id}", headers=headers)
 
     def download(self, job_id: Any, **headers: str) -> Any:

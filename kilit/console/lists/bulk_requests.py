@@ -23,7 +23,7 @@ from kilit.batches.models import MOST_WITHOUT_COUNT, BulkAction
 from kilit.batches.operations import OperationUnavailable, Skip
 from kilit.batches.queues import Queue
 from kilit.batches.run import (
-    BELL,
+    ENGINE,
     MOST_LOOKED_AT,
     DryRun,
     count_matching,
@@ -129,7 +129,7 @@ class BulkRequestAdmin(LongListAdmin):
         with transaction.atomic():
             planned = plan_now(**request_fields)
             if BulkAction.objects.filter(pk=planned.pk).start(count=typed_count(request.POST)):
-                doorbells.ring(BELL)
+                doorbells.ring(ENGINE.bell)
                 return planned
             transaction.set_rollback(True)
         # About the count, which is not a field of the form's class.

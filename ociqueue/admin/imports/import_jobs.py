@@ -1,24 +1,23 @@
 """Imports of large files in the console: what was found, the progress, and the lines that were not stored."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.template.defaultfilters import filesizeformat
-from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
-from kilit.console.formatting import badge, column, number, page, since, two_lines
+from kilit.console.formatting import column, number, two_lines
 from kilit.console.jobs.activity import ActivitySource, register_activity
+from kilit.console.jobs.batch_pages import BatchJobAdmin, age, asked_by, state
 from kilit.console.jobs.timeline import Story
-from kilit.console.lists.listing import LongListAdmin
 from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
@@ -28,7 +27,7 @@ from ociqueue.files.conversions import format_advice
 from ociqueue.files.corrections import COLUMNS as CORRECTION_COLUMNS
 from ociqueue.files.corrections import CorrectionTally
 from ociqueue.files.import_jobs import TALLIES, may_import
-from ociqueue.files.import_run import MOST_LINES_KEPT
+from ociqueue.files.import_run import ENGINE, MOST_LINES_KEPT
 from ociqueue.models import ImportJob, ImportLine, Site
 from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet, ImportKind
 from ociqueue.operating.filters import IMPORT_FILTERS
@@ -63,17 +62,6 @@ def columns_of(kind: str, site: Site) -> Sequence[str]:
     return fields_of(site, CORRECTION_COLUMNS) if kind == ImportKind.CORRECTIONS else fields_of(site)
 
 
-COLOURS = {
-    ImportState.READING: "info",
-    ImportState.CHECKING: "info",
-    ImportState.READY: "warning",
-    ImportState.RUNNING: "info",
-    ImportState.DONE: "success",
-    ImportState.REFUSED: "danger",
-    ImportState.CANCELLED: "",
-    ImportState.FAILED: "danger",
-}
-CANCELLABLE = IMPORTS.moves["cancel"].sources
 STORY = Story(
     {
         "JOB_CREATED": gettext_lazy("File uploaded by %(who)s"),
@@ -110,10 +98,7 @@ def _progress(job: ImportJob) -> SafeString:
 
 file = column("file", gettext_lazy("file"), lambda job: two_lines(job.file_name, filesizeformat(job.size)))
 site = column("site", gettext_lazy("site"), lambda job: job.site.name)
-state = column("state", gettext_lazy("state"), lambda job: badge(job.status, COLOURS[ImportState(job.status)]))
 progress = column("progress", gettext_lazy("progress"), _progress)
-asked_by = column("asked_by", gettext_lazy("requested by"), lambda job: str(job.asked_by))
-age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
 
 
 def tally_of(job: ImportJob) -> FileTally | None:
@@ -122,7 +107,9 @@ def tally_of(job: ImportJob) -> FileTally | None:
 
 
 @admin.register(ImportJob)
-class ImportJobAdmin(LongListAdmin):
+class ImportJobAdmin(BatchJobAdmin):
+    page_title = gettext_lazy("Import")
+    progress_template = "admin/ociqueue/import_progress.html"
     filters = IMPORT_FILTERS
     list_display = [file, site, state, progress, asked_by, age]
     list_select_related = ["asked_by", "site"]
@@ -132,28 +119,24 @@ class ImportJobAdmin(LongListAdmin):
         rows: ImportJobQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user)
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
-        context = self._context(request, self._found(request, object_id))
-        return page(self, request, "admin/ociqueue/import_job.html", title=_("Import"), is_own_page=True, **context)
-
-    def progress_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        context = self._context(request, self._found(request, object_id))
-        return TemplateResponse(request, "admin/ociqueue/import_progress.html", context)
+    def views(self) -> dict[str, Callable[..., HttpResponseBase]]:
+        start, cancel = require_POST(self.start_view), require_POST(self.cancel_view)
+        return {"lines": self.lines_view, "start": start, "cancel": cancel}
 
     def start_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         job = self._found_to_act(request, object_id)
         if not import_jobs.start(job):
-            self._refused(request, job)
-        return HttpResponseRedirect(page_of(job.pk))
+            self.refuse(request, job)
+        return self.to_page(job)
 
     def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Stop it; lines that were stored stay, and importing the file again stores the rest."""
         job = self._found_to_act(request, object_id)
-        if import_jobs.cancel(job):
+        if ENGINE.cancel(job):
             messages.success(request, _cancelled(job))
         else:
-            self._refused(request, job)
-        return HttpResponseRedirect(page_of(job.pk))
+            self.refuse(request, job)
+        return self.to_page(job)
 
     def lines_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         job = self._found_to_act(request, object_id)
@@ -165,34 +148,13 @@ class ImportJobAdmin(LongListAdmin):
         rows = _cells(lines.iterator(chunk_size=CHUNK), columns)
         return csv_response(name, csv_lines([*columns, REASON], rows, delimiter=delimiter))
 
-    def get_urls(self) -> list[object]:
-        views = {
-            "progress": self.progress_view,
-            "lines": self.lines_view,
-            "start": require_POST(self.start_view),
-            "cancel": require_POST(self.cancel_view),
-        }
-        own = [
-            path(f"<str:object_id>/{name}/", self.admin_site.admin_view(view), name=self.view_name(name))
-            for name, view in views.items()
-        ]
-        return [*own, *super().get_urls()]
-
-    def _found(self, request: HttpRequest, object_id: str) -> ImportJob:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        job: ImportJob | None = self.get_object(request, unquote(object_id))
-        if job is None:
-            raise Http404
-        return job
-
     def _found_to_act(self, request: HttpRequest, object_id: str) -> ImportJob:
-        job = self._found(request, object_id)
+        job: ImportJob = self.find(request, object_id)
         if not may_import(request.user, job.site):
             raise PermissionDenied
         return job
 
-    def _context(self, request: HttpRequest, job: ImportJob) -> dict[str, object]:
+    def context(self, request: HttpRequest, job: ImportJob) -> dict[str, object]:
         may_act = may_import(request.user, job.site)
         tally = TALLIES[job.kind](**(job.counts if job.is_storing else job.checked))
         is_ready = job.status == ImportState.READY
@@ -207,17 +169,12 @@ class ImportJobAdmin(LongListAdmin):
             "summary": tally.summary(dry_run=not job.is_storing) if tally.lines or is_ready else "",
             "may_start": is_ready and may_act and tally.changes,
             "submit": submit_label(tally),
-            "may_cancel": job.status in CANCELLABLE and may_act,
+            "may_cancel": job.is_open and may_act,
             "cancel_label": _("Stop the rest") if job.is_storing else _("Stop"),
             "advice": format_advice(),
             "kept_days": KEEP_LINES_FOR.days,
             **(_reports(job, tally) if may_act else {}),
         }
-
-    @staticmethod
-    def _refused(request: HttpRequest, job: ImportJob) -> None:
-        job.refresh_from_db()
-        messages.warning(request, _("Nothing was changed: it is %(state)s.") % {"state": job.status})
 
 
 def _doing(job: ImportJob) -> str:

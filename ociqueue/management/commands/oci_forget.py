@@ -38,7 +38,7 @@ class Command(BaseCommand):
         except ValueError as error:
             raise CommandError(str(error)) from None
         sites = [find_site(options["site"])] if options["site"] else list(Site.objects.all())
-        if waiting := ImportJob.objects.waiting().filter(site__in=sites).count():
+        if waiting := ImportJob.objects.open().filter(site__in=sites).count():
             self.stderr.write(
                 f"Files of {waiting:,} imports wait or are being imported, and are not searched. Run it again when "
                 "they have ended."

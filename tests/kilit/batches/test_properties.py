@@ -1,7 +1,7 @@
 """Whatever happens while it runs, a bulk action's sums, its items and the events agree."""
 
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import suppress
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kilit.batches import run
 from kilit.batches.models import BulkAction, BulkItem
 from kilit.batches.run import run_batch
+from kilit.lock.leases import ClaimLost
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from ociqueue.operating.operations import RETRY
@@ -40,10 +41,11 @@ def test_sums_items_and_events_always_agree(make_site, make_failed, steps: list[
         for step, number in steps:
             match step:
                 case "batch":
-                    run_batch(holder)
+                    with suppress(ClaimLost):
+                        run_batch(holder)
                 case "crash":
                     run.record_results = _broken
-                    with pytest.raises(ZeroDivisionError) if _would_act(holder) else nullcontext():
+                    with pytest.raises(ZeroDivisionError) if _would_act(holder) else suppress(ClaimLost):
                         run_batch(holder)
                     run.record_results = record_results
                 case "lapse":
@@ -58,7 +60,7 @@ def test_sums_items_and_events_always_agree(make_site, make_failed, steps: list[
                 case "cancel":
                     BulkAction.objects.filter(pk=action.pk).cancel()
                 case "work":
-                    run.work_due()
+                    run.ENGINE.work_due()
             _agrees(action)
     finally:
         object.__setattr__(RETRY, "batch", usual)

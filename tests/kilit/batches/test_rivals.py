@@ -3,7 +3,7 @@
 import pytest
 
 from kilit.batches.models import BulkAction
-from kilit.batches.run import run_batch, work, work_due
+from kilit.batches.run import ENGINE, run_batch
 from tests.support.bulk_actions import PAGES, ask, asked, states
 from tests.support.bulk_results import agrees, moves
 from tests.support.waiting import wait_until
@@ -16,7 +16,7 @@ def test_rows_moved_meanwhile_are_reported(make_person, site, make_failed) -> No
     first, second = (make_person(name, sites={site: "operator"}) for name in ("ayse", "can"))
     mine = asked(first)
     ask(second, "reset", f"q={rows[0].pk}")
-    work_due()
+    ENGINE.work_due()
     mine.refresh_from_db()
 
     late = BulkAction.objects.latest("created_at")
@@ -32,7 +32,7 @@ def test_a_second_retry_of_the_same_rows_says_what_they_were(make_person, site, 
     first, second = (make_person(name, sites={site: "operator"}) for name in ("ayse", "can"))
     actions = [asked(first), asked(second)]
 
-    work_due()
+    ENGINE.work_due()
 
     for action in actions:
         action.refresh_from_db()
@@ -52,8 +52,8 @@ def test_a_worker_that_lost_its_claim_changes_nothing_more(make_person, site, ma
     BulkAction.objects.update(lease_until="2020-01-01T00:00Z")
 
     quick = BulkAction.objects.claim()
-    work(slow)
-    work(quick)
+    ENGINE.work(slow)
+    ENGINE.work(quick)
 
     quick.refresh_from_db()
     assert (quick.status, quick.moved_count) == ("DONE", 6)
@@ -72,13 +72,13 @@ def test_two_workers_never_do_the_same_batch(make_person, site, make_failed, sma
     claimed.append(BulkAction.objects.claim())
 
     def rival(number: int) -> None:
-        work(claimed[number])
+        ENGINE.work(claimed[number])
         for _ in range(20):
             BulkAction.objects.filter(pk=action.pk, status="RUNNING").update(lease_until="2020-01-01T00:00Z")
-            work_due()
+            ENGINE.work_due()
 
     in_threads(rival, count=2)
-    work_due()
+    ENGINE.work_due()
 
     action.refresh_from_db()
     assert (action.status, action.moved_count) == ("DONE", 60)
@@ -95,7 +95,7 @@ def test_two_operators_over_the_same_rows_at_once(make_person, make_site, make_f
     people = [make_person(name, sites=dict.fromkeys(sites, "operator")) for name in ("ayse", "can")]
     actions = [asked(person, count="600") for person in people]
 
-    in_threads(lambda _: work_due(), count=2)
+    in_threads(lambda _: ENGINE.work_due(), count=2)
 
     for action, person in zip(actions, people, strict=True):
         action.refresh_from_db()
@@ -117,7 +117,7 @@ def test_a_cancel_amid_a_batch_waits_for_its_end(make_person, site, make_failed,
             wait_until(lambda: BulkAction.objects.filter(done_count__gt=0).exists())
             BulkAction.objects.filter(pk=action.pk).cancel()
         else:
-            work_due()
+            ENGINE.work_due()
 
     in_threads(both, count=2)
 

@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from kilit.lock.models import Activity, Event
 from ociqueue.files import import_run
-from ociqueue.files.import_jobs import tidy
+from ociqueue.files.import_run import tidy
 from ociqueue.models import Conversion, ImportChunk, ImportJob, ImportKey, ImportLine
 from ociqueue.states import SyncMethod
 from tests.support.fixtures.imports import operator, small_steps
@@ -94,7 +94,7 @@ def test_the_rejected_lines_are_corrected_and_imported(operator, site) -> None:
 )
 def test_nothing_is_stored_of_a_file_that_is_not_certain_at_its_end(operator, site, late, sentence) -> None:
     answer = upload(operator, site, (HEADER + good_lines(20)).encode() + late)
-    import_run.work_due()
+    import_run.ENGINE.work_due()
 
     refused = ImportJob.objects.first()
     assert sentence in (refused.error if refused else answer.context["faults"][0])

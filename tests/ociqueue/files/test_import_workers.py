@@ -6,13 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
+from kilit.batches import engine
 from kilit.lock.leases import MOST_LAPSES
 from kilit.lock.models import Activity
 from kilit.problems.registry import find_problems
 from ociqueue.files import import_run
 from ociqueue.files import import_run as import_passes
-from ociqueue.files.import_jobs import cancel, tidy
-from ociqueue.files.import_run import work
+from ociqueue.files.import_run import ENGINE, tidy
 from ociqueue.models import Conversion, ImportChunk, ImportJob, ImportKey, ImportLine
 from tests.support.fixtures.imports import operator, small_steps
 from tests.support.imports import (
@@ -73,7 +73,7 @@ def test_cancelling_waits_for_the_batch_and_keeps_what_was_stored(operator, site
     job = worked(uploaded(operator, site, HEADER + good_lines(9)))
     confirm(operator, job)
     claimed = ImportJob.objects.claim()
-    work(claimed, until=0)  # one batch
+    ENGINE.work(claimed, until=0)  # one batch
 
     answer = operator.post(f"{PAGES}{job.pk}/cancel/", follow=True)
     worked(job)
@@ -93,7 +93,7 @@ def test_a_batch_and_a_cancel_at_the_same_moment_take_turns(operator, site) -> N
     confirm(operator, job)
     claimed = ImportJob.objects.claim()
 
-    one_after_the_other(lambda: work(claimed, until=0), lambda: cancel(ImportJob.objects.get()))
+    one_after_the_other(lambda: ENGINE.work(claimed, until=0), lambda: ENGINE.cancel(ImportJob.objects.get()))
     worked(job)
 
     assert (job.status, job.counts["created"], Conversion.objects.count()) == ("CANCELLED", 3, 3)
@@ -106,9 +106,9 @@ def test_a_worker_that_lost_its_claim_stores_nothing_more(operator, site) -> Non
     ImportJob.objects.update(lease_until="2020-01-01T00:00Z")
 
     quick = ImportJob.objects.claim()
-    work(slow)
+    ENGINE.work(slow)
     assert not Conversion.objects.exists()
-    work(quick)
+    ENGINE.work(quick)
 
     job.refresh_from_db()
     assert (job.status, job.counts["created"], Conversion.objects.count()) == ("DONE", 9, 9)
@@ -128,11 +128,11 @@ def test_who_lost_the_site_does_not_go_on_importing(operator, site) -> None:
 def test_what_lasts_longer_than_a_task_is_continued_by_the_next(operator, site, monkeypatch) -> None:
     job = uploaded(operator, site, HEADER + good_lines(9))
     seconds = iter(range(1000))
-    monkeypatch.setattr(import_run.time, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(engine.time, "monotonic", lambda: next(seconds))
 
     slices = 0
     while job.status != "READY":
-        assert import_run.work_due(seconds=2), "something is due"
+        assert import_run.ENGINE.work_due(seconds=2), "something is due"
         job.refresh_from_db()
         slices += 1
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from kilit.batches import run
 from kilit.batches.models import BulkAction
-from kilit.batches.run import work_due
+from kilit.batches.run import ENGINE
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7
 from kilit.lock.leases import no_lease
@@ -103,7 +103,7 @@ def act_in_bulk() -> None:
         asked = {"queue": "conversion", "action": action, "user": admin, "filters": {"status": state}}
         planned = run.plan_now(**asked, filters_text=state, reason="mended", options={})
         BulkAction.objects.filter(pk=planned.pk).start(count=1)
-        work_due()
+        ENGINE.work_due()
 
 
 def adjust_at_google(site: Site, row: Conversion) -> Decimal:

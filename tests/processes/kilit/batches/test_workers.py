@@ -20,11 +20,11 @@ import django
 django.setup()
 
 from kilit.batches.models import BulkAction
-from kilit.batches.run import work_due
+from kilit.batches.run import ENGINE
 
-work_due()
+ENGINE.work_due()
 BulkAction.objects.start(count=None)
-work_due()
+ENGINE.work_due()
 from tests.support.packages import PRODUCT as ours
 pages = ("admin", "console")
 loaded = [name for name in sys.modules if name.split(".")[0] in ours and set(name.split(".")[1:]) & set(pages)]
@@ -34,7 +34,7 @@ print(*sorted(set(loaded) - light))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_bulk_action_is_planned_and_run_without_any_admin(site) -> None:
+def test_a_bulk_action_is_planned_and_run_without_any_admin(make_person, site) -> None:
     made = Conversion.objects.bulk_create([new_conversion(site) for _ in range(3)])
     Conversion.objects.filter(pk__in=[row.pk for row in made]).mark_failed()
     user, filters = user_of(make_person(sites={site: "operator"})), {"site": str(site.pk), "since": "24"}
