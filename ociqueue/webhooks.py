@@ -254,10 +254,12 @@ CIRCUIT_CLOSED: CircuitEventData = {
 }
 
 
-def _kind(name: str, queue: str, event_type: str, description: Any, example: Mapping[str, Any]) -> WebhookKind:
+def _kind(name: str, description: Any, example: Mapping[str, Any], event_type: str = "") -> WebhookKind:
+    queue, _dot, state = name.partition(".")
     data, describe = KINDS_OF[queue]
+    event_types = (event_type or f"STATE_{state.upper()}",)
     return WebhookKind(
-        name, queue, (event_type,), about=description, data=data, example=example, describe=describe, is_of_sites=True
+        name, queue, event_types, about=description, data=data, example=example, describe=describe, is_of_sites=True
     )
 
 
@@ -269,43 +271,25 @@ KINDS_OF = {
 }
 KINDS = (
     _kind(
-        "conversion.uploaded",
-        CONVERSIONS.queue,
-        "STATE_UPLOADED",
-        _("Google has a conversion; its verdict comes later (Data Manager API only)."),
-        UPLOADED,
+        "conversion.uploaded", _("Google has a conversion; its verdict comes later (Data Manager API only)."), UPLOADED
     ),
     _kind(
-        "conversion.completed",
-        CONVERSIONS.queue,
-        "STATE_COMPLETED",
-        _("Google confirmed a conversion, or the script reported it as uploaded."),
-        COMPLETED,
+        "conversion.completed", _("Google confirmed a conversion, or the script reported it as uploaded."), COMPLETED
     ),
-    _kind("conversion.failed", CONVERSIONS.queue, "STATE_FAILED", _("A conversion failed."), FAILED),
-    _kind("site.paused", SITES, PAUSED, _("A site was paused: nothing is exported or sent."), SITE_PAUSED),
-    _kind("site.resumed", SITES, RESUMED, _("A site was resumed."), SITE_RESUMED),
-    _kind("circuit.opened", CIRCUITS.queue, "STATE_OPEN", _("A site's uploads stopped."), CIRCUIT_OPENED),
-    _kind("circuit.closed", CIRCUITS.queue, "STATE_CLOSED", _("A site's uploads continue."), CIRCUIT_CLOSED),
+    _kind("conversion.failed", _("A conversion failed."), FAILED),
+    _kind("site.paused", _("A site was paused: nothing is exported or sent."), SITE_PAUSED, PAUSED),
+    _kind("site.resumed", _("A site was resumed."), SITE_RESUMED, RESUMED),
+    _kind("circuit.opened", _("A site's uploads stopped."), CIRCUIT_OPENED, "STATE_OPEN"),
+    _kind("circuit.closed", _("A site's uploads continue."), CIRCUIT_CLOSED),
     _kind(
         "adjustment.uploaded",
-        ADJUSTMENTS.queue,
-        "STATE_UPLOADED",
         _("Google has an adjustment; its verdict comes later (Data Manager only)."),
         ADJUSTMENT_UPLOADED,
     ),
     _kind(
         "adjustment.completed",
-        ADJUSTMENTS.queue,
-        "STATE_COMPLETED",
         _("Google confirmed an adjustment, or nothing had to be sent."),
         ADJUSTMENT_COMPLETED,
     ),
-    _kind(
-        "adjustment.failed",
-        ADJUSTMENTS.queue,
-        "STATE_FAILED",
-        _("An adjustment failed, or a newer one took its place."),
-        ADJUSTMENT_FAILED,
-    ),
+    _kind("adjustment.failed", _("An adjustment failed, or a newer one took its place."), ADJUSTMENT_FAILED),
 )

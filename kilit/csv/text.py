@@ -80,7 +80,7 @@ def open_table(
     The encoding is found from the whole file, unless it is known.
     """
     encoding = encoding or find_encoding(stream)
-    offset = _mark_size(stream)
+    _marked, offset = _byte_order_mark(stream)
     lines = _physical_lines(stream, encoding, offset)
     delimiter = parameters = ""
     for number, (text, size) in enumerate(lines, start=1):
@@ -199,10 +199,6 @@ def _byte_order_mark(stream: IO[bytes]) -> tuple[str, int]:
     start = stream.read(max(map(len, BYTE_ORDER_MARKS)))
     stream.seek(0)
     return next(((name, len(mark)) for mark, name in BYTE_ORDER_MARKS.items() if start.startswith(mark)), ("", 0))
-
-
-def _mark_size(stream: IO[bytes]) -> int:
-    return _byte_order_mark(stream)[1]
 
 
 def _can_decode(stream: IO[bytes], encoding: str, start: int, *, never: re.Pattern[str] | None = None) -> bool:

@@ -3,12 +3,14 @@
 from dataclasses import asdict
 
 from django.db import transaction
+from pydantic.alias_generators import to_camel
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
+from kilit.api.presenter import present
 from kilit.sites.api.views import (
     CONFLICT,
     NO_SUCH_SITE,
@@ -24,24 +26,14 @@ from kilit.sites.api.views import (
 from kilit.workers.models import Heartbeat
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Credentials, Site
-from ociqueue.operating.login_changes import LoginChange, request_test, store_login, stored_login, stored_parts
-from ociqueue.operating.senders import UnsettledRows, change_senders, unsettled_rows
+from ociqueue.operating.login_changes import LABELS, LoginChange, request_test, store_login, stored_login, stored_parts
+from ociqueue.operating.senders import change_senders, unsettled_rows
 from ociqueue.schemas import agency_senders as schemas
 from ociqueue.schemas.requests import SiteRequest
 
 NO_LOGIN = {409: {"NO_CREDENTIALS": "No login is stored for the site."}}
 # The fields of a request by the names of GoogleAdsAccount.
-PARTS = {
-    "customer_id": "customerId",
-    "login_customer_id": "loginCustomerId",
-    "client_id": "clientId",
-    "client_secret": "clientSecret",
-    "refresh_token": "refreshToken",
-    "service_account": "serviceAccount",
-    "developer_token": "developerToken",
-    "conversion_action": "conversionAction",
-    "conversion_actions": "conversionActions",
-}
+PARTS = {name: to_camel(name) for name in LABELS}
 NAMES = {field: name for name, field in PARTS.items()}
 OPEN_ROWS = "Rows are being sent, or have an unknown outcome ({rows}). Send {confirm} to change it all the same."
 
@@ -83,7 +75,7 @@ class SenderView(AgencyView):
                 "name": each.site.name,
                 "before": each.before,
                 "after": params.sender,
-                "openRows": present_open_rows(each.open_rows),
+                "openRows": present(each.open_rows, schemas.OpenRows),
             }
             for index, each in enumerate(plan)
         ]
@@ -174,13 +166,4 @@ def present_test(credentials: Credentials | None) -> dict[str, object]:
         "requestedAt": credentials.check_asked_at,
         "checkedAt": credentials.checked_at,
         "findings": credentials.check_report,
-    }
-
-
-def present_open_rows(rows: UnsettledRows) -> dict[str, int]:
-    return {
-        "processing": rows.processing,
-        "uploaded": rows.uploaded,
-        "unknownWaiting": rows.unknown_waiting,
-        "unknownFailed": rows.unknown_failed,
     }

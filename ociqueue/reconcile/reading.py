@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 
 from ociqueue.models import ReadBack, Site, UploadSummary
+from ociqueue.uploader.googleads.responses import enum_name
 
 if TYPE_CHECKING:  # only workers load providers
     from ociqueue.uploader.googleads.provider import GoogleAds
@@ -94,7 +95,7 @@ def _days(action: Any) -> Iterator[DaySummary]:
                 upload_date=date.fromisoformat(day.upload_date),
                 action_id=action.conversion_action_id,
                 action_name=action.conversion_action_name[:200],
-                client=_enum_name(action, "client"),
+                client=enum_name(action, "client"),
                 successful=day.successful_count,
                 failed=day.failed_count,
                 pending=day.pending_count,
@@ -105,12 +106,5 @@ def _alerts(summaries: Iterable[Any], action: Callable[[Any], str]) -> Iterator[
     for summary in summaries:
         for alert in summary.alerts:
             family = alert.error.WhichOneof("error_code")
-            name = _enum_name(alert.error, family) if family else "UNKNOWN"
-            yield GoogleAlert(name, alert.error_percentage, _enum_name(summary, "client"), action(summary)[:200])
-
-
-def _enum_name(message: Any, name: str) -> str:
-    """Return the name of an enum's value; one that this version does not know is named by its number."""
-    number = getattr(message, name)
-    value = message.DESCRIPTOR.fields_by_name[name].enum_type.values_by_number.get(number)
-    return str(value.name) if value else f"{name}_{number}"
+            name = enum_name(alert.error, family) if family else "UNKNOWN"
+            yield GoogleAlert(name, alert.error_percentage, enum_name(summary, "client"), action(summary)[:200])

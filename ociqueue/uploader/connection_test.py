@@ -18,7 +18,7 @@ from ociqueue.states import Disposition, SyncMethod
 from ociqueue.uploader.datamanager.provider import DataManager
 from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.googleads.responses import describe_failure
-from ociqueue.uploader.results import CredentialsRejected, Provider, RowResult
+from ociqueue.uploader.results import CredentialsRejected, RowResult
 
 logger = logging.getLogger(__name__)
 
@@ -78,25 +78,22 @@ def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
         yield CheckFinding("Login", str(error), passed=False)
         return
     is_data_manager = credentials.site.sync_method == SyncMethod.DATA_MANAGER
-    check_api = check_data_manager if is_data_manager else check_google_ads
-    yield from check_api(account, accepts_identifiers=credentials.site.accepts_identifiers)
-
-
-def check_login(provider: Provider, account: GoogleAdsAccount) -> CheckFinding:
+    provider = DataManager(account) if is_data_manager else GoogleAds(account)
     try:
         provider.refresh()
     except CredentialsRejected as error:
-        return CheckFinding("Login", str(error), passed=False)
-    login = f"the key of {account.service_account_email}" if account.service_account else "the refresh token"
-    return CheckFinding("Login", f"Google accepts {login}.")
-
-
-def check_google_ads(account: GoogleAdsAccount, *, accepts_identifiers: bool = False) -> Iterator[CheckFinding]:
-    provider = GoogleAds(account)
-    login = check_login(provider, account)
-    yield login
-    if not login.passed:
+        yield CheckFinding("Login", str(error), passed=False)
         return
+    login = f"the key of {account.service_account_email}" if account.service_account else "the refresh token"
+    yield CheckFinding("Login", f"Google accepts {login}.")
+    accepts_identifiers = credentials.site.accepts_identifiers
+    if isinstance(provider, DataManager):
+        yield from check_data_manager(provider, accepts_identifiers=accepts_identifiers)
+    else:
+        yield from check_google_ads(provider, accepts_identifiers=accepts_identifiers)
+
+
+def check_google_ads(provider: GoogleAds, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
     try:
         customer = next(iter(provider.query(CUSTOMER))).customer
         actions = {row.conversion_action.resource_name: row.conversion_action for row in provider.query(ACTIONS)}
@@ -152,13 +149,8 @@ def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[Chec
         yield CheckFinding("Conversion action", message, passed)
 
 
-def check_data_manager(account: GoogleAdsAccount, *, accepts_identifiers: bool = False) -> Iterator[CheckFinding]:
-    provider = DataManager(account)
-    login = check_login(provider, account)
-    yield login
-    if not login.passed:
-        return
-    is_first = True
+def check_data_manager(provider: DataManager, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
+    account, is_first = provider.account, True
     for action, name in sorted(names_by_action(account).items()):
         result = provider.upload([sample_event(name)], dry_run=True)[0]
         if result.disposition in (Disposition.GATE, Disposition.GATE_ALL, *UNANSWERED):

@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from uuid import UUID
 
 from ociqueue.states import Category, Disposition
@@ -35,6 +35,19 @@ class RowResult:
 Groups = list[tuple[RowResult, list[Any]]]
 
 
+@dataclass
+class RunTally:
+    """What a run did: numbers, and notes for the operator."""
+
+    put_off: int = 0
+    late: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, other: Self) -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+
 def group_rows(rows: Sequence[Row], results: Sequence[RowResult]) -> list[tuple[RowResult, list[Row]]]:
     """Return each result with its rows, in their order: thousands of rows mostly share one object, and one group."""
     groups: dict[int, list[Row]] = defaultdict(list)
@@ -48,6 +61,16 @@ def change_results(results: Sequence[RowResult], change: Callable[[RowResult], R
     distinct = {id(result): result for result in results}
     changed = {key: change(result) for key, result in distinct.items()}
     return [changed[id(result)] for result in results]
+
+
+def blame_rows(results: list[RowResult]) -> list[RowResult]:
+    """Retry rows with a fault of the account, up to their cap, if it accepts other rows: then it is not at fault."""
+    if all(result.disposition != Disposition.ACCEPTED for result in results):
+        return results
+    return [
+        replace(result, disposition=Disposition.RETRY) if result.disposition == Disposition.GATE else result
+        for result in results
+    ]
 
 
 def ids_of(rows: Sequence[Any]) -> list[UUID]:

@@ -5,7 +5,7 @@ It also records warnings, retractions that were sent as 0, and replies for rows 
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ from ociqueue.models.batch import FIRST_CHECK_AFTER, Counts
 from ociqueue.models.sending import PerRowValues, UploadableQuerySet, failure, rows_of
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category, Disposition
-from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Groups, RowResult, group_rows, ids_of
+from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Groups, RowResult, RunTally, group_rows, ids_of
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
@@ -37,24 +37,17 @@ Rows = UploadableQuerySet[Any]
 
 
 @dataclass
-class UploadTally:
+class UploadTally(RunTally):
     accepted: int = 0
     received: int = 0
     failed: int = 0
-    put_off: int = 0
-    late: int = 0
     batches: int = 0
-    notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         batches = "1 batch" if self.batches == 1 else f"{self.batches} batches"
         taken = f"{self.accepted}, waiting for the verdict {self.received}" if self.received else f"{self.accepted}"
         summary = f"Uploaded {taken}, failed {self.failed}, deferred {self.put_off} in {batches}."
         return " ".join([summary, *([f"Too late for {self.late}."] if self.late else []), *self.notes])
-
-    def add(self, other: "UploadTally") -> None:
-        for name in ("accepted", "received", "failed", "put_off", "late", "batches", "notes"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def settle(
@@ -144,7 +137,8 @@ def _move(
     capped = every.filter(pk__any_of=waiting).cap() if waiting else 0
     late = note_rest(batch, groups, (moved, taken, failed, waiting), among=every)
     note_zeros(groups, among=every)
-    return UploadTally(len(moved), len(taken), len(failed) + capped, len(waiting) - capped, late, batches=1)
+    tally = UploadTally(accepted=len(moved), received=len(taken), failed=len(failed) + capped, batches=1)
+    return replace(tally, put_off=len(waiting) - capped, late=late)
 
 
 def sort_groups(groups: Groups) -> dict[str, Groups]:

@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
@@ -31,6 +31,7 @@ from ociqueue.uploader.results import (
     Groups,
     LaterProvider,
     RowResult,
+    RunTally,
     Verdict,
     VerdictStatus,
     change_results,
@@ -55,23 +56,16 @@ NO_VERDICT = "Google gave no verdict, so the row is sent again."
 
 
 @dataclass
-class VerdictTally:
+class VerdictTally(RunTally):
     confirmed: int = 0
     rejected: int = 0
-    put_off: int = 0
-    late: int = 0
     pending: int = 0  # requests
-    notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         rows = f"Confirmed {self.confirmed}, rejected {self.rejected}, deferred {self.put_off}."
         late = f" Too late for {self.late}." if self.late else ""
         pending = f" Requests without a verdict: {self.pending}." if self.pending else ""
         return " ".join([f"{rows}{late}{pending}", *self.notes])
-
-    def add(self, other: "VerdictTally") -> None:
-        for name in ("confirmed", "rejected", "put_off", "late", "pending", "notes"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def settle_verdict(receipt: Receipt, rows: Sequence[Uploadable], verdict: Verdict) -> VerdictTally:
@@ -155,7 +149,9 @@ def _move(
     capped = every.filter(pk__any_of=put_off).cap() if put_off else 0
     late = note_rest(batch.pk, groups, (confirmed, rejected, put_off), among=every)
     note_warnings(batch.pk, groups, among=every)
-    return VerdictTally(len(confirmed), len(rejected) + capped, len(put_off) - capped, late)
+    return VerdictTally(
+        put_off=len(put_off) - capped, late=late, confirmed=len(confirmed), rejected=len(rejected) + capped
+    )
 
 
 def _confirm(batch: UploadBatch, groups: Groups) -> list[UUID]:

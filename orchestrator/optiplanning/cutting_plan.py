@@ -5,7 +5,6 @@ alike) and `material`. It holds `Part` and `Drop` elements with `x`, `y`, `lengt
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from xml.sax.xmlreader import AttributesImpl
@@ -17,6 +16,7 @@ from orchestrator.optiplanning.solution import (
     LONGEST_TEXT,
     Figures,
     InvalidSolution,
+    SolutionElement,
     SolutionHandler,
     figures_of,
     parse,
@@ -75,27 +75,19 @@ def read_plan(content: bytes) -> CuttingPlan | None:
         parse([content], handler)
     except InvalidSolution:
         return None
-    chosen = handler.chosen.attributes if handler.chosen else None
-    best = next((solution for solution in handler.found if solution.attributes == chosen), None)
+    chosen, solutions = handler.chosen, handler.patterns
     return CuttingPlan(
-        figures_of(chosen) if chosen is not None else None,
-        [figures_of(solution.attributes) for solution in handler.found if solution is not best],
-        best.patterns if best else [],
+        figures_of(chosen.attributes) if chosen else None,
+        [figures_of(solution.attributes) for solution, _patterns in solutions if solution is not chosen],
+        next((patterns for solution, patterns in solutions if solution is chosen), []),
         is_cut_short=handler.is_cut_short,
     )
-
-
-@dataclass
-class _Solution:
-    attributes: Mapping[str, str]
-    patterns: list[CutPattern] = field(default_factory=list)
 
 
 class _PlanHandler(SolutionHandler):
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[_Solution] = []
-        self.solution: _Solution | None = None
+        self.patterns: list[tuple[SolutionElement, list[CutPattern]]] = []  # of each solution
         self.pattern: CutPattern | None = None
         self.pieces = 0
         self.is_cut_short = False
@@ -103,12 +95,10 @@ class _PlanHandler(SolutionHandler):
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
         super().startElement(name, attrs)
         match name.rpartition(":")[2]:
-            case "Solution":
-                self.solution = _Solution(dict(attrs.items()))
-                if len(self.found) < MOST_SOLUTIONS:
-                    self.found.append(self.solution)
-            case "Pattern" if self.solution:
-                self.pattern = self._pattern(attrs, self.solution.patterns)
+            case "Solution" if self.read and len(self.patterns) < MOST_SOLUTIONS:
+                self.patterns.append((self.read, []))
+            case "Pattern" if self.patterns and self.patterns[-1][0] is self.read:
+                self.pattern = self._pattern(attrs, self.patterns[-1][1])
             case "Part" | "Drop" as kind if self.pattern:
                 self._place(kind, attrs, self.pattern)
 

@@ -14,7 +14,7 @@ from ociqueue.codes.google import AMBIGUOUS, UNSPECIFIED, Meaning, verdict_meani
 from ociqueue.codes.table import USER_DATA_NOT_MATCHED
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Disposition
-from ociqueue.uploader.results import RowResult, Verdict, VerdictStatus
+from ociqueue.uploader.results import RowResult, Verdict, VerdictStatus, blame_rows
 
 SUCCESS, PARTIAL_SUCCESS = "SUCCESS", "PARTIAL_SUCCESS"
 FAILED = ("FAILED", "FAILURE")  # the reference and the guide name it differently
@@ -78,14 +78,7 @@ def _results(status: Mapping[str, object], name: str, sent: int) -> list[RowResu
     if not expected:
         raise ContradictoryStatus(f"{name} with errors for {len(by_row)} of {sent} rows.")
     accepted = RowResult(Disposition.ACCEPTED)
-    results = [_row_result(by_row[at]) if at in by_row else accepted for at in range(sent)]
-    if accepted not in results:
-        return results
-    # An account that accepts some rows is not at fault: then the row is, which is retried up to its cap.
-    return [
-        replace(result, disposition=Disposition.RETRY) if result.disposition == Disposition.GATE else result
-        for result in results
-    ]
+    return blame_rows([_row_result(by_row[at]) if at in by_row else accepted for at in range(sent)])
 
 
 def _of_user_data(row: Uploadable, result: RowResult) -> RowResult:

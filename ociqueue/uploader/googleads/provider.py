@@ -48,9 +48,11 @@ def load_client() -> None:
 
 
 class GoogleAdsConnection(ABC):
-    """A login to one account; subclasses say what is sent, and to which method."""
+    """A login to one account; subclasses say what is sent, and to which method of which service."""
 
     REQUEST: ClassVar[str]  # the type of its message
+    SERVICE: ClassVar[str]
+    METHOD: ClassVar[str]
 
     def __init__(self, account: GoogleAdsAccount) -> None:
         load_client()
@@ -76,9 +78,13 @@ class GoogleAdsConnection(ABC):
     def add_row(self, request: Any, row: Any) -> None:
         """Add a row to a request."""
 
-    @abstractmethod
     def call(self, request: Any, *, timeout: float) -> Any:
         """Send a request once."""
+        return getattr(self.service, self.METHOD)(request=request, timeout=timeout, retry=None)
+
+    @cached_property
+    def service(self) -> Any:
+        return self.client.get_service(self.SERVICE, interceptors=[self.request_ids])
 
     def refresh(self) -> None:
         refresh(self.credentials)
@@ -159,7 +165,8 @@ def request_ids() -> Any:
 
 
 class GoogleAds(GoogleAdsConnection):
-    REQUEST = "UploadClickConversionsRequest"
+    REQUEST, SERVICE = "UploadClickConversionsRequest", "ConversionUploadService"
+    METHOD = "upload_click_conversions"
 
     def identities(self, row: Conversion) -> Identities:
         return google_identities(self.account, row)
@@ -190,9 +197,6 @@ class GoogleAds(GoogleAdsConnection):
                 identifier.user_identifier_source = self.client.enums.UserIdentifierSourceEnum.FIRST_PARTY
                 setattr(identifier, name, stored)
 
-    def call(self, request: Any, *, timeout: float) -> Any:
-        return self.service.upload_click_conversions(request=request, timeout=timeout, retry=None)
-
     def query(self, text: str) -> Any:
         service = self.client.get_service("GoogleAdsService")
         request = {"customer_id": self.account.customer_id, "query": text}
@@ -202,16 +206,13 @@ class GoogleAds(GoogleAdsConnection):
     def consents(self) -> Any:
         return self.client.enums.ConsentStatusEnum
 
-    @cached_property
-    def service(self) -> Any:
-        return self.client.get_service("ConversionUploadService", interceptors=[self.request_ids])
-
 
 RETRACTED = "CONVERSION_ALREADY_RETRACTED"
 
 
 class GoogleAdsAdjustments(GoogleAdsConnection):
-    REQUEST = "UploadConversionAdjustmentsRequest"
+    REQUEST, SERVICE = "UploadConversionAdjustmentsRequest", "ConversionAdjustmentUploadService"
+    METHOD = "upload_conversion_adjustments"
 
     def upload(self, batch: Sequence[Adjustment], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         results = super().upload(batch, dry_run=dry_run, job_id=job_id)
@@ -231,16 +232,9 @@ class GoogleAdsAdjustments(GoogleAdsConnection):
             adjustment.restatement_value.adjusted_value = float(row.value)
             adjustment.restatement_value.currency_code = row.currency
 
-    def call(self, request: Any, *, timeout: float) -> Any:
-        return self.service.upload_conversion_adjustments(request=request, timeout=timeout, retry=None)
-
     @cached_property
     def kinds(self) -> Any:
         return self.client.enums.ConversionAdjustmentTypeEnum
-
-    @cached_property
-    def service(self) -> Any:
-        return self.client.get_service("ConversionAdjustmentUploadService", interceptors=[self.request_ids])
 
 
 def for_row(row: Adjustment, result: RowResult) -> RowResult:

@@ -9,7 +9,7 @@ from typing import Any
 from ociqueue.codes.google import Meaning, ads_meaning, worst
 from ociqueue.states import Category, Disposition
 from ociqueue.uploader.google import LOGIN_REJECTIONS
-from ociqueue.uploader.results import GATES, RowResult, change_results
+from ociqueue.uploader.results import GATES, RowResult, blame_rows, change_results
 from ociqueue.values.identifiers import hide_hashes
 
 UNPROVEN = "UNPROVEN_ANSWER"
@@ -64,13 +64,7 @@ def _read_rows(response: Any, rows: int, *, request_id: str, dry_run: bool) -> l
     results = [accepted if result.ByteSize() else missing for result in response.results]
     for at, row_errors in by_row.items():
         results[at] = _row_result(row_errors, request_id)
-    if accepted not in results:
-        return results
-    # An account that accepts some rows is not at fault: then the row is, which is retried up to its cap.
-    return [
-        replace(result, disposition=Disposition.RETRY) if result.disposition == Disposition.GATE else result
-        for result in results
-    ]
+    return blame_rows(results)
 
 
 def _by_row(errors: Iterable[ReportedError], rows: int) -> dict[int, list[ReportedError]]:
@@ -144,13 +138,17 @@ def duration_of(delay: Any) -> timedelta | None:
 
 
 def name_of(error_code: Any) -> tuple[str, str]:
-    """Return family and name of an error; one that this version does not know is named by its number."""
     family = error_code.WhichOneof("error_code")
     if family is None:
         return "", "UNKNOWN_FAMILY"
-    number = getattr(error_code, family)
-    value = error_code.DESCRIPTOR.fields_by_name[family].enum_type.values_by_number.get(number)
-    return family, value.name if value else f"{family}_{number}"
+    return family, enum_name(error_code, family)
+
+
+def enum_name(message: Any, name: str) -> str:
+    """Return the name of an enum's value; one that this version does not know is named by its number."""
+    number = getattr(message, name)
+    value = message.DESCRIPTOR.fields_by_name[name].enum_type.values_by_number.get(number)
+    return str(value.name) if value else f"{name}_{number}"
 
 
 def index_of(location: Any) -> int | None:
