@@ -59,7 +59,7 @@ ARRIVAL = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
-class Change:
+class ConversionChange:
     """A stored row, what it says from now on, and the fields that differ, by the names of the API."""
 
     row: Conversion
@@ -139,11 +139,11 @@ def make_copy(original: Conversion, columns: Mapping[str, object]) -> Conversion
     return copy
 
 
-def change_row(row: Conversion, columns: Columns, fields: list[str]) -> Change:
-    return Change(row, columns, fields, copy=None if row.status in WAITING else make_copy(row, columns))
+def change_row(row: Conversion, columns: Columns, fields: list[str]) -> ConversionChange:
+    return ConversionChange(row, columns, fields, copy=None if row.status in WAITING else make_copy(row, columns))
 
 
-def store_changes(site: Site, changes: Collection[Change]) -> None:
+def store_changes(site: Site, changes: Collection[ConversionChange]) -> None:
     """Store copies and changed rows. The rows must be locked, and `why_not` must have nothing against them."""
     copies = [change.copy for change in changes if change.copy]
     edits = [change for change in changes if not change.copy]
@@ -153,15 +153,11 @@ def store_changes(site: Site, changes: Collection[Change]) -> None:
     if edits:
         _store_edits(edits)
         note_activity("CORRECTED", site, [edit.row.pk for edit in edits])
-    _withhold(site, [change.sent for change in changes])
-    if changes and site.sync_method in UPLOADED_HERE:
-        doorbells.ring("oci_upload")
-
-
-def _withhold(site: Site, rows: Iterable[Conversion]) -> None:
-    if withheld := {row.pk: row for row in rows if is_withheld(site, vars(row))}:
+    if withheld := {change.sent.pk: change.sent for change in changes if is_withheld(site, vars(change.sent))}:
         for pk in Conversion.objects.filter(pk__any_of=withheld).withhold():
             withheld[pk].refresh_from_db(fields=["status", "provider_error_code"])
+    if changes and site.sync_method in UPLOADED_HERE:
+        doorbells.ring("oci_upload")
 
 
 def _store_copies(copies: Collection[Conversion]) -> None:
@@ -174,7 +170,7 @@ def _store_copies(copies: Collection[Conversion]) -> None:
     Event.objects.record_each(copies, "REPLACES", details_of=lambda copy: {"replaces": str(copy.replaces)})
 
 
-def _store_edits(edits: Collection[Change]) -> None:
+def _store_edits(edits: Collection[ConversionChange]) -> None:
     details = {edit.row.pk: _describe(edit) for edit in edits}
     rows = [edit.row for edit in edits]
     for edit in edits:
@@ -202,7 +198,7 @@ def contents_before(rows: Collection[Conversion]) -> dict[UUID, set[str]]:
     return digests
 
 
-def _describe(edit: Change) -> dict[str, object]:
+def _describe(edit: ConversionChange) -> dict[str, object]:
     """Return what changes: from which value to which, unless it identifies a person."""
     columns = {name: CONTENT[name][0] for name in edit.fields if name not in PERSONAL}
     return {
@@ -246,7 +242,7 @@ class Correction:
 class CorrectionResult:
     correction: Correction
     message: str
-    change: Change | None = None  # stored, or planned by a dry run
+    change: ConversionChange | None = None  # stored, or planned by a dry run
     is_unchanged: bool = False
     errors: list[FieldError] = field(default_factory=list)
 
@@ -396,8 +392,7 @@ def _rejected(correction: Correction, *errors: FieldError) -> CorrectionResult:
 def _worded(result: CorrectionResult, *, dry_run: bool) -> CorrectionResult:
     if not result.change:
         return result
+    planned, done = _("would be corrected"), _("corrected")
     if result.copy:
-        done = _("would be replaced") if dry_run else _("replaced by %(copy)s") % {"copy": result.copy}
-    else:
-        done = _("would be corrected") if dry_run else _("corrected")
-    return replace(result, message=done)
+        planned, done = _("would be replaced"), _("replaced by %(copy)s") % {"copy": result.copy}
+    return replace(result, message=planned if dry_run else done)

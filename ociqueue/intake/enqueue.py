@@ -11,7 +11,7 @@ same data is a duplicate; other data corrects the conversion where that is safe:
 
 The key stays with its first row (ociqueue.models.key); copies are found by their `replaces`. A source may send its old
 data again and again: what a row said before it was corrected here is a duplicate, and undoes nothing. Whoever changes a
-stored row, a source by its key or an operator by its id, makes a `Change` (ociqueue.intake.corrections).
+stored row, a source by its key or an operator by its id, makes a `ConversionChange` (ociqueue.intake.corrections).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ class Redelivery:
 
     row: Conversion
     differs: list[str] = field(default_factory=list)
-    change: corrections.Change | None = None  # none for a duplicate
+    change: corrections.ConversionChange | None = None  # none for a duplicate
 
 
 def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[ConversionResult]:
