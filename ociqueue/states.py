@@ -222,6 +222,8 @@ IMPORTS = Lifecycle(
     moves={
         "check": move(ImportState.READING, to=ImportState.CHECKING),
         **batch_moves(ImportState.READING, ImportState.CHECKING),
+        # A command needs neither a check nor a confirmation.
+        "start": move(ImportState.CHECKING, ImportState.READY, to=ImportState.RUNNING),
         "refuse": move(ImportState.READING, ImportState.CHECKING, to=ImportState.REFUSED),
     },
 )

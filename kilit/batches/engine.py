@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Generic
+from typing import Any, Generic
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
@@ -48,10 +48,14 @@ class BatchEngine(Generic[Job]):
     end: Callable[[Job], None] = lambda _job: None  # what is done in the transaction in which a job is stopped
     language: Callable[[Job], str] = lambda _job: "en"  # of errors
 
+    @property
+    def actor(self) -> str:
+        return f"worker:{self.bell}"
+
     def work_due(self, *, seconds: float | None = None) -> int:
         """Work on due jobs, for at most about so many seconds; return how many were claimed."""
         until, claimed = math.inf if seconds is None else time.monotonic() + seconds, 0
-        with acting_as(f"worker:{self.bell}"):
+        with acting_as(self.actor):
             while time.monotonic() < until and (job := self.rows().claim()):
                 claimed += 1
                 with job_trace(Event.objects.trace_of(job)), translation.override(self.language(job)):
@@ -63,14 +67,22 @@ class BatchEngine(Generic[Job]):
         if self.work_due(seconds=settings.TASK_TIMEOUT / 2):
             doorbells.ring_if_due(self.bell)
 
-    def work(self, job: Job, *, until: float = math.inf) -> None:
+    def work_now(self, job: Job, *, seconds: float, report: Callable[[Any], None] = lambda _step: None) -> None:
+        """Work on a claimed job in this process; what is left after so many seconds is left to workers."""
+        with acting_as(self.actor):
+            self.work(job, until=time.monotonic() + seconds, report=report)
+        doorbells.ring_if_due(self.bell)
+        job.refresh_from_db()
+
+    def work(self, job: Job, *, until: float = math.inf, report: Callable[[Any], None] = lambda _step: None) -> None:
         """Continue a claimed job until it ends or waits, the time is up, or another worker has it."""
         try:
             if job.lapse_count >= MOST_LAPSES:
                 raise BatchStopped(
                     job.error or _("%(most)s workers died or lost the database.") % {"most": MOST_LAPSES}
                 )
-            for _step in self.steps(job):
+            for step in self.steps(job):
+                report(step)
                 if time.monotonic() >= until:
                     break
         except (ClaimLost, MoveRefused):

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import IO
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from kilit.csv.index import LineIndex, LineKey, digest_of
+from kilit.csv.index import LineKey, digest_of
 from kilit.csv.reader import (
     REASON,
     CsvLine,
@@ -20,9 +21,10 @@ from kilit.csv.reader import (
     read_lines,
 )
 from kilit.csv.text import START, FilePlace
-from ociqueue.files.table import CsvTable, import_table, rejected_line, unreadable_line
+from ociqueue.files.table import CsvTable, rejected_line, unreadable_line
 from ociqueue.intake.adjustments import Entry, adjust, read_adjustment
 from ociqueue.models import Conversion, Site
+from ociqueue.models.import_job import LineIndex
 from ociqueue.schemas.adjustments import FIELDS, NAMES, NewAdjustment
 from ociqueue.states import ADJUSTMENTS, AdjustmentKind
 
@@ -65,12 +67,10 @@ class AdjustmentTally(FileTally):
         return " ".join(sentences)
 
 
-def import_adjustments(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[AdjustmentTally]:
-    return import_table(AdjustmentTable(site, stream), dry_run=dry_run)
-
-
 class AdjustmentTable(CsvTable[AdjustmentTally]):
     queue = ADJUSTMENTS.queue
+    tally = AdjustmentTally
+    reason = gettext_lazy("Adjusted in a file.")
     amounts = ("value",)
 
     def __init__(self, site: Site, stream: IO[bytes], *, encoding: str = "") -> None:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from kilit.api.input_model import FieldError
-from kilit.csv.index import MOST_LINES, LineIndex, LineKey
+from kilit.csv.index import MOST_LINES, LineKey
 from kilit.csv.reader import (
     REASON,
     CsvLine,
@@ -28,10 +28,11 @@ from kilit.csv.reader import (
 from kilit.csv.text import START, CsvError, FilePlace
 from kilit.masking import IDENTIFIERS
 from ociqueue.files.keys import KEY, SUBJECT, LineKeys, line_key, require_key
-from ociqueue.files.table import CsvTable, import_table, rejected_line, unreadable_line
+from ociqueue.files.table import CsvTable, rejected_line, unreadable_line
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.conversion import PREFIX
+from ociqueue.models.import_job import LineIndex
 from ociqueue.models.key import MADE_BY_IMPORT
 from ociqueue.schemas.columns import format_amount
 from ociqueue.schemas.conversions import CONSENTS, NOT_ACCEPTED, REQUIRED, fields_of
@@ -106,12 +107,9 @@ class ImportTally(FileTally):
         return " ".join(sentences)
 
 
-def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[ImportTally]:
-    return import_table(ConversionTable(site, stream), dry_run=dry_run)
-
-
 class ConversionTable(CsvTable[ImportTally]):
     queue = CONVERSIONS.queue
+    tally = ImportTally
     amounts = ("conversionValue",)
     time = "conversionTime"
     words = ("eventSource", *CONSENTS)

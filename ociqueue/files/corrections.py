@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import IO
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from kilit.csv.index import LineIndex, LineKey, digest_of
+from kilit.csv.index import LineKey, digest_of
+from kilit.csv.numbers import AmountScan
 from kilit.csv.reader import (
     REASON,
     CsvLine,
@@ -21,6 +23,7 @@ from ociqueue.files import exports as dead_letters
 from ociqueue.files.table import CsvTable
 from ociqueue.intake.corrections import FIXED, Correction, CorrectionResult, read_id, replace_rows
 from ociqueue.models import Site
+from ociqueue.models.import_job import LineIndex
 from ociqueue.schemas.conversions import CONSENTS, FIELDS
 from ociqueue.states import CONVERSIONS
 
@@ -60,6 +63,8 @@ class CorrectionTable(CsvTable[CorrectionTally]):
     """A CSV file with a column `id` and any columns to correct; an empty cell keeps the value."""
 
     queue = CONVERSIONS.queue
+    tally = CorrectionTally
+    reason = gettext_lazy("Corrected in a file.")
     amounts = ("conversionValue",)
     time = "conversionTime"
     words = ("consent", "eventSource", *CONSENTS)
@@ -93,7 +98,7 @@ class CorrectionTable(CsvTable[CorrectionTally]):
 def read_corrections(site: Site, stream: IO[bytes]) -> Iterator[Correction]:
     """Read a file; times and amounts may be as a spreadsheet saved them."""
     table = CorrectionTable(site, stream)
-    scan = table.scan()
+    scan = AmountScan(table.amounts)
     for line in table.cells():
         scan.add(line)
     return map(_correction, table.read(table.cells(), scan.result()))

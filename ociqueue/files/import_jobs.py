@@ -1,32 +1,32 @@
-"""Imports in the background: a file is kept, read and checked, and after the operator has confirmed it, stored.
+"""Imports: a file is kept, read and checked, and after the operator has confirmed it, stored.
 
 The file is kept in parts until the import ends, and the lines that were not stored some days longer.
 """
 
 import io
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import IO, Any
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.utils import translation
-from django.utils.translation import gettext as _
 
 from kilit.access.roles import actor_of
-from kilit.csv.reader import FileTally, read_header
+from kilit.csv.reader import read_header
 from kilit.csv.text import find_encoding
 from kilit.lock.audit import acting_as
 from kilit.lock.text import CONTROL_CHARS
 from kilit.workers import doorbells
-from ociqueue.files.adjustments import AdjustmentTable, AdjustmentTally
-from ociqueue.files.conversions import ConversionTable, ImportTally
-from ociqueue.files.corrections import CorrectionTable, CorrectionTally
+from ociqueue.files.adjustments import AdjustmentTable
+from ociqueue.files.conversions import ConversionTable
+from ociqueue.files.corrections import CorrectionTable
 from ociqueue.files.table import CsvTable
 from ociqueue.models import ImportChunk, ImportJob, Site
 from ociqueue.models.import_job import ImportKind
 
 BELL = "oci_import"
+COMMAND = "command:oci_import"  # whose imports have no user
 CHUNK = 1 << 20  # bytes of a part of a file
 
 TABLES: dict[str, type[CsvTable[Any]]] = {
@@ -34,31 +34,34 @@ TABLES: dict[str, type[CsvTable[Any]]] = {
     ImportKind.ADJUSTMENTS: AdjustmentTable,
     ImportKind.CORRECTIONS: CorrectionTable,
 }
-TALLIES: dict[str, type[FileTally]] = {
-    ImportKind.CONVERSIONS: ImportTally,
-    ImportKind.ADJUSTMENTS: AdjustmentTally,
-    ImportKind.CORRECTIONS: CorrectionTally,
-}
 
 
-def begin(site: Site, user: User, file: UploadedFile[bytes]) -> ImportJob:
-    """Keep a file for the workers; CsvError if its encoding is not certain, or its columns are not known."""
-    stream: IO[bytes] = file.file  # type: ignore[assignment]
+def begin(
+    site: Site,
+    stream: IO[bytes],
+    *,
+    user: User | None = None,
+    name: str = "",
+    kind: ImportKind | None = None,
+    is_confirmed: bool = False,
+) -> ImportJob:
+    """Keep a file to import; CsvError if its encoding is not certain, or its columns are not known."""
     encoding = find_encoding(stream)
-    kind = kind_of(stream, encoding)
+    kind = kind or kind_of(stream, encoding)
     next(TABLES[kind](site, stream, encoding=encoding).cells(), None)  # it looks at the columns first
+    stream.seek(0, io.SEEK_END)
     with transaction.atomic():
         job = ImportJob.objects.create(
             site=site,
             asked_by=user,
             kind=kind,
             encoding=encoding,
-            size=file.size or 0,
-            file_name=CONTROL_CHARS.sub("", file.name or "")[:200],
+            size=stream.tell(),
+            file_name=CONTROL_CHARS.sub("", name)[:200],
             language=translation.get_language() or "en",
+            is_confirmed=is_confirmed,
         )
         keep_file(job, stream)
-        doorbells.ring(BELL)
     return job
 
 
@@ -69,12 +72,6 @@ def kind_of(stream: IO[bytes], encoding: str = "") -> ImportKind:
     if "kind" in names or "Adjustment Type" in names:
         return ImportKind.ADJUSTMENTS
     return ImportKind.CORRECTIONS if "id" in names else ImportKind.CONVERSIONS
-
-
-def reason_of(kind: str) -> str:
-    if kind == ImportKind.ADJUSTMENTS:
-        return _("Adjusted in a file.")
-    return _("Corrected in a file.") if kind == ImportKind.CORRECTIONS else ""
 
 
 def may_import(user: User | AnonymousUser, site: Site) -> bool:
@@ -88,13 +85,17 @@ def start(job: ImportJob) -> bool:
     return bool(started)
 
 
+def acting_for(user: User | None, *, reason: str = "") -> AbstractContextManager[None]:
+    return acting_as(actor_of(user) if user else COMMAND, reason=reason)
+
+
 def end(job: ImportJob) -> None:
     """Delete the file of an import that has ended, and show in the activity what it stored. Needs a transaction.
 
     What its lines name is left to `tidy`: there may be millions of them, and a page cannot wait for that.
     """
     ImportChunk.objects.filter(job=job).delete()
-    with acting_as(actor_of(job.asked_by)):
+    with acting_for(job.asked_by):
         TABLES[job.kind].record(job.site, job.counts.get("created", 0))
 
 

@@ -1,9 +1,9 @@
-"""What workers do with imports: lines are read, then checked, then stored."""
+"""What is done with imports: lines are read, then checked, then stored."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from typing import IO, Any, cast
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -11,21 +11,21 @@ from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from kilit.access.roles import actor_of
 from kilit.batches.engine import BatchEngine, BatchStopped
-from kilit.csv.index import LineKey
 from kilit.csv.numbers import POINT, AmountScan
 from kilit.csv.reader import CsvLine, FileTally, RejectedLine
 from kilit.csv.text import START, CsvError, FilePlace
-from kilit.lock.audit import acting_as
+from kilit.lock.audit import without_activity
 from kilit.lock.text import strip_control_chars
-from ociqueue.files.import_jobs import BELL, TABLES, TALLIES, end, may_import, open_file, reason_of
+from ociqueue.files.import_jobs import BELL, TABLES, acting_for, begin, end, may_import, open_file
 from ociqueue.files.table import CsvTable, batches
-from ociqueue.models import ImportJob, ImportKey, ImportLine
+from ociqueue.models import ImportJob, ImportKey, ImportLine, Site
+from ociqueue.models.import_job import LineIndex
 from ociqueue.states import ImportState
 
 
-def steps(job: ImportJob) -> Iterator[None]:
+def steps(job: ImportJob) -> Iterator[FileTally | None]:
+    """Give the tally of each batch that is checked or stored."""
     try:
         with open_file(job) as stream:
             table = TABLES[job.kind](job.site, stream, encoding=job.encoding)
@@ -38,6 +38,33 @@ def steps(job: ImportJob) -> Iterator[None]:
 ENGINE = BatchEngine(bell=BELL, rows=ImportJob.objects.all, steps=steps, end=end, language=lambda job: job.language)
 
 
+def import_now(
+    site: Site,
+    stream: IO[bytes],
+    *,
+    dry_run: bool,
+    seconds: float = math.inf,
+    report: Callable[[FileTally, int], None] = lambda _tally, _done_bytes: None,
+    **columns: Any,
+) -> ImportJob:
+    """Check a file, or store it, in this process. If it dies, or the seconds are over, workers go on.
+
+    Of a dry run only the rejected lines are kept.
+    """
+    # The activity shows what is stored, as one line.
+    with transaction.atomic(), without_activity():
+        job = ImportJob.objects.filter(pk=begin(site, stream, is_confirmed=not dry_run, **columns).pk).claim_now()
+    try:
+        ENGINE.work_now(job, seconds=seconds, report=lambda tally: report(tally, job.done_bytes) if tally else None)
+    except KeyboardInterrupt:
+        ENGINE.cancel(job)
+        raise
+    if dry_run and job.status == ImportState.READY:
+        with transaction.atomic(), without_activity():
+            ENGINE.cancel(job)
+    return job
+
+
 def tidy() -> str:
     """Cancel imports that were not confirmed in time, and delete what is left of those that have ended."""
     cancelled = ENGINE.cancel_unconfirmed()
@@ -47,15 +74,15 @@ def tidy() -> str:
     return f"Cancelled {cancelled}, deleted {deleted} lines."
 
 
-def run_pass(job: ImportJob, table: CsvTable[Any]) -> Iterator[None]:
+def run_pass(job: ImportJob, table: CsvTable[Any]) -> Iterator[FileTally | None]:
     """Go through the file in the job's state, from the place that was reached."""
     run = PASSES[job.status](job, table)
     for batch in batches(table.cells(FilePlace(job.done_bytes, job.next_line) if job.next_line else START)):
         with transaction.atomic():
             job.renew()  # it fails if the import was cancelled; if not, cancelling waits for the batch
             # Read again for every batch: a user who lost the permission does not go on through an earlier upload.
-            user = User.objects.get(pk=job.asked_by_id)
-            if not may_import(user, job.site):
+            user = User.objects.get(pk=job.asked_by_id) if job.asked_by_id else None
+            if user and not may_import(user, job.site):
                 raise BatchStopped(_("%(user)s may no longer import into this site.") % {"user": user})
             changes = run.process(batch, user)
             place = batch[-1].next
@@ -63,7 +90,7 @@ def run_pass(job: ImportJob, table: CsvTable[Any]) -> Iterator[None]:
             ImportJob.objects.held_by(job).update(updated_at=Now(), lapse_count=0, error="", **changes)
         for name, value in changes.items():
             setattr(job, name, value)
-        yield
+        yield run.tally
     with transaction.atomic():
         job.renew()
         run.finish()
@@ -78,9 +105,10 @@ class ImportPass(ABC):
 
     def __init__(self, job: ImportJob, table: CsvTable[Any]) -> None:
         self.job, self.table = job, table
+        self.tally: FileTally | None = None  # of the last batch
 
     @abstractmethod
-    def process(self, batch: list[CsvLine], user: User) -> dict[str, Any]: ...
+    def process(self, batch: list[CsvLine], user: User | None) -> dict[str, Any]: ...
 
     @abstractmethod
     def finish(self) -> None: ...
@@ -89,16 +117,18 @@ class ImportPass(ABC):
 class ReadingPass(ImportPass):
     """Finds out how amounts are written, and remembers what each line names."""
 
-    def process(self, batch: list[CsvLine], user: User) -> dict[str, Any]:
+    def process(self, batch: list[CsvLine], user: User | None) -> dict[str, Any]:
         scan = self._scan()
         for line in batch:
             scan.add(line)
-        ImportKey.objects.add(self.job, self.table.keys(list(self.table.read(batch, POINT))))
+        LineIndex(self.job).add(self.table.keys(list(self.table.read(batch, POINT))))
         amounts = {"shown": scan.shown, "doubtful": scan.doubtful}
         return {"amounts": amounts, "line_count": self.job.line_count + len(batch)}
 
     def finish(self) -> None:
         self.job.check_lines(decimal_mark=self._scan().result())
+        if self.job.is_confirmed:
+            ImportJob.objects.held_by(self.job).start()
 
     def _scan(self) -> AmountScan:
         return AmountScan(self.table.amounts, **self.job.amounts)
@@ -107,7 +137,7 @@ class ReadingPass(ImportPass):
 class CheckingPass(ImportPass):
     """Says what would become of each line."""
 
-    def process(self, batch: list[CsvLine], user: User) -> dict[str, Any]:
+    def process(self, batch: list[CsvLine], user: User | None) -> dict[str, Any]:
         return {"checked": self.count(batch, self.job.checked, dry_run=True)}
 
     def finish(self) -> None:
@@ -115,19 +145,19 @@ class CheckingPass(ImportPass):
 
     def count(self, batch: list[CsvLine], before: dict[str, int], *, dry_run: bool) -> dict[str, int]:
         lines = list(self.table.read(batch, self.job.decimal_mark))
-        batch_tally = self.table.process_batch(lines, StoredIndex(self.job), dry_run=dry_run)
-        tally = TALLIES[self.job.kind](**cast("Any", before))
+        self.tally = self.table.process_batch(lines, LineIndex(self.job), dry_run=dry_run)
+        tally = self.table.tally(**cast("Any", before))
         kept = tally.rejected_lines + getattr(tally, "differing_lines", 0)
-        keep_lines(self.job, batch_tally, kept=kept, dry_run=dry_run)
-        tally.add(batch_tally)
+        keep_lines(self.job, self.tally, kept=kept, dry_run=dry_run)
+        tally.add(self.tally)
         return tally.counts()
 
 
 class StoringPass(CheckingPass):
     """Stores the lines, in the name of the user who chose the file."""
 
-    def process(self, batch: list[CsvLine], user: User) -> dict[str, Any]:
-        with acting_as(actor_of(user), reason=reason_of(self.job.kind)):
+    def process(self, batch: list[CsvLine], user: User | None) -> dict[str, Any]:
+        with acting_for(user, reason=str(self.table.reason)):
             return {"counts": self.count(batch, self.job.counts, dry_run=False)}
 
     def finish(self) -> None:
@@ -141,14 +171,6 @@ PASSES: dict[str, type[ImportPass]] = {
     ImportState.CHECKING: CheckingPass,
     ImportState.RUNNING: StoringPass,
 }
-
-
-@dataclass(frozen=True)
-class StoredIndex:
-    job: ImportJob
-
-    def find(self, digests: Iterable[int]) -> dict[int, list[LineKey]]:
-        return ImportKey.objects.find_lines(self.job, digests)
 
 
 def keep_lines(job: ImportJob, tally: FileTally, *, kept: int, dry_run: bool) -> None:

@@ -23,11 +23,12 @@ from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
-from kilit.csv.index import MOST_LINES, LineIndex, LineKey, digest_of
+from kilit.csv.index import MOST_LINES, LineKey, digest_of
 from kilit.csv.reader import CsvLine
 from kilit.lock.text import CONTROL_CHARS
 from kilit.masking import IDENTIFIERS
 from ociqueue.models import Conversion, Site
+from ociqueue.models.import_job import LineIndex
 from ociqueue.models.key import MADE_BY_IMPORT
 
 KEY = "sourceKey"

@@ -1,11 +1,7 @@
-"""A CSV file of a site, whatever its lines are: how it is read, and stored batch by batch.
-
-1. All lines are read once: they show how amounts are written, and which of them name the same thing.
-2. They are read again, and each batch is stored, or checked, in a transaction of its own.
+"""A CSV file of a site, whatever its lines are: how it is read, and how a batch of lines is stored.
 
 A time of day in no zone is one of the site's zone. A file that does not show how it writes amounts, or shows both ways,
-is refused. An import in the background (`ociqueue.files.import_run`) does the same and remembers the place it has
-reached.
+is refused.
 """
 
 from abc import ABC, abstractmethod
@@ -13,19 +9,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
-from typing import IO, Any, ClassVar, Generic, TypeVar
+from typing import IO, ClassVar, Generic, TypeVar
 
 from django.db import transaction
+from django.utils.functional import Promise
 
 from kilit.api.input_model import FieldError
-from kilit.csv.index import LineIndex, LineKey, MemoryIndex
-from kilit.csv.numbers import POINT, AmountScan, with_point
+from kilit.csv.index import LineKey
+from kilit.csv.numbers import with_point
 from kilit.csv.reader import CsvLine, FileTally, RejectedField, RejectedLine, shorten
 from kilit.csv.text import START, FilePlace, find_encoding, open_table
 from kilit.csv.times import TimeFormat
 from kilit.lock.audit import without_activity
 from kilit.lock.models import Activity, ActivityKind
 from ociqueue.models import Site
+from ociqueue.models.import_job import LineIndex
 
 BATCH = 1000
 
@@ -36,6 +34,8 @@ class CsvTable(ABC, Generic[Tally]):
     """One kind of file, opened for a site. The stream must be able to seek: it is read several times."""
 
     queue: ClassVar[str]  # that the lines are stored in
+    tally: ClassVar[type[FileTally]]
+    reason: ClassVar[str | Promise] = ""  # of what the lines do, in the events
     amounts: ClassVar[Sequence[str]] = ()
     time: ClassVar[str] = ""
     words: ClassVar[Sequence[str]] = ()  # columns in which case does not matter
@@ -74,9 +74,6 @@ class CsvTable(ABC, Generic[Tally]):
     def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> Tally:
         """Store lines, or say what would become of them. Needs a transaction."""
 
-    def scan(self) -> AmountScan:
-        return AmountScan(self.amounts)
-
     def process_batch(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> Tally:
         with transaction.atomic(), without_activity() if self.is_one_activity else nullcontext():
             return self.process(lines, index, dry_run=dry_run)
@@ -86,29 +83,6 @@ class CsvTable(ABC, Generic[Tally]):
         if created and cls.is_one_activity:
             place = {"queue": cls.queue, "scope": str(site.pk)}
             Activity.objects.record(ActivityKind.IMPORT, "import", rows=created, **place)
-
-
-def import_table(table: CsvTable[Tally], *, dry_run: bool) -> Iterator[Tally]:
-    """Store a file, yielding a tally after each batch; a CsvError is raised before the first."""
-    scan = table.scan()
-    index = MemoryIndex(_keys(table, table.cells(), scan), lambda: _keys(table, table.cells(), table.scan()))
-    mark = scan.result()
-    created = 0
-    try:
-        for batch in batches(table.read(table.cells(), mark)):
-            tally = table.process_batch(batch, index, dry_run=dry_run)
-            created += tally.created
-            yield tally
-    finally:
-        if not dry_run:
-            table.record(table.site, created)
-
-
-def _keys(table: CsvTable[Any], lines: Iterator[CsvLine], scan: AmountScan) -> Iterator[LineKey]:
-    for batch in batches(lines):
-        for line in batch:
-            scan.add(line)
-        yield from table.keys(list(table.read(batch, POINT)))
 
 
 def rejected_line(line: CsvLine, errors: Sequence[FieldError]) -> RejectedLine:

@@ -1,11 +1,12 @@
-"""The import of a large CSV file: workers read, check and store it in batches.
+"""The import of a CSV file: it is read, checked and stored in batches, by workers or, if it is small, in the request.
 
 It keeps the file in parts, what its lines name, and the lines that were not stored. They hold personal data: the first
 two are deleted when the import ends, the last some days later.
 """
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
 
@@ -56,7 +57,10 @@ class ImportJob(BatchJob):
 
     status = models.CharField("state", max_length=9, choices=ImportState, default=ImportState.READING, editable=False)
     site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.PROTECT, related_name="imports")
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="imports")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="imports", help_text="Or a command."
+    )
+    is_confirmed = models.BooleanField(default=False, help_text="It is stored as soon as it was read.")
     file_name = models.CharField(_("file"), max_length=200)
     size = models.PositiveBigIntegerField(help_text="Bytes of the file.")
     kind = models.CharField(max_length=11, choices=ImportKind)
@@ -151,29 +155,11 @@ class ImportChunk(models.Model):
         return f"part {self.number} of {self.job_id}"
 
 
-class ImportKeyQuerySet(models.QuerySet["ImportKey"]):
-    def add(self, job: ImportJob, keys: list[LineKey]) -> None:
-        columns = [[key[place] for key in keys] for place in range(len(LineKey._fields))]
-        with connection.cursor() as cursor:
-            cursor.execute(ADD_KEYS, [job.pk, *columns])
-
-    def find_lines(self, job: ImportJob, digests: Iterable[int]) -> dict[int, list[LineKey]]:
-        """Return the first lines with these digests, one more than are looked at."""
-        lines: dict[int, list[LineKey]] = {}
-        with connection.cursor() as cursor:
-            cursor.execute(FIND_KEYS, [sorted(digests), job.pk, MOST_LINES + 1])
-            for key in map(LineKey._make, cursor.fetchall()):
-                lines.setdefault(key.digest, []).append(key)
-        return lines
-
-
 class ImportKey(models.Model):
     job = models.ForeignKey(ImportJob, on_delete=models.PROTECT, related_name="keys", db_index=False)
     line = models.PositiveIntegerField()
     digest = models.BigIntegerField()
     value = models.BigIntegerField()
-
-    objects = ImportKeyQuerySet.as_manager()
 
     class Meta:
         default_permissions = ()
@@ -182,6 +168,27 @@ class ImportKey(models.Model):
 
     def __str__(self) -> str:
         return f"key of line {self.line} of {self.job_id}"
+
+
+@dataclass(frozen=True)
+class LineIndex:
+    """Which lines of an import name the same thing."""
+
+    job: ImportJob
+
+    def add(self, keys: Sequence[LineKey]) -> None:
+        columns = [[key[place] for key in keys] for place in range(len(LineKey._fields))]
+        with connection.cursor() as cursor:
+            cursor.execute(ADD_KEYS, [self.job.pk, *columns])
+
+    def find(self, digests: Iterable[int]) -> dict[int, list[LineKey]]:
+        """Return the first lines with these digests, one more than are looked at, in the order of the file."""
+        lines: dict[int, list[LineKey]] = {}
+        with connection.cursor() as cursor:
+            cursor.execute(FIND_KEYS, [sorted(digests), self.job.pk, MOST_LINES + 1])
+            for key in map(LineKey._make, cursor.fetchall()):
+                lines.setdefault(key.digest, []).append(key)
+        return lines
 
 
 class ImportLineQuerySet(models.QuerySet["ImportLine"]):

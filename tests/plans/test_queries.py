@@ -14,14 +14,14 @@ from kilit.api.cursor import decode_cursor
 from kilit.batches.models import BulkAction
 from kilit.batches.queues import queues
 from kilit.batches.run import count_matching, plan, record_rows, run_batch
-from kilit.csv.index import MemoryIndex
 from kilit.csv.reader import CsvLine
 from kilit.workers.doorbells import doorbells
 from ociqueue.files.exports import read_batches
 from ociqueue.files.keys import LineKeys
 from ociqueue.intake.adjustments import find_originals
 from ociqueue.intake.enqueue import known_ids
-from ociqueue.models import Adjustment, Conversion, IdentifierKind, Site
+from ociqueue.models import Adjustment, Conversion, IdentifierKind, ImportJob, Site
+from ociqueue.models.import_job import LineIndex
 from ociqueue.operating import erasure, presenters
 from ociqueue.operating.erasure import Person
 from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
@@ -109,7 +109,7 @@ def conversion_queries(site: Site) -> dict[str, Callable[[], Any]]:
     lines = [CsvLine(n, {"conversionName": "a", "gclid": f"c{n * 900}", "conversionTime": "now"}) for n in range(BATCH)]
     ids = range(1, 900_000, 900)
     return {
-        "keys of CSV lines": lambda: LineKeys(site, MemoryIndex([], list)).find(lines),
+        "keys of CSV lines": lambda: LineKeys(site, LineIndex(ImportJob(site=site))).find(lines),
         "the oldest, for metrics": lambda: oldest_waiting(Conversion),
         "export": lambda: rows.claim(limit=BATCH),
         "ack": lambda: rows.filter(pk__in=claimed).ack(),

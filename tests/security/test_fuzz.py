@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from kilit.api.cursor import decode_cursor
 from kilit.csv.text import CsvError
-from ociqueue.files.conversions import ImportTally, import_file
+from ociqueue.files.conversions import ImportTally
 from ociqueue.models import Conversion, Site
 from tests.support.api import Api
 from tests.support.conversions import YESTERDAY
 from tests.support.examples import few
 from tests.support.fixtures.conversions import make_site, site  # noqa: F401 - a site and people
 from tests.support.garbage import answer, damaged
+from tests.support.imports import import_file
 
 GOOD = (
     "conversionName,gclid,wbraid,conversionTime,conversionValue,conversionCurrency,sourceKey\r\n"

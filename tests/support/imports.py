@@ -1,12 +1,14 @@
 """Imports in the background, as an operator starts them and workers do them."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import IO, Any
 
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from ociqueue.files.import_run import ENGINE
+from kilit.csv.text import CsvError
+from ociqueue.files.import_run import ENGINE, import_now
 from ociqueue.models import ImportJob, Site
 
 ADDRESS = "/admin/ociqueue/conversion/import/"
@@ -54,3 +56,12 @@ def imported(client: Client, site: Site, content: str | bytes) -> ImportJob:
 def rejected_lines(client: Client, job: ImportJob, query: str = "") -> str:
     answer = client.get(f"{PAGES}{job.pk}/lines/{query}")
     return b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]
+
+
+def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False, user: User | None = None) -> list[Any]:
+    """Import a file at once, as the command does, and return the tally of each batch."""
+    tallies: list[Any] = []
+    job = import_now(site, stream, dry_run=dry_run, user=user, report=lambda tally, _done: tallies.append(tally))
+    if job.error:
+        raise CsvError(job.error)
+    return tallies

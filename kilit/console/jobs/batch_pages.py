@@ -30,7 +30,7 @@ def _badge(job: BatchJob) -> SafeString:
 
 
 state = column("state", gettext_lazy("state"), _badge)
-asked_by = column("asked_by", gettext_lazy("requested by"), lambda job: str(job.asked_by))
+asked_by = column("asked_by", gettext_lazy("requested by"), lambda job: str(job.asked_by or "-"))
 age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
 
 

@@ -26,7 +26,7 @@ from ociqueue.files.adjustments import AdjustmentTally
 from ociqueue.files.conversions import format_advice
 from ociqueue.files.corrections import COLUMNS as CORRECTION_COLUMNS
 from ociqueue.files.corrections import CorrectionTally
-from ociqueue.files.import_jobs import TALLIES, may_import
+from ociqueue.files.import_jobs import TABLES, may_import
 from ociqueue.files.import_run import ENGINE, MOST_LINES_KEPT
 from ociqueue.models import ImportJob, ImportLine, Site
 from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet, ImportKind
@@ -92,8 +92,8 @@ register_activity(
 
 
 def _progress(job: ImportJob) -> SafeString:
-    tally = tally_of(job)
-    return two_lines(f"{job.percent} %", _("%(number)s stored") % {"number": number(tally.changes if tally else 0)})
+    stored = tally_of(job).changes if job.is_storing else 0
+    return two_lines(f"{job.percent} %", _("%(number)s stored") % {"number": number(stored)})
 
 
 file = column("file", gettext_lazy("file"), lambda job: two_lines(job.file_name, filesizeformat(job.size)))
@@ -101,9 +101,31 @@ site = column("site", gettext_lazy("site"), lambda job: job.site.name)
 progress = column("progress", gettext_lazy("progress"), _progress)
 
 
-def tally_of(job: ImportJob) -> FileTally | None:
-    """Return what became of the lines, once they are being stored."""
-    return TALLIES[job.kind](**job.counts) if job.is_storing else None
+def tally_of(job: ImportJob) -> FileTally:
+    """Return what became of the lines, or would while nothing is stored."""
+    return TABLES[job.kind].tally(**(job.counts if job.is_storing else job.checked))
+
+
+def report_of(job: ImportJob) -> dict[str, Any]:
+    tally = tally_of(job)
+    return {
+        "about": about_kind(job.kind),
+        "summary": tally.summary(dry_run=not job.is_storing),
+        "submit": submit_label(tally),
+        "changes": tally.changes,
+    }
+
+
+def lines_of(job: ImportJob) -> dict[str, Any]:
+    """Return the lines that were not stored: only for users who may import them."""
+    tally, lines = tally_of(job), ImportLine.objects.shown_for(job)
+    address = reverse("admin:ociqueue_importjob_lines", args=[job.pk])
+    rejected, differing = lines.filter(is_differing=False), lines.filter(is_differing=True)
+    return {
+        "rejected": _report(rejected, tally.rejected_lines, address),
+        "differing": _report(differing, getattr(tally, "differing_lines", 0), f"{address}?differing"),
+        "advice": format_advice(),
+    }
 
 
 @admin.register(ImportJob)
@@ -155,25 +177,22 @@ class ImportJobAdmin(BatchJobAdmin):
         return job
 
     def context(self, request: HttpRequest, job: ImportJob) -> dict[str, object]:
-        may_act = may_import(request.user, job.site)
-        tally = TALLIES[job.kind](**(job.counts if job.is_storing else job.checked))
-        is_ready = job.status == ImportState.READY
+        may_act, is_ready, report = may_import(request.user, job.site), job.status == ImportState.READY, report_of(job)
+        if not (tally_of(job).lines or is_ready):
+            report["summary"] = ""
         return {
             "job": job,
             "original": job,
             "size": filesizeformat(job.size),
-            "about": about_kind(job.kind),
             "timeline": STORY.steps(Event.objects.history(job)),
             "state_badge": state(job),
             "doing": _doing(job),
-            "summary": tally.summary(dry_run=not job.is_storing) if tally.lines or is_ready else "",
-            "may_start": is_ready and may_act and tally.changes,
-            "submit": submit_label(tally),
+            "may_start": is_ready and may_act and report["changes"],
             "may_cancel": job.is_open and may_act,
             "cancel_label": _("Stop the rest") if job.is_storing else _("Stop"),
-            "advice": format_advice(),
             "kept_days": KEEP_LINES_FOR.days,
-            **(_reports(job, tally) if may_act else {}),
+            **report,
+            **(lines_of(job) if may_act else {}),
         }
 
 
@@ -191,16 +210,6 @@ def _cancelled(job: ImportJob) -> str:
     if not stored:
         return _("Stopped. Nothing was stored.")
     return _("Stopped. %(stored)s were already stored and stay stored.") % {"stored": number(stored)}
-
-
-def _reports(job: ImportJob, tally: FileTally) -> dict[str, Any]:
-    lines = ImportLine.objects.shown_for(job)
-    address = reverse("admin:ociqueue_importjob_lines", args=[job.pk])
-    rejected, differing = lines.filter(is_differing=False), lines.filter(is_differing=True)
-    return {
-        "rejected": _report(rejected, tally.rejected_lines, address),
-        "differing": _report(differing, getattr(tally, "differing_lines", 0), f"{address}?differing"),
-    }
 
 
 def _report(lines: Any, total: int, address: str) -> dict[str, object] | None:

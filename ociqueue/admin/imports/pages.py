@@ -1,10 +1,8 @@
 """The CSV import page: a dry run first, then the import, and a file of the rejected lines to correct."""
 
-import base64
 import hashlib
-from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -20,24 +18,21 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from kilit.console.account.site_chooser import SiteChoiceField
-from kilit.console.formatting import number, page
-from kilit.csv.reader import REASON, FileTally, RejectedLine
+from kilit.console.formatting import page
 from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
-from kilit.lock.audit import for_reason
 from kilit.masking import IDENTIFIERS
-from ociqueue.admin.imports.import_jobs import MOST_SHOWN, about_kind, columns_of, page_of, submit_label
-from ociqueue.files.conversions import ImportTally, format_advice
-from ociqueue.files.import_jobs import TABLES, TALLIES, begin, kind_of, reason_of
-from ociqueue.files.table import import_table
+from kilit.workers import doorbells
+from ociqueue.admin.imports.import_jobs import lines_of, page_of, report_of
+from ociqueue.files.import_jobs import begin
+from ociqueue.files.import_run import ENGINE, import_now
 from ociqueue.models import ImportJob, Site
-from ociqueue.models.import_job import ImportKind
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import TEMPLATE_FIELDS, without_identifiers
 
 MEGABYTES = settings.MOST_UPLOADED // 1024**2
 AT_ONCE = 1024**2  # about 10,000 lines, some seconds; workers do larger ones
-MOST_IN_FILE = 10_000  # rejected lines in the file to correct: it travels in the page
+SECONDS = 15  # in a request
 SALT = "ociqueue.import"
 PROOF_MAX_AGE = timedelta(hours=1)
 
@@ -53,7 +48,6 @@ class UploadForm(forms.Form):
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,text/csv"}),
         error_messages={"empty": gettext_lazy("The file is empty.")},
     )
-    kind = ImportKind.CONVERSIONS  # of the file, once it was read
     # Proof that this file was checked for this site; without it nothing is stored.
     checked = forms.CharField(required=False)
 
@@ -87,17 +81,10 @@ class UploadForm(forms.Form):
 
 def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
-    tally: FileTally | None = None
-    stored = False
-    if form.is_valid() and form.is_large():
-        if job := _begin(form, request):
-            return _go_to(request, page_of(job.pk))
-    elif form.is_valid():
-        stored = request.POST.get("step") == "import"
-        if stored and not form.was_checked():
-            form.add_error("file", _("This is not the file that was checked for this site. Check it first."))
-        else:
-            tally = _import(form, dry_run=not stored)
+    job = _import(form, request) if form.is_valid() else None
+    if job and job.is_open:
+        return _go_to(request, page_of(job.pk))
+    report = report_of(job) | lines_of(job) if job else {}
     return page(
         model_admin,
         request,
@@ -105,12 +92,8 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         title=_("Import conversions"),
         form=form,
         faults=[f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts],
-        tally=tally,
-        summary=tally.summary(dry_run=not stored) if tally else "",
-        **(_reports(tally, form.kind, form.cleaned_data["site"]) if tally else {}),
-        submit=submit_label(tally) if tally else "",
-        about=about_kind(form.kind) if tally else "",
-        proof=form.proof() if tally and tally.changes and not stored else "",
+        **report,
+        proof=form.proof() if job and report["changes"] and not job.is_storing else "",
         fields=", ".join(without_identifiers(TEMPLATE_FIELDS)),
         identifiers=", ".join(IDENTIFIERS) if _accept_identifiers(request) else "",
         template_address=reverse("admin:ociqueue_conversion_import_template"),
@@ -121,12 +104,25 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     )
 
 
-def _begin(form: UploadForm, request: HttpRequest) -> ImportJob | None:
+def _import(form: UploadForm, request: HttpRequest) -> ImportJob | None:
+    """Check or store a file; what is large, or takes too long, is left to workers."""
+    file, is_stored = form.cleaned_data["file"], request.POST.get("step") == "import"
+    if is_stored and not form.is_large() and not form.was_checked():
+        form.add_error("file", _("This is not the file that was checked for this site. Check it first."))
+        return None
+    columns = {"user": request.user, "name": file.name}
     try:
-        return begin(form.cleaned_data["site"], cast("User", request.user), form.cleaned_data["file"])
+        if form.is_large():
+            job = begin(form.cleaned_data["site"], file.file, **columns)
+            doorbells.ring(ENGINE.bell)
+            return job
+        job = import_now(form.cleaned_data["site"], file.file, dry_run=not is_stored, seconds=SECONDS, **columns)
+        if job.error and not job.is_open:
+            raise CsvError(job.error)
     except CsvError as error:
         form.add_error("file", str(error))
         return None
+    return job
 
 
 def _go_to(request: HttpRequest, address: str) -> HttpResponse:
@@ -135,60 +131,8 @@ def _go_to(request: HttpRequest, address: str) -> HttpResponse:
     return HttpResponseRedirect(address)
 
 
-def _import(form: UploadForm, *, dry_run: bool) -> FileTally | None:
-    site, file = form.cleaned_data["site"], form.cleaned_data["file"].file
-    try:
-        form.kind = kind_of(file)
-        tally = TALLIES[form.kind]()
-        with for_reason(reason_of(form.kind)):
-            for part in import_table(TABLES[form.kind](site, file), dry_run=dry_run):
-                tally.add(part, most=MOST_IN_FILE)
-    except CsvError as error:
-        form.add_error("file", str(error))
-        return None
-    finally:
-        file.seek(0)
-    return tally
-
-
 def _accept_identifiers(request: HttpRequest) -> bool:
     return Site.objects.run_by(request.user).filter(accepts_identifiers=True).exists()
-
-
-def _reports(tally: FileTally, kind: ImportKind, site: Site) -> dict[str, Any]:
-    columns = columns_of(kind, site)
-    reports: dict[str, Any] = {"rejected": _report(tally.rejected, tally.rejected_lines, columns)}
-    if isinstance(tally, ImportTally):
-        reports |= {"differing": _report(tally.differing, tally.differing_lines, columns), "advice": format_advice()}
-    return reports
-
-
-def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> dict[str, object] | None:
-    if not lines:
-        return None
-    first_lines = lines[:MOST_SHOWN]
-    return {
-        "fields": [field for line in first_lines for field in line.fields],
-        "hidden": number(total - len(first_lines)) if total > len(first_lines) else "",
-        "address": _data_address(rejected_file(lines, columns)),
-        "most_in_file": number(MOST_IN_FILE) if total > len(lines) else "",
-    }
-
-
-def rejected_file(rejected: list[RejectedLine], columns: Sequence[str]) -> str:
-    """Return the lines to correct and import again; one that could not be read is whole in its first cell."""
-    rows = [
-        [*(rejected_line.line.shown(name) for name in columns), rejected_line.reason]
-        if rejected_line.line.cells
-        else [rejected_line.line.text, *[""] * (len(columns) - 1), rejected_line.reason]
-        for rejected_line in rejected
-    ]
-    return "".join(csv_lines([*columns, REASON], rows, delimiter=rejected[0].line.delimiter))
-
-
-def _data_address(text: str) -> str:
-    """Return a file as an address: the upload is not stored, so no later request could fetch its lines."""
-    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
 
 
 def template_file(request: HttpRequest) -> StreamingHttpResponse:

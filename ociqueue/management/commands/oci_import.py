@@ -1,22 +1,22 @@
-from collections.abc import Iterator
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.csv.reader import FileTally
 from kilit.csv.text import CsvError
 from kilit.lock.audit import acting_as
-from ociqueue.files.adjustments import AdjustmentTally, import_adjustments
-from ociqueue.files.conversions import ImportTally, format_advice, import_file
-from ociqueue.files.import_jobs import kind_of
+from ociqueue.files.conversions import ImportTally, format_advice
+from ociqueue.files.import_jobs import COMMAND, TABLES, kind_of
+from ociqueue.files.import_run import import_now
 from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site
 from ociqueue.models.import_job import ImportKind
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import FIELDS
+from ociqueue.states import ImportState
 
 WIDTH = 30
 
@@ -43,9 +43,6 @@ class ProgressBar:
         self.out.flush()
 
 
-Tally = TypeVar("Tally", bound=FileTally)
-
-
 class Command(BaseCommand):
     help = (
         "Store the conversions of a CSV file, as Excel saves it or as Google's own template, with the columns "
@@ -63,36 +60,32 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:
         site = find_active_site(options["site"])
         try:
-            with options["file"].open("rb") as file, TemporaryFile() as copy, acting_as("command:oci_import"):
+            with options["file"].open("rb") as file, TemporaryFile() as copy, acting_as(COMMAND):
                 if not file.seekable():  # a pipe, which cannot be read twice
                     copyfileobj(file, copy)
                     copy.seek(0)
                 stream = file if file.seekable() else copy
-                self._import(site, stream, size=options["file"].stat().st_size, dry_run=options["dry_run"])
+                size = options["file"].stat().st_size
+                self._import(site, stream, name=options["file"].name, size=size, dry_run=options["dry_run"])
         except OSError as error:
             raise CommandError(f"Cannot read {options['file']}: {error.strerror}.") from None
         except CsvError as error:
             raise CommandError(f"Cannot read {options['file']}: {error}") from None
 
-    def _import(self, site: Site, stream: IO[bytes], *, size: int, dry_run: bool) -> None:
-        if kind_of(stream) == ImportKind.ADJUSTMENTS:
-            adjusted = import_adjustments(site, stream, dry_run=dry_run)
-            self._report(adjusted, AdjustmentTally(), stream, size=size, dry_run=dry_run)
-            return
-        tally = ImportTally()
-        self._report(import_file(site, stream, dry_run=dry_run), tally, stream, size=size, dry_run=dry_run)
-        if tally.differing_lines:
-            self.stdout.write(format_advice())
+    def _import(self, site: Site, stream: IO[bytes], *, name: str, size: int, dry_run: bool) -> None:
+        # Corrections have a command of their own.
+        kind = ImportKind.ADJUSTMENTS if kind_of(stream) == ImportKind.ADJUSTMENTS else ImportKind.CONVERSIONS
+        tally, bar = TABLES[kind].tally(), ProgressBar(self.stderr, size)
 
-    def _report(self, batches: Iterator[Tally], tally: Tally, stream: IO[bytes], *, size: int, dry_run: bool) -> None:
-        bar = ProgressBar(self.stderr, size)
+        def report(batch: FileTally, done_bytes: int) -> None:
+            tally.add(batch)
+            bar.clear()
+            for line in batch.reported:
+                self.stdout.write("\n".join(map(str, line.fields)))
+            bar.show(done_bytes, f"{tally.lines:,} lines")
+
         try:
-            for batch in batches:
-                tally.add(batch)
-                bar.clear()
-                for line in batch.reported:
-                    self.stdout.write("\n".join(map(str, line.fields)))
-                bar.show(stream.tell(), f"{tally.lines:,} lines")
+            job = import_now(site, stream, name=name, kind=kind, dry_run=dry_run, report=report)
         except KeyboardInterrupt:
             raise CommandError("Stopped; a second run stores the rest.", returncode=130) from None
         finally:
@@ -100,5 +93,11 @@ class Command(BaseCommand):
             bar.clear()
             if tally.lines:
                 self.stdout.write(tally.summary(dry_run=dry_run))
+        if job.status == ImportState.REFUSED:
+            raise CsvError(job.error)
+        if job.error:
+            raise CommandError(job.error)
         if not tally.lines:
             self.stdout.write(tally.summary(dry_run=dry_run))
+        if isinstance(tally, ImportTally) and tally.differing_lines:
+            self.stdout.write(format_advice())

@@ -1,6 +1,5 @@
 """Files of adjustments: the API's checks, errors by line, and a second run changes nothing."""
 
-import base64
 import csv
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -16,13 +15,14 @@ from hypothesis import strategies as st
 
 from kilit.lock.models import Activity, Event
 from ociqueue.files import table as csv_table
-from ociqueue.files.adjustments import AdjustmentTally, import_adjustments
+from ociqueue.files.adjustments import AdjustmentTally
 from ociqueue.files.conversions import stored_contents
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.schemas.adjustments import FIELDS
 from ociqueue.states import SyncMethod
 from tests.support.conversions import new_conversion
 from tests.support.examples import few
+from tests.support.imports import import_file
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def file_of(*lines: str, header: str = HEADER) -> bytes:
 
 def load(site: Site, content: bytes, *, dry_run: bool = False) -> AdjustmentTally:
     tally = AdjustmentTally()
-    for batch in import_adjustments(site, BytesIO(content), dry_run=dry_run):
+    for batch in import_file(site, BytesIO(content), dry_run=dry_run):
         tally.add(batch, most=1000)
     return tally
 
@@ -210,7 +210,7 @@ def test_the_page_checks_and_stores_adjustments_and_offers_the_rejected_ones(sit
     assert "This is a file of adjustments." in checked.text
     assert "Adjust 1 conversion" in checked.text
     assert done.context["summary"] == "Stored 1 of 2 adjustments; 0 duplicates, 1 rejected."
-    offered = base64.b64decode(done.context["rejected"]["address"].partition(",")[2])
+    offered = b"".join(operator.get(done.context["rejected"]["address"]).streaming_content)
     (line,) = csv.DictReader(StringIO(offered.decode("utf-8-sig")))
     assert (line["conversionSourceKey"], line["kind"]) == ("nowhere", "RETRACTION")
     assert counts(load(site, offered.replace(b"nowhere", b"order-1"))) == (1, 0, 0), "corrected, it is imported"

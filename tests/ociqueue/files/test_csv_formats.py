@@ -9,8 +9,9 @@ import pytest
 from kilit.csv.numbers import decimal_mark
 from kilit.csv.text import LONGEST_LINE, CsvError, find_encoding, open_table
 from kilit.csv.times import TimeFormat
-from ociqueue.files.conversions import ImportTally, import_file
+from ociqueue.files.conversions import ImportTally
 from ociqueue.models import Conversion
+from tests.support.imports import import_file
 
 ISTANBUL = ZoneInfo("Europe/Istanbul")
 NOON = (datetime.now(ISTANBUL) - timedelta(days=2)).replace(hour=12, minute=30, second=0, microsecond=0)

@@ -1,6 +1,7 @@
 """CSV import: the API's checks, errors by line, and a second run stores nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -11,10 +12,11 @@ from django.core.management import CommandError, call_command
 
 from kilit.csv.text import LONGEST_LINE, CsvError
 from kilit.lock.models import Event
-from ociqueue.files.conversions import import_file
+from ociqueue.files import import_run
 from ociqueue.files.table import BATCH
 from ociqueue.management.commands.oci_import import ProgressBar
-from ociqueue.models import Conversion
+from ociqueue.models import Conversion, ImportJob
+from tests.support.imports import import_file
 
 pytestmark = pytest.mark.django_db
 
@@ -200,19 +202,23 @@ def test_the_witness_names_the_command(run, site) -> None:
 def test_batches_are_reported_as_they_are_stored(site) -> None:
     lines = (line(f"click-{number}") for number in range(BATCH + 1))
 
-    batches = import_file(site, BytesIO("\n".join([HEADER, *lines]).encode()))
+    file, stored = BytesIO("\n".join([HEADER, *lines]).encode()), []
 
-    assert next(batches).created == BATCH
-    assert Conversion.objects.count() == BATCH
-    assert [batch.created for batch in batches] == [1]
+    def report(tally: Any, _done_bytes: int) -> None:
+        stored.append((tally.created, Conversion.objects.count()))
+
+    import_run.import_now(site, file, dry_run=False, report=report)
+
+    assert stored == [(BATCH, BATCH), (1, BATCH + 1)]
 
 
 def test_what_was_stored_is_reported_when_the_rest_fails(site, tmp_path, monkeypatch) -> None:
-    def stopped_after_one(*args: Any, **options: Any) -> Any:
-        yield next(import_file(*args, **options))
+    def stopped_after_one(job: ImportJob) -> Any:
+        yield next(tally for tally in import_run.steps(job) if tally)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ociqueue.management.commands.oci_import.import_file", stopped_after_one)
+    stopping = replace(import_run.ENGINE, steps=stopped_after_one)
+    monkeypatch.setattr(import_run, "ENGINE", stopping)
     path, out = tmp_path / "conversions.csv", StringIO()
     path.write_text(f"{HEADER}\n{line()}")
 
@@ -221,13 +227,14 @@ def test_what_was_stored_is_reported_when_the_rest_fails(site, tmp_path, monkeyp
 
     assert stopped.value.returncode == 130
     assert out.getvalue() == "Stored 1 of 1 lines; 0 duplicates, 0 rejected.\n"
+    assert ImportJob.objects.get().status == "CANCELLED", "no worker goes on"
 
 
 def test_a_stream_stays_open_for_whoever_opened_it(site) -> None:
     stream = BytesIO(b"nonsense\n")
 
     with pytest.raises(CsvError):
-        list(import_file(site, stream))
+        import_file(site, stream)
 
     assert not stream.closed
 

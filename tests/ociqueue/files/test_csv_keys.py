@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ociqueue.files import table as csv_table
-from ociqueue.files.conversions import ImportTally, import_file
+from ociqueue.files.conversions import ImportTally
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion, IdentifierKind, Site
 from ociqueue.operating.erasure import Person, forget
 from tests.support.examples import few
+from tests.support.imports import import_file
 from tests.support.waiting import PATIENCE, has_waiter, wait_until
 
 pytestmark = pytest.mark.django_db

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from ociqueue.files.conversions import import_file
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion
 from ociqueue.uploader.datamanager.provider import ingest_body
 from tests.support.conversions import YESTERDAY, make_failed
+from tests.support.imports import import_file
 from tests.support.redelivered import ORDER, fail, only, send
 from tests.support.uploads import account
 
@@ -62,7 +62,7 @@ def test_a_file_has_a_column_for_it_in_any_case(site) -> None:
         f"Sale,Cj0KCQ-{n},{YESTERDAY},5,TRY,key-{n},{source}" for n, source in enumerate(["phone", "In_Store", ""])
     ]
 
-    list(import_file(site, BytesIO("\n".join([header, *lines]).encode())))
+    import_file(site, BytesIO("\n".join([header, *lines]).encode()))
 
     sources = Conversion.objects.order_by("source_key").values_list("event_source", flat=True)
     assert list(sources) == ["PHONE", "IN_STORE", "WEB"]

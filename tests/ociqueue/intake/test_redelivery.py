@@ -9,11 +9,12 @@ from django.db import IntegrityError, connection, transaction
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Event
-from ociqueue.files.conversions import ImportTally, import_file
+from ociqueue.files.conversions import ImportTally
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion, ConversionKey, Site
 from tests.support.conversions import YESTERDAY
+from tests.support.imports import import_file
 from tests.support.redelivered import ORDER, claim, fail, only, send
 
 pytestmark = pytest.mark.django_db

@@ -5,16 +5,17 @@ import io
 from datetime import datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from kilit.access.models import DenialCode, DeniedRequest
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Activity
-from ociqueue.files.conversions import import_file
 from ociqueue.models import Conversion, Site
 from tests.support.bulk_actions import asked, worked
 from tests.support.dashboard import make_conversions, make_site
+from tests.support.imports import import_file
 
 pytestmark = pytest.mark.django_db
 
@@ -171,8 +172,9 @@ def test_a_file_is_one_line(admin_client, ege, monkeypatch) -> None:
     ]
     header = "conversionName,gclid,conversionTime,conversionValue,conversionCurrency"
 
-    with acting_as("operator:can"):
-        tallies = list(import_file(ege, io.BytesIO("\n".join([header, *lines]).encode())))
+    file = io.BytesIO("\n".join([header, *lines]).encode())
+
+    tallies = import_file(ege, file, user=User.objects.create_superuser("can"))
 
     assert len(tallies) == 3
     assert rows(admin_client, person="can") == ["Imported by can · 5 conversions"]

@@ -1,6 +1,5 @@
 """The console's import: look first, then store."""
 
-import base64
 import csv
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -10,9 +9,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from kilit.lock.models import Event
+from kilit.lock.models import Activity, Event
+from ociqueue.admin.imports import import_jobs
 from ociqueue.admin.imports import pages as imports
-from ociqueue.models import Conversion, Site
+from ociqueue.files import import_run, table
+from ociqueue.models import Conversion, ImportChunk, ImportJob, Site
 from ociqueue.schemas.conversions import FIELDS, without_identifiers
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +45,38 @@ def test_a_file_is_checked_and_then_stored(make_person, site) -> None:
         assert "Exactly one of gclid, wbraid and gbraid is required." in answer.content.decode()
     assert set(Conversion.objects.values_list("site", "gclid")) == {(site.pk, "first"), (site.pk, "second")}
     assert Event.objects.of(Conversion.objects.first()).get().actor == "operator:ayse"
+
+
+def test_a_small_file_is_an_import_too_and_is_not_kept(make_person, site) -> None:
+    operator = make_person(sites={site: "operator"})
+
+    proof = send(operator, site, GOOD).context["proof"]
+    checked = ImportJob.objects.get()
+    assert (checked.status, checked.checked["created"], ImportChunk.objects.count()) == ("CANCELLED", 2, 0)
+    send(operator, site, GOOD, step="import", proof=proof)
+
+    stored = ImportJob.objects.latest("created_at")
+    assert (stored.status, stored.counts["created"], ImportChunk.objects.count()) == ("DONE", 2, 0)
+    assert "conversions.csv" in operator.get("/admin/ociqueue/importjob/").text
+    assert not Activity.objects.filter(queue="conversion_import").exists(), "the activity has one line"
+    assert Activity.objects.get(kind="import").rows == 2
+
+
+@pytest.mark.parametrize(("step", "end"), [("check", ("READY", 0)), ("import", ("DONE", 2))])
+def test_what_takes_too_long_for_a_request_is_left_to_workers(
+    make_person, site, monkeypatch, step: str, end: tuple[str, int]
+) -> None:
+    operator = make_person(sites={site: "operator"})
+    proof = send(operator, site, GOOD).context["proof"]
+    monkeypatch.setattr(imports, "SECONDS", 0)
+    monkeypatch.setattr(table, "BATCH", 1)
+
+    answer = send(operator, site, GOOD, step=step, proof=proof)
+    import_run.ENGINE.work_due()
+
+    job = ImportJob.objects.latest("created_at")
+    assert answer.headers["Location"] == f"/admin/ociqueue/importjob/{job.pk}/change/"
+    assert (job.status, Conversion.objects.count()) == end
 
 
 def test_nothing_is_stored_that_was_not_checked(make_person, make_site) -> None:
@@ -103,7 +136,7 @@ def test_a_file_beyond_the_limit_is_refused_in_a_sentence(make_person, site, mon
 
 
 def test_many_refused_lines_are_counted_and_the_first_shown(make_person, site, monkeypatch) -> None:
-    monkeypatch.setattr(imports, "MOST_SHOWN", 5)
+    monkeypatch.setattr(import_jobs, "MOST_SHOWN", 5)
 
     answer = send(make_person(sites={site: "operator"}), site, HEADER + f"Satış,,{TIME},1,TRY\n" * 12)
 
@@ -126,12 +159,8 @@ def test_only_operators_import_and_only_for_sites_they_run(make_person, make_sit
     assert "Import CSV" in operator.get("/admin/ociqueue/conversion/").content.decode()
 
 
-def lines_of(report: Any) -> str:
-    return base64.b64decode(report["address"].partition(",")[2]).decode("utf-8-sig")
-
-
-def rejected_lines(answer: Any) -> str:
-    return lines_of(answer.context["rejected"])
+def lines_of(client: Client, report: Any) -> str:
+    return b"".join(client.get(report["address"]).streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]
 
 
 def test_the_template_imports_as_it_is(make_person, make_site) -> None:
@@ -165,7 +194,7 @@ def test_rejected_lines_are_corrected_and_imported_again(make_person, site, deli
     good, bad = f"Satış,first,{TIME},1,TRY\n", f"=Satış,second,{TIME},many,TRY\nSatış,short\n"
     checked = send(operator, site, (HEADER + good + bad).replace(",", delimiter))
 
-    file = rejected_lines(checked)
+    file = lines_of(operator, checked.context["rejected"])
     again = send(operator, site, file)
     corrected = send(operator, site, file.replace("many", "2"))
 
@@ -185,12 +214,14 @@ def test_rejected_lines_are_corrected_and_imported_again(make_person, site, deli
 
 
 def test_the_file_of_rejected_lines_has_a_limit_that_is_stated(make_person, site, monkeypatch) -> None:
-    monkeypatch.setattr(imports, "MOST_IN_FILE", 3)
+    for module in (import_jobs, import_run):
+        monkeypatch.setattr(module, "MOST_LINES_KEPT", 3)
+    operator = make_person(sites={site: "operator"})
 
-    answer = send(make_person(sites={site: "operator"}), site, HEADER + f"Satış,,{TIME},1,TRY\n" * 5)
+    answer = send(operator, site, HEADER + f"Satış,,{TIME},1,TRY\n" * 5)
 
     assert "It has the first 3 lines." in answer.text
-    assert len(rejected_lines(answer).splitlines()) == 4
+    assert len(lines_of(operator, answer.context["rejected"]).splitlines()) == 4
 
 
 def test_duplicates_that_differ_are_shown_with_what_is_stored_and_offered_as_a_file(make_person, site) -> None:
@@ -204,7 +235,7 @@ def test_duplicates_that_differ_are_shown_with_what_is_stored_and_offered_as_a_f
     assert "give a second conversion of the same click a sourceKey" in answer.text
     (shown,) = answer.context["differing"]["fields"]
     assert (shown.line, shown.field, shown.value) == (2, "conversionValue", "7")
-    offered = lines_of(answer.context["differing"])
+    offered = lines_of(operator, answer.context["differing"])
     (line,) = csv.DictReader(StringIO(offered))
     assert (line["gclid"], line["reason"]) == ("first", "line 2: conversionValue: Already imported with 1.00.")
     assert send(operator, site, offered).context["summary"].startswith("Would store 0 of 1 lines; 1 duplicates")

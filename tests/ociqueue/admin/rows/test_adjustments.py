@@ -8,10 +8,10 @@ import pytest
 from django.db.models.functions import Now
 
 from kilit.problems.registry import find_problems
-from ociqueue.files.adjustments import import_adjustments
 from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from tests.support.adjusted import api_site, complete, fail, make_sold, restate, retract
+from tests.support.imports import import_file
 
 pytestmark = pytest.mark.django_db
 
@@ -196,7 +196,7 @@ def test_the_file_of_failures_can_be_imported_again(operator, site, sold, make_p
 
     file = read(operator)
     line = next(csv.DictReader(StringIO(file.decode("utf-8-sig"))))
-    (tally,) = import_adjustments(site, BytesIO(file.replace(b"80.00", b"75.00")))
+    (tally,) = import_file(site, BytesIO(file.replace(b"80.00", b"75.00")))
 
     assert (line["id"], line["kind"], line["value"]) == (str(sold), "RESTATEMENT", "80.00")
     assert (tally.created, tally.rejected_lines) == (1, 0)
