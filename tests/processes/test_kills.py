@@ -37,7 +37,7 @@ from tests.apps.parcels.models import Parcel
 from tests.support.cutting_jobs import make_job
 from tests.support.cutting_runs import exclusive_command, let_leases_lapse, player, work_until
 from tests.support.drafts import UPLOAD, make_draft
-from tests.support.fixtures.conversions import make_person, make_site, site
+from tests.support.fixtures.conversions import make_site, site
 from tests.support.fixtures.cutting_jobs import at_rest_at_once, customer, floor
 from tests.support.fixtures.datamanager import _data_manager, data_manager, dm_site, let_time_pass, make_dm_site
 from tests.support.fixtures.imports import operator, small_steps
@@ -49,7 +49,7 @@ from tests.support.outbox import PARCEL_CARRIED, ask_receiver, make_endpoint, qu
 from tests.support.waiting import wait_until
 
 __all__ = ["_data_manager", "at_rest_at_once", "customer", "data_manager", "dm_site", "endpoint", "floor"]
-__all__ += ["let_time_pass", "make_dm_site", "make_person", "make_rows", "make_site", "operator", "site", "small_steps"]
+__all__ += ["let_time_pass", "make_dm_site", "make_rows", "make_site", "operator", "site", "small_steps"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
