@@ -41,7 +41,7 @@ class LockoutAdmin(ReadOnlyAdmin):
     ordering = ["-attempt_time"]
     list_per_page = 50
     show_full_result_count = False
-    actions = ["release"]  # type: ignore[assignment]
+    actions = ["release"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AccessAttempt]:
         attempts: QuerySet[AccessAttempt] = super().get_queryset(request)

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from django.contrib import admin
+
 from kilit.lock.management.commands.lifecycle_docs import document, lifecycle_models
 from tests.support import durations
 from tests.support.commands import ROOT
@@ -18,6 +20,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 SUPPORT = sorted((ROOT / "tests" / "support").rglob("*.py"))
 LONGEST_FILE, LONGEST_FUNCTION = 400, 40  # lines
 MOST_MODULES = 25  # in a folder
+MOST_CLASSES = 6  # of ours in the MRO of an admin
 MOST_SUPPRESSIONS, MOST_ANY = 2, 20  # per 1,000 lines
 SHARED = re.compile(r"^\s*from tests\.[a-z_.]*(conftest|test_)|^\s*from tests\.[a-z_.]* import test_", re.MULTILINE)
 
@@ -85,6 +88,17 @@ def test_functions_stay_small() -> None:
     ]
 
     assert found == []
+
+
+def test_a_list_of_the_console_has_few_classes() -> None:
+    own_classes = {
+        type(model_admin).__name__: [
+            base.__name__ for base in type(model_admin).__mro__ if base.__module__.split(".")[0] in PACKAGES
+        ]
+        for model_admin in admin.site._registry.values()
+    }
+
+    assert {name: bases for name, bases in own_classes.items() if len(bases) > MOST_CLASSES} == {}
 
 
 def test_tests_share_only_what_is_in_support() -> None:

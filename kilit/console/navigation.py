@@ -125,7 +125,7 @@ def _rows_of(model_admin: QueueAdmin, request: HttpRequest, text: str) -> Iterat
     newest = rows.filter(pk__in=result.ids).order_by("-pk")[:MOST_PER_KIND]
     for row in newest:
         description = f"{capfirst(model_admin.opts.verbose_name)} · {row.status}"
-        yield _result(model_admin, row, model_admin.row_name(row), description)
+        yield _result(model_admin, row, model_admin.page.name(row), description)
     if result.is_capped:
         listed = f"{model_admin.address('changelist')}?{encode({SEARCH: text})}"
         yield SearchResult(_("All that begin with “%(text)s”") % {"text": text}, _names(model_admin), listed, "search")

@@ -7,7 +7,7 @@ from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy
 
 from kilit.console.dashboard.panels import Panel, PanelItem
-from ociqueue.admin.base.columns import COLOURS, row_name
+from ociqueue.admin.base.columns import row_name
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import OLDEST_FIRST
 from ociqueue.queue import QUEUE
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class ConversionPanel(Panel):
     icon = "ads_click"
-    queue, colours = QUEUE, COLOURS
+    queue = QUEUE
     oldest_means = gettext_lazy("Since the oldest unclaimed conversion arrived, on any site, including paused ones.")
 
     def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:

@@ -221,7 +221,7 @@ def _waits_for_slot(job: Job) -> Iterator[Blocker]:
 
 def _paused(job: Job) -> list[Blocker]:
     """What OptiPlanning or the saw already has goes on in a pause."""
-    return [] if job.status in STARTED else paused(JOBS, reverse("admin:orchestrator_job_changelist"))
+    return [] if job.status in STARTED else paused(Job)
 
 
 def _invalid_rules() -> Iterator[Blocker]:

@@ -9,8 +9,9 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, code_badge, column, error_cell, since, two_lines
+from kilit.console.formatting import badge, column, error_cell, since, two_lines
 from kilit.console.jobs.priorities import with_priority
+from kilit.console.jobs.states import States
 from kilit.machine_errors import in_words
 from kilit.masking import mask_phone
 from orchestrator.admin.order_form import LABELS
@@ -18,22 +19,24 @@ from orchestrator.drafts.imported import UNIT_OF
 from orchestrator.drafts.typed import PART_FIELDS, UNITS
 from orchestrator.models import Job
 from orchestrator.schemas.orders import plain
-from orchestrator.states import CANCELLABLE, WORKING, JobState, Mode
+from orchestrator.states import CANCELLABLE, JOBS, JobState, Mode
 
 SIZES = tuple(PART_FIELDS.values())  # in centimetres
 PARTS_NAMED = 10  # of those that are too large
-COLOURS = {
-    **dict.fromkeys(WORKING, "primary"),
-    JobState.NEW: "info",
-    JobState.DELIVERED: "success",
-    JobState.DONE: "success",
-    JobState.HOLD: "warning",
-    JobState.FAILED: "danger",
-}
-
-
-def state_badge(status: str) -> SafeString:
-    return code_badge(status, COLOURS[JobState(status)])
+STATES = States(
+    JOBS,
+    labels={
+        JobState.NEW: gettext_lazy("New"),
+        JobState.PREPARED: gettext_lazy("Prepared"),
+        JobState.OPTI_IMPORTED: gettext_lazy("Imported into OptiPlanning"),
+        JobState.OPTI_RUNNING: gettext_lazy("Optimization running"),
+        JobState.OPTI_DONE: gettext_lazy("Optimization finished"),
+        JobState.XML_READY: gettext_lazy("XML ready"),
+        JobState.DELIVERED: gettext_lazy("Delivered to the saw"),
+        JobState.HOLD: gettext_lazy("Needs approval"),
+    },
+    colours={JobState.DELIVERED: "success", JobState.HOLD: "warning"},
+)
 
 
 def _order(job: Job) -> SafeString:
@@ -138,7 +141,7 @@ def _cell(name: str, value: object, unit: str) -> str:
 
 
 order = column("order", gettext_lazy("order"), _order)
-state = column("state", gettext_lazy("state"), lambda job: with_priority(state_badge(job.status), job))
+state = column("state", gettext_lazy("state"), lambda job: with_priority(STATES.badge(job.status), job))
 customer = column("customer", gettext_lazy("customer"), _customer)
 mode = column("mode", gettext_lazy("mode"), _mode)
 whole_error = column("error_message", gettext_lazy("message"), lambda job: in_words(job.error_message) or "-")

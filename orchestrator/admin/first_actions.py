@@ -1,6 +1,5 @@
 """What an operator does first about a held job: each reason has an action of its own."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -17,7 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
 from kilit.console.formatting import number
-from kilit.console.jobs.job_page import JobOffer, first_at_once
+from kilit.console.jobs.job_page import JobOffer, Offers, first_at_once
 from kilit.console.lists.actions import Action, ActionReport
 from kilit.lock.audit import for_reason
 from orchestrator.admin.rule_texts import action_text
@@ -33,7 +32,6 @@ from orchestrator.workflow.decisions import can_be_sent_again
 
 REASON = "The customer was added."
 MOST_CONTINUED = 500  # as many as an action on a selection
-Offers = dict[str, JobOffer]
 # An entry of the rules is missing.
 RULE_CODES = (
     Code.PLATE_SIZE_MISSING,
@@ -117,22 +115,22 @@ def with_first(job: Job, offers: Offers, user: User | AnonymousUser) -> Offers:
     if job.error_code == Code.HANDOVER_UNKNOWN:
         return {name: replace(offer, is_answer=True) for name, offer in offers.items()}
     if job.error_code in RULE_CODES and {"approve", "retry"} & offers.keys():
-        return _rules(job) | offers
+        return {**_rules(job), **offers}
     return _of_held(job, offers, user) if job.status == JobState.HOLD else offers
 
 
 def _of_held(job: Job, offers: Offers, user: User | AnonymousUser) -> Offers:
     match job.error_code:
         case Code.CRM_NO_MATCH if user.has_perm("orchestrator.operate_customer"):
-            return _customer(job) | offers
+            return {**_customer(job), **offers}
         case Code.TEMPLATE_INVALID:
-            return _template() | offers
+            return {**_template(), **offers}
         case Code.OPERATOR_TRIGGER_REQUIRED:
-            return offers | {"approve": replace(offers["approve"], title=_("I have started OptiPlanning"))}
+            return {**offers, "approve": replace(offers["approve"], title=_("I have started OptiPlanning"))}
     return offers
 
 
-def choose_primary(job: Job, offers: Mapping[str, JobOffer]) -> JobOffer | None:
+def choose_primary(job: Job, offers: Offers) -> JobOffer | None:
     return offers.get(FIRST) or first_at_once(job, offers)
 
 

@@ -1,7 +1,6 @@
 """Cutting jobs in the console."""
 
 import hashlib
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from django.urls import path
 from django.utils import timezone
 from django.utils.formats import get_format
 from django.utils.safestring import SafeString
@@ -20,18 +18,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.api.errors import ApiError
-from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES, PausableQueueAdmin
 from kilit.console.formatting import badge, button, confirm_page, joined, page, with_local_times
-from kilit.console.jobs.job_page import JobDescription, JobOffer
-from kilit.console.jobs.priorities import PRIORITY_SENTENCES, PriorityAdmin
+from kilit.console.jobs.job_page import JobDescription, row_to_change
 from kilit.console.jobs.timeline import Story
+from kilit.console.lists.acting import back_address
 from kilit.console.lists.actions import Action
+from kilit.console.lists.bulk_requests import remember
 from kilit.console.lists.day_forms import DaysForm
+from kilit.console.queue_admin import QueueAdmin
 from kilit.csv.writer import csv_response
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data, mask_phone
 from orchestrator.admin import blockers, columns
-from orchestrator.admin.columns import state_notes
 from orchestrator.admin.figures import figures_card, last_month
 from orchestrator.admin.first_actions import (
     HeldCustomerForm,
@@ -51,23 +49,11 @@ from orchestrator.models.job import FAILURES, JobQuerySet
 from orchestrator.planning.excel.writing import render_sheets
 from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
-from orchestrator.states import BEFORE_OPTIPLANNING, WORKING, JobState
+from orchestrator.states import BEFORE_OPTIPLANNING
 from orchestrator.workflow import decisions, operations
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.step_context import plan_for
 
-LABELS = {
-    JobState.NEW: gettext_lazy("New"),
-    JobState.PREPARED: gettext_lazy("Prepared"),
-    JobState.OPTI_IMPORTED: gettext_lazy("Imported into OptiPlanning"),
-    JobState.OPTI_RUNNING: gettext_lazy("Optimization running"),
-    JobState.OPTI_DONE: gettext_lazy("Optimization finished"),
-    JobState.XML_READY: gettext_lazy("XML ready"),
-    JobState.DELIVERED: gettext_lazy("Delivered to the saw"),
-    JobState.DONE: gettext_lazy("Done"),
-    JobState.HOLD: gettext_lazy("Needs approval"),
-    JobState.FAILED: gettext_lazy("Failed"),
-}
 STORY = Story(
     {
         "JOB_CREATED": gettext_lazy("Ordered by %(who)s"),
@@ -79,13 +65,9 @@ STORY = Story(
         "validate": gettext_lazy("Solution checked"),
         "deliver": gettext_lazy("Taken by the saw"),
         "finish": gettext_lazy("Finished"),
-        **PRIORITY_SENTENCES,
-        **PAUSE_SENTENCES,
         "hold": gettext_lazy("Held until an operator approves"),
         "fail": gettext_lazy("Failed"),
         "approve": gettext_lazy("Approved by %(who)s"),
-        "retry": gettext_lazy("Retried by %(who)s"),
-        "undo_retry": gettext_lazy("Retry taken back by %(who)s"),
         "cancel": gettext_lazy("Cancelled by %(who)s"),
         "reuse_solution": gettext_lazy("The stored solution is used; OptiPlanning is not needed"),
         "confirm_cut": gettext_lazy("Confirmed by %(who)s: it was cut"),
@@ -179,29 +161,40 @@ def explain_error(job: Job) -> str:
     return _(Code(job.error_code).label)
 
 
-CUTTING_JOB = JobDescription(
-    belongs_to=belongs_to,
-    state_labels=LABELS,
-    state_notes=state_notes,
-    way=(*WORKING, JobState.DONE),
-    story=STORY,
-    explain_error=explain_error,
-    choose_primary=choose_primary,
-    copied_fields={"order_id": "order_id", "whole_customer": "customer_phone"},
-)
+def page_context(request: HttpRequest, row: Job) -> dict[str, Any]:
+    return {
+        **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN], row, unit=columns.unit_of(row)),
+        "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
+        "order_files": row.order_files.defer("content").order_by("pk"),
+        "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
+        "plans": drawn_plans(row),
+        "figures_card": figures_card(row),
+        "figures": columns.figures(row.solution if row.xml_sha256 else None),
+        "papers": papers_of(request, row),
+    }
 
 
 @admin.register(Job)
-class JobAdmin(PriorityAdmin, PausableQueueAdmin):
+class JobAdmin(QueueAdmin):
     queue = QUEUE
-    state_badge = staticmethod(columns.state_badge)
-    description = CUTTING_JOB
-    find_blockers = staticmethod(blockers.reasons)
-    find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
-    row_name = staticmethod(lambda job: job.order_id)
-    operator_actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL)
-    priority_states = BEFORE_OPTIPLANNING
+    actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL)
+    page = JobDescription(
+        states=columns.STATES,
+        story=STORY,
+        name=lambda job: job.order_id,
+        belongs_to=belongs_to,
+        state_notes=columns.state_notes,
+        blockers=blockers.reasons,
+        holdings=blockers.holdings,
+        explain_error=explain_error,
+        offers=with_first,
+        choose_primary=choose_primary,
+        copied_fields={"order_id": "order_id", "whole_customer": "customer_phone"},
+        priority_states=BEFORE_OPTIPLANNING,
+        more_template="admin/orchestrator/job.html",
+        context=page_context,
+    )
     pause_title = gettext_lazy("Pause the cutting queue?")
     pause_effect = gettext_lazy(
         "No job is started until the queue is resumed. Jobs that OptiPlanning or the saw already has are finished, and "
@@ -213,7 +206,6 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
     search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
     actions_list = ["error_groups", "preflight", "dead_letters", "pause_queue"]
     list_before_template = "admin/orchestrator/job_list.html"
-    more_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = EXPORT_MASKS
@@ -222,32 +214,12 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
         jobs: JobQuerySet = super().get_queryset(request)
         return jobs.defer("payload", "figures")
 
-    def offers(self, request: HttpRequest, row: Job) -> dict[str, JobOffer]:
-        if not self.has_operate_permission(request):
-            return {}
-        return with_first(row, super().offers(request, row), request.user)
-
-    def reader_context(self, request: HttpRequest, row: Job) -> dict[str, Any]:
-        return {**super().reader_context(request, row), "papers": papers_of(request, row)}
-
     def expected_groups(self, groups: list[Group]) -> set[str]:
         return {group.name for group in groups if group.code == Code.CANCELLED}
 
-    def export_lines(self, rows: JobQuerySet, **options: Any) -> Iterator[str]:
+    def rows_to_export(self, failed: JobQuerySet) -> JobQuerySet:
         """Leave out what an operator cancelled: it is no error."""
-        return super().export_lines(rows.exclude(error_code=Code.CANCELLED), **options)
-
-    def detail_context(self, row: Job) -> dict[str, Any]:
-        return {
-            **super().detail_context(row),
-            **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN], row, unit=columns.unit_of(row)),
-            "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
-            "order_files": row.order_files.defer("content").order_by("pk"),
-            "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
-            "plans": drawn_plans(row),
-            "figures_card": figures_card(row),
-            "figures": columns.figures(row.solution if row.xml_sha256 else None),
-        }
+        return failed.exclude(error_code=Code.CANCELLED)
 
     @button(description=gettext_lazy("Preflight"), icon="fact_check", permissions=["view"], url_path="preflight")
     def preflight(self, request: HttpRequest) -> HttpResponse:
@@ -257,7 +229,7 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
 
     def add_customer(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Add the customer of a held order and approve its jobs. After a mistake in the form, ask again."""
-        job = self.row_to_change(request, object_id)
+        job = row_to_change(self, request, object_id)
         if not request.user.has_perm("orchestrator.operate_customer"):
             raise PermissionDenied
         form = HeldCustomerForm(job, request.POST if request.method == "POST" else None)
@@ -270,12 +242,12 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
         sentence = _("%(name)s is a customer now.") % {"name": customer.name}
         messages.add_message(request, report.level, f"{sentence} {report.sentence}")
         if len(ids) > 1:  # the list shows what becomes of them
-            self.remember(request, APPROVE, ids)
-        return HttpResponseRedirect(self.back_address(ids, filters="", from_row=len(ids) == 1))
+            remember(self, request, APPROVE, ids)
+        return HttpResponseRedirect(back_address(self, ids, filters="", from_row=len(ids) == 1))
 
     def send_again(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Send the order of a failed job again, with the next revision, where a retry would be refused."""
-        job = self.row_to_change(request, object_id)
+        job = row_to_change(self, request, object_id)
         back = self.address("change", job.pk)
         if request.method != "POST":
             sentences = [_("The same order becomes a new job. To change it, have it sent again by its sender.")]
@@ -333,19 +305,15 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
         return download(job.files[number]["name"], content, XLSX)
 
     def get_urls(self) -> list[object]:
-        pages = {
-            "send_again": ("<path:object_id>/send-again/", self.send_again),
-            "figures_file": ("figures/", self.figures_file),
-            "add_customer": ("<path:object_id>/add-customer/", self.add_customer),
-            "order_file": ("<path:object_id>/order-file/<int:number>/", self.order_file),
-            "sheet": ("<path:object_id>/sheet/<int:number>/", self.sheet_file),
-            "solution": ("<path:object_id>/solution/<int:number>/", self.solution_file),
-        }
-        own = [
-            path(route, self.admin_site.admin_view(view), name=self.view_name(name))
-            for name, (route, view) in pages.items()
+        return [
+            self.route("<path:object_id>/send-again/", "send_again", self.send_again),
+            self.route("figures/", "figures_file", self.figures_file),
+            self.route("<path:object_id>/add-customer/", "add_customer", self.add_customer),
+            self.route("<path:object_id>/order-file/<int:number>/", "order_file", self.order_file),
+            self.route("<path:object_id>/sheet/<int:number>/", "sheet", self.sheet_file),
+            self.route("<path:object_id>/solution/<int:number>/", "solution", self.solution_file),
+            *super().get_urls(),
         ]
-        return own + super().get_urls()
 
 
 def find_sheet(job: Job, *, name: str, sha256: str) -> bytes | None:

@@ -6,7 +6,6 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_lazy
 
 from kilit.console.dashboard.panels import Panel, PanelItem
-from orchestrator.admin.columns import COLOURS
 from orchestrator.models import Job
 from orchestrator.models.job import ORDER
 from orchestrator.queue import QUEUE
@@ -14,7 +13,7 @@ from orchestrator.queue import QUEUE
 
 class CuttingPanel(Panel):
     icon = "carpenter"
-    queue, colours = QUEUE, COLOURS
+    queue = QUEUE
     oldest_means = gettext_lazy("How long the oldest due job has waited for a runner.")
     note = gettext_lazy("A retried job may fail more than once.")
 

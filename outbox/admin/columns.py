@@ -8,23 +8,22 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from kilit.console.formatting import breakable, code_badge, column, distance, error_cell, exactly, since, two_lines
+from kilit.console.formatting import breakable, column, distance, error_cell, exactly, since, two_lines
+from kilit.console.jobs.states import States
 from kilit.sites.scopes import scope_names
 from outbox.error_meanings import explain_code
 from outbox.models import OutboxMessage
-from outbox.states import WAITING, MessageStatus
+from outbox.states import MESSAGES, WAITING, MessageStatus
 
-COLOURS = {
-    MessageStatus.QUEUED: "info",
-    MessageStatus.SENDING: "primary",
-    MessageStatus.RETRY: "warning",
-    MessageStatus.DELIVERED: "success",
-    MessageStatus.FAILED: "danger",
-}
-
-
-def state_badge(status: str) -> SafeString:
-    return code_badge(status, COLOURS[MessageStatus(status)])
+STATES = States(
+    MESSAGES,
+    labels={
+        MessageStatus.SENDING: _("Being sent"),
+        MessageStatus.RETRY: _("Sent again later"),
+        MessageStatus.DELIVERED: _("Delivered"),
+    },
+    colours={MessageStatus.RETRY: "warning"},
+)
 
 
 def row_name(row: OutboxMessage) -> str:
@@ -54,7 +53,7 @@ def _attempts(row: OutboxMessage) -> SafeString:
 
 
 name = column("name", _("event"), lambda row: two_lines(row.kind, f"…{row.webhook_id[-12:]}", title=row.webhook_id))
-state = column("state", _("state"), lambda row: state_badge(row.status))
+state = column("state", _("state"), lambda row: STATES.badge(row.status))
 endpoint = column("endpoint", _("receiver"), lambda row: two_lines(str(row.receiver), site_name(row)))
 attempts = column("attempts", _("attempts"), _attempts)
 next_attempt = column("next_attempt", _("next attempt"), lambda row: _next_attempt(row) or "-")

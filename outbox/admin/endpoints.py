@@ -34,7 +34,7 @@ from outbox.endpoints import record_change
 from outbox.error_meanings import explain_code
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, OffReason
-from outbox.states import EXPIRES_AFTER, MESSAGES, SWITCH_OFF_AFTER, MessageStatus
+from outbox.states import EXPIRES_AFTER, SWITCH_OFF_AFTER, MessageStatus
 
 MOST_COUNTED = 1000
 LOOKED_AT = 200  # of an endpoint's newest messages
@@ -123,7 +123,7 @@ def overview(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) 
 
 
 def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocker]:
-    yield from paused(MESSAGES, reverse("admin:outbox_outboxmessage_changelist"))
+    yield from paused(OutboxMessage)
     if not endpoint.is_on:
         by = Story().who(endpoint.off_by) if endpoint.off_reason == OffReason.OPERATOR else ""
         off_at = exactly(endpoint.off_at) if endpoint.off_at else ""
@@ -168,7 +168,7 @@ def _message(message: OutboxMessage) -> dict[str, object]:
     return {
         "name": columns.row_name(message),
         "href": reverse("admin:outbox_outboxmessage_change", args=[message.pk]),
-        "state": columns.state_badge(message.status),
+        "state": columns.STATES.badge(message.status),
         "attempts": message.attempt_count,
         "error": message.error_code,
         "meaning": explain_code(message.error_code),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,25 +16,23 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES, PausableQueueAdmin
 from kilit.console.formatting import joined
 from kilit.console.jobs.blockers import (
     Blocker,
     blocked,
     ended,
-    held,
     lease_holdings,
+    leased,
     no_worker,
-    overdue,
     paused,
     ready,
     waiting,
 )
-from kilit.console.jobs.job_page import JobDescription, ShownError
+from kilit.console.jobs.job_page import JobDescription
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
-from kilit.console.lists.error_groups import ErrorGroupRow
 from kilit.console.lists.listing import CappedChangeList
+from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Event
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data
@@ -47,29 +45,16 @@ from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason, hide_query
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
 from outbox.queue import QUEUE
-from outbox.states import EXPIRES_AFTER, MESSAGES, MessageStatus
+from outbox.states import EXPIRES_AFTER, MessageStatus
 
-LABELS = {
-    MessageStatus.QUEUED: gettext_lazy("Waiting"),
-    MessageStatus.SENDING: gettext_lazy("Being sent"),
-    MessageStatus.RETRY: gettext_lazy("Sent again later"),
-    MessageStatus.DELIVERED: gettext_lazy("Delivered"),
-    MessageStatus.FAILED: gettext_lazy("Failed"),
-}
 STORY = Story(
     {
         "JOB_CREATED": gettext_lazy("Created by %(who)s"),
-        "claim": gettext_lazy("Claimed by %(who)s"),
         "deliver": gettext_lazy("Delivered by %(who)s"),
         "retry_later": gettext_lazy("Not delivered, as reported by %(who)s"),
-        "fail": gettext_lazy("Failed, as reported by %(who)s"),
         "release": gettext_lazy("Put back unsent by %(who)s"),
-        "recover": gettext_lazy("Taken back by %(who)s"),
         "expire": gettext_lazy("Failed by %(who)s: it waited too long"),
-        "retry": gettext_lazy("Retried by %(who)s"),
         "replay": gettext_lazy("Sent again by %(who)s"),
-        "mark_failed": gettext_lazy("Marked failed by %(who)s"),
-        **PAUSE_SENTENCES,
     },
     attempts="attempt_count",
 )
@@ -116,26 +101,15 @@ def belongs_to(row: OutboxMessage) -> SafeString:
     return joined(str(row.receiver), columns.site_name(row))
 
 
-MESSAGE = JobDescription(
-    belongs_to=belongs_to,
-    state_labels=LABELS,
-    way=(MessageStatus.QUEUED, MessageStatus.SENDING, MessageStatus.DELIVERED),
-    story=STORY,
-    explain_error=lambda row: explain_code(row.error_code),
-    copied_fields={"webhook_id": "webhook_id", "job": "object_id"},
-)
-
-
 def reasons(row: OutboxMessage, timeline: list[Event]) -> Iterator[Blocker]:
     match row.status:
         case MessageStatus.DELIVERED if row.delivered_at:
             yield ended(_("Delivered at %(time)s.") % {"time": moment(row.delivered_at)})
         case MessageStatus.FAILED:
             yield from _failed(row)
-        case MessageStatus.SENDING if row.lease_until:
-            yield held(row.lease_until, timeline, after=_("the scheduled task outbox_recover takes it back"))
-            if row.lease_until < timezone.now():
-                yield from overdue("outbox_recover") or no_worker()
+        case MessageStatus.SENDING:
+            after = _("the scheduled task outbox_recover takes it back")
+            yield from leased(row, timeline, task="outbox_recover", after=after)
         case _:
             yield from _waiting(row)
 
@@ -154,7 +128,7 @@ def _failed(row: OutboxMessage) -> Iterator[Blocker]:
 
 
 def _waiting(row: OutboxMessage) -> Iterator[Blocker]:
-    blockers = [*paused(MESSAGES, reverse("admin:outbox_outboxmessage_changelist")), *_receiver(row), *no_worker()]
+    blockers = [*paused(OutboxMessage), *_receiver(row), *no_worker()]
     if row.next_try_at > timezone.now():
         values = {"number": row.attempt_count + 1, "time": moment(row.next_try_at)}
         blockers.append(waiting(_("Attempt %(number)s is made at %(time)s.") % values))
@@ -232,23 +206,31 @@ class MessageChangeList(CappedChangeList):
 
 
 @admin.register(OutboxMessage)
-class OutboxMessageAdmin(PausableQueueAdmin):
+class OutboxMessageAdmin(QueueAdmin):
     queue = QUEUE
-    state_badge = staticmethod(columns.state_badge)
-    description = MESSAGE
-    find_blockers = staticmethod(reasons)
-    find_holdings = staticmethod(lease_holdings)
     failures = FAILURES
-    row_name = staticmethod(columns.row_name)
-    operator_actions = (RETRY, REPLAY, MARK_FAILED)
+    actions = (RETRY, REPLAY, MARK_FAILED)
+    page = JobDescription(
+        states=columns.STATES,
+        story=STORY,
+        name=columns.row_name,
+        belongs_to=belongs_to,
+        blockers=reasons,
+        holdings=lease_holdings,
+        explain_error=lambda row: explain_code(row.error_code),
+        is_message_hidden=True,  # it is the same in English
+        copied_fields={"webhook_id": "webhook_id", "job": "object_id"},
+        more_template="admin/outbox/message.html",
+        context=lambda _request, row: {"attempts": attempts_of(row), "body": pretty_body(row)},
+    )
     scope_filter = "site"
     pause_title = gettext_lazy("Pause all webhooks?")
     pause_effect = gettext_lazy("No messages are sent until the queue is resumed. New ones are stored and wait.")
 
     list_display = columns.COLUMNS
+    actions_list = [*QueueAdmin.actions_list, "pause_queue"]
     list_select_related = ["endpoint", "channel"]
     search_help_text = gettext_lazy("The id of a message, or of the job that it is about")
-    more_template = "admin/outbox/message.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = {"errorMessage": mask_personal_data}
@@ -261,16 +243,8 @@ class OutboxMessageAdmin(PausableQueueAdmin):
     def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
         return MessageChangeList
 
-    def detail_context(self, row: OutboxMessage) -> dict[str, Any]:
-        return {**super().detail_context(row), "attempts": attempts_of(row), "body": pretty_body(row)}
-
-    def _error(self, row: OutboxMessage) -> ShownError | None:
-        """Show what the code means in the reader's language; the stored sentence is the same in English."""
-        error = super()._error(row)
-        return replace(error, message="") if error and error.meaning else error
-
-    def _shown(self, group: Group, *args: Any, **options: Any) -> ErrorGroupRow:
-        return super()._shown(group._replace(shape=explain_code(group.code) or group.shape), *args, **options)
+    def group_text(self, group: Group) -> str:
+        return explain_code(group.code) or group.shape
 
     def acted_on_by(self, request: HttpRequest) -> OutboxMessageQuerySet:
         return OutboxMessage.objects.managed_by(request.user)

@@ -7,14 +7,13 @@ from django.db.models import F, OuterRef, Subquery
 from django.utils.translation import gettext_lazy
 
 from kilit.console.dashboard.panels import Panel, PanelItem
-from outbox.admin.columns import COLOURS
 from outbox.models import Endpoint, OutboxMessage
 from outbox.queue import QUEUE
 
 
 class OutboxPanel(Panel):
     icon = "outbox"
-    queue, colours = QUEUE, COLOURS
+    queue = QUEUE
     oldest_means = gettext_lazy("Since the message that has been due longest could have been sent.")
 
     def is_in_use(self, user: User | AnonymousUser) -> bool:

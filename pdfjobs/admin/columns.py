@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import (
     breakable,
-    code_badge,
     column,
     duration,
     error_cell,
@@ -21,19 +20,22 @@ from kilit.console.formatting import (
     verbatim,
 )
 from kilit.console.jobs.priorities import with_priority
+from kilit.console.jobs.states import States
 from kilit.machine_errors import in_words
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES, TOO_LARGE
-from pdfjobs.states import MAX_RETRIES, ErrorCode, PdfStatus
+from pdfjobs.states import MAX_RETRIES, PDF_JOBS, ErrorCode, PdfStatus
 
 LONGEST_SHOWN = 20_000
-COLOURS = {
-    PdfStatus.QUEUED: "info",
-    PdfStatus.RUNNING: "primary",
-    PdfStatus.SUCCEEDED: "success",
-    PdfStatus.FAILED: "danger",
-    PdfStatus.EXPIRED: "",
-}
+STATES = States(
+    PDF_JOBS,
+    labels={
+        PdfStatus.RUNNING: _("Being rendered"),
+        PdfStatus.SUCCEEDED: _("Ready"),
+        PdfStatus.EXPIRED: _("Expired"),
+    },
+    colours={PdfStatus.EXPIRED: ""},
+)
 REMEDIES = {
     ErrorCode.BROWSER_LAUNCH_FAILED: _("Check the worker's memory and its log, then Retry."),
     ErrorCode.BROWSER_CRASHED: _("Check the worker's memory and its log, then Retry."),
@@ -45,10 +47,6 @@ REMEDIES = {
     ErrorCode.UNSUPPORTED_PLATFORM: _("Run manage.py browser on the worker's machine, then Retry."),
     ErrorCode.UNKNOWN: _("The details may show the cause. Fix it, then Retry."),
 }
-
-
-def state_badge(status: str) -> SafeString:
-    return code_badge(status, COLOURS[PdfStatus(status)])
 
 
 def remedy(row: PdfJob) -> str:
@@ -99,7 +97,7 @@ def _json(value: object) -> str:
 
 
 name = column("name", _("document"), _name)
-state = column("state", _("state"), lambda row: with_priority(state_badge(row.status), row))
+state = column("state", _("state"), lambda row: with_priority(STATES.badge(row.status), row))
 owner = column("owner", _("owner"), lambda row: row.owner.get_username())
 retries = column("retries", _("retries"), _retries)
 error = column("error", _("error"), lambda row: error_cell(row.error_code, row.error_detail))

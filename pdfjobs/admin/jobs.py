@@ -9,7 +9,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Subquery
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -17,25 +17,25 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from kilit.console.dashboard.queue_pauses import PAUSE_SENTENCES, PausableQueueAdmin
 from kilit.console.formatting import joined, with_copy_button
 from kilit.console.formatting import number as grouped
 from kilit.console.jobs.blockers import (
     Blocker,
     blocked,
     ended,
-    held,
     lease_holdings,
+    leased,
     no_worker,
     overdue,
     paused,
     ready,
     waiting,
 )
-from kilit.console.jobs.job_page import JobDescription, JobOffer
-from kilit.console.jobs.priorities import PRIORITY_SENTENCES, PriorityAdmin
+from kilit.console.jobs.job_page import JobDescription, JobOffer, row_to_change
 from kilit.console.jobs.timeline import Story
+from kilit.console.lists.acting import back_to_row
 from kilit.console.lists.actions import Action
+from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.masking import mask_personal_data
 from kilit.spans import moment
@@ -55,24 +55,11 @@ from pdfjobs.storage import artifacts
 from pdfjobs.storage.artifacts import StorageUnavailable
 from pdfjobs.warnings import MOST_NAMED, missing_characters
 
-LABELS = {
-    PdfStatus.QUEUED: gettext_lazy("Waiting"),
-    PdfStatus.RUNNING: gettext_lazy("Being rendered"),
-    PdfStatus.SUCCEEDED: gettext_lazy("Ready"),
-    PdfStatus.FAILED: gettext_lazy("Failed"),
-    PdfStatus.EXPIRED: gettext_lazy("Expired"),
-}
 STORY = Story(
     {
         "JOB_CREATED": gettext_lazy("Requested by %(who)s"),
-        "claim": gettext_lazy("Claimed by %(who)s"),
         "succeed": gettext_lazy("Rendered by %(who)s"),
-        "fail": gettext_lazy("Failed, as reported by %(who)s"),
         "retry": gettext_lazy("Queued again automatically"),
-        "retry_selected": gettext_lazy("Retried by %(who)s"),
-        "undo_retry": gettext_lazy("Retry taken back by %(who)s"),
-        **PRIORITY_SENTENCES,
-        **PAUSE_SENTENCES,
         "expire": gettext_lazy("Expired by %(who)s"),
         CALLBACK_REQUESTED: gettext_lazy("Callback requested by %(who)s"),
         LINK_CREATED: gettext_lazy("Link created by %(who)s"),
@@ -140,25 +127,12 @@ def choose_primary(row: PdfJob, offers: Mapping[str, JobOffer]) -> JobOffer | No
     return offers.get("retry") if retry_can_help(row) else None
 
 
-PDF_JOB = JobDescription(
-    belongs_to=belongs_to,
-    state_labels=LABELS,
-    way=(PdfStatus.QUEUED, PdfStatus.RUNNING, PdfStatus.SUCCEEDED),
-    story=STORY,
-    explain_error=explain_error,
-    choose_primary=choose_primary,
-    copied_fields={"document_number": "document_number", "key": "job_key"},
-)
-
-
 def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
     match row.status:
         case PdfStatus.QUEUED:
             yield from _queued(row)
-        case PdfStatus.RUNNING if row.lease_until:
-            yield held(row.lease_until, timeline, after=_("the scheduled task pdf_reap takes it back"))
-            if row.lease_until < timezone.now():
-                yield from overdue("pdf_reap") or no_worker()
+        case PdfStatus.RUNNING:
+            yield from leased(row, timeline, task="pdf_reap", after=_("the scheduled task pdf_reap takes it back"))
         case PdfStatus.FAILED:
             yield blocked(_("Failed. It will not be retried automatically."))
             yield blocked(remedy(row))
@@ -186,7 +160,7 @@ def _changed(row: PdfJob) -> Iterator[Blocker]:
 
 
 def _queued(row: PdfJob) -> Iterator[Blocker]:
-    if unable := [*paused(PDF_JOBS, reverse("admin:pdfjobs_pdfjob_changelist")), *no_worker()]:
+    if unable := [*paused(PdfJob), *no_worker()]:
         yield from unable
         return
     if artifacts.is_unavailable():
@@ -229,17 +203,36 @@ def choices(row: PdfJob) -> Iterator[tuple[str, Any]]:
         yield UNTIL_DELETED, _("until the PDF is deleted")
 
 
+def page_context(request: HttpRequest, row: PdfJob) -> dict[str, Any]:
+    has_file = row.status == PdfStatus.SUCCEEDED
+    return {
+        "missing_characters": missing_characters(row)[:MOST_NAMED],
+        "request_parts": columns.request_of(row) if row.status != PdfStatus.EXPIRED else [],
+        "file_url": reverse("admin:pdfjobs_pdfjob_file", args=[row.pk]) if has_file else "",
+        "link_choices": list(choices(row)) if QUEUE.may_act(request.user) else [],
+        "link_href": reverse("admin:pdfjobs_pdfjob_link", args=[row.pk]),
+    }
+
+
 @admin.register(PdfJob)
-class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
+class PdfJobAdmin(QueueAdmin):
     queue = QUEUE
-    state_badge = staticmethod(columns.state_badge)
-    description = PDF_JOB
-    find_blockers = staticmethod(reasons)
-    find_holdings = staticmethod(lease_holdings)
     failures = FAILURES
-    row_name = staticmethod(columns.row_name)
-    operator_actions = (RETRY, EXPIRE)
-    priority_states = WAITING
+    actions = (RETRY, EXPIRE)
+    page = JobDescription(
+        states=columns.STATES,
+        story=STORY,
+        name=columns.row_name,
+        belongs_to=belongs_to,
+        blockers=reasons,
+        holdings=lease_holdings,
+        explain_error=explain_error,
+        choose_primary=choose_primary,
+        copied_fields={"document_number": "document_number", "key": "job_key"},
+        priority_states=WAITING,
+        more_template="admin/pdfjobs/preview.html",
+        context=page_context,
+    )
     pause_title = gettext_lazy("Pause the PDF queue?")
     pause_effect = gettext_lazy(
         "Workers take no more jobs until the queue is resumed. Jobs that are being rendered finish, and new requests "
@@ -249,8 +242,8 @@ class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
     list_display = columns.COLUMNS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
+    actions_list = [*QueueAdmin.actions_list, "pause_queue"]
     search_help_text = gettext_lazy("Number, recipient or owner: the first letters are enough")
-    more_template = "admin/pdfjobs/preview.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = {"errorDetail": mask_personal_data}
@@ -262,15 +255,6 @@ class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"sandbox_warning": sandbox_warning(), **(extra_context or {})})
-
-    def detail_context(self, row: PdfJob) -> dict[str, Any]:
-        has_file = row.status == PdfStatus.SUCCEEDED
-        return {
-            **super().detail_context(row),
-            "missing_characters": missing_characters(row)[:MOST_NAMED],
-            "request_parts": columns.request_of(row) if row.status != PdfStatus.EXPIRED else [],
-            "file_url": reverse("admin:pdfjobs_pdfjob_file", args=[row.pk]) if has_file else "",
-        }
 
     def file_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
         if not self.has_view_permission(request):
@@ -287,23 +271,15 @@ class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
             text = _("The file was changed after it was stored, so it is not shown. The job is expired.")
             return HttpResponse(text, status=410, content_type="text/plain; charset=utf-8")
 
-    def reader_context(self, request: HttpRequest, row: PdfJob) -> dict[str, Any]:
-        may_share = self.has_operate_permission(request, str(row.pk))
-        return {
-            **super().reader_context(request, row),
-            "link_choices": list(choices(row)) if may_share else [],
-            "link_href": self.address("link", row.pk),
-        }
-
     def create_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        row = self.row_to_change(request, object_id)
+        row = row_to_change(self, request, object_id)
         if request.method == "POST":  # logging in again leads here without the form
             life, _label = LIVES.get(request.POST.get("life", ""), (LONGEST, ""))
             try:
                 self._show_link(request, row, life)
             except DeadLinkError:
                 messages.warning(request, _("No link was created: there is no PDF, or it is about to be deleted."))
-        return HttpResponseRedirect(self.back_address([row.pk], filters=request.POST.get("filters", ""), from_row=True))
+        return back_to_row(self, request, row)
 
     def _show_link(self, request: HttpRequest, row: PdfJob, life: timedelta) -> None:
         with transaction.atomic():
@@ -317,9 +293,8 @@ class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
 
     def get_urls(self) -> list[object]:
         file_view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))
-        link_view = self.admin_site.admin_view(self.create_link)
         return [
-            path("<str:object_id>/file/", file_view, name="pdfjobs_pdfjob_file"),
-            path("<path:object_id>/link/", link_view, name=self.view_name("link")),
+            path("<str:object_id>/file/", file_view, name=self.view_name("file")),
+            self.route("<path:object_id>/link/", "link", self.create_link),
             *super().get_urls(),
         ]

@@ -4,14 +4,13 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_lazy
 
 from kilit.console.dashboard.panels import Panel, PanelItem
-from pdfjobs.admin.columns import COLOURS
 from pdfjobs.models import PdfJob
 from pdfjobs.queue import QUEUE
 
 
 class PdfPanel(Panel):
     icon = "picture_as_pdf"
-    queue, colours = QUEUE, COLOURS
+    queue = QUEUE
     oldest_means = gettext_lazy("How long the oldest waiting job has been queued.")
     note = gettext_lazy("Every failed attempt counts, even if the job was retried.")
 

@@ -83,7 +83,7 @@ def fillings(route: str, model: type[Model] | None) -> Iterator[dict[str, Any]]:
     """Return what may stand for a route's other parts."""
     if "<str:verb>" in route:
         registered: Any = model and admin.site._registry[model]
-        for action in registered.buttons.values():
+        for action in registered.actions:
             yield {"verb": action.verb}
     elif "<int:key>" in route:
         yield {"key": ApiKey.objects.filter(user__username__startswith="site-").latest("pk").pk}

@@ -153,7 +153,7 @@ class ActivityAdmin(LongListAdmin):
         if row.is_part and (scope := self._scope_column(row.queue)):
             jobs = jobs.filter(**{scope: row.scope})
         model_admin: Any = self.admin_site.get_model_admin(queue.model)
-        names = {job.pk: model_admin.row_name(job) for job in jobs}
+        names = {job.pk: model_admin.page.name(job) for job in jobs}
         return {
             "jobs": [
                 (link(model_admin.address("change", event.object_id), names[event.object_id]), event)

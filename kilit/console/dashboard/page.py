@@ -58,7 +58,7 @@ class HealthyPart:
 
 
 def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, days: int = 1) -> QueueStrip:
-    queue, scopes = panel.queue, panel.queue.scopes_seen_by(user)
+    queue, scopes, words = panel.queue, panel.queue.scopes_seen_by(user), panel.states
     totals = Count.objects.by_state(queue=panel.table.queue, scopes=scopes)
     ended: Any = {"queue": panel.table.queue, "well": queue.well, "badly": queue.badly, "scopes": scopes}
     periods = Count.objects.last_day(**ended) if days == 1 else Count.objects.last_days(midnights(days, now), **ended)
@@ -70,7 +70,7 @@ def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, day
         panel=panel,
         states=[
             StateCount(
-                state, panel.colours[state], totals[state], panel.list_address(status=state), panel.state_label(state)
+                state, words.colours[state], totals[state], panel.list_address(status=state), words.labels[state]
             )
             for state in panel.table.states
         ],

@@ -1,7 +1,6 @@
 """What the dashboard shows of a queue; each queue registers one panel."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,6 +11,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 
 from kilit.batches.queues import Queue
+from kilit.console.jobs.states import States
 from kilit.lock.table import Lifecycle
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ class Panel(ABC):
 
     icon: ClassVar[str]
     queue: ClassVar[Queue]
-    colours: ClassVar[Mapping[Any, str]]
     oldest_means: ClassVar[Text]
     note: ClassVar[Text] = ""  # below the chart
 
@@ -49,11 +48,11 @@ class Panel(ABC):
         """Return whether there is something to show; a queue that no one has set up takes no place."""
         return True
 
-    def state_label(self, state: str) -> Text:
-        """Return what people call a state."""
+    @property
+    def states(self) -> States:
         model_admin: Any = admin.site.get_model_admin(self.model)
-        label: Text = model_admin.description.state_labels.get(state, "")
-        return label
+        states: States = model_admin.states
+        return states
 
     @abstractmethod
     def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:

@@ -86,12 +86,12 @@ def _source_of(queue: str) -> ActivitySource:
     model_admin: Any = admin.site.get_model_admin(model)
 
     def names(ids: Collection[str]) -> dict[str, str]:
-        return {str(row.pk): model_admin.row_name(row) for row in model._default_manager.filter(pk__in=ids)}
+        return {str(row.pk): model_admin.page.name(row) for row in model._default_manager.filter(pk__in=ids)}
 
     opts = model._meta
     return ActivitySource(
         capfirst(str(opts.verbose_name_plural)),
-        model_admin.description.story,
+        model_admin.page.story,
         lambda row: _page(opts.label, row),
         names,
     )

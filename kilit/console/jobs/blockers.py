@@ -1,5 +1,6 @@
 """What blocks a job: sentences that the queues' pages share; each queue adds its own."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,9 +13,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.console.jobs.timeline import Story
+from kilit.lock.guard import LifecycleModel
 from kilit.lock.leases import LeasedModel
 from kilit.lock.models import Event, QueuePause
-from kilit.lock.table import Lifecycle
+from kilit.lock.table import Kind
 from kilit.machine_errors import explain
 from kilit.spans import moment
 from kilit.workers.models import Heartbeat, SweepRun
@@ -57,8 +59,9 @@ def no_worker() -> list[Blocker]:
     return [blocked(sentence, link=_("Workers"), href=reverse("console:workers"))]
 
 
-def paused(table: Lifecycle, href: str) -> list[Blocker]:
-    """Return the pause of a queue; its list, at `href`, offers to resume it."""
+def paused(model: type[LifecycleModel]) -> list[Blocker]:
+    """Return the pause of a queue; its list offers to resume it."""
+    href = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     return [
         blocked(
             _("The queue is paused by %(person)s: %(why)s")
@@ -66,7 +69,7 @@ def paused(table: Lifecycle, href: str) -> list[Blocker]:
             link=_("The queue"),
             href=href,
         )
-        for pause in QueuePause.objects.of(table)
+        for pause in QueuePause.objects.of(model.lifecycle)
     ]
 
 
@@ -90,6 +93,25 @@ def held(until: datetime, timeline: list[Event], *, after: str) -> Blocker:
     if until > timezone.now():
         return waiting(_("%(who)s holds it until %(until)s; then %(after)s.") % values)
     return waiting(_("%(who)s held it until %(until)s and has not reported; %(after)s.") % values)
+
+
+def leased(row: LeasedModel, timeline: list[Event], *, task: str, after: str) -> Iterator[Blocker]:
+    """Return who holds a job, and what keeps the scheduled task from taking it back once its lease has lapsed."""
+    if row.lease_until:
+        yield held(row.lease_until, timeline, after=after)
+        if row.lease_until < timezone.now():
+            yield from overdue(task) or no_worker()
+
+
+def reasons_by_kind(row: LifecycleModel, _timeline: list[Event]) -> Iterator[Blocker]:
+    """Return what any queue can say of a row by the kind of its state."""
+    match row.lifecycle.kinds[row.status]:
+        case Kind.WAITING:
+            yield from [*paused(type(row)), *no_worker()] or [ready(_("seconds"))]
+        case Kind.DONE:
+            yield ended(_("Done"))
+        case Kind.FAILED:
+            yield blocked(_("Failed. It will not be retried automatically."))
 
 
 def lease_holdings(row: LeasedModel) -> list[tuple[str, object]]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import duration, with_local_times
 from kilit.lock.audit import actor_in_words
@@ -19,11 +20,30 @@ if TYPE_CHECKING:
 Sentences = Mapping[str, "StrOrPromise"]
 
 SECOND = timedelta(seconds=1)
+# Of verbs and event types that mean the same in every queue.
+COMMON: Sentences = {
+    "claim": gettext_lazy("Claimed by %(who)s"),
+    "retry": gettext_lazy("Retried by %(who)s"),
+    "retry_selected": gettext_lazy("Retried by %(who)s"),
+    "undo_retry": gettext_lazy("Retry taken back by %(who)s"),
+    "mark_failed": gettext_lazy("Marked failed by %(who)s"),
+    "fail": gettext_lazy("Failed, as reported by %(who)s"),
+    "recover": gettext_lazy("Taken back by %(who)s"),
+    "pause": gettext_lazy("Queue paused by %(who)s"),
+    "resume": gettext_lazy("Queue resumed by %(who)s"),
+    "priority_low": gettext_lazy("Priority set to low by %(who)s"),
+    "priority_normal": gettext_lazy("Priority set to normal by %(who)s"),
+    "priority_high": gettext_lazy("Priority set to high by %(who)s"),
+    "priority_urgent": gettext_lazy("Priority set to urgent by %(who)s"),
+}
 
 
 @dataclass(frozen=True)
 class Story:
-    """How a queue tells its events: sentences by verb or event type, with %(who)s where the actor matters."""
+    """How a queue tells its events: sentences by verb or event type, with %(who)s where the actor matters.
+
+    A queue names those that are not common, or differ.
+    """
 
     sentences: Sentences = field(default_factory=dict)
     actors: Sentences = field(default_factory=dict)  # by the first part of the actor's name
@@ -44,7 +64,8 @@ class Story:
 
     def sentence(self, actor: str, *names: str) -> str:
         """Return what an actor did, by the first of some names that is known: a verb, an event type."""
-        text = next((self.sentences[name] for name in names if name in self.sentences), "")
+        sentences = {**COMMON, **self.sentences}
+        text = next((sentences[name] for name in names if name in sentences), "")
         return str(text) % {"who": self.who(actor)} if text else ""
 
     def _step(self, event: Event, before: Event | None, failures: Failures | None) -> "TimelineStep":

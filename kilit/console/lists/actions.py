@@ -8,26 +8,22 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, gettext_lazy, ngettext
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.batches.operations import Operation, OperationUnavailable, Skip
+from kilit.console.formatting import confirm_page
 from kilit.console.formatting import number as grouped
+from kilit.lock.models import Activity
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
     from django_stubs_ext import StrOrPromise
-from typing import TYPE_CHECKING
-
-from django.db.models import Q
-
-from kilit.lock.models import Activity
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-
 
 LOOKED_AT = 200  # of the user's newest activity, by an index
 MOST_OFFERED = 8
@@ -60,6 +56,8 @@ class ActionReport:
 
 @dataclass(frozen=True)
 class Action:
+    """A button for the rows that are ticked, for all that match, and on a row's page; Django calls it for the first."""
+
     operation: Operation
     _: KW_ONLY
     title: "StrOrPromise"
@@ -75,9 +73,24 @@ class Action:
     undo: str = ""  # the verb that takes it back, on one row
     back_label: "StrOrPromise" = ""  # of the button that changes nothing; "Cancel" otherwise
 
+    allowed_permissions = ("operate",)
+    do_not_call_in_templates = True
+
+    def __call__(self, model_admin: ModelAdmin, request: HttpRequest, rows: Any) -> HttpResponse | None:
+        response: HttpResponse | None = model_admin.confirm_selected(request, self, rows)
+        return response
+
     @property
     def name(self) -> str:
         return self.operation.name
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    @property
+    def short_description(self) -> str:
+        return self.label
 
     @property
     def verb(self) -> str:
@@ -179,6 +192,25 @@ class Action:
             "asked": grouped(asked),
         }
         return ActionReport("; ".join([first, *more]) + ".", messages.SUCCESS if moved else messages.WARNING)
+
+
+def confirm_action(
+    model_admin: ModelAdmin,
+    request: HttpRequest,
+    action: Action,
+    *,
+    facts: Sequence[tuple[str, str]] = (),
+    **context: Any,
+) -> HttpResponse:
+    return confirm_page(
+        model_admin,
+        request,
+        **context,
+        facts=[*facts, (gettext("Applies to"), action.label)],
+        reasons=recent_reasons(request.user, action.verb),
+        is_dangerous=action.is_dangerous,
+        back_label=action.back_label,
+    )
 
 
 def skipped_text(skips: Mapping[Skip, int]) -> list[str]:

@@ -13,15 +13,15 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.batches.filters import UnusableFilters
 from kilit.batches.models import MOST_WITHOUT_COUNT, BulkAction
 from kilit.batches.operations import OperationUnavailable, Skip
-from kilit.batches.queues import Queue
 from kilit.batches.run import (
     ENGINE,
     MOST_LOOKED_AT,
@@ -32,9 +32,7 @@ from kilit.batches.run import (
     skips_from_json,
 )
 from kilit.console.formatting import number as grouped
-from kilit.console.formatting import page
-from kilit.console.lists.actions import Action, ReasonForm, recent_reasons
-from kilit.console.lists.listing import LongListAdmin
+from kilit.console.lists.actions import Action, ReasonForm, confirm_action
 from kilit.lock.models import ErrorGroup
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
@@ -47,131 +45,117 @@ FOLLOWED_FOR = 600  # seconds
 MOST_FOLLOWED = 500
 
 
-class BulkRequestAdmin(LongListAdmin):
-    queue: Queue
-    operator_actions: tuple[Action, ...] = ()  # in the order in which they are offered
+def bulk_offers(model_admin: ModelAdmin, request: HttpRequest) -> list[dict[str, str]]:
+    """Return what applies to all rows that match, once a filter is set."""
+    if not model_admin.has_operate_permission(request):
+        return []
+    try:
+        filters = _filters_of(model_admin, request)
+    except UnusableFilters:
+        return []
+    return [
+        {"label": action.label, "address": bulk_address(model_admin, action, filters)}
+        for action in actions_for(model_admin, filters)
+    ]
 
-    def action_named(self, name: str) -> Action:
-        return next(action for action in self.operator_actions if action.name == name)
 
-    # The offer over the list
+def actions_for(model_admin: ModelAdmin, filters: Mapping[str, str]) -> list[Action]:
+    state, code = filters.get("status"), _code_of(model_admin, filters)
+    return [
+        action
+        for action in model_admin.actions
+        if (state is None or state in action.sources) and action.operation.helps(code)
+    ]
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
-        """Offer what applies to all that match, once a filter is set."""
-        offered = {"bulk_offers": self._offers(request), **(extra_context or {})}
-        return super().changelist_view(request, offered)
 
-    def _offers(self, request: HttpRequest) -> list[dict[str, str]]:
-        if not self.has_operate_permission(request):
-            return []
-        try:
-            filters = self._filters_of(request)
-        except UnusableFilters:
-            return []
-        return [
-            {"label": action.label, "address": self.bulk_address(action, filters)}
-            for action in self.actions_for(filters)
-        ]
+def _code_of(model_admin: ModelAdmin, filters: Mapping[str, str]) -> str:
+    if group := filters.get("group"):
+        groups = ErrorGroup.objects.largest(queue=model_admin.queue.table.queue, group=group, limit=1)
+        return groups[0].code if groups else ""
+    return filters.get("code", "")
 
-    def actions_for(self, filters: Mapping[str, str]) -> list[Action]:
-        state, code = filters.get("status"), self._code_of(filters)
-        return [
-            action
-            for action in self.operator_actions
-            if (state is None or state in action.sources) and action.operation.helps(code)
-        ]
 
-    def _code_of(self, filters: Mapping[str, str]) -> str:
-        if group := filters.get("group"):
-            groups = ErrorGroup.objects.largest(queue=self.queue.table.queue, group=group, limit=1)
-            return groups[0].code if groups else ""
-        return filters.get("code", "")
+def _filters_of(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, str]:
+    values = {name: request.GET[name] for name in request.GET if name not in PAGING}
+    filters: dict[str, str] = model_admin.filters.validate(values, request.user)
+    return filters
 
-    def _filters_of(self, request: HttpRequest) -> dict[str, str]:
-        values = {name: request.GET[name] for name in request.GET if name not in PAGING}
-        return self.filters.validate(values, request.user)
 
-    # The confirmation page
+def act_on_all(model_admin: ModelAdmin, request: HttpRequest, name: str) -> HttpResponse:
+    """Show what an action would do to all that match, ask for a reason and the number, and plan it."""
+    action = next((action for action in model_admin.actions if action.path == name), None)
+    if action is None:
+        raise Http404
+    if not model_admin.has_operate_permission(request):
+        raise PermissionDenied
+    try:
+        filters = _filters_of(model_admin, request)
+        dry_run = count_matching(model_admin.queue, action.operation, request.user, filters)
+    except (UnusableFilters, OperationUnavailable) as why:
+        messages.error(request, explain(str(why)))
+        return HttpResponseRedirect(model_admin.address("changelist"))
+    form = action.form(request.POST or None)
+    if request.method == "POST" and form.is_valid() and dry_run.eligible:
+        request_fields = {
+            "queue": model_admin.queue.table.queue,
+            "action": action.name,
+            "user": request.user,
+            "filters": filters,
+            "filters_text": model_admin.filters.describe(filters, request.user),
+            "reason": form.cleaned_data["reason"],
+            "options": form.options(),
+        }
+        planned = plan(**request_fields) if dry_run.is_capped else _start_now(request, form, request_fields)
+        if planned:
+            return HttpResponseRedirect(reverse("admin:bulk_bulkaction_change", args=[planned.pk]))
+    return _confirm_all(model_admin, request, action, filters=filters, dry_run=dry_run, form=form)
 
-    def act_on_all(self, request: HttpRequest, name: str) -> HttpResponse:
-        """Show what an action would do to all that match, ask for a reason and the number, and plan it."""
-        action = next((action for action in self.operator_actions if action.path == name), None)
-        if action is None:
-            raise Http404
-        if not self.has_operate_permission(request):
-            raise PermissionDenied
-        try:
-            filters = self._filters_of(request)
-            dry_run = count_matching(self.queue, action.operation, request.user, filters)
-        except (UnusableFilters, OperationUnavailable) as why:
-            messages.error(request, explain(str(why)))
-            return HttpResponseRedirect(self.address("changelist"))
-        form = action.form(request.POST or None)
-        if request.method == "POST" and form.is_valid() and dry_run.eligible:
-            request_fields = {
-                "queue": self.queue.table.queue,
-                "action": action.name,
-                "user": request.user,
-                "filters": filters,
-                "filters_text": self.filters.describe(filters, request.user),
-                "reason": form.cleaned_data["reason"],
-                "options": form.options(),
-            }
-            planned = plan(**request_fields) if dry_run.is_capped else self._start_now(request, form, request_fields)
-            if planned:
-                return HttpResponseRedirect(reverse("admin:bulk_bulkaction_change", args=[planned.pk]))
-        return self._confirm_all(request, action, filters, dry_run, form)
 
-    def _start_now(
-        self, request: HttpRequest, form: ReasonForm, request_fields: dict[str, object]
-    ) -> BulkAction | None:
-        """Plan and start in one transaction; a wrong count leaves nothing behind."""
-        with transaction.atomic():
-            planned = plan_now(**request_fields)
-            if BulkAction.objects.filter(pk=planned.pk).start(count=typed_count(request.POST)):
-                doorbells.ring(ENGINE.bell)
-                return planned
-            transaction.set_rollback(True)
-        # About the count, which is not a field of the form's class.
-        message = _("Type %(number)s to confirm: that many rows would be changed now.")
-        form.add_error(None, message % {"number": grouped(planned.eligible or 0)})
-        return None
+def _start_now(request: HttpRequest, form: ReasonForm, request_fields: dict[str, object]) -> BulkAction | None:
+    """Plan and start in one transaction; a wrong count leaves nothing behind."""
+    with transaction.atomic():
+        planned = plan_now(**request_fields)
+        if BulkAction.objects.filter(pk=planned.pk).start(count=typed_count(request.POST)):
+            doorbells.ring(ENGINE.bell)
+            return planned
+        transaction.set_rollback(True)
+    # About the count, which is not a field of the form's class.
+    message = _("Type %(number)s to confirm: that many rows would be changed now.")
+    form.add_error(None, message % {"number": grouped(planned.eligible or 0)})
+    return None
 
-    def _confirm_all(
-        self, request: HttpRequest, action: Action, filters: Mapping[str, str], dry_run: DryRun, form: ReasonForm
-    ) -> HttpResponse:
-        number = dry_run.eligible.total()
-        if number > MOST_WITHOUT_COUNT and not dry_run.is_capped:
-            form.fields["count"] = count_field(number)
-        names = self.opts.verbose_name_plural
-        everything = _("%(action)s all matching %(names)s?") % {"action": action.title, "names": names}
-        submit = _("Count them first") if dry_run.is_capped else f"{action.title} ({grouped(number)})"
-        return page(
-            self,
-            request,
-            "admin/console/confirm.html",
-            title=everything if dry_run.is_capped or not number else action.question(number),
-            sentences=preview_text(action, dry_run.as_json(), is_capped=dry_run.is_capped),
-            facts=[
-                (_("Filter"), mask_personal_data(self.filters.describe(filters, request.user))),
-                (_("Applies to"), action.label),
-            ],
-            form=form,
-            submit=submit if dry_run.eligible else "",
-            reasons=recent_reasons(request.user, action.verb),
-            is_dangerous=action.is_dangerous,
-            back_label=action.back_label,
-            post_to=self.bulk_address(action, filters),
-            kept={},
-            back=f"{self.address('changelist')}?{encode(filters)}",
-        )
 
-    def get_urls(self) -> list[object]:
-        view = self.admin_site.admin_view(self.act_on_all)
-        return [path("all/<str:name>/", view, name=self.view_name("act_on_all")), *super().get_urls()]
+def _confirm_all(
+    model_admin: ModelAdmin,
+    request: HttpRequest,
+    action: Action,
+    *,
+    filters: Mapping[str, str],
+    dry_run: DryRun,
+    form: ReasonForm,
+) -> HttpResponse:
+    number = dry_run.eligible.total()
+    if number > MOST_WITHOUT_COUNT and not dry_run.is_capped:
+        form.fields["count"] = count_field(number)
+    names = model_admin.opts.verbose_name_plural
+    everything = _("%(action)s all matching %(names)s?") % {"action": action.title, "names": names}
+    submit = _("Count them first") if dry_run.is_capped else f"{action.title} ({grouped(number)})"
+    return confirm_action(
+        model_admin,
+        request,
+        action,
+        title=everything if dry_run.is_capped or not number else action.question(number),
+        sentences=preview_text(action, dry_run.as_json(), is_capped=dry_run.is_capped),
+        facts=[(_("Filter"), mask_personal_data(model_admin.filters.describe(filters, request.user)))],
+        form=form,
+        submit=submit if dry_run.eligible else "",
+        post_to=bulk_address(model_admin, action, filters),
+        back=f"{model_admin.address('changelist')}?{encode(filters)}",
+    )
 
-    def bulk_address(self, action: Action, filters: Mapping[str, str]) -> str:
-        return f"{self.address('act_on_all', action.path)}?{encode(filters)}"
+
+def bulk_address(model_admin: ModelAdmin, action: Action, filters: Mapping[str, str]) -> str:
+    return f"{model_admin.address('act_on_all', action.path)}?{encode(filters)}"
 
 
 def preview_text(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool = False) -> list[str]:
@@ -236,25 +220,21 @@ def count_now(rows: Any, action: Action, address: Callable[[str], str]) -> list[
     return [RowsNow(state, counts[state], address(state), state in action.sources) for state in states]
 
 
-class FollowUpAdmin(BulkRequestAdmin):
-    """Shows over the list what became of the rows of the user's last action: workers may reject them at once."""
+def remember(model_admin: ModelAdmin, request: HttpRequest, action: Action, ids: Sequence[UUID]) -> None:
+    """Keep which rows the user acted on: workers may reject them at once, and the list shows what became of them."""
+    named = [str(pk) for pk in ids[:MOST_FOLLOWED]]
+    of = {"model": model_admin.opts.label, "action": action.name, "ids": named, "at": time.time()}
+    request.session[LAST_ACTION] = of
 
-    def remember(self, request: HttpRequest, action: Action, ids: Sequence[UUID]) -> None:
-        named = [str(pk) for pk in ids[:MOST_FOLLOWED]]
-        of = {"model": self.opts.label, "action": action.name, "ids": named, "at": time.time()}
-        request.session[LAST_ACTION] = of
 
-    def follow_up(self, request: HttpRequest) -> dict[str, object] | None:
-        last = request.session.get(LAST_ACTION)
-        if not last or last["model"] != self.opts.label or last["at"] < time.time() - FOLLOWED_FOR:
-            return None
-        action = self.action_named(last["action"])
-        rows = self.queue.visible_to(request.user).filter(pk__in=last["ids"])
-        listed = self.address("changelist")
-        return {
-            "title": action.title,
-            "rows": count_now(rows, action, lambda state: f"{listed}?{encode({'status': state})}"),
-        }
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
-        return super().changelist_view(request, {"follow_up": self.follow_up(request), **(extra_context or {})})
+def follow_up(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, object] | None:
+    last = request.session.get(LAST_ACTION)
+    if not last or last["model"] != model_admin.opts.label or last["at"] < time.time() - FOLLOWED_FOR:
+        return None
+    action = model_admin.action_named(last["action"])
+    rows = model_admin.queue.visible_to(request.user).filter(pk__in=last["ids"])
+    listed = model_admin.address("changelist")
+    return {
+        "title": action.title,
+        "rows": count_now(rows, action, lambda state: f"{listed}?{encode({'status': state})}"),
+    }

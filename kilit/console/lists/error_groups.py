@@ -1,21 +1,21 @@
 """Error groups: failures by code and message, how many, since when, and actions on a whole group."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
+from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import button, code_badge, page
 from kilit.console.formatting import number as grouped
-from kilit.console.lists.bulk_requests import FollowUpAdmin, encode
-from kilit.lock.failures import Failures
+from kilit.console.formatting import page
+from kilit.console.lists.bulk_requests import bulk_address, encode
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import TREND_HOURS, Group
 
 MOST_GROUPS = 50
+TRY_AGAIN = ("retry", "approve")  # the actions that are offered for a group: never those that end
 BAR = 5  # of so many units in the picture, one of them air
 TALLEST = 32
 
@@ -69,63 +69,55 @@ class ErrorGroupRow:
     is_expected: bool = False
 
 
-class ErrorGroupsAdmin(FollowUpAdmin):
-    """Adds a page of error groups to a list; a group is one of the list's filters."""
+def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
+    queue, scopes = model_admin.queue.table.queue, model_admin.queue.scopes_seen_by(request.user)
+    largest = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
+    listed = largest[:MOST_GROUPS]
+    trends = ErrorGroup.objects.trend([group.name for group in listed], queue=queue, scopes=scopes)
+    may_act = model_admin.has_operate_permission(request)
+    advice = model_admin.group_advice([group.name for group in listed]) if may_act else {}
+    expected = model_admin.expected_groups(listed)
+    return page(
+        model_admin,
+        request,
+        "admin/console/error_groups.html",
+        title=_("Error groups of %(name)s") % {"name": model_admin.opts.verbose_name_plural},
+        groups=[
+            _group_row(
+                model_admin,
+                group,
+                trends[group.name],
+                advice="" if group.name in expected else advice.get(group.name, ""),
+                is_expected=group.name in expected,
+                may_act=may_act,
+            )
+            for group in listed
+        ],
+        are_more=len(largest) > MOST_GROUPS,
+        most=MOST_GROUPS,
+        list_href=model_admin.address("changelist"),
+        states=", ".join(map(str, model_admin.failures.states)),
+    )
 
-    failures: Failures
-    state_badge: Callable[[str], Any] = staticmethod(code_badge)
-    # What is offered for a group: actions that try again, never those that end.
-    group_actions: ClassVar[tuple[str, ...]] = ("retry", "approve")
 
-    @button(description=gettext_lazy("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
-    def error_groups(self, request: HttpRequest) -> HttpResponse:
-        queue, scopes = self.queue.table.queue, self.queue.scopes_seen_by(request.user)
-        largest = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
-        listed = largest[:MOST_GROUPS]
-        trends = ErrorGroup.objects.trend([group.name for group in listed], queue=queue, scopes=scopes)
-        may_act = self.has_operate_permission(request)
-        advice = self.group_advice([group.name for group in listed]) if may_act else {}
-        expected = self.expected_groups(listed)
-        advice = {name: text for name, text in advice.items() if name not in expected}
-        return page(
-            self,
-            request,
-            "admin/console/error_groups.html",
-            title=_("Error groups of %(name)s") % {"name": self.opts.verbose_name_plural},
-            groups=[
-                replace(
-                    self._shown(group, trends[group.name], may_act=may_act and group.name not in expected),
-                    advice=advice.get(group.name, ""),
-                    is_expected=group.name in expected,
-                )
-                for group in listed
-            ],
-            are_more=len(largest) > MOST_GROUPS,
-            most=MOST_GROUPS,
-            list_href=self.address("changelist"),
-            states=", ".join(map(str, self.failures.states)),
-        )
+def _group_row(
+    model_admin: ModelAdmin, group: Group, hours: list[int], *, advice: str, is_expected: bool, may_act: bool
+) -> ErrorGroupRow:
+    return ErrorGroupRow(
+        group._replace(shape=model_admin.group_text(group)),
+        Trend(hours),
+        f"{model_admin.address('changelist')}?{encode({'group': group.name})}",
+        actions=list(_actions_on(model_admin, group)) if may_act and not is_expected else [],
+        states=[(model_admin.states.badge(state), number) for state, number in sorted(group.states.items())],
+        advice=advice,
+        is_expected=is_expected,
+    )
 
-    def group_advice(self, names: list[str]) -> Mapping[str, str]:
-        """Return what helps the rows of a group, by its name, where that is known."""
-        return {}
 
-    def expected_groups(self, groups: list[Group]) -> set[str]:
-        """Return the names of groups that leave nothing to do: no action is offered for them."""
-        return set()
-
-    def _shown(self, group: Group, hours: list[int], *, may_act: bool) -> ErrorGroupRow:
-        filters, actions = {"group": group.name}, []
-        for action in self.operator_actions:
-            reach = sum(group.states.get(state, 0) for state in action.sources)
-            if reach and action.name in self.group_actions and action.operation.helps(group.code):
-                actions.append((self._label(str(action.title), reach), self.bulk_address(action, filters)))
-        states = [(self.state_badge(state), number) for state, number in sorted(group.states.items())]
-        listed = f"{self.address('changelist')}?{encode(filters)}"
-        actions = actions if may_act else []
-        return ErrorGroupRow(group, Trend(hours), listed, actions, states)
-
-    @staticmethod
-    def _label(title: str, reach: int) -> str:
-        text = ngettext("%(title)s this group (%(number)s row)", "%(title)s this group (%(number)s rows)", reach)
-        return text % {"title": title, "number": grouped(reach)}
+def _actions_on(model_admin: ModelAdmin, group: Group) -> Iterator[tuple[str, str]]:
+    for action in model_admin.actions:
+        reach = sum(group.states.get(state, 0) for state in action.sources)
+        if reach and action.name in TRY_AGAIN and action.operation.helps(group.code):
+            text = ngettext("%(title)s this group (%(number)s row)", "%(title)s this group (%(number)s rows)", reach)
+            label = text % {"title": action.title, "number": grouped(reach)}
+            yield label, bulk_address(model_admin, action, {"group": group.name})

@@ -1,6 +1,6 @@
 """Lists that stay fast over millions of rows: bounded searches and filters, a capped count."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +9,8 @@ from django.contrib.admin.utils import display_for_field, label_for_field, looku
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.paginator import Paginator
 from django.http import HttpRequest
-from django.urls import reverse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.translation import gettext
@@ -129,8 +130,8 @@ class Table:
         self.columns = [column for column in changelist.list_display if column != CHECKBOX]
         self.names = [getattr(column, "__name__", column) for column in self.columns]
         self.is_selectable = CHECKBOX in changelist.list_display
-        description = getattr(changelist.model_admin, "description", None)
-        self.labels = description.state_labels if description else {}
+        states = getattr(changelist.model_admin, "states", None)
+        self.labels = states.labels if states else {}
 
     @property
     def headers(self) -> Iterator[Header]:
@@ -257,7 +258,7 @@ class CappedChangeList(ChangeList):
 
 
 class ReadOnlyAdmin(ModelAdmin):
-    actions = None
+    actions: Any = None
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -285,7 +286,7 @@ class LongListAdmin(CappedListAdmin):
     list_fullwidth = True
     change_list_template = "admin/console/list.html"
     search_fields = ["=id"]  # shows the box; `filters.search` decides what is found
-    filters: ClassVar[FilterSet] = FilterSet()
+    filters: FilterSet = FilterSet()
 
     def list_controls(self, changelist: CappedChangeList) -> ListControls:
         return ListControls(changelist, self.filters)
@@ -301,6 +302,9 @@ class LongListAdmin(CappedListAdmin):
 
     def view_name(self, name: str) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+
+    def route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
+        return path(route, self.admin_site.admin_view(view), name=self.view_name(name))
 
     def get_list_filter(self, request: HttpRequest) -> object:
         return list_filters(self.filters)

@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy
 from kilit.console.formatting import (
     badge,
     breakable,
-    code_badge,
     column,
     error_cell,
     exactly,
@@ -22,6 +21,7 @@ from kilit.console.formatting import (
     since,
     two_lines,
 )
+from kilit.console.jobs.states import States
 from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_identifiers
 from ociqueue.codes.table import is_always_expected
@@ -29,24 +29,24 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.schemas.columns import mask_click_id, outcome_unknown
 from ociqueue.schemas.conversions import format_consent
-from ociqueue.states import WAITING, ConversionStatus
+from ociqueue.states import CONVERSIONS, WAITING, ConversionStatus
 from ociqueue.values.currencies import MINOR_UNITS
 
 UNKNOWN = gettext_lazy(
     "it was sent and no answer came; Google may have it. Its order id keeps Google from counting it twice."
 )
-COLOURS = {
-    ConversionStatus.QUEUED: "info",
-    ConversionStatus.RETRY: "warning",
-    ConversionStatus.PROCESSING: "primary",
-    ConversionStatus.UPLOADED: "pending",
-    ConversionStatus.COMPLETED: "success",
-    ConversionStatus.FAILED: "danger",
-}
-
-
-def state_badge(status: str) -> SafeString:
-    return code_badge(status, COLOURS[ConversionStatus(status)])
+# Of adjustments, too: their table has the same states.
+STATES = States(
+    CONVERSIONS,
+    labels={
+        ConversionStatus.RETRY: gettext_lazy("Waiting for another attempt"),
+        ConversionStatus.PROCESSING: gettext_lazy("Being sent"),
+        ConversionStatus.UPLOADED: gettext_lazy("Waiting for Google's verdict"),
+        ConversionStatus.COMPLETED: gettext_lazy("Sent"),
+    },
+    colours={ConversionStatus.RETRY: "warning", ConversionStatus.UPLOADED: "pending"},
+    way=(ConversionStatus.QUEUED, ConversionStatus.PROCESSING, ConversionStatus.COMPLETED),
+)
 
 
 def row_name(row: Conversion) -> str:
@@ -76,7 +76,7 @@ def state(row: Conversion) -> SafeString:
 
 
 def state_cell(row: Uploadable, *more: SafeString) -> SafeString:
-    badges = [state_badge(row.status), unknown_badge(row), *more]
+    badges = [STATES.badge(row.status), unknown_badge(row), *more]
     held_by = getattr(row, "held_by", None)
     if row.status in WAITING and held_by:
         why = _("The circuit is open. %(code)s: %(reason)s") % {"code": held_by.code, "reason": explain(held_by.reason)}

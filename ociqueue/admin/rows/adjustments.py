@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.jobs.blockers import Blocker, blocked, ended, ready, waiting
+from kilit.console.jobs.job_page import JobDescription
 from kilit.lock.models import Event
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
@@ -108,11 +109,21 @@ def _other(row: Adjustment) -> dict[str, str]:
 @admin.register(Adjustment)
 class AdjustmentAdmin(UploadableAdmin):
     queue = ADJUSTMENT_QUEUE
-    description = description.ADJUSTMENT
-    find_blockers = staticmethod(reasons)
     failures = FAILURES
-    operator_actions = (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED)
-    row_name = staticmethod(adjustment_columns.row_name)
+    actions = (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED)
+    page = JobDescription(
+        states=columns.STATES,
+        story=description.ADJUSTMENT_STORY,
+        name=adjustment_columns.row_name,
+        id_of=str,
+        belongs_to=description.belongs_to,
+        state_notes=adjustment_columns.state_notes,
+        blockers=reasons,
+        holdings=blockers.holdings,
+        explain_error=description.explain_error,
+        choose_primary=description.choose_primary,
+        copied_fields={"source_key": "source_key", "order_id": "order_id"},
+    )
 
     list_display = adjustment_columns.COLUMNS
     search_help_text = gettext_lazy("Order id or source key of the conversion: the first letters are enough")

@@ -1,6 +1,5 @@
 """Conversions in the console: read-only rows, the operators' actions, and the page that exports their history."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -10,7 +9,6 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -18,20 +16,18 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.console.formatting import button, page
-from kilit.console.jobs.job_page import JobOffer
 from kilit.console.lists.day_forms import DaysForm
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
 from kilit.sites.models import SiteQuerySet
 from ociqueue.admin.base import columns
 from ociqueue.admin.imports import pages as imports
-from ociqueue.admin.rows import blockers, description
-from ociqueue.admin.rows.adjustment_columns import adjustments_context
-from ociqueue.admin.rows.row_forms import adjust_page, adjustment_offers, correct_page
+from ociqueue.admin.rows.description import CONVERSION
+from ociqueue.admin.rows.row_forms import adjust_page, correct_page
 from ociqueue.admin.rows.uploadable import MARK_FAILED, RESET, RETRY, UploadableAdmin
 from ociqueue.files import exports as dead_letters
 from ociqueue.files.exports import history_response
-from ociqueue.intake.corrections import read_id, why_not
+from ociqueue.intake.corrections import read_id
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.sending import UploadableQuerySet
@@ -39,7 +35,7 @@ from ociqueue.operating.errors import expected_groups, groups_of_wrong_data
 from ociqueue.queue import QUEUE
 from ociqueue.schemas.columns import mask_click_id
 from ociqueue.schemas.lookups import LONGEST_SPAN
-from ociqueue.states import WAITING, AdjustmentKind
+from ociqueue.states import AdjustmentKind
 
 FORMATS = (("csv", gettext_lazy("CSV, for spreadsheets")), ("jsonl", gettext_lazy("JSON lines, for programs")))
 
@@ -99,12 +95,9 @@ def _sites(request: HttpRequest, named: str) -> SiteQuerySet[Site]:
 @admin.register(Conversion)
 class ConversionAdmin(UploadableAdmin):
     queue = QUEUE
-    description = description.CONVERSION
-    find_blockers = staticmethod(blockers.reasons)
     failures = FAILURES
-    operator_actions = (RETRY, RESET, MARK_FAILED)
-    row_name = staticmethod(columns.row_name)
-    more_template = "admin/ociqueue/adjustments.html"
+    actions = (RETRY, RESET, MARK_FAILED)
+    page = CONVERSION
     read_id = staticmethod(read_id)
 
     list_display = columns.COLUMNS
@@ -123,24 +116,9 @@ class ConversionAdmin(UploadableAdmin):
     def get_queryset(self, request: HttpRequest) -> UploadableQuerySet[Any]:
         return super().get_queryset(request).select_related("replaces")
 
-    def detail_context(self, row: Any) -> dict[str, Any]:
-        return {**super().detail_context(row), **adjustments_context(row)}
-
-    # Actions
-
-    def offers(self, request: HttpRequest, row: Any) -> dict[str, JobOffer]:
-        offered = super().offers(request, row)
-        if not self.has_operate_permission(request, str(row.pk)):
-            return offered
-        if not why_not(row):
-            label = _("Correct") if row.status in WAITING else _("Correct and resend")
-            correct = JobOffer(label, "edit", self.address("correct", row.pk))
-            offered = {"correct": correct, **offered}
-        return {**offered, **adjustment_offers(self, row)}
-
-    def export_lines(self, rows: Any, **options: Any) -> Iterator[str]:
+    def rows_to_export(self, failed: Any) -> Any:
         """Leave out what was corrected already: the file is there to be corrected and imported."""
-        return super().export_lines(rows.not_replaced(), **options)
+        return failed.not_replaced()
 
     def group_advice(self, names: list[str]) -> dict[str, str]:
         text = _(
@@ -170,15 +148,16 @@ class ConversionAdmin(UploadableAdmin):
         return imports.template_file(request)
 
     def get_urls(self) -> list[object]:
-        view = self.admin_site.admin_view
-        forms_of_row: dict[str, Any] = {
-            "correct": correct_page,
-            "retract": partial(adjust_page, kind=AdjustmentKind.RETRACTION),
-            "change_value": partial(adjust_page, kind=AdjustmentKind.RESTATEMENT),
-        }
-        own = [
-            path(f"<path:object_id>/{name.replace('_', '-')}/", view(partial(show, self)), name=self.view_name(name))
-            for name, show in forms_of_row.items()
+        return [
+            self.route("import/template/", "import_template", self.import_template),
+            self.route("<path:object_id>/correct/", "correct", partial(correct_page, self)),
+            self.route(
+                "<path:object_id>/retract/", "retract", partial(adjust_page, self, kind=AdjustmentKind.RETRACTION)
+            ),
+            self.route(
+                "<path:object_id>/change-value/",
+                "change_value",
+                partial(adjust_page, self, kind=AdjustmentKind.RESTATEMENT),
+            ),
+            *super().get_urls(),
         ]
-        template = path("import/template/", view(self.import_template), name=self.view_name("import_template"))
-        return [template, *own, *super().get_urls()]

@@ -1,7 +1,6 @@
 """What pages of conversions and adjustments call states and events, and which action stands out."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -10,24 +9,17 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import joined, link
-from kilit.console.jobs.job_page import JobDescription, JobOffer
+from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers
 from kilit.console.jobs.timeline import Story
 from kilit.lock.models import Event
-from ociqueue.admin.base.columns import money, state_notes
-from ociqueue.admin.rows.adjustment_columns import kind_label
-from ociqueue.admin.rows.adjustment_columns import state_notes as adjustment_notes
+from ociqueue.admin.base.columns import STATES, money, row_name, state_notes
+from ociqueue.admin.rows import blockers
+from ociqueue.admin.rows.adjustment_columns import adjustments_context, kind_label
+from ociqueue.admin.rows.row_forms import with_forms
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
 from ociqueue.states import ENDED, Category, ConversionStatus, Disposition
 
-LABELS = {
-    ConversionStatus.QUEUED: _("Waiting"),
-    ConversionStatus.RETRY: _("Waiting for another attempt"),
-    ConversionStatus.PROCESSING: _("Being sent"),
-    ConversionStatus.UPLOADED: _("Waiting for Google's verdict"),
-    ConversionStatus.COMPLETED: _("Sent"),
-    ConversionStatus.FAILED: _("Failed"),
-}
 AFTER_UPLOAD = (ConversionStatus.UPLOADED, *ENDED)
 # What Google said, as the uploader names it.
 ANSWERS = {
@@ -79,7 +71,6 @@ def adjustment_link(event: Event) -> SafeString:
 ACTORS = {"key": _("the script"), "uploader": _("the uploader")}
 UPLOADED = {
     "JOB_CREATED": _("Added by %(who)s"),
-    "claim": _("Claimed by %(who)s"),
     "ack": _("Sent, as reported by %(who)s"),
     "ack_failed": _("Failed, as reported by %(who)s"),
     "receive": _("Uploaded by %(who)s: Google has it, and gives its verdict later"),
@@ -89,10 +80,7 @@ UPLOADED = {
     "lose": _("Scheduled to be sent again by %(who)s, because Google's verdict cannot be known any more"),
     "recover": _("Taken back by %(who)s, because no result was reported"),
     "cap": _("Failed by %(who)s, because no attempts were left"),
-    "retry_selected": _("Retried by %(who)s"),
-    "undo_retry": _("Retry taken back by %(who)s"),
     "reset_to_queued": _("Reset by %(who)s"),
-    "mark_failed": _("Marked failed by %(who)s"),
     "requeue_transient": _("Retried by %(who)s"),
     "PROVIDER_WARNING": _("Google has it, but ignored a part of it"),
     "LATE_ANSWER": _("Google answered late; nothing was changed"),
@@ -153,7 +141,7 @@ def explain_error(row: Any) -> str:
     return f"{category}: {MEANINGS[Category(category)]}" if category else ""
 
 
-def choose_primary(row: Any, offers: Mapping[str, JobOffer]) -> JobOffer | None:
+def choose_primary(row: Any, offers: Offers) -> JobOffer | None:
     """Return what helps against the error's category, among what the user may do."""
     if offers and row.status == ConversionStatus.FAILED and row.provider_error_category == Category.AUTH:
         href = reverse("admin:ociqueue_site_credentials", args=[row.site_id])
@@ -164,19 +152,18 @@ def choose_primary(row: Any, offers: Mapping[str, JobOffer]) -> JobOffer | None:
 
 
 CONVERSION = JobDescription(
+    states=STATES,
+    story=STORY,
+    name=row_name,
     id_of=str,
     belongs_to=belongs_to,
-    state_labels=LABELS,
     state_notes=state_notes,
-    way=(ConversionStatus.QUEUED, ConversionStatus.PROCESSING, ConversionStatus.COMPLETED),
-    story=STORY,
+    blockers=blockers.reasons,
+    holdings=blockers.holdings,
     explain_error=explain_error,
+    offers=with_forms,
     choose_primary=choose_primary,
     copied_fields={"source_key": "source_key", "order_id": "order_id", "whole_click_id": "click_id"},
-)
-ADJUSTMENT = replace(
-    CONVERSION,
-    state_notes=adjustment_notes,
-    story=ADJUSTMENT_STORY,
-    copied_fields={"source_key": "source_key", "order_id": "order_id"},
+    more_template="admin/ociqueue/adjustments.html",
+    context=lambda _request, row: adjustments_context(row),
 )

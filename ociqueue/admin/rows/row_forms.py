@@ -8,10 +8,9 @@ from typing import Any, ClassVar, get_args
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -23,7 +22,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from kilit.access.encryption import DecryptionError
 from kilit.api.input_model import FieldError, format_error
 from kilit.console.formatting import page
-from kilit.console.jobs.job_page import JobOffer
+from kilit.console.jobs.job_page import JobOffer, Offers, row_to_change
 from kilit.console.lists.actions import ReasonForm, recent_reasons
 from kilit.lock.audit import for_reason
 from kilit.machine_errors import explain
@@ -113,15 +112,6 @@ class CorrectionForm(forms.Form):
         return {data["kind"]: data["click_id"], **{name: data[name] for name in names if name in data}}
 
 
-def row_to_change(model_admin: Any, request: HttpRequest, object_id: str) -> Conversion:
-    row: Conversion | None = model_admin.get_object(request, unquote(object_id))
-    if row is None:
-        raise Http404
-    if not model_admin.has_operate_permission(request, str(row.pk)):
-        raise PermissionDenied
-    return row
-
-
 def show_errors(form: forms.Form, errors: Sequence[FieldError]) -> None:
     """Show each error at its field; every kind of click id has the same field."""
     for error in errors:
@@ -139,7 +129,7 @@ def correct_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) 
         with for_reason(form.cleaned_data["reason"]):
             (result,) = replace_rows(row.site, [Correction(str(row), form.changes(), may_count_twice=True)])
         if sent := result.corrected:
-            done = _("Corrected. This copy is sent in place of %(name)s.") % {"name": model_admin.row_name(row)}
+            done = _("Corrected. This copy is sent in place of %(name)s.") % {"name": model_admin.page.name(row)}
             messages.success(request, done if result.copy else _("Corrected."))
             return HttpResponseRedirect(model_admin.address("change", sent.pk))
         show_errors(form, result.errors or [{"field": "", "message": f"{result.message}."}])
@@ -167,7 +157,7 @@ def _ask(model_admin: ModelAdmin, request: HttpRequest, row: Conversion, form: C
         request,
         "admin/console/confirm.html",
         title=(_("Correct %(name)s") if is_waiting else _("Correct and resend %(name)s"))
-        % {"name": model_admin.row_name(row)},
+        % {"name": model_admin.page.name(row)},
         sentences=[error, effect] if row.status == ConversionStatus.FAILED else [effect],
         form=form,
         submit=_("Correct") if is_waiting else _("Correct and resend"),
@@ -224,18 +214,24 @@ class ChangeValueForm(RetractForm):
 FORMS = {AdjustmentKind.RETRACTION: RetractForm, AdjustmentKind.RESTATEMENT: ChangeValueForm}
 
 
-def adjustment_offers(model_admin: ModelAdmin, row: Conversion) -> dict[str, JobOffer]:
+def with_forms(row: Conversion, offers: Offers, _user: object) -> Offers:
+    """Offer these pages, too, as far as they apply."""
+    if not why_not(row):
+        label = _("Correct") if row.status in WAITING else _("Correct and resend")
+        offers = {"correct": JobOffer(label, "edit", _address("correct", row)), **offers}
     if row.status == ConversionStatus.FAILED:  # there is nothing to adjust
-        return {}
+        return offers
     # In this order: nothing follows a retraction.
     change, retract = adjust(row.site, [trial(row, kind) for kind in reversed(AdjustmentKind)], dry_run=True)
-    offers = {}
     if change["status"] != "invalid":
-        offers["change_value"] = JobOffer(CHANGE_VALUE, "price_change", model_admin.address("change_value", row.pk))
+        offers = {**offers, "change_value": JobOffer(CHANGE_VALUE, "price_change", _address("change_value", row))}
     if retract["status"] == "created":
-        href = model_admin.address("retract", row.pk)
-        offers["retract"] = JobOffer(RETRACT, "undo", href, is_dangerous=True)
+        offers = {**offers, "retract": JobOffer(RETRACT, "undo", _address("retract", row), is_dangerous=True)}
     return offers
+
+
+def _address(name: str, row: Conversion) -> str:
+    return reverse(f"admin:ociqueue_conversion_{name}", args=[row.pk])
 
 
 def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, object]:
@@ -344,7 +340,7 @@ def _ask_adjustment(
         model_admin,
         request,
         "admin/console/confirm.html",
-        title=f"{TITLES[kind]}: {model_admin.row_name(row)}",
+        title=f"{TITLES[kind]}: {model_admin.page.name(row)}",
         sentences=sentences,
         facts=[(_("Current value"), amount(_current(row, newest)))],
         form=form,

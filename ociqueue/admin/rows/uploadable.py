@@ -12,8 +12,6 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, 
 from kilit.console.lists.actions import Action, ReasonForm
 from kilit.console.lists.listing import CappedChangeList
 from kilit.console.queue_admin import QueueAdmin
-from ociqueue.admin.base import columns
-from ociqueue.admin.rows import blockers
 from ociqueue.models import Circuit, Site
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.operating import operations
@@ -37,8 +35,6 @@ class UploadableChangeList(CappedChangeList):
 
 
 class UploadableAdmin(QueueAdmin):
-    state_badge = staticmethod(columns.state_badge)
-    find_holdings = staticmethod(blockers.holdings)
     most_acted_on = 5_000
     scope_filter = "site"
 

@@ -15,11 +15,10 @@ from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked, waiting
 from kilit.console.jobs.timeline import Story
 from kilit.console.templatetags.console import percent
 from kilit.lock.models import Count
-from ociqueue.admin.base.columns import COLOURS
+from ociqueue.admin.base.columns import STATES
 from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.admin.dashboard import ConversionPanel
 from ociqueue.admin.google.circuits import sending_context
-from ociqueue.admin.rows.description import LABELS
 from ociqueue.admin.sites.site_setup import setup_steps
 from ociqueue.models import Site
 from ociqueue.operating.site_health import SiteHealth, site_health
@@ -107,8 +106,8 @@ def _works(site: Site, health: SiteHealth) -> Blocker:
 
 def _states(site: Site, health: SiteHealth) -> Iterator[tuple[StateCount, Any]]:
     for state in ConversionStatus:
-        count = StateCount(state, COLOURS[state], health.totals[state], list_of(site, state))
-        yield count, LABELS[state]
+        count = StateCount(state, STATES.colours[state], health.totals[state], list_of(site, state))
+        yield count, STATES.labels[state]
 
 
 def _last_sent(site: Site) -> tuple[str, str, Any]:

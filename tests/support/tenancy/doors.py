@@ -110,7 +110,7 @@ def _verbs(route: str, model: type[Model] | None) -> list[str]:
     if "<str:verb>" not in route:
         return [""]
     model_admin: Any = admin.site._registry[model]  # type: ignore[index]
-    return [action.verb for action in model_admin.buttons.values()]
+    return [action.verb for action in model_admin.actions]
 
 
 def _values(world: World, tenant: Tenant, row: Any) -> dict[str, Any]:

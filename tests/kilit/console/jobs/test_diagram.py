@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from django.template.loader import render_to_string
 
-from kilit.console.jobs.job_page import Diagram, draw
+from kilit.console.jobs.diagram import Diagram, draw
 from kilit.lock.management.commands.lifecycle_docs import lifecycle_models
 from kilit.lock.models import Event
 from tests.apps.parcels.states import PARCELS

@@ -1,0 +1,50 @@
+"""The failed rows of a list as a CSV file, in the reader's filters."""
+
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
+from unfold.admin import ModelAdmin
+
+from kilit.console.lists.actions import join_states
+from kilit.csv.writer import CHUNK, csv_lines, csv_response
+
+Masks = Mapping[str, Callable[[str], str]]
+
+
+def failed_rows(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Stream the failed rows; a server-side cursor keeps memory the same for any number."""
+    back = HttpResponseRedirect(f"{model_admin.address('changelist')}?{request.GET.urlencode()}")
+    listed = model_admin.get_changelist_instance(request)
+    if listed.rejected_filters():  # the list shows the message
+        return back
+    state = request.GET.get("status", "").strip()
+    if state and state not in model_admin.export_states:
+        values = {"states": join_states(model_admin.export_states), "state": state}
+        messages.warning(request, _("The export has %(states)s rows; the list shows %(state)s rows.") % values)
+        return back
+    masks = {} if model_admin.has_operate_permission(request) else model_admin.export_masks
+    failed = listed.get_queryset(request).filter(status__in=model_admin.export_states)
+    rows = model_admin.rows_to_export(failed).order_by("pk")
+    return csv_response("dead-letters", _lines(model_admin.export_fields, rows, masks))
+
+
+def _lines(fields: Mapping[str, str | Callable[[Any], Any]], rows: Any, masks: Masks) -> Iterator[str]:
+    readers: list[tuple[Callable[[Any], object], Callable[[Any], object]]] = [
+        (field if callable(field) else attrgetter(field), masks.get(name, lambda value: value))
+        for name, field in fields.items()
+    ]
+    cells = ([mask(read(row)) for read, mask in readers] for row in rows.iterator(chunk_size=CHUNK))
+    return csv_lines(tuple(fields), cells)
+
+
+def keep_filters(model_admin: ModelAdmin, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Keep the list's filters in the links to files."""
+    for offered in getattr(response, "context_data", {}).get("actions_list", []):
+        if offered["path"].endswith(tuple(model_admin.pages_with_filters)) and request.GET:
+            offered["path"] += f"?{request.GET.urlencode()}"
+    return response
