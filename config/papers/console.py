@@ -31,6 +31,7 @@ from config.papers.content import (
 from kilit.api.input_model import InvalidInput
 from kilit.console.formatting import page
 from kilit.console.jobs.job_page import JobOffer
+from kilit.console.lists.confirming import confirm_page
 from orchestrator.errors import JobError
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
@@ -150,11 +151,10 @@ def total_of(job: Job, kind: PaperKind) -> int:
 
 
 def ask(request: HttpRequest, job: Job, kind: PaperKind, form: PaperForm) -> HttpResponse:
-    return page(
+    return confirm_page(
         admin.site.get_model_admin(Job),
         request,
-        "admin/console/confirm.html",
-        title=str(TITLES[kind]),
+        title=TITLES[kind],
         form=form,
         submit=_("Print"),
         back=reverse("admin:orchestrator_job_change", args=[job.pk]),

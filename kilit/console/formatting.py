@@ -172,7 +172,3 @@ def page(
     everywhere = model_admin.admin_site.each_context(request)
     shown = {"title": title, "crumb": "" if is_own_page else title}
     return TemplateResponse(request, template, {**everywhere, "opts": model_admin.opts, **shown, **context})
-
-
-def confirm_page(model_admin: Any, request: HttpRequest, *, title: str, **context: Any) -> TemplateResponse:
-    return page(model_admin, request, "admin/console/confirm.html", title=title, **context)

@@ -21,7 +21,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
 from kilit.console.account.site_chooser import SiteChoiceField
-from kilit.console.formatting import button, column, number, page
+from kilit.console.formatting import button, column, number
+from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.listing import CappedListAdmin
 from kilit.lock.free_text import estimate_texts
 from ociqueue.models import Erasure, IdentifierKind, Site
@@ -76,11 +77,10 @@ def forget_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     form = ForgetForm(request.POST or None, user=request.user)
     if form.is_valid():
         return _confirm(model_admin, request, form, back)
-    return page(
+    return confirm_page(
         model_admin,
         request,
-        "admin/console/confirm.html",
-        title=str(TITLE),
+        title=TITLE,
         sentences=[
             _("Removes what identifies a person from conversions that have ended, and from all texts that quote it."),
             _("The conversions stay, with their states, their history and their order numbers."),
@@ -97,11 +97,10 @@ def _confirm(model_admin: ModelAdmin, request: HttpRequest, form: ForgetForm, ba
     columns = (_("Site"), _("To erase"), _("Not ended: left as they are"))
     cells = [(result.site.name, number(result.erased), number(result.left)) for result in results]
     request_values = json.dumps([person.kind, person.text, str(site.pk) if site else "", request.user.pk])
-    return page(
+    return confirm_page(
         model_admin,
         request,
-        "admin/console/confirm.html",
-        title=str(TITLE),
+        title=TITLE,
         sentences=[_found(results), _("This cannot be undone. Backups keep the data until they expire.")],
         columns=columns,
         rows=[list(zip(columns, row, strict=True)) for row in cells],

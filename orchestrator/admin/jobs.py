@@ -18,12 +18,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.api.errors import ApiError
-from kilit.console.formatting import badge, button, confirm_page, joined, page, with_local_times
+from kilit.console.formatting import badge, button, joined, page, with_local_times
 from kilit.console.jobs.job_page import JobDescription, row_to_change
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_address
 from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import remember
+from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.day_forms import DaysForm
 from kilit.console.queue_admin import QueueAdmin
 from kilit.csv.writer import csv_response

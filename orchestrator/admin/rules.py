@@ -15,10 +15,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from kilit.console.formatting import exactly, page
 from kilit.console.jobs.timeline import Story
+from kilit.console.lists.confirming import reason_field
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.text import read_digits
 from orchestrator.admin import rule_texts
@@ -47,13 +48,7 @@ class RulesForm(forms.Form):
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 20, "spellcheck": "false", "wrap": "off"}),
     )
     based_on = forms.CharField(widget=forms.HiddenInput)
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=1000,
-        required=False,
-        help_text=gettext_lazy("Shown in the history, with your name."),
-        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
-    )
+    reason = reason_field(gettext_lazy("Shown in the history, with your name."), required=False)
 
     def clean_content(self) -> str:
         return str(self.cleaned_data["content"]).replace("\r\n", "\n")

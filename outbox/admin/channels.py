@@ -24,7 +24,8 @@ from unfold.widgets import (
 from kilit.access.roles import is_owner
 from kilit.console.account.preferences import zone_of, zones
 from kilit.console.dashboard.panels import panels
-from kilit.console.formatting import ago, badge, button, column, confirm_page, joined
+from kilit.console.formatting import ago, badge, button, column, joined
+from kilit.console.lists.confirming import confirm_page
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Severity

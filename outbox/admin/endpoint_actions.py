@@ -15,7 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import confirm_page, new_key, number
+from kilit.console.formatting import new_key, number
+from kilit.console.lists.confirming import confirm_page
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
 from kilit.sites.scopes import scopes_run_by

@@ -15,6 +15,7 @@ from unfold.widgets import (
 )
 
 from kilit.api.webhooks import kinds_beyond, webhook_kinds
+from kilit.console.lists.confirming import ReasonForm, reason_field
 from kilit.outgoing.urls import InvalidUrl
 from kilit.sites.scopes import INSTALLATION, scope_choices, scopes_run_by
 from outbox.models import Endpoint
@@ -80,13 +81,8 @@ class EndpointForm(forms.ModelForm[Endpoint]):
         return cleaned
 
 
-class SwitchForm(forms.Form):
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=200,
-        widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True}),
-        help_text=gettext_lazy("Shown in the activity, with your name."),
-    )
+class SwitchForm(ReasonForm):
+    reason = reason_field(gettext_lazy("Shown in the activity, with your name."), most=200)
 
 
 class MomentInput(UnfoldAdminTextInputWidget):

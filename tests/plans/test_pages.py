@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from kilit.batches.models import BulkAction, BulkItem
-from kilit.console.lists.actions import recent_reasons
+from kilit.console.lists.confirming import recent_reasons
 from ociqueue.models import Conversion, Site
 from ociqueue.operating.errors import groups_of_wrong_data
 from ociqueue.operating.filters import FILTERS

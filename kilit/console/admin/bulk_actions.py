@@ -22,12 +22,13 @@ from kilit.batches.permissions import may_cancel, may_start, visible_to
 from kilit.batches.queues import queues
 from kilit.batches.run import ENGINE, skips_from_json
 from kilit.batches.states import BULK_ACTIONS, BulkState
-from kilit.console.formatting import column, page, two_lines
+from kilit.console.formatting import column, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.jobs.activity import BULK_STORY, console_action
 from kilit.console.jobs.batch_pages import BatchJobAdmin, age, asked_by, state
-from kilit.console.lists.actions import Action, ReasonForm, format_skip, recent_reasons, skipped_text
+from kilit.console.lists.actions import Action, format_skip, skipped_text
 from kilit.console.lists.bulk_requests import count_field, count_now, encode, preview_text, typed_count
+from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
@@ -62,6 +63,10 @@ def _done(row: BulkAction) -> SafeString:
 
 title = column("title", gettext_lazy("action"), _title)
 progress = column("progress", gettext_lazy("progress"), _done)
+
+
+class StopForm(ReasonForm):
+    reason = reason_field(gettext_lazy("Shown in the timeline of the bulk action, with your name."))
 
 
 class BulkActionAdmin(BatchJobAdmin):
@@ -104,7 +109,7 @@ class BulkActionAdmin(BatchJobAdmin):
         action: BulkAction = self.find(request, object_id)
         if not may_cancel(request.user, action):
             raise PermissionDenied
-        form = ReasonForm(request.POST or None)
+        form = StopForm(request.POST or None)
         if not action.is_open:
             self.refuse(request, action)
         elif not form.is_valid():
@@ -123,17 +128,15 @@ class BulkActionAdmin(BatchJobAdmin):
             sentence = _("%(moved)s of %(total)s are already changed and stay changed. The others will not change.")
         else:
             sentence = _("Nothing has been changed yet, and nothing will be.")
-        form.fields["reason"].help_text = _("Shown in the timeline of the bulk action, with your name.")
-        return page(
+        return confirm_page(
             self,
             request,
-            "admin/console/confirm.html",
             title=_("Stop this bulk action?"),
             original=action,
             sentences=[sentence % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}],
             facts=[(_("Filter"), mask_personal_data(action.filters_text))],
             form=form,
-            reasons=recent_reasons(request.user, "cancel"),
+            reasons_for="cancel",
             submit=_cancel_label(action),
             is_dangerous=True,
             back=self.address("change", action.pk),

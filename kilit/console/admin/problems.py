@@ -19,10 +19,11 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
-from kilit.console.formatting import ago, badge, column, exactly, link, number, page, two_lines
+from kilit.console.formatting import ago, badge, column, exactly, link, number, two_lines
 from kilit.console.jobs.timeline import Story
+from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
 from kilit.console.lists.listing import CappedListAdmin
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import Severity
@@ -38,10 +39,8 @@ SPANS = {
 }
 
 
-class MuteForm(forms.Form):
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"), max_length=200, widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True})
-    )
+class MuteForm(ReasonForm):
+    reason = reason_field(most=200)
     hours = forms.ChoiceField(
         label=gettext_lazy("For"), choices=list(SPANS.items()), initial="4", widget=UnfoldAdminSelectWidget
     )
@@ -134,10 +133,9 @@ class ProblemRecordAdmin(CappedListAdmin):
     def _page(self, request: HttpRequest, record: ProblemRecord, form: MuteForm) -> HttpResponse:
         muted, is_open = is_muted(record), record.status == ProblemState.OPEN
         effect = _("No alerts are sent about it meanwhile. The dashboard goes on showing it.")
-        return page(
+        return confirm_page(
             self,
             request,
-            "admin/console/confirm.html",
             title=_("Alerts about this problem") if muted or not is_open else _("Mute the alerts about this problem?"),
             sentences=[record.title, *([effect] if is_open and not muted else [])],
             facts=[*_facts(record)],

@@ -115,10 +115,10 @@ def job_page(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> HttpRes
 def row_to_change(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> Any:
     """Return a row that the user may act on."""
     row = model_admin.get_object(request, unquote(object_id))
-    if not model_admin.has_operate_permission(request, object_id):
-        raise PermissionDenied
     if row is None:
         raise Http404
+    if not model_admin.has_operate_permission(request, str(row.pk)):
+        raise PermissionDenied
     return row
 
 

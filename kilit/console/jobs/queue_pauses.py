@@ -2,28 +2,21 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.account.form_pages import back_to_page
-from kilit.console.formatting import confirm_page
+from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
 from kilit.lock.audit import actor_in_words
 from kilit.lock.models import QueuePause
 
 
-class PauseForm(forms.Form):
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=200,
-        widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True}),
-        help_text=gettext_lazy("Shown to everyone who asks why jobs wait, with your name."),
-    )
+class PauseForm(ReasonForm):
+    reason = reason_field(gettext_lazy("Shown to everyone who asks why jobs wait, with your name."), most=200)
 
 
 def pause_banner(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, Any]:
@@ -43,7 +36,7 @@ def pause_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         else:
             messages.info(request, _("The queue was paused already."))
         return HttpResponseRedirect(model_admin.address("changelist"))
-    title, sentences, back = str(model_admin.pause_title), [model_admin.pause_effect], model_admin.address("changelist")
+    title, sentences, back = model_admin.pause_title, [model_admin.pause_effect], model_admin.address("changelist")
     return confirm_page(model_admin, request, title=title, sentences=sentences, form=form, submit=_("Pause"), back=back)
 
 

@@ -16,8 +16,9 @@ from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
 from kilit.console.formatting import number as grouped
 from kilit.console.lists import undo
-from kilit.console.lists.actions import Action, ReasonForm, confirm_action
+from kilit.console.lists.actions import Action, confirm_action
 from kilit.console.lists.bulk_requests import remember
+from kilit.console.lists.confirming import ReasonForm
 from kilit.lock.audit import for_reason
 
 LIST_FILTERS = "_changelist_filters"  # as Django calls them in the address of a row's page

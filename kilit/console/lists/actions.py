@@ -6,40 +6,20 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django import forms
 from django.contrib import messages
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, ngettext
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.batches.operations import Operation, OperationUnavailable, Skip
-from kilit.console.formatting import confirm_page
 from kilit.console.formatting import number as grouped
-from kilit.lock.models import Activity
+from kilit.console.lists.confirming import ReasonForm, confirm_page
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
     from django_stubs_ext import StrOrPromise
-
-LOOKED_AT = 200  # of the user's newest activity, by an index
-MOST_OFFERED = 8
-
-
-class ReasonForm(forms.Form):
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=1000,
-        # One line: only such a field can offer reasons to choose from.
-        widget=UnfoldAdminTextInputWidget(attrs={"list": "recent-reasons", "autocomplete": "off", "autofocus": True}),
-        help_text=gettext_lazy("Shown in each row's timeline, with your name."),
-    )
-
-    def options(self) -> dict[str, Any]:
-        return {}
 
 
 @dataclass(frozen=True)
@@ -207,7 +187,7 @@ def confirm_action(
         request,
         **context,
         facts=[*facts, (gettext("Applies to"), action.label)],
-        reasons=recent_reasons(request.user, action.verb),
+        reasons_for=action.verb,
         is_dangerous=action.is_dangerous,
         back_label=action.back_label,
     )
@@ -230,11 +210,3 @@ def format_skip(skip: Skip) -> str:
 def join_states(states: Sequence[str]) -> str:
     *most, last = states
     return gettext("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last
-
-
-def recent_reasons(user: "User | AnonymousUser", verb: str) -> list[str]:
-    """Return the user's own reasons without repeats: those for this verb first, each kind newest first."""
-    newest = Activity.objects.filter(~Q(person=""), person=user.get_username()).order_by("-created_at", "-id")
-    entries = [entry for entry in newest.values_list("verb", "message")[:LOOKED_AT] if entry[1]]
-    in_order = sorted(entries, key=lambda entry: entry[0] != verb)
-    return list(dict.fromkeys(message for _verb, message in in_order if "\n" not in message))[:MOST_OFFERED]

@@ -32,7 +32,8 @@ from kilit.batches.run import (
     skips_from_json,
 )
 from kilit.console.formatting import number as grouped
-from kilit.console.lists.actions import Action, ReasonForm, confirm_action
+from kilit.console.lists.actions import Action, confirm_action
+from kilit.console.lists.confirming import ReasonForm
 from kilit.lock.models import ErrorGroup
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data

@@ -14,7 +14,8 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldBooleanWidget
 
-from kilit.console.formatting import link, number, page
+from kilit.console.formatting import link, number
+from kilit.console.lists.confirming import confirm_page
 from ociqueue.admin.base.permissions import may_administer, site_of
 from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.models import Circuit, Site
@@ -103,10 +104,10 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -
         return _switch(model_admin, request, site)
     if site.sync_method != SyncMethod.API:
         return _to_google(site)
-    return page(
+    return confirm_page(
         model_admin,
         request,
-        "admin/ociqueue/switch.html",
+        head_template="admin/ociqueue/site_head.html",
         title=_("Send %(site)s through the Data Manager API?") % {"site": site},
         original=site,
         sentences=[
@@ -118,9 +119,7 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -
                 "project. The login is tested right after the switch; if it does not pass, store a new one."
             ),
         ],
-        form=forms.Form(),
         submit=_("Switch to Data Manager"),
-        kept={},
         back=site_address(site, "circuit"),
         **header_context(request, site, tab="credentials"),
     )

@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from kilit.console.formatting import button, page
+from kilit.console.formatting import button
+from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.day_forms import DaysForm
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
@@ -62,10 +63,9 @@ def history_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponseB
         return history_response(sites.order_by("name", "pk"), start=start, end=end, file_format=file_format)
     of_site = _("Of the site %(site)s.") % {"site": sites.get()} if named else _("Of all sites that you see.")
     zone = timezone.get_current_timezone_name()
-    return page(
+    return confirm_page(
         model_admin,
         request,
-        "admin/console/confirm.html",
         title=_("Export conversions"),
         sentences=[
             _("A line for each conversion that was created on these days, in its present state. Click ids are masked."),

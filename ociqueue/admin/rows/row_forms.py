@@ -21,9 +21,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError
 from kilit.api.input_model import FieldError, format_error
-from kilit.console.formatting import page
 from kilit.console.jobs.job_page import JobOffer, Offers, row_to_change
-from kilit.console.lists.actions import ReasonForm, recent_reasons
+from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
 from kilit.lock.audit import for_reason
 from kilit.machine_errors import explain
 from ociqueue.admin.base.columns import amount
@@ -90,11 +89,10 @@ class CorrectionForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
         help_text=gettext_lazy("Where it happened. Only the Data Manager API receives it."),
     )
-    reason = _text(
-        gettext_lazy("Reason (optional)"),
-        1000,
+    reason = reason_field(
+        gettext_lazy("Shown in the timeline of both conversions, with your name."),
+        label=gettext_lazy("Reason (optional)"),
         required=False,
-        help_text=gettext_lazy("Shown in the timeline of both conversions, with your name."),
     )
 
     VALUES: ClassVar = ("conversionTime", "conversionValue", "conversionCurrency", *CONSENTS, "eventSource")
@@ -152,10 +150,9 @@ def _ask(model_admin: ModelAdmin, request: HttpRequest, row: Conversion, form: C
     is_waiting = row.status in WAITING
     if is_waiting:
         effect = _("It is sent with your corrections. The timeline says what was changed.")
-    return page(
+    return confirm_page(
         model_admin,
         request,
-        "admin/console/confirm.html",
         title=(_("Correct %(name)s") if is_waiting else _("Correct and resend %(name)s"))
         % {"name": model_admin.page.name(row)},
         sentences=[error, effect] if row.status == ConversionStatus.FAILED else [effect],
@@ -201,10 +198,6 @@ class ChangeValueForm(RetractForm):
         label=gettext_lazy("Currency"), max_length=3, widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
     )
     field_order = ("value", "currency", "reason")
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.fields["reason"].widget.attrs.pop("autofocus", None)
 
     def item(self) -> dict[str, str]:
         data = self.cleaned_data
@@ -336,16 +329,15 @@ def _ask_adjustment(
     sentences = [what_happens(row, kind)]
     if kind == AdjustmentKind.RETRACTION:
         sentences.append(_("Nothing can follow a retraction."))
-    return page(
+    return confirm_page(
         model_admin,
         request,
-        "admin/console/confirm.html",
         title=f"{TITLES[kind]}: {model_admin.page.name(row)}",
         sentences=sentences,
         facts=[(_("Current value"), amount(_current(row, newest)))],
         form=form,
         submit=TITLES[kind],
-        reasons=recent_reasons(request.user, "JOB_CREATED"),
+        reasons_for="JOB_CREATED",
         is_dangerous=kind == AdjustmentKind.RETRACTION,
         back=model_admin.address("change", row.pk),
     )

@@ -9,7 +9,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from kilit.console.lists.actions import Action, ReasonForm
+from kilit.console.lists.actions import Action
+from kilit.console.lists.confirming import ReasonForm
 from kilit.console.lists.listing import CappedChangeList
 from kilit.console.queue_admin import QueueAdmin
 from ociqueue.models import Circuit, Site

@@ -16,6 +16,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from kilit.access.key_scopes import KeyScope
 from kilit.console.account.key_scopes import ScopesField, format_scopes
 from kilit.console.formatting import exactly, new_key, page
+from kilit.console.lists.confirming import confirm_page
 from kilit.sites import site_keys
 from kilit.sites.models import Tenant
 from kilit.sites.site_keys import KeyRequest
@@ -87,10 +88,9 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
         # A script with a key that cannot claim would fail on its first run.
         in_script = text if KeyScope.SCRIPT in scopes else ""
         return ads_script_page(model_admin, request, object_id, key=in_script)
-    return page(
+    return confirm_page(
         model_admin,
         request,
-        "admin/console/confirm.html",
         title=_("Issue a new key for %(site)s") % {"site": site},
         original=site,
         sentences=[
@@ -133,10 +133,9 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
     used = _("It was never used.")
     if held.used_at:
         used = _("It was last used on %(time)s.") % {"time": exactly(held.used_at)}
-    return page(
+    return confirm_page(
         model_admin,
         request,
-        "admin/console/confirm.html",
         title=_("Revoke the key %(key)s") % {"key": held},
         original=site,
         sentences=[_("Programs that use this key are denied from now on. This cannot be undone."), used],

@@ -15,10 +15,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise
-from unfold.widgets import UnfoldAdminTextInputWidget
 
-from kilit.console.formatting import number, page
-from kilit.console.lists.actions import recent_reasons
+from kilit.console.formatting import number
+from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.archiving import sites_with_open_rows
@@ -29,16 +28,8 @@ MOST_NAMED = 10
 LONGEST_REASON = Site._meta.get_field("pause_reason").max_length
 
 
-class SiteReasonForm(forms.Form):
-    reason = forms.CharField(
-        label=gettext_lazy("Reason"),
-        max_length=LONGEST_REASON,
-        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "list": "recent-reasons", "autofocus": True}),
-    )
-
-
-class NoReasonForm(forms.Form):
-    """Asks for nothing but the confirmation."""
+class SiteReasonForm(ReasonForm):
+    reason = reason_field(most=LONGEST_REASON or 0)
 
 
 @dataclass(frozen=True)
@@ -49,7 +40,7 @@ class SiteAction:
     title: StrOrPromise
     effect: StrOrPromise
     done: Callable[[int], str]
-    form: type[forms.Form] = NoReasonForm
+    form: type[forms.Form] = forms.Form
 
     def may(self, user: User | AnonymousUser) -> bool:
         return self.operation.may(user)
@@ -96,10 +87,10 @@ def actions_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     form = action.form(request.POST if "confirmed" in request.POST else None)
     if form.is_valid() and form.is_bound:
         return _apply(request, action, ids, form.cleaned_data.get("reason", "").strip())
-    return confirm_page(model_admin, request, action, ids, form)
+    return ask(model_admin, request, action, ids, form)
 
 
-def confirm_page(
+def ask(
     model_admin: Any, request: HttpRequest, action: SiteAction, ids: Iterable[UUID], form: forms.Form | None = None
 ) -> HttpResponse:
     if not action.may(request.user):
@@ -110,10 +101,9 @@ def confirm_page(
     sites = list(able.exclude(pk__in=busy).order_by(NameOrder("name")))
     sentences = [*([str(action.effect)] if sites else []), *_left_out(action, len(chosen) - len(sites), busy)]
     title = ngettext("%(action)s %(number)s site", "%(action)s %(number)s sites", len(sites))
-    return page(
+    return confirm_page(
         model_admin,
         request,
-        "admin/console/confirm.html",
         title=title % {"action": action.title, "number": number(len(sites))},
         sentences=sentences,
         columns=[_("Site"), _("Customer id")],
@@ -122,7 +112,7 @@ def confirm_page(
         if len(sites) > MOST_NAMED
         else "",
         form=form or action.form(),
-        reasons=recent_reasons(request.user, action.operation.name),
+        reasons_for=action.operation.name,
         kept={"action": action.operation.name, "sites": ",".join(str(site.pk) for site in sites), "confirmed": "1"},
         post_to=reverse("admin:ociqueue_site_actions"),
         submit=action.title if sites else "",

@@ -164,19 +164,19 @@ class SiteAdmin(ModelAdmin):
 
     @admin.action(description=gettext_lazy("Pause"), permissions=["operate"])
     def pause_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
-        return site_actions.confirm_page(self, request, site_actions.PAUSE, queryset.values_list("pk", flat=True))
+        return site_actions.ask(self, request, site_actions.PAUSE, queryset.values_list("pk", flat=True))
 
     @admin.action(description=gettext_lazy("Resume"), permissions=["operate"])
     def resume_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
-        return site_actions.confirm_page(self, request, site_actions.RESUME, queryset.values_list("pk", flat=True))
+        return site_actions.ask(self, request, site_actions.RESUME, queryset.values_list("pk", flat=True))
 
     @admin.action(description=gettext_lazy("Archive"), permissions=["archive"])
     def archive_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
-        return site_actions.confirm_page(self, request, site_actions.ARCHIVE, queryset.values_list("pk", flat=True))
+        return site_actions.ask(self, request, site_actions.ARCHIVE, queryset.values_list("pk", flat=True))
 
     @admin.action(description=gettext_lazy("Restore"), permissions=["archive"])
     def restore_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
-        return site_actions.confirm_page(self, request, site_actions.RESTORE, queryset.values_list("pk", flat=True))
+        return site_actions.ask(self, request, site_actions.RESTORE, queryset.values_list("pk", flat=True))
 
     # The pages of one site
 
