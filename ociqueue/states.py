@@ -126,6 +126,8 @@ FAILING = (ConversionStatus.FAILED, ConversionStatus.RETRY)
 # Old rows in these may be pruned.
 ENDED = (ConversionStatus.COMPLETED, ConversionStatus.FAILED)
 
+MANUAL_FAIL = "MANUAL_FAIL"
+BY_HAND = {"mark_failed": MANUAL_FAIL}
 KINDS: Mapping[str, tuple[ConversionStatus, ...]] = {
     "waiting": WAITING,
     "held": IN_UPLOAD,
@@ -172,6 +174,7 @@ CONVERSIONS = Lifecycle(
     states=ConversionStatus,
     initial=[ConversionStatus.QUEUED],
     **KINDS,
+    by_hand=BY_HAND,
     moves={
         **UPLOAD_MOVES,
         # It is retracted while it waits and Google cannot have it.
@@ -189,6 +192,7 @@ ADJUSTMENTS = Lifecycle(
     states=ConversionStatus,
     initial=[ConversionStatus.QUEUED],
     **KINDS,
+    by_hand=BY_HAND,
     moves={
         **UPLOAD_MOVES,
         # A newer adjustment of the same conversion takes its place.

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.lock.clock import database_time
-from kilit.lock.models import Count, ErrorGroup
+from kilit.lock.models import Count
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.masking import mask_phone
-from kilit.problems.failures import FailureLines
+from kilit.problems.failures import FailureLines, causes_of
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
@@ -46,7 +46,7 @@ from orchestrator.models import Job, RulesVersion
 from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.rules import rules_error
 from orchestrator.queue import QUEUE
-from orchestrator.states import FAILING, JOBS, JobState
+from orchestrator.states import JOBS, JobState
 
 # A runner looks every few seconds, and its quick thread is never blocked by OptiPlanning.
 UNATTENDED_AFTER = timedelta(minutes=5)
@@ -84,7 +84,7 @@ of_cutting = partial(Problem, part=JOBS.queue)
 def of_causes(reader: Any) -> Iterator[Problem]:
     """Return a line for each error of jobs that failed or are on HOLD."""
     may_act = QUEUE.may_act(reader)
-    causes = ErrorGroup.objects.causes(queue=JOBS.queue, states=FAILING, without=[Code.CANCELLED])
+    causes = causes_of(QUEUE)
     held = [cause for cause in causes if cause.state == JobState.HOLD]
     failed = [cause for cause in causes if cause.state == JobState.FAILED]
     unknown = [cause for cause in failed if cause.code == Code.HANDOVER_UNKNOWN]

@@ -50,6 +50,7 @@ JOBS = Lifecycle(
     held=[state for state in WORKING if state != JobState.NEW],
     done=[JobState.DONE],
     failed=FAILING,
+    by_hand={"cancel": "E_CANCELLED"},
     moves={
         # Find the customer, check the template and apply the rules to every part.
         "prepare": move(JobState.NEW, to=JobState.PREPARED),

@@ -8,14 +8,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.machine_errors import explain
-from kilit.problems.failures import FailureLines
+from kilit.problems.failures import FailureLines, causes_of
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
-from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, ProblemSource, Severity
+from kilit.problems.registry import Place, Problem, ProblemAction, ProblemSource, Severity
 from kilit.problems.rows import RowProblems
 from kilit.sites.scopes import scope_names
 from kilit.spans import moment
@@ -26,7 +25,6 @@ from outbox.models.message import OutboxMessageQuerySet
 from outbox.queue import QUEUE
 from outbox.states import MESSAGES, SWITCH_OFF_AFTER, MessageStatus
 
-BY_HAND = "MARKED_FAILED"  # an operator decided it
 # A receiver that restarts is no problem yet.
 FAILING_AFTER = timedelta(minutes=15)
 STUCK_AFTER = timedelta(minutes=5)  # the scheduled task runs each minute
@@ -34,13 +32,7 @@ FAILED = ngettext_lazy("%(number)s message failed", "%(number)s messages failed"
 
 
 def failures(reader: Any) -> list[Problem]:
-    causes = ErrorGroup.objects.causes(
-        queue=MESSAGES.queue,
-        states=[MessageStatus.FAILED],
-        scopes=QUEUE.scopes_seen_by(reader),
-        without=[BY_HAND],
-        named=MOST_NAMED,
-    )
+    causes = causes_of(QUEUE, scopes=QUEUE.scopes_seen_by(reader))
     if not causes:
         return []
     return FailureLines(

@@ -26,6 +26,7 @@ MESSAGES = Lifecycle(
     held=[MessageStatus.SENDING],
     done=[MessageStatus.DELIVERED],
     failed=[MessageStatus.FAILED],
+    by_hand={"mark_failed": "MARKED_FAILED"},
     moves={
         "claim": move(*WAITING, to=MessageStatus.SENDING),
         "deliver": move(MessageStatus.SENDING, to=MessageStatus.DELIVERED),

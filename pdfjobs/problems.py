@@ -11,9 +11,9 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from kilit.lock.models import Activity, Count, ErrorGroup
+from kilit.lock.models import Activity, Count
 from kilit.lock.models.error_groups import failures_of
-from kilit.problems.failures import FailureLines
+from kilit.problems.failures import FailureLines, causes_of
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
@@ -30,8 +30,7 @@ CHANGED = ngettext_lazy("%(number)s stored PDF was changed", "%(number)s stored 
 
 
 def failures(reader: Any) -> list[Problem]:
-    causes = ErrorGroup.objects.causes(queue=PDF_JOBS.queue, states=[PdfStatus.FAILED])
-    return FailureLines(queue=QUEUE, title=FAILED, may_act=QUEUE.may_act(reader)).problems(causes)
+    return FailureLines(queue=QUEUE, title=FAILED, may_act=QUEUE.may_act(reader)).problems(causes_of(QUEUE))
 
 
 def no_sandbox(_reader: object) -> Iterator[Problem]:

@@ -152,8 +152,8 @@ class QueueAdmin(LongListAdmin):
         return {}
 
     def expected_groups(self, groups: list[Group]) -> set[str]:
-        """Return the names of groups that leave nothing to do: no action is offered for them."""
-        return set()
+        """Return the names of groups that leave nothing to do, such as what a person ended: no action is offered."""
+        return {group.name for group in groups if group.code in self.queue.table.by_hand.values()}
 
     def group_text(self, group: Group) -> str:
         return group.shape

@@ -104,7 +104,7 @@ class Failures:
     prunable: bool = False
     settled: str = ""  # a column that is true once a failed row needs no one any more: it leaves its group
     erasable: bool = False  # messages may quote what identifies a person
-    # Failures that leave nothing to do: the state before, the state after, and the code.
+    # Failures that leave nothing to do: the state before, the state after, and the code. What a person ended is added.
     expected: Collection[tuple[str, str, str]] = ()
     # States that rates count as failed, if they count a row once however often it fails.
     rated: Collection[str] = ()
@@ -112,6 +112,9 @@ class Failures:
     def __post_init__(self) -> None:
         if initial := set(self.states) & set(self.table.initial):  # no trigger looks at inserted rows
             raise ValueError(f"{self.table.queue}: {', '.join(sorted(initial))} is an initial state, not a failure")
+        moves = {code: self.table.moves[verb] for verb, code in self.table.by_hand.items()}
+        by_hand = [(source, move.target, code) for code, move in moves.items() for source in move.sources]
+        object.__setattr__(self, "expected", (*self.expected, *by_hand))
 
     @property
     def condition(self) -> Q:

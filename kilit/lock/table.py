@@ -56,6 +56,8 @@ class Lifecycle:
     moves: Mapping[str, Move] = field(hash=False)
     choices: Any = field(hash=False, compare=False)  # where the states are declared and explained
     kinds: Mapping[str, Kind] = field(hash=False, compare=False)  # by state; none for what is no queue of jobs
+    # The verbs by which a person ends a job, with the error code that they write: no problem, and in no error rate.
+    by_hand: Mapping[str, str] = field(hash=False, compare=False)
 
     def __init__(
         self,
@@ -68,12 +70,14 @@ class Lifecycle:
         held: Iterable[str] = (),
         done: Iterable[str] = (),
         failed: Iterable[str] = (),
+        by_hand: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         object.__setattr__(self, "queue", queue)
         object.__setattr__(self, "states", tuple(str(state) for state in states))
         object.__setattr__(self, "initial", tuple(str(state) for state in initial))
         object.__setattr__(self, "moves", MappingProxyType(dict(moves)))
         object.__setattr__(self, "choices", states)
+        object.__setattr__(self, "by_hand", by_hand)
         sets = {Kind.WAITING: waiting, Kind.HELD: held, Kind.DONE: done, Kind.FAILED: failed}
         kinds = [(str(state), kind) for kind, of_kind in sets.items() for state in of_kind]
         object.__setattr__(self, "kinds", MappingProxyType(dict(kinds)))

@@ -10,7 +10,9 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from kilit.batches.queues import Queue
+from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import Cause
+from kilit.lock.table import Kind
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
 from kilit.problems.kinds import ProblemKind
@@ -23,6 +25,14 @@ if TYPE_CHECKING:
 RECENT = timedelta(days=1)
 MOST_CAUSES = 3  # of the last day that get a line of their own
 LONGEST_CAUSE = 90
+
+
+def causes_of(queue: Queue, *, scopes: list[str] | None = None) -> list[Cause]:
+    """Return why a queue's jobs failed, without those that a person ended."""
+    table = queue.table
+    return ErrorGroup.objects.causes(
+        queue=table.queue, states=table.of_kind(Kind.FAILED), scopes=scopes, without=table.by_hand.values()
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import WAITING, Category, ConversionStatus, SyncMethod
+from ociqueue.states import MANUAL_FAIL, WAITING, Category, ConversionStatus, SyncMethod
 
 
 class JsonColumn(Func):
@@ -254,7 +254,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         return self.take_back("reset_to_queued", **FREE, **FORGIVEN, **(NO_ERROR if clear_errors else {}))
 
     def mark_failed(
-        self, *, code: str = "MANUAL_FAIL", category: str = Category.PERMANENT, reason: str = "MANUALLY_MARKED_FAILED"
+        self, *, code: str = MANUAL_FAIL, category: str = Category.PERMANENT, reason: str = "MANUALLY_MARKED_FAILED"
     ) -> set[UUID]:
         return self.take_back("mark_failed", next_retry_at=None, **RELEASED, **failure(code, category, reason))
 

@@ -9,11 +9,10 @@ from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.access.roles import is_owner
 from kilit.batches.queues import Queue
-from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import Cause, failures_of
-from kilit.problems.failures import FailureLines
+from kilit.problems.failures import FailureLines, causes_of
 from kilit.problems.queues import StuckJobs
-from kilit.problems.registry import MOST_NAMED, Problem, ProblemSource
+from kilit.problems.registry import Problem, ProblemSource
 from kilit.sites.scopes import scopes_shown_to
 from ociqueue.models import Site
 from ociqueue.operating.errors import expected_adjustment_groups, expected_groups, groups_of_wrong_data
@@ -22,8 +21,6 @@ from ociqueue.states import ConversionStatus
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
-
-BY_HAND = "MANUAL_FAIL"  # an operator decided it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +60,7 @@ class UploadProblems:
         ).problems(causes)
 
     def _causes(self, scopes: list[str] | None) -> list[Cause]:
-        causes = ErrorGroup.objects.causes(
-            queue=self.queue.table.queue,
-            states=[ConversionStatus.FAILED],
-            scopes=scopes,
-            without=[BY_HAND],
-            named=MOST_NAMED,
-        )
+        causes = causes_of(self.queue, scopes=scopes)
         expected = self.expected({cause.name: cause.code for cause in causes}) if causes else ()
         return [cause for cause in causes if cause.name not in expected]
 

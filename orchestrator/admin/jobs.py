@@ -28,7 +28,6 @@ from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.day_forms import DaysForm
 from kilit.console.queue_admin import QueueAdmin
 from kilit.csv.writer import csv_response
-from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data, mask_phone
 from orchestrator.admin import blockers, columns
 from orchestrator.admin.figures import figures_card, last_month
@@ -214,9 +213,6 @@ class JobAdmin(QueueAdmin):
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
         jobs: JobQuerySet = super().get_queryset(request)
         return jobs.defer("payload", "figures")
-
-    def expected_groups(self, groups: list[Group]) -> set[str]:
-        return {group.name for group in groups if group.code == Code.CANCELLED}
 
     def rows_to_export(self, failed: JobQuerySet) -> JobQuerySet:
         """Leave out what an operator cancelled: it is no error."""

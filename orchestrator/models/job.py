@@ -60,7 +60,6 @@ FAILURES = Failures(
     states=FAILING,
     code="error_code",
     message="error_message",
-    expected=[(state, JobState.FAILED, Code.CANCELLED) for state in CANCELLABLE],
 )
 
 

@@ -144,4 +144,5 @@ class AdjustmentAdmin(UploadableAdmin):
         return dict.fromkeys(groups_of_wrong_data(names, model=Adjustment), text)
 
     def expected_groups(self, groups: list[Group]) -> set[str]:
-        return expected_adjustment_groups({group.name: group.code for group in groups})
+        codes = {group.name: group.code for group in groups}
+        return super().expected_groups(groups) | expected_adjustment_groups(codes)

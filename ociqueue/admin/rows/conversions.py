@@ -128,7 +128,7 @@ class ConversionAdmin(UploadableAdmin):
         return dict.fromkeys(groups_of_wrong_data(names), text)
 
     def expected_groups(self, groups: list[Group]) -> set[str]:
-        return expected_groups({group.name: group.code for group in groups})
+        return super().expected_groups(groups) | expected_groups({group.name: group.code for group in groups})
 
     # Pages of the list
 
