@@ -30,7 +30,7 @@ from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.failures import error_group_field
 from kilit.lock.guard import LifecycleModel
-from kilit.lock.leases import LeasedModel, LeasedQuerySet, lease_check, new_lease, no_lease
+from kilit.lock.leases import LeasedModel, LeasedQuerySet, lease_check, new_lease
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.table import Kind, Lifecycle
 
@@ -95,10 +95,6 @@ class RetriedQuerySet(LeasedQuerySet[Row]):
     def take_leased(self, *, limit: int) -> list[Row]:
         lease = new_lease(self.model.lease_length)
         return self.take("claim", limit=limit, order=("next_try_at", "id"), **COUNTED, **lease)
-
-    def settle(self, verb: str, /, **changes: object) -> int:
-        """End the claim on these rows; name them by `held_by`."""
-        return self.move(verb, **changes, **no_lease())
 
     def retry_later(self, *, wait_at_least: timedelta = timedelta(0), **changes: object) -> int:
         """End a failed attempt: rows without attempts left fail, the others wait."""

@@ -9,8 +9,7 @@ Which states a verb may start from is listed in the queue's `states.py` (kilit.l
 for every other way to the rows (kilit.lock.triggers).
 """
 
-from collections.abc import Callable, Collection
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, Self, TypeVar, cast
 from uuid import UUID
 
@@ -19,13 +18,12 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import set_audit_context
-from kilit.lock.fast_sql import NO_LOADERS, Loaders, Parameter, PickAndUpdate, fast_instances, uuid_array
+from kilit.lock.compiled_moves import CompiledMove, columns_of, compile_take, record_as, refuse_state
+from kilit.lock.fast_sql import fast_instances
 from kilit.lock.identity import uuid7
-from kilit.lock.table import Lifecycle, Move
+from kilit.lock.table import Lifecycle
 
 Row = TypeVar("Row", bound="LifecycleModel")
-Ids = TypeVar("Ids", bound=Collection[UUID])
-Moved = TypeVar("Moved")
 
 
 class MoveRefused(Exception):
@@ -44,8 +42,8 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         """Move every row of this set that the verb applies to; return how many moved."""
         move = self.model.lifecycle.moves[verb]
         rows = self.filter(status__in=move.sources)
-        update = partial(super(LifecycleQuerySet, rows).update, **_columns_of(move, changes))
-        return _record_as(verb, update, using=self.db)
+        update = partial(super(LifecycleQuerySet, rows).update, **columns_of(move, changes))
+        return record_as(verb, update, using=self.db)
 
     def move_each(self, verb: str, /, **changes: object) -> set[UUID]:
         """Move every row of this set that the verb applies to; return the ids of those that moved.
@@ -55,13 +53,6 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         """
         rows = self.order_by("pk").select_for_update(of=("self",))
         return {pk for (pk,) in CompiledMove(rows, verb, changes, returning=[self.model._meta.pk]).run()}
-
-    def move_ids(self, verb: str, ids: Ids, /, **changes: object) -> Ids | set[UUID]:
-        """Do as `move_each` does, for the rows of this set with these ids.
-
-        Usually every row moves. Then no ids are returned, which saves milliseconds for thousands of rows.
-        """
-        return CompiledMoveOfIds(self, verb, changes).run(ids)
 
     def take(
         self, verb: str, /, *, limit: int, order: tuple[Any, ...], only: tuple[str, ...] = (), **changes: Any
@@ -74,37 +65,8 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         """
         fields = [field for field in self.model._meta.concrete_fields if not only or field.name in only]
         names = [field.attname for field in fields]
-        rows = self.take_values(verb, *(field.name for field in fields), limit=limit, order=order, **changes)
-        return fast_instances(self.model, self.db, names, rows)
-
-    def take_values(
-        self,
-        verb: str,
-        /,
-        *columns: str,
-        limit: int,
-        order: tuple[Any, ...],
-        loaders: Loaders = NO_LOADERS,
-        **changes: object,
-    ) -> list[tuple[object, ...]]:
-        """Do as `take` does, and return only these columns: thousands of instances would take most of the time."""
-        return self.compile_take(verb, *columns, limit=limit, order=order, loaders=loaders, **changes).run()
-
-    def compile_take(
-        self,
-        verb: str,
-        /,
-        *columns: str,
-        limit: int,
-        order: tuple[Any, ...],
-        loaders: Loaders = NO_LOADERS,
-        **changes: object,
-    ) -> "CompiledMove":
-        """Return `take_values` as a move that can be run again and again, with other values (kilit.lock.fast_sql)."""
-        free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
-        fields = [self.model._meta.get_field(name) for name in columns]
-        by = [self.model._meta.get_field(name) for name in order if isinstance(name, str)]
-        return CompiledMove(free, verb, changes, returning=fields, order=by, limit=limit, loaders=loaders)
+        claim = compile_take(self, verb, *(field.name for field in fields), limit=limit, order=order, **changes)
+        return fast_instances(self.model, self.db, names, claim.run())
 
     def lock_in_order(self) -> None:
         """Lock these rows in the order of their ids, for a transaction that moves them by more than one statement."""
@@ -122,37 +84,6 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         with transaction.atomic(using=self.db, savepoint=False):
             set_audit_context(verb="", using=self.db)
             return super().bulk_create(objs, *args, **options)
-
-
-class CompiledMove:
-    """A move of picked rows by one statement, compiled once; its rows may have parameters (kilit.lock.fast_sql)."""
-
-    def __init__(self, rows: LifecycleQuerySet[Any], verb: str, changes: dict[str, Any], **options: Any) -> None:
-        self._rows, self._verb, self._changes, self._options = rows, verb, changes, options
-        self._using = rows.db
-
-    @cached_property
-    def _statement(self) -> PickAndUpdate:
-        """Compile it at the first run: Django compiles FOR UPDATE inside a transaction only."""
-        move = self._rows.model.lifecycle.moves[self._verb]
-        able = self._rows.filter(status__in=move.sources)
-        return PickAndUpdate(able, _columns_of(move, self._changes), **self._options)
-
-    def run(self, **values: object) -> list[tuple[Any, ...]]:
-        return _record_as(self._verb, lambda: self._statement.run(**values), using=self._using)
-
-
-class CompiledMoveOfIds:
-    """A move of rows by their ids; `move_ids` says what it returns. Locks in the order of ids, as `move_each` does."""
-
-    def __init__(self, rows: LifecycleQuerySet[Any], verb: str, changes: dict[str, Any]) -> None:
-        of_ids = rows.filter(pk__any_of=Parameter("ids")).order_by("pk").select_for_update(of=("self",))
-        self._move = CompiledMove(of_ids, verb, changes, expected=Parameter("expected"))
-
-    def run(self, ids: Ids, **values: object) -> Ids | set[UUID]:
-        rows = self._move.run(ids=uuid_array(ids), expected=len(ids), **values)
-        count, moved = rows[0] if rows else (0, None)
-        return ids if count == len(ids) else set(moved or ())
 
 
 class LifecycleModel(models.Model):
@@ -194,24 +125,3 @@ class LifecycleModel(models.Model):
         if not moved:
             raise MoveRefused(self, verb, str(self.status))
         return self
-
-
-def _record_as(verb: str, statement: Callable[[], Moved], *, using: str) -> Moved:
-    """Run a statement that moves rows in a transaction in which it is recorded under this verb."""
-    with transaction.atomic(using=using, savepoint=False):
-        set_audit_context(verb=verb, using=using)
-        moved = statement()
-        if not moved:
-            # Django may have sent no statement at all, and then no recorder has cleared the verb.
-            set_audit_context(verb="", using=using)
-        return moved
-
-
-def refuse_state(columns: Any) -> None:
-    if "status" in columns:
-        raise TypeError("the state is moved by a verb of the table, never written")
-
-
-def _columns_of(move: Move, changes: dict[str, object]) -> dict[str, Any]:
-    refuse_state(changes)
-    return {"status": move.target, "updated_at": Now(), **changes}

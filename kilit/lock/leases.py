@@ -58,6 +58,10 @@ class LeasedQuerySet(LifecycleQuerySet[Row]):
         # An instance without a token proves nothing: NULL must not match a row that no one holds.
         return self.filter(pk__any_of=ids, claim_token=token, claim_token__isnull=False)
 
+    def settle(self, verb: str, /, **changes: object) -> int:
+        """End the claim on these rows; name them by `held_by`."""
+        return self.move(verb, **changes, **no_lease())
+
     def lapsed(self) -> Self:
         return self.filter(lease_until__lt=Now())
 

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Exists, Index, OuterRef, Q, UniqueConstraint
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.attempts import ATTEMPTS, FORGIVEN
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.prefixes import prefix_index
@@ -16,8 +17,7 @@ from kilit.lock.triggers import after_statement, lifecycle_triggers
 from ociqueue.codes.table import EXPECTED_ADJUSTMENT_FAILURES, ORIGINAL_FAILED
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.conversion import END_RETRACTED, Conversion, ConversionQuerySet
-from ociqueue.models.limits import ATTEMPTS
-from ociqueue.models.sending import FORGIVEN, FREE, NO_ERROR, Changes, UploadableQuerySet, failure
+from ociqueue.models.sending import FREE, NO_ERROR, Changes, UploadableQuerySet, failure
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
 from ociqueue.states import (

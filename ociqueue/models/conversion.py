@@ -1,19 +1,17 @@
 """An offline conversion for Google Ads: the row is the job."""
 
 import hashlib
-from collections.abc import Collection, Mapping
 from functools import partial
 from typing import ClassVar, Self
 from uuid import UUID
 
 from django.db import models
 from django.db.models import BooleanField, Exists, ExpressionWrapper, Index, OuterRef, Q
-from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.attempts import ATTEMPTS
 from kilit.lock.column_guards import Counters, Settled
 from kilit.lock.constraints import checks
-from kilit.lock.fast_sql import Parameter
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.codes.table import EXPECTED_FAILURES, EXPIRED, WITHHELD
 from ociqueue.models import limits
@@ -118,29 +116,6 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
     def with_script(self) -> Self:
         """Return what a script may settle: nothing that an upload has claimed."""
         return self.filter(open_batch=None)
-
-    def under_claims(self, claims: Mapping[UUID, int]) -> Self:
-        """Leave out rows that a newer claim holds; rows without a claim here are as good as held.
-
-        Each claim counts an attempt, so the count is the number of the claim.
-        """
-        numbers = set(claims.values())
-        if not numbers:
-            return self
-        if len(numbers) == 1:  # as mostly: the first claim of all rows
-            return self.under_claim(numbers.pop(), of=claims)
-        pairs = "SELECT * FROM unnest(%s::uuid[], %s::integer[])"
-        row = "(offline_conversion_queue.id, offline_conversion_queue.attempt_count)"
-        numbered = [list(claims), list(claims.values())]
-        is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))
-        return self.filter(is_held | ~Q(pk__any_of=claims))
-
-    def under_claim(self, number: int | RawSQL, *, of: Collection[UUID] | Parameter) -> Self:
-        return self.filter(Q(attempt_count=number) | ~Q(pk__any_of=of))
-
-    def ack(self) -> set[UUID]:
-        """Complete what the script uploaded; only the API path learns when Google took it."""
-        return self.with_script().move_each("ack", **ACKED)
 
     def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
         """Fail what the script could not upload; the claim has already counted the attempt."""
@@ -329,10 +304,10 @@ class Conversion(Uploadable):
             # An answer settles the rows of its upload.
             Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name="conversion_of_batch"),
             # The cap takes rows that used up their attempts. Most rows are claimed once, and are not in it.
-            Index(limits.ATTEMPTS, condition=Q(limits.TRIED_AGAIN, status__in=LIVE), name="conversion_tried_again"),
+            Index(ATTEMPTS, condition=Q(limits.TRIED_AGAIN, status__in=LIVE), name="conversion_tried_again"),
             # The sweep that requeues TRANSIENT failures.
             Index(
-                limits.ATTEMPTS,
+                ATTEMPTS,
                 condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
                 name="conversion_passing_failures",
             ),

@@ -7,10 +7,11 @@ sweep ends them.
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Case, DurationField, Exists, ExpressionWrapper, F, IntegerField, OuterRef, Q, Value, When
-from django.db.models.functions import Least, Now, Power
+from django.db.models import Case, DurationField, Exists, F, IntegerField, OuterRef, Q, Value, When
+from django.db.models.functions import Now
 from django.db.models.lookups import GreaterThan, GreaterThanOrEqual
 
+from kilit.lock.attempts import ATTEMPTS, Schedule, used_up
 from ociqueue.models.site import Site
 from ociqueue.states import UPLOADED_HERE, DeniedConsent, SyncMethod
 
@@ -20,16 +21,10 @@ SCRIPT_DEAD_AFTER = timedelta(minutes=45)
 FIRST_BACKOFF = timedelta(minutes=5)
 LONGEST_BACKOFF = timedelta(hours=24)
 
-ATTEMPTS = F("attempt_count") - F("attempts_forgiven")
 TRIED_AGAIN = GreaterThanOrEqual(ATTEMPTS, Value(2))
 RETRY_TIME_PASSED = Q(next_retry_at=None) | Q(next_retry_at__lte=Now())
-# 5 minutes, 10, 20, … after the first attempt, the second, the third. More doublings would overflow an interval.
-DOUBLINGS = Least(ATTEMPTS - Value(1), Value(10))
-BACKOFF = Least(
-    ExpressionWrapper(Value(FIRST_BACKOFF) * Power(Value(2.0), DOUBLINGS), output_field=DurationField()),
-    Value(LONGEST_BACKOFF),
-    output_field=DurationField(),
-)
+# 5 minutes, 10, 20, … and at last a day. How often a row is tried is a setting of its path.
+BACKOFF = Schedule(tuple(min(FIRST_BACKOFF * 2**number, LONGEST_BACKOFF) for number in range(10)), jitter=0.1)
 
 
 def max_attempts_of(path: SyncMethod) -> int:
@@ -51,10 +46,9 @@ def claim_duration(min_age: timedelta = STUCK_AFTER) -> Case:
 
 def is_over_cap(max_attempts: int | None = None) -> Q:
     if max_attempts is not None:
-        return Q(GreaterThanOrEqual(ATTEMPTS, Value(max_attempts)))
+        return used_up(max_attempts)
     # The lower bound adds nothing, but an index can answer it.
-    lowest = min(max_attempts_of(path) for path in SyncMethod)
-    return Q(GreaterThanOrEqual(ATTEMPTS, Value(lowest))) & Q(GreaterThanOrEqual(ATTEMPTS, attempt_cap()))
+    return used_up(min(max_attempts_of(path) for path in SyncMethod)) & used_up(attempt_cap())
 
 
 # Google takes a conversion for at most 90 days after its click, which was before the conversion.

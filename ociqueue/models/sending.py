@@ -25,10 +25,12 @@ from django.db.models import (
     When,
 )
 from django.db.models.expressions import Func, RawSQL
-from django.db.models.functions import Coalesce, Now, Random
+from django.db.models.functions import Coalesce, Now
 from django.db.models.sql.compiler import SQLCompiler
 
-from kilit.lock.fast_sql import IndexHint
+from kilit.lock.attempts import ATTEMPTS, COUNTED, FORGIVEN
+from kilit.lock.compiled_moves import CompiledMove, CompiledMoveOfIds, compile_take
+from kilit.lock.fast_sql import NO_LOADERS, IndexHint, Loaders, fast_instances
 from kilit.lock.guard import LifecycleQuerySet
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
@@ -93,12 +95,10 @@ Changes = dict[str, Any]
 
 NO_ERROR: Changes = {"last_error": "", "provider_error_code": "", "provider_error_category": ""}
 RELEASED: Changes = {"open_batch": None}
-CLAIMED: Changes = {"claimed_at": Now(), "attempt_count": F("attempt_count") + 1}
+CLAIMED: Changes = {"claimed_at": Now(), **COUNTED}
 FREE: Changes = {"claimed_at": None, "next_retry_at": None, **RELEASED}
 DONE: Changes = {**NO_ERROR, **RELEASED, "uploaded_at": Now(), "outcome_unknown": False}
 TAKEN: Changes = {"next_retry_at": None, "send_alone": False}
-# The counter never goes down: an operator's retry forgives the attempts so far, and the cap compares the difference.
-FORGIVEN: Changes = {"attempts_forgiven": F("attempt_count")}
 # Rows taken from a script that has not reported, or from an upload that was sent, may have reached Google.
 WAS_SENT = Exists(UploadBatch.objects.filter(pk=OuterRef("open_batch"), sent_at__isnull=False))
 UNREPORTED = {
@@ -108,7 +108,6 @@ UNREPORTED = {
     )
 }
 Row = TypeVar("Row", bound=Uploadable)
-JITTER = 0.1  # of the wait, so that rows that failed together are not all retried together
 
 
 def failure(code: str, category: str, message: str) -> dict[str, Any]:
@@ -160,7 +159,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         """Annotate what `due`, `stuck` and `over_cap` compare, for pages that explain a row."""
         return self.annotate(
             max_attempts=limits.attempt_cap(),
-            attempts_left=limits.attempt_cap() - limits.ATTEMPTS,
+            attempts_left=limits.attempt_cap() - ATTEMPTS,
             stuck_at=ExpressionWrapper(F("claimed_at") + limits.claim_duration(), output_field=DateTimeField()),
             is_retry_due=ExpressionWrapper(limits.RETRY_TIME_PASSED, output_field=BooleanField()),
         )
@@ -196,49 +195,60 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         sender: SyncMethod = SyncMethod.SCRIPT,
         order: tuple[str, ...] = OLDEST_FIRST,
     ) -> list[Row]:
-        """Claim due rows for an upload, or without a batch for a script.
-
-        One statement claims, and nothing else counts an attempt.
-        """
-        claimed = {**CLAIMED, "open_batch": batch}
-        due = self.due().sent_by(sender)
+        """Claim due rows for an upload, or without a batch for a script."""
+        columns, sites = self.model.SENT, OuterRef("site")
+        claim = self.compile_claim(*columns, limit=limit, batch=batch, sender=sender, order=order, site=sites)
         with IndexHint(self.deferred()).transaction():
-            return due.take("claim", limit=limit, order=order, only=self.model.SENT, **claimed)
+            return fast_instances(self.model, self.db, columns, claim.run())
 
-    def accept(self, values: PerRowValues) -> Collection[UUID]:
-        return self.move_ids("ack", values.ids, **DONE, provider_request_id=values.text("provider_request_id"))
+    def compile_claim(
+        self,
+        *columns: str,
+        limit: int,
+        batch: UUID | RawSQL | None,
+        sender: SyncMethod,
+        site: RawSQL | OuterRef,
+        order: tuple[str, ...] = OLDEST_FIRST,
+        loaders: Loaders = NO_LOADERS,
+    ) -> CompiledMove:
+        """Return the statement that claims, by which alone attempts are counted.
 
-    def receive(self, values: PerRowValues) -> Collection[UUID]:
-        """Store that the provider took rows: they stay with their upload until the verdict."""
-        return self.move_ids("receive", values.ids, **TAKEN, provider_request_id=values.text("provider_request_id"))
+        A site that is a parameter is asked once for all rows.
+        """
+        may_send = Exists(Site.objects.filter(pk=site, sync_method=sender, is_paused=False))
+        due = self.due(path=sender).filter(may_send)
+        claimed = {**CLAIMED, "open_batch": batch}
+        return compile_take(due, "claim", *columns, limit=limit, order=order, loaders=loaders, **claimed)
 
     def reject(self, values: PerRowValues) -> Collection[UUID]:
-        return self.move_ids("reject", values.ids, **RELEASED, **self._error_columns(values))
+        return self._move_ids("reject", values.ids, **RELEASED, **self._error_columns(values))
 
     def lose(self, values: PerRowValues, *, alone: bool = False) -> Collection[UUID]:
         """Retry rows whose verdict cannot be known any more; Google may have them."""
         unknown: Changes = {**self._error_columns(values), "outcome_unknown": True}
         unknown |= {"send_alone": True} if alone else {}
-        later = Now() + limits.BACKOFF
-        return self.move_ids("lose", values.ids, **RELEASED, **unknown, claimed_at=None, next_retry_at=later)
+        later = Now() + limits.BACKOFF.wait()
+        return self._move_ids("lose", values.ids, **RELEASED, **unknown, claimed_at=None, next_retry_at=later)
 
     def refuse(self, values: PerRowValues) -> Collection[UUID]:
-        return self.move_ids("ack_failed", values.ids, **RELEASED, **self._error_columns(values))
+        return self._move_ids("ack_failed", values.ids, **RELEASED, **self._error_columns(values))
 
     def put_off(self, values: PerRowValues, *, alone: bool = False) -> Collection[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
-        wait = Coalesce(values.duration("wait"), limits.BACKOFF)
-        spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=DurationField())
-        return self.move_ids(
+        wait = limits.BACKOFF.spread(Coalesce(values.duration("wait"), limits.BACKOFF.wait()))
+        return self._move_ids(
             "defer",
             values.ids,
             **RELEASED,
             **self._error_columns(values),
             **({"send_alone": True} if alone else {}),
             claimed_at=None,
-            next_retry_at=Now() + spread,
+            next_retry_at=Now() + wait,
             attempts_forgiven=F("attempts_forgiven") + Case(When(values.is_true("forgiven"), then=1), default=0),
         )
+
+    def _move_ids(self, verb: str, ids: Sequence[UUID], /, **changes: object) -> Collection[UUID]:
+        return CompiledMoveOfIds(self, verb, **changes).run(ids)
 
     @staticmethod
     def _error_columns(values: PerRowValues) -> dict[str, Any]:
@@ -272,7 +282,7 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
 
     def requeue_transient(self) -> int:
         """Retry TRANSIENT failures on sites that ask for it, with backoff."""
-        later: Changes = {"claimed_at": None, "next_retry_at": Now() + limits.BACKOFF}
+        later: Changes = {"claimed_at": None, "next_retry_at": Now() + limits.BACKOFF.wait()}
         total = 0
         for path in SyncMethod:
             take = self.requeueable(path).take

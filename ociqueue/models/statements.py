@@ -5,7 +5,7 @@ rows that Google answered alike. The querysets have the rules; kilit.lock.fast_s
 and what their parameters are.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from typing import Any, TypeVar, cast
@@ -19,6 +19,7 @@ from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
 
 from kilit.access.roles import is_owner
+from kilit.lock.compiled_moves import CompiledMove, CompiledMoveOfIds
 from kilit.lock.fast_sql import (
     CompiledQuery,
     CompiledUpdate,
@@ -29,13 +30,12 @@ from kilit.lock.fast_sql import (
     parameter,
     uuid_array,
 )
-from kilit.lock.guard import CompiledMove, CompiledMoveOfIds
 from kilit.sites.models import MAY_ACT, read_site_id
 from ociqueue.models.adjustment import Adjustment
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.conversion import ACKED, Conversion, ConversionQuerySet
 from ociqueue.models.limits import max_attempts_of
-from ociqueue.models.sending import CLAIMED, DONE, OLDEST_FIRST, RELEASED, TAKEN, PerRowValues, rows_of
+from ociqueue.models.sending import DONE, TAKEN, rows_of
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import SyncMethod
@@ -68,35 +68,32 @@ def claim_values(site: Site, *columns: str, limit: int) -> list[tuple[Any, ...]]
         return _script_claim(columns, limit, max_attempts_of(SyncMethod.SCRIPT)).run(site=site.pk)
 
 
-def ack_ids(site: Site, ids: AbstractSet[UUID], claims: Mapping[UUID, int]) -> AbstractSet[UUID]:
-    """Complete what a site's script uploaded, as far as it holds the rows; return the ids of those that moved."""
-    numbers = set(claims.values())
-    if len(numbers) > 1:
-        return Conversion.objects.for_site(site).filter(pk__any_of=ids).under_claims(claims).ack()
-    if numbers:
-        return _ack_of_claim().run(ids, site=site.pk, number=numbers.pop(), claimed=uuid_array(claims))
-    return _ack().run(ids, site=site.pk)
+def ack_ids(site: Site, ids: AbstractSet[UUID], claim: int | None) -> AbstractSet[UUID]:
+    """Complete what a site's script uploaded, as far as it holds the rows; return the ids of those that moved.
+
+    Each claim counts an attempt, so the count is the number of the claim. Older scripts send none.
+    """
+    if claim is None:
+        return _ack().run(ids, site=site.pk)
+    return _ack_of_claim().run(ids, site=site.pk, claim=claim)
 
 
 # A script always asks for the same number of rows. The cap is a setting, and part of the statement.
 @lru_cache(maxsize=32)
 def _script_claim(columns: tuple[str, ...], limit: int, _cap: int) -> CompiledMove:
-    # The site is asked once for all rows, in the statement that claims them.
-    may_take = Exists(Site.objects.filter(pk=SITE, sync_method=SyncMethod.SCRIPT, is_paused=False))
-    due = _rows_of_site(None).due(path=SyncMethod.SCRIPT).filter(may_take)
-    claimed = {**CLAIMED, **RELEASED}
-    return due.compile_take("claim", *columns, limit=limit, order=OLDEST_FIRST, loaders=PLAIN, **claimed)
+    rows, sender = _rows_of_site(None), SyncMethod.SCRIPT
+    return rows.compile_claim(*columns, limit=limit, batch=None, sender=sender, site=SITE, loaders=PLAIN)
 
 
 @cache
 def _ack() -> CompiledMoveOfIds:
-    return CompiledMoveOfIds(_rows_of_site(None).with_script(), "ack", ACKED)
+    return CompiledMoveOfIds(_rows_of_site(None).with_script(), "ack", **ACKED)
 
 
 @cache
 def _ack_of_claim() -> CompiledMoveOfIds:
-    held = _rows_of_site(None).under_claim(parameter("number", IntegerField()), of=Parameter("claimed"))
-    return CompiledMoveOfIds(held.with_script(), "ack", ACKED)
+    held = _rows_of_site(None).filter(attempt_count=parameter("claim", IntegerField()))
+    return CompiledMoveOfIds(held.with_script(), "ack", **ACKED)
 
 
 # Uploads
@@ -138,20 +135,14 @@ def job_of(batch: UUID) -> int | None:
     return cast("int | None", job_id)
 
 
-def accept(model: type[Uploadable], batch: UUID, values: PerRowValues) -> Collection[UUID]:
-    """Complete rows that an upload holds; mostly they were in one request."""
-    request_id = values.shared("provider_request_id")
-    if request_id is None:
-        return rows_of(model).in_batch(batch).accept(values)
-    return _accept(model).run(values.ids, batch=batch, request_id=request_id)
+def accept(model: type[Uploadable], batch: UUID, ids: Collection[UUID], request_id: str) -> Collection[UUID]:
+    """Complete rows that an upload holds and that were in one request."""
+    return _accept(model).run(ids, batch=batch, request_id=request_id)
 
 
-def receive(model: type[Uploadable], batch: UUID, values: PerRowValues) -> Collection[UUID]:
-    """Store that the provider took rows that an upload holds; mostly they were in one request."""
-    request_id = values.shared("provider_request_id")
-    if request_id is None:
-        return rows_of(model).in_batch(batch).receive(values)
-    return _receive(model).run(values.ids, batch=batch, request_id=request_id)
+def receive(model: type[Uploadable], batch: UUID, ids: Collection[UUID], request_id: str) -> Collection[UUID]:
+    """Store that the provider took rows of one request: they stay with their upload until the verdict."""
+    return _receive(model).run(ids, batch=batch, request_id=request_id)
 
 
 def confirm(model: type[Uploadable], batch: UUID, ids: Collection[UUID]) -> Collection[UUID]:
@@ -161,10 +152,7 @@ def confirm(model: type[Uploadable], batch: UUID, ids: Collection[UUID]) -> Coll
 # The cap is a setting, and part of the statement.
 @lru_cache(maxsize=32)
 def _claim(sender: SyncMethod, limit: int, alone: bool | None, _cap: int) -> CompiledMove:
-    # The site is asked once for all rows, in the statement that claims them.
-    may_send = Exists(Site.objects.filter(pk=SITE, sync_method=sender, is_paused=False))
-    due = _rows_of_site(alone).due(path=sender).filter(may_send)
-    return due.compile_take("claim", *Conversion.SENT, limit=limit, order=OLDEST_FIRST, **CLAIMED, open_batch=BATCH)
+    return _rows_of_site(alone).compile_claim(*Conversion.SENT, limit=limit, batch=BATCH, sender=sender, site=SITE)
 
 
 @lru_cache(maxsize=8)
@@ -204,14 +192,14 @@ def _rows_of_site(alone: bool | None) -> ConversionQuerySet:
 
 @cache
 def _accept(model: type[Uploadable]) -> CompiledMoveOfIds:
-    return CompiledMoveOfIds(rows_of(model).in_batch(BATCH), "ack", {**DONE, **REQUEST_ID})
+    return CompiledMoveOfIds(rows_of(model).in_batch(BATCH), "ack", **DONE, **REQUEST_ID)
 
 
 @cache
 def _receive(model: type[Uploadable]) -> CompiledMoveOfIds:
-    return CompiledMoveOfIds(rows_of(model).in_batch(BATCH), "receive", {**TAKEN, **REQUEST_ID})
+    return CompiledMoveOfIds(rows_of(model).in_batch(BATCH), "receive", **TAKEN, **REQUEST_ID)
 
 
 @cache
 def _confirm(model: type[Uploadable]) -> CompiledMoveOfIds:
-    return CompiledMoveOfIds(rows_of(model).received_in(BATCH), "confirm", DONE)
+    return CompiledMoveOfIds(rows_of(model).received_in(BATCH), "confirm", **DONE)

@@ -7,9 +7,9 @@ from django.db import models
 from django.db.models import CheckConstraint, F, Q
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.attempts import AttemptsModel
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
-from kilit.lock.guard import LifecycleModel
 from kilit.lock.table import Lifecycle
 from ociqueue.models.site import Site
 from ociqueue.states import FAILING, IN_UPLOAD, Category, ConversionStatus
@@ -18,7 +18,7 @@ from ociqueue.states import FAILING, IN_UPLOAD, Category, ConversionStatus
 FACTS = ("attempt_count", "provider_error_code", "provider_error_category", "last_error")
 
 
-class Uploadable(LifecycleModel):
+class Uploadable(AttemptsModel):
     """A row for an upload; subclasses add what is sent, `site`, and `open_batch`, the upload that holds it."""
 
     # The columns that an upload sends, and those that settling needs; the others are loaded on access.
@@ -30,10 +30,6 @@ class Uploadable(LifecycleModel):
     status = models.CharField(max_length=10, choices=ConversionStatus, default=ConversionStatus.QUEUED, editable=False)
     action = models.CharField(_("conversion name"), max_length=100)
     order_id = models.CharField(max_length=64, help_text=_("It never changes, so Google counts the conversion once."))
-    attempt_count = models.PositiveIntegerField(_("attempt count"), default=0, help_text=_("How often it was claimed."))
-    attempts_forgiven = models.PositiveIntegerField(
-        _("attempts forgiven"), default=0, help_text=_("Attempts that no longer count towards the cap.")
-    )
     claimed_at = models.DateTimeField(_("claimed at"), null=True)
     next_retry_at = models.DateTimeField(_("next retry at"), null=True)
     uploaded_at = models.DateTimeField(
@@ -53,7 +49,7 @@ class Uploadable(LifecycleModel):
         help_text=_("It is sent in a request of its own, so that the verdict on the request is its own."),
     )
 
-    class Meta(LifecycleModel.Meta):
+    class Meta(AttemptsModel.Meta):
         abstract = True
 
 

@@ -1,8 +1,10 @@
 """Acknowledgements and operators' actions: which rows moved, and which were skipped."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from uuid import UUID
 
@@ -30,27 +32,45 @@ class MoveResult:
 
 
 def move_rows(
-    site: Site, ids: Iterable[UUID], verb: Callable[[ConversionQuerySet], set[UUID]], *, late: str = "", ends: str = ""
+    site: Site,
+    ids: Iterable[UUID],
+    verb: Callable[[ConversionQuerySet], set[UUID]],
+    *,
+    claims: Mapping[UUID, int] = NO_CLAIMS,
+    late: str = "",
+    ends: str = "",
 ) -> MoveResult:
     """Apply a verb to a site's rows; rows of other sites are reported as NOT_FOUND.
 
     With `late`, an event of that name is recorded for each skipped row that is not in the state `ends`.
     """
 
-    def move(wanted: AbstractSet[UUID]) -> set[UUID]:
-        return verb(Conversion.objects.for_site(site).filter(pk__any_of=wanted))
+    def move(wanted: AbstractSet[UUID], claim: int | None) -> set[UUID]:
+        rows = Conversion.objects.for_site(site).filter(pk__any_of=wanted)
+        return verb(rows if claim is None else rows.filter(attempt_count=claim))
 
-    return _move_ids(site, ids, move, late=late, ends=ends)
+    return _move_ids(site, ids, move, claims=claims, late=late, ends=ends)
 
 
 def _move_ids(
-    site: Site, ids: Iterable[UUID], move: Callable[[AbstractSet[UUID]], AbstractSet[UUID]], *, late: str, ends: str
+    site: Site,
+    ids: Iterable[UUID],
+    move: Callable[[AbstractSet[UUID], int | None], AbstractSet[UUID]],
+    *,
+    claims: Mapping[UUID, int],
+    late: str,
+    ends: str,
 ) -> MoveResult:
-    wanted = set(ids)
+    """Move the rows of each claim, mostly of one; those without a number are as good as held."""
+    wanted, by_claim = set(ids), defaultdict[int | None, set[UUID]](set)
     if not wanted:
         return MoveResult(moved=0, skipped=[])
+    for pk in wanted:
+        by_claim[claims.get(pk)].add(pk)
     with transaction.atomic(savepoint=False):
-        moved = move(wanted)
+        if len(by_claim) > 1:  # a single statement locks its rows in order anyway
+            Conversion.objects.for_site(site).filter(pk__any_of=wanted).lock_in_order()
+        moved = set[UUID]().union(*(move(claimed, claim) for claim, claimed in by_claim.items()))
         rest = sorted(wanted - moved, key=attrgetter("int")) if len(moved) < len(wanted) else []
         rows = Conversion.objects.for_site(site).filter(pk__any_of=rest).only("pk", "status") if rest else []
         rows_by_id = {row.pk: row for row in rows}
@@ -74,7 +94,8 @@ def ack(
         done = _move_ids(
             site,
             done_ids,
-            lambda wanted: ack_ids(site, wanted, claims),
+            partial(ack_ids, site),
+            claims=claims,
             late="LATE_ACK",
             ends=ConversionStatus.COMPLETED,
         )
@@ -104,7 +125,8 @@ def ack_failed(
     return move_rows(
         site,
         ids,
-        lambda rows: rows.under_claims(claims).ack_failed(code=code, category=category, message=message),
+        lambda rows: rows.ack_failed(code=code, category=category, message=message),
+        claims=claims,
         late="LATE_ACK_FAILED",
         ends=ConversionStatus.FAILED,
     )

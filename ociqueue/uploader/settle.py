@@ -4,9 +4,10 @@ It also records warnings, retractions that were sent as 0, and replies for rows 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -121,14 +122,14 @@ def _move(
     model, every = type(rows[0]), rows_like(rows)
     held = every.in_batch(batch)
     by_kind = sort_groups(groups)
-    if len(by_kind) > 1:  # a single statement locks its rows in order anyway
+    if len(groups) > 1:  # a single statement locks its rows in order anyway
         held.lock_in_order()
     accepted, already_there, received, rejected, put_off = (by_kind.get(kind, []) for kind in KINDS)
-    moved = statements.accept(model, batch, _request_ids(accepted)) if accepted else ()
-    if already_there:
-        with for_reason(ALREADY_THERE):
-            moved = [*moved, *held.accept(_request_ids(already_there))]
-    taken = statements.receive(model, batch, _request_ids(received)) if received else ()
+    accept, receive = partial(statements.accept, model, batch), partial(statements.receive, model, batch)
+    moved = _by_request(accept, accepted)
+    with for_reason(ALREADY_THERE):
+        moved += _by_request(accept, already_there)
+    taken = _by_request(receive, received)
     if received:
         _store_receipts(batch, rows, results)
         note_warnings(batch, received, among=every)
@@ -199,8 +200,12 @@ def is_lost(first: RowResult) -> bool:
     return first.whole_request and first.disposition == Disposition.RETRY and first.category == Category.TRANSIENT
 
 
-def _request_ids(groups: Groups) -> PerRowValues:
-    return PerRowValues(*((ids_of(rows), {"provider_request_id": result.request_id[:64]}) for result, rows in groups))
+def _by_request(move: Callable[[list[UUID], str], Collection[UUID]], groups: Groups) -> list[UUID]:
+    """Move the rows of each request; mostly there is one."""
+    requests: dict[str, list[UUID]] = defaultdict(list)
+    for result, rows in groups:
+        requests[result.request_id[:64]] += ids_of(rows)
+    return [pk for request_id, ids in requests.items() for pk in move(ids, request_id)]
 
 
 def error_values(groups: Groups, *, is_probe: bool, **columns: object) -> PerRowValues:

@@ -33,7 +33,7 @@ def body(name: str) -> dict[str, Any]:
 def test_a_completed_conversion_is_reported_with_the_ids_that_the_shop_knows(site, make_conversion) -> None:
     row = make_conversion(site, source_key="S-7")
     Conversion.objects.claim(limit=1)
-    Conversion.objects.filter(pk=row.pk).ack()
+    Conversion.objects.filter(pk=row.pk).move("ack")
 
     (found,) = described("conversion.completed")
 

@@ -36,7 +36,7 @@ ERROR = "Not for " + ", ".join(PRIVATE.values())
 def complete_conversion(site: Site) -> None:
     new_conversion(site, gclid=PRIVATE["click"]).save()
     Conversion.objects.claim(limit=1)
-    Conversion.objects.all().ack()
+    Conversion.objects.all().move("ack")
 
 
 def receive_conversion(site: Site) -> None:
@@ -50,7 +50,7 @@ def receive_adjustment(site: Site) -> None:
     site.refresh_from_db()
     new_conversion(site, gclid=PRIVATE["click"]).save()
     Conversion.objects.all().move("claim", claimed_at=Now())
-    Conversion.objects.all().ack()
+    Conversion.objects.all().move("ack")
     restate(site, Conversion.objects.get(), 80)
     batch, rows = claim(site, SiteTurn(Adjustment.objects.for_site(site)))
     settle(batch, mark_sent(batch, rows), [RowResult(Disposition.RECEIVED, request_id="request-1")])

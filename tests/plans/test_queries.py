@@ -22,6 +22,7 @@ from ociqueue.intake.adjustments import find_originals
 from ociqueue.intake.enqueue import known_ids
 from ociqueue.models import Adjustment, Conversion, IdentifierKind, ImportJob, Site
 from ociqueue.models.import_job import LineIndex
+from ociqueue.models.statements import ack_ids
 from ociqueue.operating import erasure, presenters
 from ociqueue.operating.erasure import Person
 from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
@@ -112,7 +113,7 @@ def conversion_queries(site: Site) -> dict[str, Callable[[], Any]]:
         "keys of CSV lines": lambda: LineKeys(site, LineIndex(ImportJob(site=site))).find(lines),
         "the oldest, for metrics": lambda: oldest_waiting(Conversion),
         "export": lambda: rows.claim(limit=BATCH),
-        "ack": lambda: rows.filter(pk__in=claimed).ack(),
+        "ack": lambda: ack_ids(site, set(claimed), None),
         "ack-failed": lambda: rows.filter(pk__in=claimed).ack_failed(code="E", category="AUTH", message="no"),
         "recover": Conversion.objects.recover,
         "cap": Conversion.objects.cap,

@@ -25,7 +25,7 @@ def make_conversions(
     rows = Conversion.objects.for_site(site)
     rows.claim(limit=well + badly)
     chosen = list(rows.filter(status="PROCESSING").values_list("pk", flat=True))
-    rows.filter(pk__in=chosen[:well]).ack()
+    rows.filter(pk__in=chosen[:well]).move("ack")
     rows.filter(pk__in=chosen[well:]).ack_failed(code="X", category="VALIDATION", message="")
     Conversion.objects.bulk_create(new[:waiting])
 

@@ -17,7 +17,7 @@ def finish(site: Site, **columns: Any) -> Conversion:
     row.save()
     mine = Conversion.objects.filter(pk=row.pk)
     mine.claim(limit=1)
-    mine.ack()
+    mine.move("ack")
     return mine.get()
 
 

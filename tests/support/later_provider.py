@@ -140,7 +140,7 @@ def run_script(site: Site, *, limit: int = 100) -> int:
     for row in rows:
         GOOGLE.hold(SyncMethod.SCRIPT, row.gclid)
     GOOGLE.release(*(row.gclid for row in rows))
-    Conversion.objects.filter(pk__any_of=[row.pk for row in rows]).ack()
+    Conversion.objects.filter(pk__any_of=[row.pk for row in rows]).move("ack")
     return len(rows)
 
 

@@ -39,7 +39,7 @@ def test_a_finished_bulk_action_reports_where_its_rows_are_now(make_person, site
     done, again = (Conversion.objects.filter(pk=row.pk) for row in rows[:2])
     for chosen in (done, again):
         chosen.claim(limit=1)
-    done.ack()
+    done.move("ack")
     again.ack_failed(code="X", category="VALIDATION", message="no")
 
     numbers = numbers_on(operator, action)

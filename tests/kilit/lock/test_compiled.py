@@ -7,8 +7,8 @@ from django.db.models import CharField, F, IntegerField, Value
 from django.db.models.functions import Concat
 
 from kilit.access.models import ApiKey
+from kilit.lock.compiled_moves import CompiledMove, CompiledMoveOfIds
 from kilit.lock.fast_sql import CompiledQuery, parameter
-from kilit.lock.guard import CompiledMove
 from kilit.lock.models import Event
 from tests.apps.parcels.models import Parcel
 
@@ -81,7 +81,7 @@ def test_of_ids_that_all_move_none_is_read_back() -> None:
     parcels = [Parcel.objects.create() for _ in range(3)]
     ids = {parcel.pk for parcel in parcels}
 
-    moved = Parcel.objects.all().move_ids("lose", ids)
+    moved = CompiledMoveOfIds(Parcel.objects.all(), "lose").run(ids)
 
     assert moved is ids
     assert lost(*parcels) == 3
@@ -91,7 +91,7 @@ def test_of_ids_that_move_in_part_those_are_returned() -> None:
     waiting, gone, other = (Parcel.objects.create() for _ in range(3))
     Parcel.objects.filter(pk=gone.pk).move("lose")
 
-    moved = Parcel.objects.exclude(pk=other.pk).move_ids("lose", {waiting.pk, gone.pk, other.pk, uuid4()})
+    moved = CompiledMoveOfIds(Parcel.objects.exclude(pk=other.pk), "lose").run({waiting.pk, gone.pk, other.pk, uuid4()})
 
     assert moved == {waiting.pk}
     assert lost(waiting, gone, other) == 2
@@ -101,4 +101,4 @@ def test_of_ids_that_move_in_part_those_are_returned() -> None:
 def test_ids_that_do_not_move_are_not_returned(ids: set[UUID]) -> None:
     Parcel.objects.create()
 
-    assert Parcel.objects.all().move_ids("lose", ids) == set()
+    assert CompiledMoveOfIds(Parcel.objects.all(), "lose").run(ids) == set()

@@ -66,7 +66,7 @@ def test_times_and_attempts_follow_the_states(api, site) -> None:
     send(site)
     claim()
     (claimed,) = find(api, sourceKey="order-1001")
-    Conversion.objects.all().ack()
+    Conversion.objects.all().move("ack")
     (done,) = find(api, sourceKey="order-1001")
 
     assert (claimed["state"], claimed["attemptCount"], claimed["endedAt"]) == ("PROCESSING", 1, None)

@@ -129,7 +129,7 @@ def test_clicks_of_other_kinds_cases_and_sites_are_others(site, make_site) -> No
 def test_a_file_does_not_bring_back_what_was_erased(site) -> None:
     load(site, file_of(("aa", 0), ("bb", 0), ("bb", 5)))
     Conversion.objects.claim(limit=9)
-    Conversion.objects.all().ack()
+    Conversion.objects.all().move("ack")
     for click in ("aa", "bb"):
         list(forget(Person(IdentifierKind.CLICK_ID, click), [site]))
 

@@ -26,7 +26,7 @@ def make_reported(make_conversion) -> Callable[..., Conversion]:
         row = make_conversion(site, **columns)
         rows = Conversion.objects.filter(pk=row.pk)
         rows.claim(limit=1)
-        rows.ack()
+        rows.move("ack")
         return rows.get()
 
     return make
@@ -159,7 +159,7 @@ def test_a_copy_that_was_rejected_too_can_be_replaced_in_turn(fix, site, make_re
     original = make_reported(site)
     fix(site, original)
     Conversion.objects.filter(pk=original.replacement.pk).claim(limit=1)
-    Conversion.objects.filter(pk=original.replacement.pk).ack()
+    Conversion.objects.filter(pk=original.replacement.pk).move("ack")
 
     fix(site, original.replacement)
 

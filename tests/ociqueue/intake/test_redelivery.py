@@ -112,7 +112,7 @@ def test_a_waiting_row_is_corrected_in_place_with_an_event_that_names_what_chang
 
 def complete() -> None:
     claim()
-    Conversion.objects.all().ack()
+    Conversion.objects.all().move("ack")
 
 
 def leave_unknown() -> None:

@@ -49,7 +49,7 @@ def test_a_move_writes_no_key(rows, site, sql) -> None:
     before = sql(where)
 
     claimed = site.conversions.claim(limit=10)
-    site.conversions.filter(pk__any_of=[row.pk for row in claimed]).ack()
+    site.conversions.filter(pk__any_of=[row.pk for row in claimed]).move("ack")
 
     assert len(claimed) == 4
     assert sql(where) == before
@@ -126,7 +126,7 @@ def test_no_key_is_inserted_that_is_not_of_its_conversion(rows, sql, column: str
 
 def test_an_erasure_takes_the_click_id_and_hashes_from_the_keys(rows, site, sql) -> None:
     site.conversions.claim(limit=10)
-    site.conversions.ack()
+    site.conversions.move("ack")
 
     empty = "gclid = '', wbraid = '', hashed_email = '', hashed_phone = '', erased_at = now()"
     with erasing():
@@ -138,7 +138,7 @@ def test_an_erasure_takes_the_click_id_and_hashes_from_the_keys(rows, site, sql)
 
 def test_a_pruned_row_takes_its_key_with_it(rows, site, sql) -> None:
     site.conversions.claim(limit=10)
-    site.conversions.exclude(source_key="one").ack()
+    site.conversions.exclude(source_key="one").move("ack")
     sql("UPDATE offline_conversion_queue SET updated_at = now() - interval '40 days' WHERE source_key = 'two'")
     sql("SELECT set_config('kilit.prune_before', (now() - interval '30 days')::text, true)")
 

@@ -26,7 +26,7 @@ CHANGES = {
 def completed(site, make_conversion) -> Conversion:
     make_conversion(site, gclid="Cj0KCQ-own", value=10)
     (row,) = Conversion.objects.for_site(site).claim(limit=1)
-    Conversion.objects.filter(pk=row.pk).ack()
+    Conversion.objects.filter(pk=row.pk).move("ack")
     row.refresh_from_db()
     assert row.status == "COMPLETED"
     return row

@@ -183,7 +183,7 @@ def test_rows_of_the_same_visit_and_corrected_copies_are_the_same_persons(site) 
     copy = new_conversion(site, gclid=GCLID, replaces=wrong)
     copy.save()
     Conversion.objects.filter(pk=copy.pk).claim(limit=1)
-    Conversion.objects.filter(pk=copy.pk).ack()
+    Conversion.objects.filter(pk=copy.pk).move("ack")
     finish(site, gclid=GCLID, hashed_email="a" * 64)
     shared = finish(site, gclid="of-another", hashed_email="a" * 64)
 

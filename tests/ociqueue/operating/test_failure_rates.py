@@ -58,7 +58,7 @@ def test_a_row_that_failed_and_completes_did_not_fail(site, sweeps: tuple[Callab
     rows.retry_selected()
     assert ended(site) == {(0, 0)}, "what waits has not ended"
     rows.claim(limit=2)
-    rows.ack()
+    rows.move("ack")
     for sweep in sweeps:
         sweep()
 
@@ -71,7 +71,7 @@ def test_a_corrected_row_is_counted_by_its_copy(site) -> None:
     (result,) = replace_rows(site, [Correction(str(row), {"gclid": "Cj0KCQ-right"})])
     copies = Conversion.objects.filter(pk=result.copy and result.copy.pk)
     copies.claim(limit=1)
-    copies.ack()
+    copies.move("ack")
 
     assert ended(site) == {(1, 0)}
 
@@ -106,7 +106,7 @@ def test_many_retries_of_many_rows_raise_no_alarm_when_all_complete(site) -> Non
     fail_again(rows, times=2)
     rows.retry_selected()
     rows.claim(limit=100)
-    rows.ack()
+    rows.move("ack")
 
     assert site_health([site])[site.pk].error_rate == 0
     assert [each for each in find_problems(SeesEverything()) if each.kind == "failure-rate"] == []

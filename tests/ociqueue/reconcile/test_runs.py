@@ -32,7 +32,7 @@ def post(site: Site, *days: tuple[int, int, int], name: str = "Sale") -> None:
 def acknowledge(site: Site, rows: list[Conversion], at: datetime) -> None:
     mine = Conversion.objects.filter(pk__in=[row.pk for row in rows])
     Conversion.objects.for_site(site).claim(limit=1000)
-    mine.ack()
+    mine.move("ack")
     mine.update(claimed_at=at, updated_at=at)
 
 

@@ -176,7 +176,7 @@ def test_backoff_doubles_up_to_a_day_and_the_eighth_attempt_is_the_last(google, 
 def test_the_longest_wait_is_a_day_and_at_most_a_tenth_more(
     google, api_site, make_rows, sql, settings, *, monkeypatch, chance: float, longest: float
 ) -> None:
-    monkeypatch.setattr("ociqueue.models.sending.Random", lambda: Value(chance))
+    monkeypatch.setattr("kilit.lock.attempts.Random", lambda: Value(chance))
     settings.API_MAX_ATTEMPTS = 100  # the default of 8 fails a row before its backoff reaches a day
     make_rows(api_site, "passing", attempt_count=40)
     google.errors["passing"] = [{"family": "internal_error", "name": "TRANSIENT_ERROR"}]

@@ -142,7 +142,7 @@ def test_a_jobs_page_follows_it_to_its_end(visitor, house, site) -> None:
     Conversion.objects.filter(pk=job.pk).claim(limit=1)
     refresh(page)
     expect(page.locator("#content")).to_contain_text("PROCESSING")
-    Conversion.objects.filter(pk=job.pk).ack()
+    Conversion.objects.filter(pk=job.pk).move("ack")
     refresh(page)
 
     expect(page.locator("#content")).to_contain_text("COMPLETED")

@@ -59,7 +59,7 @@ def test_a_jobs_page_follows_its_own_job(admin_client) -> None:
     assert refreshed(admin_client, address, version) == 304
 
     Conversion.objects.filter(pk=mine.pk).claim(limit=1)
-    Conversion.objects.filter(pk=mine.pk).ack()
+    Conversion.objects.filter(pk=mine.pk).move("ack")
     assert refreshed(admin_client, address, version) == 200
     assert "data-live-ended" in admin_client.get(address).content.decode()
 

@@ -37,7 +37,7 @@ def make_in_state(make_conversion) -> Callable[..., Conversion]:
         if status == "UPLOADED":
             rows.move("receive", open_batch=UploadBatch.objects.create(site=site, size=1, sent_at=Now()))
         if status == "COMPLETED":
-            rows.ack()
+            rows.move("ack")
         if status == "FAILED":
             rows.ack_failed(code="INVALID_VALUE", category="VALIDATION", message="bad")
         return rows.get()

@@ -158,7 +158,7 @@ def test_an_ended_row_says_so_and_a_failed_one_what_to_do(reported, worker_lives
     done, failed, passing = (make_conversion(site) for _ in range(3))
     for row in (done, failed, passing):
         claim(row)
-    Conversion.objects.filter(pk=done.pk).ack()
+    Conversion.objects.filter(pk=done.pk).move("ack")
     Conversion.objects.filter(pk=failed.pk).ack_failed(code="INVALID", category="VALIDATION", message="no")
     Conversion.objects.filter(pk=passing.pk).ack_failed(code="BUSY", category="TRANSIENT", message="later")
 

@@ -36,7 +36,7 @@ def fail(*rows: Conversion, code: str = "INVALID_CLICK_ID", category: str = "VAL
 
 def complete(row: Conversion) -> None:
     Conversion.objects.filter(pk=row.pk).claim(limit=1)
-    Conversion.objects.filter(pk=row.pk).ack()
+    Conversion.objects.filter(pk=row.pk).move("ack")
 
 
 def test_the_list_shows_state_error_and_age_and_masks_the_click_id(make_person, site, make_conversion) -> None:

@@ -124,7 +124,7 @@ def test_a_completed_row_that_only_the_script_reported_can_be_corrected(make_per
     row = make_conversion(site)
     rows = Conversion.objects.filter(pk=row.pk)
     rows.claim(limit=1)
-    rows.ack()
+    rows.move("ack")
     operator = make_person(sites={site: "operator"})
 
     page = operator.get(address(row, "change"))

@@ -31,7 +31,7 @@ def make_busy(make_site, make_conversion) -> Callable[..., Site]:
         site = make_site(**columns)
         rows = [make_conversion(site) for _ in range(5 + failed)]
         Conversion.objects.for_site(site).claim(limit=3 + failed)
-        Conversion.objects.filter(pk__in=[row.pk for row in rows[:2]]).ack()
+        Conversion.objects.filter(pk__in=[row.pk for row in rows[:2]]).move("ack")
         failing = Conversion.objects.filter(pk__in=[row.pk for row in rows[2 : 2 + failed]])
         failing.ack_failed(code="X", category="VALIDATION", message="")
         long_ago = datetime.now(UTC) - timedelta(hours=1)
