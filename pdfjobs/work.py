@@ -6,18 +6,23 @@ No transaction is open while the browser renders, and the ORM never runs in the 
 import logging
 import time
 from datetime import timedelta
+from functools import cache
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import UUIDField
+from django.db.models.fields.json import KeyTextTransform
 
 from kilit.api.input_model import InvalidInput
 from kilit.lock.audit import acting_as
+from kilit.lock.fast_sql import CompiledValues, parameter
 from kilit.lock.guard import MoveRefused
+from kilit.lock.models import Event
 from kilit.trace import job_trace
 from kilit.workers import doorbells
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.models import PdfJob
-from pdfjobs.models.statements import Claim, Claimed, not_left
+from pdfjobs.models.turns import Claim, not_left
 from pdfjobs.rendering import PageOptions, RenderError, render
 from pdfjobs.states import PDF_JOBS, ErrorCode
 from pdfjobs.storage import artifacts
@@ -41,7 +46,7 @@ VERSION_MISMATCH = (
 _loaded_at = time.monotonic()  # of this process's code: a worker is forked from a process that has loaded it
 _left: dict[UUID, float] = {}  # jobs that this process left to others, and until when
 _served: dict[int, None] = {}  # owners whose jobs this process claimed, the last one last
-_claim = Claim(PdfJob.objects.claimable().filter(not_left()), others=PdfJob.objects.claimable())
+_claim = Claim(PdfJob.objects.claimable().filter(not_left()))
 
 
 class OlderVersionError(Exception):
@@ -56,12 +61,12 @@ def run_due_jobs() -> None:
         return
     end, has_rung = time.monotonic() + TURN, False
     with acting_as(ACTOR):
-        while claimed := claim():
-            if claimed.others_wait and not has_rung:
+        while job := claim():
+            if not has_rung and _others().run():
                 doorbells.ring_now(BELL)
                 has_rung = True  # later jobs ring when they are created
-            with job_trace(claimed.traceparent):
-                may_continue = process(claimed.job)
+            with job_trace(trace_of(job)):
+                may_continue = process(job)
             if not may_continue:
                 return  # without a ring: what could not be stored is not retried at once
             if time.monotonic() > end:
@@ -71,16 +76,34 @@ def run_due_jobs() -> None:
     doorbells.ring_if_due(BELL)
 
 
-def claim() -> Claimed[PdfJob] | None:
+def claim() -> PdfJob | None:
     """Claim the next job; then other owners have their turn."""
     now = time.monotonic()
     for pk in [pk for pk, until in _left.items() if until < now]:
         del _left[pk]
-    claimed = _claim.run(served=list(_served), left=list(_left))
-    if claimed:
-        _served.pop(claimed.job.owner_id, None)
-        _served[claimed.job.owner_id] = None
-    return claimed
+    job = _claim.run(served=list(_served), left=list(_left))
+    if job:
+        _served.pop(job.owner_id, None)
+        _served[job.owner_id] = None
+    return job
+
+
+def trace_of(job: PdfJob) -> str:
+    ((traceparent,),) = _trace().run(job=job.pk) or [("",)]
+    return traceparent or ""
+
+
+# What each job asks, compiled once (kilit.lock.fast_sql).
+@cache
+def _others() -> CompiledValues:
+    # By the order of its index; for EXISTS the planner may read the table, and dead rows at its beginning.
+    return CompiledValues(PdfJob.objects.claimable().order_by("queued_at", "id").values_list("pk")[:1])
+
+
+@cache
+def _trace() -> CompiledValues:
+    events = Event.objects.filter(queue=PDF_JOBS.queue, object_id=parameter("job", UUIDField())).order_by("id")
+    return CompiledValues(events.values_list(KeyTextTransform("traceparent", "details"))[:1])
 
 
 def process(job: PdfJob) -> bool:

@@ -3,20 +3,23 @@
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import cache
 from typing import NamedTuple, Self
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models import F, Q
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.column_guards import Counters
+from kilit.lock.compiled_moves import CompiledMoveOfIds
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
+from kilit.lock.fast_sql import parameter
 from kilit.lock.guard import MoveRefused
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from kilit.lock.leases import LeasedModel, LeasedQuerySet, lease_check, no_lease
@@ -27,8 +30,7 @@ from kilit.lock.priorities import Priority, priority_field
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import erasing, lifecycle_triggers
 from pdfjobs.documents.definition import LONGEST_NAME
-from pdfjobs.models.statements import Claim, Success
-from pdfjobs.models.turns import ORDER
+from pdfjobs.models.turns import ORDER, Claim
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, RETRYABLE, UNFINISHED, ErrorCode, PdfStatus
 
 LONGEST_DETAIL = 2000
@@ -51,6 +53,14 @@ FAILURES = Failures(PDF_JOBS, states=[PdfStatus.FAILED], code="error_code", mess
 
 # Seconds. One page takes tenths of a second; a render is ended after a minute.
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, float("inf"))
+COUNT_RENDER = """
+    INSERT INTO pdfjobs_rendertiming AS timing (bound, renders, seconds)
+    SELECT (SELECT min(bound) FROM unnest(%s::float[]) AS bounds (bound) WHERE job.seconds <= bound), 1, seconds
+    FROM (
+      SELECT extract(epoch FROM finished_at - started_at)::float AS seconds FROM pdfjobs_pdfjob WHERE id = %s
+    ) AS job
+    ON CONFLICT (bound) DO UPDATE SET renders = timing.renders + 1, seconds = timing.seconds + excluded.seconds
+"""
 
 
 class FailResult(NamedTuple):
@@ -105,8 +115,8 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
 
         Owners take turns; among an owner's jobs waiting time and priority decide. A retried job is behind them.
         """
-        claimed = Claim(self.claimable(), others=self.model.objects.claimable()).run(served=served)
-        return [claimed.job] if claimed else []
+        job = Claim(self.claimable()).run(served=served)
+        return [job] if job else []
 
     def fail(self, *, code: str, detail: str) -> FailResult:
         """Fail running jobs, and queue those again that may be retried.
@@ -160,12 +170,20 @@ def forget_error_details(expired: Collection[UUID]) -> None:
         events.update(details=RawSQL("details - 'error_detail'", ()))
 
 
+class RenderTimingQuerySet(models.QuerySet["RenderTiming"]):
+    def count_render_of(self, job: "PdfJob") -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(COUNT_RENDER, [list(BOUNDS), job.pk])
+
+
 class RenderTiming(models.Model):
     """Renders that took at most `bound` seconds and longer than the previous bound, and their total time."""
 
     bound = models.FloatField(primary_key=True)
     renders = models.BigIntegerField()
     seconds = models.FloatField()
+
+    objects = RenderTimingQuerySet.as_manager()
 
     class Meta:
         default_permissions = ()
@@ -269,9 +287,12 @@ class PdfJob(LeasedModel):
 
     def succeed(self, *, artifact_key: str, size: int, digest: str) -> Self:
         """Finish the job; only the holder of the claim can. The row, with its variables, is read only when refused."""
-        if not SUCCESS.run(self, artifact_key=artifact_key, size=size, digest=digest):
-            self.refresh_from_db()
-            raise MoveRefused(self, "succeed", self.status)
+        artifact = {"artifact_key": artifact_key, "artifact_size": size, "artifact_digest": digest}
+        with transaction.atomic():
+            if not _success().run([self.pk], token=self.claim_token, **artifact):
+                self.refresh_from_db()
+                raise MoveRefused(self, "succeed", self.status)
+            RenderTiming.objects.count_render_of(self)
         return self
 
     def expire(self, *, where: dict[str, object] | None = None) -> Self:
@@ -292,4 +313,12 @@ class PdfJob(LeasedModel):
         return f"{self.template_name.replace('_', '-')}-{self.created_at:%Y-%m-%d}-{str(self.pk)[-6:]}.pdf"
 
 
-SUCCESS = Success(PdfJob.objects.all(), BOUNDS)
+@cache
+def _success() -> CompiledMoveOfIds:
+    held = PdfJob.objects.filter(claim_token=parameter("token", models.UUIDField()))
+    artifact = {
+        "artifact_key": parameter("artifact_key", models.CharField()),
+        "artifact_size": parameter("artifact_size", models.IntegerField()),
+        "artifact_digest": parameter("artifact_digest", models.CharField()),
+    }
+    return CompiledMoveOfIds(held, "succeed", finished_at=Now(), **artifact, **no_lease())

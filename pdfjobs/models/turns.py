@@ -6,18 +6,28 @@ is a preference. Two limits are guards, and with them claims wait for each other
 many run in all when an owner gets a second one, so that a worker is free for an owner who has none running.
 """
 
+from collections.abc import Collection, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import connection
-from django.db.models import QuerySet, UUIDField
+from django.db import connection, transaction
+from django.db.models import BooleanField, F, QuerySet, UUIDField
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Now
 
-from kilit.lock.fast_sql import Parameter
+from kilit.lock.compiled_moves import CompiledMove, compile_take
+from kilit.lock.fast_sql import Parameter, fast_instance, parameter
+from kilit.lock.leases import LeasedModel, new_lease
 from kilit.lock.priorities import TurnTime
 from kilit.workers.models import ALIVE_FOR
 
+Row = TypeVar("Row", bound=LeasedModel)
+
+# On top of its timeout a job may launch a browser (10 s) and store its file; after that its worker counts as dead.
+LEASE_BEYOND_TIMEOUT = timedelta(seconds=30)
 # An owner's jobs; the index pdf_turn_of_owner serves it.
 TURN = TurnTime("queued_at", "priority")
 ORDER = (TURN, "id")
@@ -95,3 +105,31 @@ def next_in_turn(rows: QuerySet[Any], *, served: Any) -> RawSQL:
     job, params = free.query.get_compiler(using=rows.db).as_sql()
     sql = NEXT.format(first=FIRST, most_running=MOST_RUNNING, job=job)
     return RawSQL(sql, (*LIMITS, served, *params), UUIDField())
+
+
+class Claim(Generic[Row]):
+    """Claims the job of some claimable rows whose turn it is; compiled once, at its first run."""
+
+    def __init__(self, rows: QuerySet[Row]) -> None:
+        self._rows = rows
+
+    def run(self, *, served: Sequence[int] = (), left: Collection[UUID] = ()) -> Row | None:
+        """Return the claimed job. `served` are the owners that the worker served before, the last one last."""
+        values = {"served": list(served), "left": list(left), **read_limits()._asdict()}
+        rows, model = self._move.run(token=uuid4(), **values), self._rows.model
+        names = [field.attname for field in model._meta.concrete_fields]
+        return fast_instance(model, self._rows.db, names, rows[0]) if rows else None
+
+    @cached_property
+    def _move(self) -> CompiledMove:
+        with transaction.atomic(using=self._rows.db):  # Django compiles FOR UPDATE inside a transaction only
+            turn = next_in_turn(self._rows, served=Parameter("served"))
+        due = self._rows.model._default_manager.filter(pk=turn)
+        lease = {**new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT), "claim_token": parameter("token", UUIDField())}
+        names = (field.name for field in self._rows.model._meta.concrete_fields)
+        return compile_take(due, "claim", *names, limit=1, order=("id",), started_at=Now(), **lease)
+
+
+def not_left() -> RawSQL:
+    """Return the condition that this worker has not released the job for others."""
+    return RawSQL('NOT "pdfjobs_pdfjob"."id" = ANY(%s::uuid[])', (Parameter("left"),), BooleanField())

@@ -19,7 +19,7 @@ from tests.support.pdf_jobs import PDF, body, new_job, some_user
 pytestmark = pytest.mark.django_db
 
 
-def test_a_job_costs_a_worker_two_statements(monkeypatch) -> None:
+def test_a_job_costs_a_worker_few_statements(monkeypatch) -> None:
     monkeypatch.setattr(work, "render_job", lambda _: PDF)
     monkeypatch.setattr(work.doorbells, "ring_now", lambda _: True)
     for number in range(2):
@@ -30,7 +30,8 @@ def test_a_job_costs_a_worker_two_statements(monkeypatch) -> None:
 
     assert PdfJob.objects.filter(status="succeeded").count() == 2
     sent = [query["sql"] for query in asked if "SAVEPOINT" not in query["sql"]]
-    assert len(sent) == 2 * 2 + 1, sent  # the last claim finds nothing
+    # Claim, trace, success and timing; whether others wait, once; a context for each move; a claim that finds nothing.
+    assert len(sent) == 7 + 6 + 3, sent
 
 
 def test_a_request_and_a_worker_are_named_in_the_events(monkeypatch) -> None:
@@ -91,10 +92,16 @@ def test_a_taken_key_inserts_nothing() -> None:
     assert PdfJob.objects.get() == job
 
 
-def test_a_claim_says_whether_others_wait() -> None:
-    new_job(number=1)
-    new_job(number=2)
+def test_a_worker_rings_once_if_other_jobs_wait(monkeypatch) -> None:
+    rings: list[str] = []
+    monkeypatch.setattr(work, "render_job", lambda _: PDF)
+    monkeypatch.setattr(work.doorbells, "ring_now", rings.append)
+    new_job()
+    work.run_due_jobs()
+    assert rings == []
+    for number in range(3):
+        new_job(number=number + 1)
 
-    first, second = work.claim(), work.claim()
+    work.run_due_jobs()
 
-    assert (first.others_wait, second.others_wait, work.claim()) == (True, False, None)
+    assert rings == [work.BELL]

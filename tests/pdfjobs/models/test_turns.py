@@ -32,9 +32,9 @@ def claim_all(*, end: bool) -> str:
     """Return the owners of the jobs in the order in which a worker claims them; `end` each before the next."""
     owners = ""
     while claimed := work.claim():
-        owners += claimed.job.owner.username
+        owners += claimed.owner.username
         if end:
-            PdfJob.objects.held_by(claimed.job).fail(code=ErrorCode.UNKNOWN, detail="")
+            PdfJob.objects.held_by(claimed).fail(code=ErrorCode.UNKNOWN, detail="")
     return owners
 
 
@@ -60,7 +60,7 @@ def test_priority_decides_among_the_jobs_of_an_owner() -> None:
         new_job(some_user("a"), 2, priority=Priority.URGENT),
     )
 
-    claimed = [work.claim().job.pk for _ in range(4)]
+    claimed = [work.claim().pk for _ in range(4)]
 
     assert claimed.index(urgent.pk) == 0
     assert claimed.index(low.pk) >= 2
