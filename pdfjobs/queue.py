@@ -28,7 +28,7 @@ QUEUE = Queue(
         Sweep(
             "pdf_reap",
             every=timedelta(seconds=15),
-            run=work.reap,
+            run=work.recover,
             about=_("Takes jobs back from workers that died or hang."),
             due=lambda: [PdfJob.objects.held_too_long()],
             preview=lambda: f"Would reap {PdfJob.objects.held_too_long().count()}.",

@@ -186,7 +186,7 @@ def fail(job: PdfJob, code: str, detail: str) -> None:
     logger.info("pdf job failed", extra={"job_id": job.job_id, "code": code, "retried": bool(result.retried)})
 
 
-def reap() -> str:
+def recover() -> str:
     result = PdfJob.objects.recover()
     if result.retried:
         doorbells.ring(BELL)

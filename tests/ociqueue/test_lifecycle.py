@@ -1,15 +1,25 @@
 """Conversions, their adjustments and imports of files conform to the lock."""
 
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from ociqueue.models import Adjustment, Conversion, ImportJob, Site, UploadBatch
 from ociqueue.models.sending import FREE, RELEASED, failure
-from ociqueue.states import AdjustmentKind
+from ociqueue.models.uploadable import Uploadable
+from ociqueue.states import AdjustmentKind, Category
+from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.settle import settle
+from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
+from tests.support.adjusted import api_site, make_sold, restate
+from tests.support.attempts_conformance import AttemptsConformance, RetriedQueue
 from tests.support.conversions import new_conversion
 from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
@@ -65,6 +75,59 @@ class TestAdjustments(LifecycleConformance):
         make=make_adjustment,
         changes={**CHANGES, "overtake": fail, "lose_original": fail, "revive": lambda: FREE},
     )
+
+
+def the_site() -> Site:
+    return Site.objects.first() or api_site()
+
+
+def claim_uploads(model: type[Uploadable]) -> list[Any]:
+    """Claim each row for an upload of its own, as a worker does."""
+    claimed, turn = [], SiteTurn(model.objects.all(), limit=1)
+    while True:
+        upload, rows = claim(the_site(), turn)
+        if not rows:
+            return claimed
+        rows[0].upload = upload
+        claimed += mark_sent(upload, rows)
+
+
+def answer(row: Any, *, disposition: Disposition) -> None:
+    settle(row.upload, [row], [RowResult(disposition, "INTERNAL_ERROR", Category.TRANSIENT, "Later.")])
+
+
+def sweep(model: type[Uploadable]) -> None:
+    model.objects.recover()
+    model.objects.cap()
+
+
+def uploads_of(model: type[Uploadable], make: Callable[[], Any]) -> RetriedQueue:
+    rows = model.objects
+    return RetriedQueue(
+        make=make,
+        most_attempts=settings.API_MAX_ATTEMPTS,
+        make_due=lambda: rows.waiting().update(next_retry_at=None),
+        claim=partial(claim_uploads, model),
+        finish=partial(answer, disposition=Disposition.ACCEPTED),
+        fail=partial(answer, disposition=Disposition.RETRY),
+        lapse=lambda: rows.filter(status="PROCESSING").update(claimed_at=Now() - timedelta(hours=1)),
+        sweep=partial(sweep, model),
+        retry=lambda row: rows.filter(pk=row.pk).retry_selected(),
+    )
+
+
+def make_for_upload() -> Conversion:
+    conversion = new_conversion(the_site())
+    conversion.save()
+    return conversion
+
+
+class TestAttemptsOfConversions(AttemptsConformance):
+    queue = uploads_of(Conversion, make_for_upload)
+
+
+class TestAttemptsOfAdjustments(AttemptsConformance):
+    queue = uploads_of(Adjustment, lambda: restate(make_sold(the_site())))
 
 
 def make_import(**columns: object) -> ImportJob:

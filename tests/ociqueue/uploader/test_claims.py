@@ -10,7 +10,7 @@ from django.db import connection
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, UploadBatch
 from ociqueue.models.batch import UploadBatchQuerySet
-from ociqueue.states import Category, Disposition
+from ociqueue.states import Disposition
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.results import RowResult
@@ -98,23 +98,6 @@ def test_an_answer_settles_once(google, api_site, make_rows) -> None:
     assert (again.accepted, again.late) == (first.accepted, first.late) == (2, 0)
     assert UploadBatch.objects.values_list("accepted", "request_id").get() == (2, "r" * 64), "cut to its column"
     assert not Event.objects.filter(event_type="LATE_ANSWER").exists()
-
-
-def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, make_rows) -> None:
-    """Rule 4: the rows are PROCESSING again, but for another batch; only that one's answer counts."""
-    make_rows(api_site, count=2)
-    slow, slow_rows = upload_run.claim(api_site, next_turn(api_site))
-    upload_run.mark_sent(slow, slow_rows)
-    Conversion.objects.recover(min_age=-timedelta(minutes=1))
-    quick, quick_rows = upload_run.claim(api_site, next_turn(api_site))
-    upload_run.mark_sent(quick, quick_rows)
-
-    late = upload_run.settle(slow, slow_rows, [RowResult(Disposition.FATAL, "X", Category.VALIDATION)] * 2)
-    assert set(Conversion.objects.values_list("status", "open_batch")) == {("PROCESSING", quick)}
-    in_time = upload_run.settle(quick, quick_rows, [RowResult(Disposition.ACCEPTED)] * 2)
-
-    assert (late.late, in_time.accepted) == (2, 2)
-    assert set(Conversion.objects.values_list("status", flat=True)) == {"COMPLETED"}
 
 
 def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site, make_rows) -> None:
