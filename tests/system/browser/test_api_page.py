@@ -1,5 +1,6 @@
 """The page of the API, in light and dark."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.browsing import CONTRAST, NARROW, open_page, overflow, settled, violations
@@ -23,6 +24,7 @@ def test_the_page_of_the_api_keeps_nobody_out_and_is_dark_where_that_is_chosen(v
     expect(drawn(page).locator("body")).to_have_css("background-color", DARK)
 
 
+@pytest.mark.nightly  # it draws more than a hundred operations again
 def test_the_page_of_the_api_is_readable_in_the_dark(visitor) -> None:
     page = drawn(visitor.enter("demo-admin", theme="dark"))
     page.locator(".opblock-summary-control").first.click()

@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -163,17 +163,6 @@ def is_browser(process: psutil.Process) -> bool:
     return False
 
 
-def test_an_installation_starts_and_ends_in_every_way(installation: Installation) -> None:
-    """One test, because a first start takes long, and each later one goes on with what the one before has left."""
-    check_that_an_empty_folder_becomes_a_running_product(installation)
-    check_that_no_secret_is_on_a_command_line(installation)
-    check_that_a_second_start_is_refused(installation)
-    check_that_ctrl_c_ends_it(installation)
-    check_that_kill_takes_the_services_along_and_the_next_start_goes_on(installation)
-    check_that_down_stops_it_amid_heavy_documents(installation)
-    check_that_a_service_that_dies_ends_the_rest(installation)
-
-
 def check_that_an_empty_folder_becomes_a_running_product(installation: Installation) -> None:
     installation.up()
 
@@ -244,3 +233,23 @@ def check_that_a_service_that_dies_ends_the_rest(installation: Installation) -> 
     assert installation.process.wait(timeout=PATIENCE) == 1
     assert "kilit: web exited; stopping everything." in installation.log.read_text()
     installation.wait_until_nothing_runs()
+
+
+BY_DAY = (
+    check_that_an_empty_folder_becomes_a_running_product,
+    check_that_no_secret_is_on_a_command_line,
+    check_that_a_second_start_is_refused,
+    check_that_ctrl_c_ends_it,
+)
+BY_NIGHT = (
+    check_that_kill_takes_the_services_along_and_the_next_start_goes_on,
+    check_that_down_stops_it_amid_heavy_documents,
+    check_that_a_service_that_dies_ends_the_rest,
+)
+
+
+@pytest.mark.parametrize("checks", [BY_DAY, pytest.param(BY_NIGHT, marks=pytest.mark.nightly)], ids=["day", "night"])
+def test_an_installation_starts_and_ends(checks: Sequence[Callable[[Installation], None]], installation) -> None:
+    """In one go, because a first start takes long, and each later one goes on with what the one before has left."""
+    for check in checks:
+        check(installation)

@@ -107,6 +107,7 @@ def test_what_is_restored_is_what_was_backed_up_row_by_row(quiet, backup: Path, 
     assert contents(fresh) == was
 
 
+@pytest.mark.nightly
 def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(quiet, fresh: Installation) -> None:
     fresh.must("restore", str(quiet.busy))
 

@@ -84,7 +84,7 @@ def test_two_renders_and_a_restarted_browser_give_the_same_bytes(to_pdf: Callabl
     assert first == second == to_pdf()
 
 
-@pytest.mark.parametrize("then", ["exit", "abort"])
+@pytest.mark.parametrize("then", ["abort", pytest.param("exit", marks=pytest.mark.nightly)])
 def test_a_worker_that_ends_leaves_nothing_running(worker, then: str) -> None:
     """By the book, or as a forked worker does, without its exit handlers."""
     process = worker(then)
@@ -95,7 +95,7 @@ def test_a_worker_that_ends_leaves_nothing_running(worker, then: str) -> None:
     wait_for_the_end(browser)
 
 
-@pytest.mark.parametrize("hung", [False, True], ids=["idle", "hung"])
+@pytest.mark.parametrize("hung", [True, pytest.param(False, marks=pytest.mark.nightly)], ids=["hung", "idle"])
 def test_a_killed_worker_leaves_nothing_running(worker, hung) -> None:
     process = worker("wait")
     _, browser = output_of(process)
