@@ -16,6 +16,10 @@ from tests.support.pdf_jobs import body
 from tests.support.waiting import wait_until
 from tests.support.workers import Workers
 
+END_WAITING = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))
+"""
+
 
 @contextmanager
 def real_workers(folder: Path) -> Iterator[Workers]:
@@ -41,7 +45,8 @@ def unfinished() -> Iterator[None]:
         with other.cursor() as cursor:
             cursor.execute("BEGIN")
             cursor.execute(f"LOCK TABLE {RenderTiming._meta.db_table} IN EXCLUSIVE MODE")
-        yield
+            yield
+            cursor.execute(END_WAITING)  # the server would complete the statements of the dead, too
     finally:
         other.close()
 
