@@ -6,6 +6,8 @@ A new point is one more line of its table.
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,64 +15,66 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from kilit.api.webhooks import webhook_kinds
 from kilit.lock.models import Event
 from kilit.workers.doorbells import doorbells
 from ociqueue.files import import_run
-from ociqueue.models import Conversion, ImportJob, Receipt
+from ociqueue.models import Conversion, ImportJob, Receipt, UploadBatch
 from ociqueue.uploader import settle, upload_run, verdict_run
 from ociqueue.uploader.datamanager.replies import Transport
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from orchestrator.drafts import sending as draft_sending
 from orchestrator.models import Job, OrderFile
-from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.rules import current_rules
 from orchestrator.states import WORKING
 from orchestrator.workflow import steps, watching
 from outbox import batches, log_reader, sending, settling
 from outbox.models import Attempt, OutboxMessage
 from outbox.states import MessageStatus
+from simulators.googleads.server import accept
 from tests.apps.parcels.models import Parcel
+from tests.support.commands import ROOT
 from tests.support.cutting_jobs import make_job
-from tests.support.cutting_runs import exclusive_command, let_leases_lapse, player, work_until
+from tests.support.cutting_runs import at_the_move_out_of, exclusive_command, let_leases_lapse, player, work_until
 from tests.support.drafts import UPLOAD, make_draft
 from tests.support.fixtures.conversions import make_site, site
 from tests.support.fixtures.cutting_jobs import at_rest_at_once, customer, floor
 from tests.support.fixtures.datamanager import _data_manager, data_manager, dm_site, let_time_pass, make_dm_site
 from tests.support.fixtures.imports import operator, small_steps
 from tests.support.fixtures.outbox import endpoint
-from tests.support.fixtures.uploads import make_rows
+from tests.support.fixtures.uploads import _google, api_site, google, make_api_site, make_rows
 from tests.support.imports import HEADER, confirm, good_lines, uploaded, worked
-from tests.support.kills import KILLED, Point, after, before, die, fork
+from tests.support.kills import KILLED, Scene, after, before, die
 from tests.support.outbox import PARCEL_CARRIED, ask_receiver, make_endpoint, queue_messages
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
+from tests.support.workers import database_url
 
-__all__ = ["_data_manager", "at_rest_at_once", "customer", "data_manager", "dm_site", "endpoint", "floor"]
-__all__ += ["let_time_pass", "make_dm_site", "make_rows", "make_site", "operator", "site", "small_steps"]
+__all__ = [
+    "_data_manager",
+    "_google",
+    "api_site",
+    "at_rest_at_once",
+    "customer",
+    "data_manager",
+    "dm_site",
+    "endpoint",
+    "floor",
+    "google",
+    "let_time_pass",
+    "make_api_site",
+    "make_dm_site",
+    "make_rows",
+    "make_site",
+    "operator",
+    "site",
+    "small_steps",
+]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Scene:
-    """A kind of work that dies at a point; `get` gets a fixture."""
-
-    points: ClassVar[dict[str, Point]]
-    work: Callable[[], Any]
-
-    def __init__(self, get: Callable[[str], Any], point: str) -> None:
-        """Prepare what is there before."""
-
-    def look(self) -> None:
-        """Do what others do while it works."""
-
-    def go_on(self) -> None:
-        """Check what it left, and let whoever comes next go on."""
-
-    def prove(self) -> None:
-        """Check that all of it happened, once."""
 
 
 class LogReader(Scene):
@@ -128,6 +132,48 @@ class Sender(Scene):
         assert counts.get("repeated", 0) <= self.in_flight  # only what was in flight may arrive twice
         assert not counts.keys() & {"invalid", "changed"}
         assert Attempt.objects.values("message_id").distinct().count() == len(self.ids)
+
+
+class GoogleAdsUpload(Scene):
+    """In a new process, because gRPC does not outlive a fork; in the call, the server kills its caller."""
+
+    points: ClassVar = {
+        "before it notes the call": before(upload_run, "mark_sent"),
+        "in the call": lambda: None,
+        "before it settles": before(upload_run, "settle_reply"),
+    }
+    process = "import django; django.setup(); import {0} as t; t.GoogleAdsUpload.points[{1!r}](); t.upload_due()"
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        self.google, self.is_sent = get("google"), point != next(iter(self.points))
+        get("make_rows")(get("api_site"), count=3)
+        if point == "in the call":
+            self.google.replies.append(self.kill_the_caller)
+
+    def kill_the_caller(self, call: Any) -> Any:
+        self.caller.kill()
+        return accept(call)
+
+    def die(self, point: str) -> int:
+        variables = {"DJANGO_SETTINGS_MODULE": "tests.settings", "DATABASE_URL": database_url()}
+        command = [sys.executable, "-c", self.process.format(__name__, point)]
+        self.caller = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **self.google.environment, **variables})
+        return self.caller.wait(timeout=PATIENCE)
+
+    def go_on(self) -> None:
+        assert set(Conversion.objects.values_list("status", "uploaded_at")) == {("PROCESSING", None)}
+        assert UploadBatch.objects.get().answered_at is None
+        assert (len(self.google.calls), len(self.google.applied)) == ((1, 3) if self.is_sent else (0, 0))
+        assert Conversion.objects.recover(min_age=-timedelta(minutes=1)) == 3
+        assert set(Conversion.objects.values_list("outcome_unknown", flat=True)) == {self.is_sent}
+        upload_due()
+
+    def prove(self) -> None:
+        assert set(Conversion.objects.values_list("status", "attempt_count")) == {("COMPLETED", 2)}
+        assert not Conversion.objects.filter(Q(uploaded_at=None) | Q(provider_request_id="")).exists()
+        assert len(self.google.applied) == 3
+        first, *others = [list(call.request.conversions) for call in self.google.calls]
+        assert others == [first] * self.is_sent
 
 
 class Upload(Scene):
@@ -283,24 +329,6 @@ class Draft(Scene):
         assert OrderFile.objects.get().job == Job.objects.get()
 
 
-def at_the_move_out_of(state: str) -> Point:
-    """Die after the effects of a state's step outside the database."""
-
-    def deadly(original: Any) -> Any:
-        def move(self: Any, *args: Any, **options: Any) -> Any:
-            if getattr(self, "status", None) == state or (args and getattr(args[0], "status", None) == state):
-                die()
-            return original(self, *args, **options)
-
-        return move
-
-    def change() -> None:
-        Job.move = deadly(Job.move)  # type: ignore[method-assign]
-        JobQuerySet.take_slot = deadly(JobQuerySet.take_slot)  # type: ignore[method-assign]
-
-    return change
-
-
 class Runner(Scene):
     """No sheet and no delivery is doubled, none is lost."""
 
@@ -338,7 +366,7 @@ class Runner(Scene):
         assert (len(self.job.delivery_names), self.job.retry_count) == (1, 0)
 
 
-SCENES = (LogReader, Sender, Upload, UploadUnderWay, UploadAnswered, Verdicts, Import, Draft, Runner)
+SCENES = (LogReader, Sender, GoogleAdsUpload, Upload, UploadUnderWay, UploadAnswered, Verdicts, Import, Draft, Runner)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +378,7 @@ def test_nothing_is_lost_or_done_twice_after_the_death_of(
 ) -> None:
     made = scene(request.getfixturevalue, point)
 
-    assert fork(made.work, scene.points[point], meanwhile=made.look) == KILLED
+    assert made.die(point) == KILLED
 
     made.go_on()
     made.prove()

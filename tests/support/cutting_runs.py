@@ -11,11 +11,13 @@ from django.db.models.functions import Now
 
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
+from orchestrator.models.job import JobQuerySet
 from orchestrator.workflow.runner import tick
 from simulators.optiplanning import play
 from simulators.optiplanning.command import Simulator
 from tests.support.commands import ROOT
 from tests.support.cutting_jobs import make_job
+from tests.support.kills import Point, die
 from tests.support.waiting import PATIENCE
 
 
@@ -75,3 +77,21 @@ def left_running(floor: Folders, settings: Any) -> Job:
     job.refresh_from_db()
     assert (job.status, job.opti_ended_at) == ("OPTI_RUNNING", None)
     return job
+
+
+def at_the_move_out_of(state: str) -> Point:
+    """Die after the effects of a state's step outside the database."""
+
+    def deadly(original: Any) -> Any:
+        def move(self: Any, *args: Any, **options: Any) -> Any:
+            if getattr(self, "status", None) == state or (args and getattr(args[0], "status", None) == state):
+                die()
+            return original(self, *args, **options)
+
+        return move
+
+    def change() -> None:
+        Job.move = deadly(Job.move)  # type: ignore[method-assign]
+        JobQuerySet.take_slot = deadly(JobQuerySet.take_slot)  # type: ignore[method-assign]
+
+    return change

@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import connections
 
@@ -60,3 +60,26 @@ def fork(work: Callable[[], Any], point: Point, *, meanwhile: Callable[[], Any] 
             os.kill(child, signal.SIGTERM)
         time.sleep(0.02)
     return os.waitstatus_to_exitcode(ended[1])
+
+
+class Scene:
+    """A kind of work that dies at a point; `get` gets a fixture."""
+
+    points: ClassVar[dict[str, Point]]
+    work: Callable[[], Any]
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        """Prepare what is there before."""
+
+    def look(self) -> None:
+        """Do what others do while it works."""
+
+    def die(self, point: str) -> int:
+        """Work in a process that dies; return how it ended."""
+        return fork(self.work, self.points[point], meanwhile=self.look)
+
+    def go_on(self) -> None:
+        """Check what it left, and let whoever comes next go on."""
+
+    def prove(self) -> None:
+        """Check that all of it happened, once."""
