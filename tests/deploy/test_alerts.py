@@ -35,7 +35,7 @@ from tests.support.outbox import make_endpoint, make_message
 from tests.support.promql import Scrape, evaluate, selectors
 from tests.support.uploads import received
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]  # it scrapes all metrics before and after each fault
 
 (GROUP,) = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())["groups"]
 ALERTS = {rule["alert"]: rule for rule in GROUP["rules"]}

@@ -64,7 +64,7 @@ CASES = [pytest.param(label, ALLOWED, id=f"{label} allowed") for label in OPERAT
 PEOPLE = ("/api/oci/queue-stats", "/api/oci/queue-rows", "/api/oci/queue-actions")
 AGENCIES = ("/api/oci/sites", "/api/oci/members", "/api/oci/keys", "/api/oci/credentials", "/api/oci/google-counts")
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]  # it asks for every operation as everyone
 
 
 def read_and_close(environ: dict[str, Any], start_response: Any) -> list[bytes]:

@@ -16,7 +16,7 @@ from tests.apps.parcels.models import Parcel
 from tests.support.faulty_network import FaultyNetwork, connected_through, faulty_network
 from tests.support.waiting import PATIENCE, wait_until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]  # it waits for answers that never come
 
 LIMIT = 1.0  # seconds: many times what a busy machine needs for a statement
 SOON = LIMIT + 3 * LIMIT + 20  # the statement, then the look why it was not answered; and a busy machine

@@ -23,7 +23,7 @@ from tests.system.chaos.good_day import ADDRESS
 from tests.system.chaos.invariants import INSIDE
 from tests.system.chaos.outside import OUTSIDE, World
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]  # each makes a day's work in all queues
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from simulators.datamanager import statuses
 from simulators.datamanager.refusals import GoogleRefusal
 from simulators.datamanager.server import cut_after, cut_before, refuse
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]  # many rows, and every answer there is
 
 AT_ONCE = ("INVALID_FORMAT", "EVENT_TIME_INVALID", "INVALID_CURRENCY_CODE")
 LATER = ("CLICK_NOT_FOUND", "EXPIRED_CLICK", "INVALID_GCLID", "CONVERSION_PRECEDES_CLICK")
