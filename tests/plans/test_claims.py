@@ -9,7 +9,15 @@ from ociqueue.models.statements import claim_values
 from ociqueue.uploader.upload_run import due_sites
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
-from tests.plans.crowds import CONVERSIONS, CUTTING_JOBS, FILL_CONVERSIONS, FILL_CUTTING_JOBS, FILL_PDFS, PDFS, new_site
+from tests.support.crowds import (
+    CONVERSIONS,
+    CUTTING_JOBS,
+    FILL_CONVERSIONS,
+    FILL_CUTTING_JOBS,
+    FILL_PDFS,
+    PDFS,
+    new_site,
+)
 from tests.support.pdf_jobs import some_user
 from tests.support.plans import blocks, crowding, explained, plans, rows_read, run_sql, statements
 

@@ -14,7 +14,7 @@ from kilit.console.lists.confirming import recent_reasons
 from ociqueue.models import Conversion, Site
 from ociqueue.operating.errors import groups_of_wrong_data
 from ociqueue.operating.filters import FILTERS
-from tests.plans.crowds import (
+from tests.support.crowds import (
     ACTIVITY,
     CONVERSIONS,
     CUTTING_JOBS,

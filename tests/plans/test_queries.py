@@ -50,7 +50,8 @@ from pdfjobs import cleanup, enqueue, work
 from pdfjobs import metrics as pdf_metrics
 from pdfjobs.models import PdfJob
 from pdfjobs.operations import FILTERS as PDF_FILTERS
-from tests.plans.crowds import (
+from tests.support.bulk_actions import user_of
+from tests.support.crowds import (
     CONVERSIONS,
     CUTTING_JOBS,
     KEYS,
@@ -61,7 +62,6 @@ from tests.plans.crowds import (
     crowd_messages,
     crowd_pdfs,
 )
-from tests.support.bulk_actions import user_of
 from tests.support.pdf_jobs import new_job, some_user
 from tests.support.plans import Bound, explained, statements, walked
 

@@ -26,6 +26,8 @@ def describe(events: Sequence[Event]) -> dict[int, Described]:
     return {event.pk: Described({"id": event.object_id}) for event in events}
 
 
+API = "/api/outbox/"
+
 PARCEL_CARRIED = WebhookKind(
     name="parcel.carried",
     queue="parcel",

@@ -5,9 +5,8 @@ import pytest
 from ociqueue.models import Site
 from tests.support.api import Api
 from tests.support.dashboard import make_site
+from tests.support.outbox import API
 from tests.support.people import make_user
-
-ROOT = "/api/outbox/"
 
 
 @pytest.fixture
@@ -17,14 +16,14 @@ def site() -> Site:
 
 @pytest.fixture
 def api(site: Site) -> Api:
-    return Api(site.service_user(), root=ROOT)
+    return Api(site.service_user(), root=API)
 
 
 @pytest.fixture
 def owner() -> Api:
-    return Api(make_user("root", role="owner"), root=ROOT)
+    return Api(make_user("root", role="owner"), root=API)
 
 
 @pytest.fixture
 def viewer(site: Site) -> Api:
-    return Api(make_user("viewer", role="viewer", sites=[site]), root=ROOT)
+    return Api(make_user("viewer", role="viewer", sites=[site]), root=API)

@@ -9,10 +9,10 @@ from kilit.access.models import RateWindow
 from kilit.lock.models import Activity
 from ociqueue.models import Site
 from outbox.models import Endpoint
-from tests.outbox.api.conftest import ROOT
 from tests.support.agency import agency_api, make_admin
 from tests.support.api import Api
 from tests.support.dashboard import make_site
+from tests.support.outbox import API
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def foreign() -> Endpoint:
 
 @pytest.fixture
 def agency(sites: list[Site]) -> Api:
-    return agency_api(make_admin(sites=sites), root=ROOT)
+    return agency_api(make_admin(sites=sites), root=API)
 
 
 def endpoint_of(site: Site) -> Endpoint:

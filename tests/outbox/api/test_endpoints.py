@@ -11,11 +11,10 @@ from kilit.lock.models import Activity
 from ociqueue.models import Site
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
-from tests.outbox.api.conftest import ROOT
 from tests.support.api import Api
 from tests.support.dashboard import make_site
 from tests.support.denied_requests import refusals
-from tests.support.outbox import make_endpoint, make_message
+from tests.support.outbox import API, make_endpoint, make_message
 from tests.support.people import make_user
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +42,7 @@ def test_an_owner_makes_one_of_the_installation_or_of_any_site(site: Site, owner
 
 
 def test_an_admin_of_one_site_finds_no_endpoint_of_another_or_of_the_installation(site: Site) -> None:
-    admin = Api(make_user("admin", role="admin", sites=[make_site("Other")]), root=ROOT)
+    admin = Api(make_user("admin", role="admin", sites=[make_site("Other")]), root=API)
     for endpoint in (make_endpoint(scope=str(site.pk)), make_endpoint()):
         page = f"endpoints/{endpoint.pk}"
 
@@ -90,7 +89,7 @@ def test_a_bad_endpoint_is_refused_with_the_field(api: Api, case: str) -> None:
 
 
 def test_one_who_manages_several_sites_has_to_name_one(site: Site) -> None:
-    both = Api(make_user("both", role=None, sites={site: "operator", make_site("Boya"): "admin"}), root=ROOT)
+    both = Api(make_user("both", role=None, sites={site: "operator", make_site("Boya"): "admin"}), root=API)
 
     answer = both("POST", "endpoints", NEW)
 
@@ -99,7 +98,7 @@ def test_one_who_manages_several_sites_has_to_name_one(site: Site) -> None:
 
 
 def test_a_user_without_a_site_makes_none() -> None:
-    assert Api(make_user("stranger"), root=ROOT)("POST", "endpoints", NEW).status_code == 403
+    assert Api(make_user("stranger"), root=API)("POST", "endpoints", NEW).status_code == 403
 
 
 def test_there_is_a_limit_of_endpoints(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
