@@ -35,6 +35,7 @@ admin.site.unregister([Authenticator, EmailAddress, SocialAccount, SocialApp, So
 class LockoutAdmin(ReadOnlyAdmin):
     """Failed logins that still count, and who is locked out; admins see and unlock the people they manage."""
 
+    menu = (1, "lock_clock")
     list_display = fields = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
     search_fields = ["=username", "=ip_address"]
     search_help_text = gettext_lazy("Exact username or address")

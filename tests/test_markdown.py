@@ -7,12 +7,13 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from kilit import __version__
+from kilit.batches.queues import queues
 from tests.support.commands import ROOT
 from tests.support.packages import PRODUCT
 from tests.support.repository_map import DIAGRAM, MAP, ROW, Room, contracts, diagram, rooms
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-QUEUES = ("ociqueue", "pdfjobs", "orchestrator", "outbox")
+QUEUES = {queue.model._meta.app_label for queue in queues.values()}
 KINDS = ("Guide", "Reference", "Explanation")
 LINES_OFF = 200  # files change every day; the map shows the proportions
 

@@ -13,6 +13,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.fast_sql import parameter
+from kilit.lock.guard import LifecycleModel
 from kilit.workers.due_rows import BoundSql, any_exists
 
 
@@ -29,7 +30,7 @@ SITE_ROLES = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)  # of members
 OWNS = "access.own_installation"
 # Every queue has `view` and `operate` permissions; admins have those over users and keys, too, and owners all.
 GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",), Role.OWNER: ("",)}
-QUEUES = {"lock", "workers", "access", "sites", "bulk", "problems", "ociqueue", "pdfjobs", "orchestrator", "outbox"}
+SHARED = {"lock", "workers", "access", "sites"}  # by all queues
 # What belongs to no site. A job's own page shows its events to everyone who may see the job.
 OF_OWNERS = {
     OWNS,
@@ -47,13 +48,12 @@ WITHHELD = {
     Role.OWNER: set[str](),
 }
 PEOPLE = {"auth", "axes"}
-APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | PEOPLE, Role.OWNER: QUEUES | PEOPLE}
 
 
 def grant(sender: AppConfig, **_: object) -> None:
     """Grant the permissions of an app that was just migrated; they exist only after a migration."""
     permissions = list(Permission.objects.filter(content_type__app_label=sender.label))
-    for group in Group.objects.filter(name__in=[role for role in Role if sender.label in APPS[role]]):
+    for group in Group.objects.filter(name__in=_roles_in(sender)):
         role = Role(group.name)
         may = {
             permission
@@ -63,6 +63,12 @@ def grant(sender: AppConfig, **_: object) -> None:
         }
         group.permissions.add(*may)
         group.permissions.remove(*(set(permissions) - may))
+
+
+def _roles_in(app: AppConfig) -> list[Role]:
+    if app.label in SHARED or any(issubclass(model, LifecycleModel) for model in app.get_models()):
+        return list(Role)
+    return [Role.ADMIN, Role.OWNER] if app.label in PEOPLE else []
 
 
 def has_permission(user: User | AnonymousUser, permission: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib import admin
 from django.core.paginator import Paginator
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -15,53 +16,25 @@ from unfold.dataclasses import SearchResult
 
 from kilit.access.second_factor import is_on
 from kilit.batches.filters import SEARCH, bare_id
+from kilit.batches.queues import queues
 from kilit.batches.search import PrefixSearch
 from kilit.console.dashboard.workers_page import may_see_workers
 from kilit.console.lists.bulk_requests import encode
 from kilit.console.queue_admin import QueueAdmin
 
-# Apps and models that are not named here come last.
-APPS = ("ociqueue", "pdfjobs", "orchestrator", "outbox", "operations", "auth", "axes")
-OPERATIONS = ("problems", "bulk", "lock", "access")  # shown as one group
-ICONS = {
-    "conversion": "ads_click",
-    "adjustment": "price_change",
-    "site": "storefront",
-    "uploadbatch": "cloud_upload",
-    "importjob": "upload_file",
-    "erasure": "person_remove",
-    "pdfjob": "picture_as_pdf",
-    "job": "carpenter",
-    "orderdraft": "edit_note",
-    "customer": "contacts",
-    "rulesversion": "rule",
-    "outboxmessage": "outbox",
-    "endpoint": "webhook",
-    "channel": "notifications",
-    "problemrecord": "report",
-    "activity": "manage_search",
-    "bulkaction": "playlist_play",
-    "pruning": "auto_delete",
-    "event": "history",
-    "apikey": "key",
-    "deniedrequest": "block",
-    "accessattempt": "lock_clock",
-    "user": "person",
-    "group": "badge",
-}
-LAST = len(ICONS)
+OPERATIONS = ("problems", "bulk", "lock", "access")  # shown as one group, below the queues
+PEOPLE = ("auth", "axes")
+LAST = 99  # of a group: pages without a place
 MOST_PER_KIND = 5
 FEWEST_LETTERS = 2
-# Short tables that are searched as their own lists are; the longest text is a click id.
-PLACES = ("ociqueue.site", "outbox.endpoint")
-LONGEST = 512
+LONGEST = 512  # a click id
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     first = [_link(_("Dashboard"), "dashboard", reverse("admin:index"))]
     if may_see_workers(request):
         first.append(_link(_("Workers and scheduled tasks"), "monitor_heart", reverse("console:workers")))
-    apps = sorted(_grouped(admin.site.get_app_list(request)), key=lambda app: _place(app["app_label"], APPS))
+    apps = sorted(_grouped(admin.site.get_app_list(request)), key=lambda app: _place(app["app_label"]))
     groups = [{"title": app["name"], "separator": True, "items": _models(app)} for app in apps]
     api = {"separator": True, "items": [_link(_("API"), "api", reverse("api-docs"))]}
     return [{"items": first}, *groups, api]
@@ -82,20 +55,26 @@ def _grouped(apps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _models(app: dict[str, Any]) -> list[dict[str, object]]:
-    models = sorted(app["models"], key=lambda model: _place(model["object_name"].lower(), tuple(ICONS)))
+    models = sorted(app["models"], key=lambda model: _menu(model["model"])[0])
     return [
-        _link(model["name"], ICONS.get(model["object_name"].lower(), "list"), model["admin_url"])
-        for model in models
-        if model["admin_url"]
+        _link(model["name"], _menu(model["model"])[1], model["admin_url"]) for model in models if model["admin_url"]
     ]
+
+
+def _menu(model: type[Model]) -> tuple[int, str]:
+    """Return the place and the icon that a page declares as its `menu`."""
+    menu: tuple[int, str] = getattr(admin.site.get_model_admin(model), "menu", (LAST, "list"))
+    return menu
 
 
 def _link(title: object, icon: str, address: str) -> dict[str, object]:
     return {"title": title, "icon": icon, "link": address}
 
 
-def _place(name: str, order: tuple[str, ...]) -> int:
-    return order.index(name) if name in order else LAST
+def _place(label: str) -> int:
+    """Return the place of a group: the queues in the order of their apps, then operations, people and the rest."""
+    labels = [*dict.fromkeys(queue.model._meta.app_label for queue in queues.values()), "operations", *PEOPLE]
+    return labels.index(label) if label in labels else len(labels)
 
 
 def command_search(request: HttpRequest) -> HttpResponse:
@@ -153,7 +132,7 @@ def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
 
 def _places_admins(request: HttpRequest) -> Iterator[Any]:
     for model_admin in _admins():
-        if model_admin.opts.label_lower in PLACES and model_admin.has_view_permission(request):
+        if getattr(model_admin, "is_searched", False) and model_admin.has_view_permission(request):
             yield model_admin
 
 
@@ -164,7 +143,7 @@ def _admins() -> Iterator[Any]:
 def _result(model_admin: Any, row: Any, title: str, description: str) -> SearchResult:
     opts = model_admin.opts
     href = reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])
-    return SearchResult(title, description, href, ICONS.get(opts.model_name, "list"))
+    return SearchResult(title, description, href, _menu(model_admin.model)[1])
 
 
 def _names(model_admin: Any) -> str:

@@ -156,6 +156,7 @@ who = column("who", gettext_lazy("who"), lambda row: row.actor)
 
 @admin.register(Erasure)
 class ErasureAdmin(CappedListAdmin):
+    menu = (6, "person_remove")
     list_display = ["created_at", "kind", "rows_erased", "rows_left", "site", who]
     list_display_links = None
     list_select_related = ["site"]

@@ -43,6 +43,7 @@ class CustomerForm(forms.ModelForm[Customer]):
 
 @admin.register(Customer)
 class CustomerAdmin(ModelAdmin):
+    menu = (3, "contacts")
     form = CustomerForm
     list_display = ["full_name", "masked_phone", "created_at"]
     list_per_page = 50

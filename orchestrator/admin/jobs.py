@@ -176,6 +176,7 @@ def page_context(request: HttpRequest, row: Job) -> dict[str, Any]:
 
 @admin.register(Job)
 class JobAdmin(QueueAdmin):
+    menu = (1, "carpenter")
     queue = QUEUE
     failures = FAILURES
     actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL)

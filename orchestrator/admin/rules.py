@@ -73,6 +73,8 @@ class RulesCheck:
 class RulesVersionAdmin(ReadOnlyAdmin):
     """In place of a list of versions, the page of the rules."""
 
+    menu = (4, "rule")
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied

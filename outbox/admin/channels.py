@@ -173,6 +173,7 @@ outcome = column("outcome", gettext_lazy("last result"), lambda channel: joined(
 
 @admin.register(Channel)
 class ChannelAdmin(ModelAdmin):
+    menu = (3, "notifications")
     list_display = ["name", address, owner, state, quiet, result]
     list_select_related = ["owner"]
     list_before_template = change_form_before_template = "admin/outbox/channel_intro.html"

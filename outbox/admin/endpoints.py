@@ -210,6 +210,8 @@ failed_count = column(
 
 @admin.register(Endpoint)
 class EndpointAdmin(ModelAdmin):
+    menu = (2, "webhook")
+    is_searched = True  # by Ctrl+K
     form = EndpointForm
     list_display = [name, state, site, events, delivered, waiting_count, failed_count]
     list_filter = ["is_on"]

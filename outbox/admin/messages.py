@@ -207,6 +207,7 @@ class MessageChangeList(CappedChangeList):
 
 @admin.register(OutboxMessage)
 class OutboxMessageAdmin(QueueAdmin):
+    menu = (1, "outbox")
     queue = QUEUE
     failures = FAILURES
     actions = (RETRY, REPLAY, MARK_FAILED)

@@ -216,6 +216,7 @@ def page_context(request: HttpRequest, row: PdfJob) -> dict[str, Any]:
 
 @admin.register(PdfJob)
 class PdfJobAdmin(QueueAdmin):
+    menu = (1, "picture_as_pdf")
     queue = QUEUE
     failures = FAILURES
     actions = (RETRY, EXPIRE)

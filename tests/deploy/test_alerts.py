@@ -14,19 +14,16 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from kilit.lock.identity import uuid7
+from kilit.lock.management.commands.lifecycle_docs import lifecycle_models
 from kilit.lock.models import Event
-from kilit.lock.table import Lifecycle
 from kilit.web.models import WebProcess
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from ociqueue.models import Receipt, Site
-from ociqueue.states import CIRCUITS, CONVERSIONS, SyncMethod
+from ociqueue.states import SyncMethod
 from orchestrator.errors import Code
-from orchestrator.states import JOBS
 from outbox.models import Endpoint, LogPosition, OutboxMessage
 from outbox.models.endpoint import OffReason
-from outbox.states import MESSAGES
-from pdfjobs.states import PDF_JOBS
 from tests.support import promtool
 from tests.support.commands import ROOT
 from tests.support.cutting_jobs import job_waits, minutes_ago, orders
@@ -39,7 +36,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]  # it scrapes all metrics
 
 (GROUP,) = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())["groups"]
 ALERTS = {rule["alert"]: rule for rule in GROUP["rules"]}
-TABLES: dict[str, Lifecycle] = {table.queue: table for table in (CONVERSIONS, CIRCUITS, PDF_JOBS, JOBS, MESSAGES)}
+TABLES = {model.lifecycle.queue: model.lifecycle for model in lifecycle_models()}
 
 
 def scrape(**options: int) -> Scrape:

@@ -9,18 +9,15 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
+from kilit.lock.management.commands.lifecycle_docs import lifecycle_models
 from kilit.workers.models import Heartbeat, Runner, SweepRun
-from ociqueue.states import CIRCUITS, CONVERSIONS
-from orchestrator.states import JOBS
-from outbox.states import MESSAGES
-from pdfjobs.states import PDF_JOBS
 from tests.support.commands import ROOT
 from tests.support.pdf_jobs import new_job
 from tests.support.promql import Scrape, selectors
 
 BOARD = json.loads((ROOT / "deploy" / "grafana" / "kilit.json").read_text())
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
-TABLES = {table.queue: table for table in (CONVERSIONS, CIRCUITS, PDF_JOBS, JOBS, MESSAGES)}
+TABLES = {model.lifecycle.queue: model.lifecycle for model in lifecycle_models()}
 
 
 def covers(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -59,6 +59,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     A site's own page manages its keys.
     """
 
+    menu = (1, "person")
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -197,6 +198,8 @@ class GroupAdmin(BaseGroupAdmin, ModelAdmin):
 
     A group gives its permissions to people of all sites, so only superusers change groups.
     """
+
+    menu = (2, "badge")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)

@@ -96,6 +96,7 @@ def in_words(rows: Any, user: User | AnonymousUser) -> Iterator[Any]:
 
 
 class ActivityAdmin(LongListAdmin):
+    menu = (2, "manage_search")
     filters = FILTERS
     list_display = [what, who, site, queue, time]
     search_fields: list[str] = []

@@ -70,6 +70,7 @@ class StopForm(ReasonForm):
 
 
 class BulkActionAdmin(BatchJobAdmin):
+    menu = (3, "playlist_play")
     page_title = gettext_lazy("Bulk action")
     progress_template = "admin/console/bulk_progress.html"
     filters = FILTERS

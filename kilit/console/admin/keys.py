@@ -71,6 +71,7 @@ def _events_of(rows: Any, text: str) -> object:
 
 @admin.register(Event)
 class EventAdmin(LongListAdmin):
+    menu = (5, "history")
     list_display = [time, job, moved, actor, message]
     fields = ["created_at", "queue", "object_id", "event_type", ("from_state", "to_state"), "actor", message, details]
     readonly_fields = [message, details]
@@ -81,6 +82,7 @@ class EventAdmin(LongListAdmin):
 
 @admin.register(DeniedRequest)
 class DeniedRequestAdmin(CappedListAdmin):
+    menu = (7, "block")
     list_display = ["last_at", "actor", "address", "method", "path", "code", "times"]
     list_filter = ["code"]
     search_fields = ["actor", "path"]
@@ -89,6 +91,7 @@ class DeniedRequestAdmin(CappedListAdmin):
 
 @admin.register(Pruning)
 class PruningAdmin(ReadOnlyAdmin):
+    menu = (4, "auto_delete")
     list_display = ["created_at", "queue", "rows", "events", "states", "before", "actor", "message"]
     ordering = ["-id"]
     show_full_result_count = False
@@ -120,6 +123,7 @@ scopes_shown = column("scopes_shown", _("scopes"), format_scopes)
 class ApiKeyAdmin(ModelAdmin):
     """Keys of users, services and sites. An admin revokes those of the people and sites they manage, an owner all."""
 
+    menu = (6, "key")
     list_display = ["name", owner, scopes_shown, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
     list_select_related = ["user"]
     search_fields = ["name", "user__username"]

@@ -95,6 +95,7 @@ def _facts(record: ProblemRecord) -> Iterator[tuple[str, str]]:
 
 
 class ProblemRecordAdmin(CappedListAdmin):
+    menu = (1, "report")
     list_display = [title, severity, size, state, opened, lasted]
     list_filter = ["status"]
     list_before_template = "admin/console/problems_intro.html"

@@ -130,6 +130,7 @@ def lines_of(job: ImportJob) -> dict[str, Any]:
 
 @admin.register(ImportJob)
 class ImportJobAdmin(BatchJobAdmin):
+    menu = (5, "upload_file")
     page_title = gettext_lazy("Import")
     progress_template = "admin/ociqueue/import_progress.html"
     filters = IMPORT_FILTERS

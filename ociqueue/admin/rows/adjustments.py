@@ -108,6 +108,7 @@ def _other(row: Adjustment) -> dict[str, str]:
 
 @admin.register(Adjustment)
 class AdjustmentAdmin(UploadableAdmin):
+    menu = (2, "price_change")
     queue = ADJUSTMENT_QUEUE
     failures = FAILURES
     actions = (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED)

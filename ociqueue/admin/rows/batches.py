@@ -196,6 +196,7 @@ READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(fi
 
 @admin.register(UploadBatch)
 class UploadBatchAdmin(LongListAdmin):
+    menu = (4, "cloud_upload")
     list_display = [upload, site, size, sent, answer, result, note]
     filters = UPLOAD_FILTERS
     list_select_related = ["site"]

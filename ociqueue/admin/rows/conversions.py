@@ -94,6 +94,7 @@ def _sites(request: HttpRequest, named: str) -> SiteQuerySet[Site]:
 
 @admin.register(Conversion)
 class ConversionAdmin(UploadableAdmin):
+    menu = (1, "ads_click")
     queue = QUEUE
     failures = FAILURES
     actions = (RETRY, RESET, MARK_FAILED)

@@ -69,6 +69,8 @@ stuck = column("stuck", gettext_lazy("stuck"), lambda site: number(site.health.s
 
 @admin.register(Site)
 class SiteAdmin(ModelAdmin):
+    menu = (3, "storefront")
+    is_searched = True  # by Ctrl+K
     list_display = ["site", "state", "alarms", waiting, "failed", stuck, "sender"]
     list_filter = ["sync_method", "is_paused", ArchivedFilter]
     list_per_page = 50

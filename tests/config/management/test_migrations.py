@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.contrib.postgres import operations as postgres
 from django.db import connection, migrations, models
 from django.db.migrations.loader import MigrationLoader
@@ -10,19 +11,9 @@ from django.db.models.functions import Now
 
 from tests.support.commands import ROOT
 from tests.support.migration_rules import faults
+from tests.support.packages import PRODUCT
 
-APPS = {
-    "kilit.lock",
-    "kilit.workers",
-    "kilit.access",
-    "kilit.batches",
-    "kilit.problems",
-    "kilit.console",
-    "ociqueue",
-    "pdfjobs",
-    "orchestrator",
-    "outbox",
-}
+APPS = {config.name for config in apps.get_app_configs() if config.name.split(".")[0] in PRODUCT}
 # Why each of these may be what the rules forbid. A migration of a version that installations run is added here only
 # with a reason that holds for the largest of them.
 ALLOWED: dict[str, str] = {
@@ -40,9 +31,9 @@ ALLOWED: dict[str, str] = {
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def later_migrations(*apps: str) -> list[Path]:
+def later_migrations(*names: str) -> list[Path]:
     """Return every migration but the first of each app."""
-    folders = [ROOT / app.replace(".", "/") / "migrations" for app in apps]
+    folders = [ROOT / name.replace(".", "/") / "migrations" for name in names]
     return sorted(path for folder in folders for path in folder.glob("0*.py") if not path.name.startswith("0001_"))
 
 

@@ -3,29 +3,27 @@
 from typing import Any
 
 from kilit.batches.models import BulkAction
+from kilit.batches.queues import queues
 from kilit.batches.states import BULK_ACTIONS
 from kilit.lock.models import Count, Event
-from kilit.lock.table import Lifecycle
+from kilit.lock.table import Kind, Lifecycle
 from ociqueue.models import Adjustment, Circuit, Conversion
-from ociqueue.states import ADJUSTMENTS, CIRCUITS, CONVERSIONS
-from orchestrator.models import Job
-from orchestrator.states import JOBS
+from ociqueue.states import CIRCUITS
 from outbox.models import OutboxMessage
-from outbox.states import MESSAGES
 from pdfjobs.models import PdfJob
-from pdfjobs.states import PDF_JOBS
 from tests.system.chaos import requests_of_people
 from tests.system.chaos.questions import Check, rows
 
+# What rows are counted by, besides their state.
+COUNTED_BY = {Conversion: "site_id::text", Adjustment: "site_id::text", PdfJob: "error_code", OutboxMessage: "scope"}
 QUEUES: list[tuple[Lifecycle, Any, str, set[str]]] = [
     # The table, its rows, what they are counted by, and the states in which a job has ended or waits for a person.
-    (CONVERSIONS, Conversion, "site_id::text", {"COMPLETED", "FAILED"}),
-    (ADJUSTMENTS, Adjustment, "site_id::text", {"COMPLETED", "FAILED"}),
-    (PDF_JOBS, PdfJob, "error_code", {"succeeded", "failed", "expired"}),
-    (JOBS, Job, "''", {"DONE", "FAILED", "HOLD"}),
+    *(
+        (queue.table, queue.model, COUNTED_BY.get(queue.model, "''"), {*queue.table.of_kind(Kind.DONE, Kind.FAILED)})
+        for queue in queues.values()
+    ),
     (BULK_ACTIONS, BulkAction, "''", {"DONE", "CANCELLED", "FAILED", "READY"}),
     (CIRCUITS, Circuit, "site_id::text", {"CLOSED", "OPEN"}),
-    (MESSAGES, OutboxMessage, "scope", {"DELIVERED", "FAILED"}),
 ]
 
 
@@ -38,12 +36,10 @@ def every_job_ended() -> list[str]:
             if status not in ends:
                 found.append(f"{number} of {table.queue} still {status}")
     held = {
-        "pdfjobs_pdfjob": "claim_token",
-        "orchestrator_job": "claim_token",
-        "bulk_bulkaction": "claim_token",
-        "outbox_outboxmessage": "claim_token",
-        "offline_conversion_queue": "open_batch_id",
-        "ociqueue_adjustment": "open_batch_id",
+        model._meta.db_table: field.column
+        for _, model, *_ in QUEUES
+        for field in model._meta.fields
+        if field.column in ("claim_token", "open_batch_id")
     }
     for name, column in held.items():
         ((number,),) = rows(f"SELECT count(*) FROM {name} WHERE {column} IS NOT NULL")
