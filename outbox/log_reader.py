@@ -26,6 +26,7 @@ from kilit.lock.fast_sql import bulk_insert
 from kilit.lock.identity import uuid7s
 from kilit.lock.models import Event
 from kilit.workers import doorbells
+from kilit.workers.turns import work_in_turns
 from outbox.models import Endpoint, LogPosition, OutboxMessage
 from outbox.models.endpoint import last_event_id
 from outbox.models.position import WEBHOOKS
@@ -33,7 +34,6 @@ from outbox.states import MESSAGES
 
 BELL = "outbox_log"
 ACTOR = "worker:outbox"
-TURN = 10.0  # seconds; then other tasks get their turn
 SPAN = 5_000  # ids in one transaction
 LOOK_AGAIN_AFTER = 0.05  # seconds, while transactions that write events are about to end
 
@@ -54,15 +54,8 @@ def due_rows() -> "list[QuerySet[Endpoint]]":
 
 def read_log() -> int:
     """Make messages from all settled events, for a few seconds; return how many were made."""
-    made, end = 0, time.monotonic() + TURN
     with acting_as(ACTOR):
-        while time.monotonic() < end:
-            result = _read_span()
-            if result is None:
-                return made
-            made += result
-    doorbells.ring_if_due(BELL)
-    return made
+        return work_in_turns(BELL, _read_span)
 
 
 def _read_span() -> int | None:

@@ -22,7 +22,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.clock import database_time
 from kilit.lock.outages import keep_trying
 from kilit.problems.registry import Severity
-from kilit.workers import doorbells
+from kilit.workers.turns import work_in_turns
 from outbox.alerts.addresses import new_service, shown_address
 from outbox.alerts.making import BELL
 from outbox.models import Attempt, Channel, OutboxMessage
@@ -32,7 +32,6 @@ from outbox.settling import TRY_FOR
 TIMEOUT = 30.0  # seconds for everything; libraries have timeouts for a step only
 STATUS = re.compile(r"error=(\d{3})")
 ACTOR = "worker:alerts"
-TURN = 10.0  # seconds; then other tasks get their turn
 BATCH = 3  # three that take the longest time fit into the lease
 
 
@@ -140,17 +139,15 @@ def _explain(error: Exception) -> DeliveryError:  # noqa: PLR0911 - a line for e
 
 def send_alerts() -> int:
     """Send the alerts that are due, for a few seconds; return how many were tried."""
-    tried, end = 0, time.monotonic() + TURN
     with acting_as(ACTOR):
-        while time.monotonic() < end:
-            claimed = OutboxMessage.objects.claim_alerts(limit=BATCH)
-            if not claimed:
-                return tried
-            for message in claimed:
-                _send(message)
-            tried += len(claimed)
-    doorbells.ring_if_due(BELL)
-    return tried
+        return work_in_turns(BELL, _send_some)
+
+
+def _send_some() -> int | None:
+    claimed = OutboxMessage.objects.claim_alerts(limit=BATCH)
+    for message in claimed:
+        _send(message)
+    return len(claimed) or None
 
 
 def _send(message: OutboxMessage) -> None:
