@@ -60,7 +60,9 @@ class ImportJob(BatchJob):
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="imports", help_text="Or a command."
     )
-    is_confirmed = models.BooleanField(default=False, help_text="It is stored as soon as it was read.")
+    is_confirmed = models.BooleanField(
+        default=False, db_default=False, help_text="It is stored as soon as it was read."
+    )
     file_name = models.CharField(_("file"), max_length=200)
     size = models.PositiveBigIntegerField(help_text="Bytes of the file.")
     kind = models.CharField(max_length=11, choices=ImportKind)

@@ -17,15 +17,7 @@ APPS = {config.name for config in apps.get_app_configs() if config.name.split(".
 # Why each of these may be what the rules forbid. A migration of a version that installations run is added here only
 # with a reason that holds for the largest of them.
 ALLOWED: dict[str, str] = {
-    "access.0008_owner": "one row in the table of groups, which nothing locks",
-    "outbox.0002_channels": "an endpoint may be null from now on, which changes the catalogue only",
-    "ociqueue.0009_uploaded": "a longer varchar changes the catalogue only",
-    "ociqueue.0011_upload_job_ids": "a new sequence locks no table",
-    "ociqueue.0032_conversion_keys_are_filled": "a new table, in transactions of ten thousand rows; no row is locked",
-    "ociqueue.0033_conversion_keys_are_indexed": "a unique index, built concurrently",
-    "ociqueue.0034_searched_by_key": "indexes are dropped only while the table is empty",
-    "ociqueue.0035_replaced_once": "a unique index, built concurrently, in place of one that says the same",
-    "ociqueue.0041_customer_ids": "a row of each site, and there are few",
+    "ociqueue.0002_attempts_and_imports": "a requester may be null from now on, which changes the catalogue only",
 }
 
 pytestmark = pytest.mark.django_db(transaction=True)

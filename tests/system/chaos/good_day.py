@@ -19,7 +19,7 @@ from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Adjustment, Conversion, IdentifierKind, Receipt, Site, UploadBatch
 from ociqueue.models.sending import PerRowValues, failure
-from ociqueue.models.statements import confirm
+from ociqueue.models.statements import accept, confirm
 from ociqueue.operating.erasure import Person, forget
 from ociqueue.states import Disposition, SyncMethod
 from ociqueue.uploader.results import RowResult
@@ -52,7 +52,7 @@ def upload(site: Site, row: Conversion) -> Conversion:
     """Have Google take a row."""
     batch = UploadBatch.objects.create(pk=uuid7(), site=site, size=1)
     Conversion.objects.for_site(site).claim(limit=1, batch=batch.pk, sender=SyncMethod.API)
-    Conversion.objects.in_batch(batch.pk).accept(PerRowValues(([row.pk], {"provider_request_id": "r-1"})))
+    accept(Conversion, batch.pk, [row.pk], "r-1")
     return row
 
 
