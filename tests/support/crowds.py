@@ -84,9 +84,10 @@ KINDS_OF_PDFS = {"expired": 200_000, "succeeded": 500, "failed": 500, "running":
 FILL_CUTTING_JOBS = """
     INSERT INTO orchestrator_job (id, status, order_id, customer_phone, customer_snapshot_name, opti_mode, revision,
       payload, payload_hash, part_count, manual_trigger_approved, retry_count, lapse_count, error_code,
-      error_message, files, xml_sha256, delivery_names, handed_at, finished_at, imported_at)
+      error_message, files, xml_sha256, delivery_names, handed_at, finished_at, imported_at, created_at)
     SELECT (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, status, 'S-' || n, '+905551234567', '',
-      'C', 0, '{}', n, 1, true, 0, 0, '', '', '[]', 'x', '[]', now(), CASE WHEN status = 'DONE' THEN now() END, now()
+      'C', 0, '{}', n, 1, true, 0, 0, '', '', '[]', 'x', '[]', now(), CASE WHEN status = 'DONE' THEN now() END, now(),
+      now() - interval '2 days'
     FROM generate_series(%s, %s) n, (SELECT %s AS status) AS wanted
 """
 FILL_MESSAGES = """

@@ -6,9 +6,9 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as BaseGroupAdmin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.validators import RegexValidator
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -209,6 +209,14 @@ class GroupAdmin(BaseGroupAdmin, ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         return (obj is None or obj.name not in Role) and bool(request.user.is_superuser)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Group | None:
+        """Read all permissions at once; the name of each needs its content type."""
+        group: Group | None = super().get_object(request, object_id, from_field)
+        if group:
+            permissions = Permission.objects.select_related("content_type")
+            prefetch_related_objects([group], Prefetch("permissions", permissions))
+        return group
 
     def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> list[str]:
         return ["name", "permissions"] if obj and obj.name in Role else []
