@@ -45,7 +45,7 @@ def open_snapshots() -> int:
     with psycopg.connect(conninfo(), password=connection.connection.info.password, autocommit=True) as observer:
         statement = (
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND pid <> pg_backend_pid() AND backend_xmin IS NOT NULL"
+            " AND pid <> pg_backend_pid() AND backend_xmin IS NOT NULL AND backend_type = 'client backend'"
         )
         return int(observer.execute(statement).fetchone()[0])
 
