@@ -25,6 +25,7 @@ from kilit.batches import run as bulk_run
 from kilit.batches.models import BulkAction
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
+from kilit.workers import doorbells
 from kilit.workers.processes import die_with_parent
 from kilit.workers.sweeps import run, sweeps
 from ociqueue.intake.adjustments import adjust
@@ -102,7 +103,7 @@ def act_in_bulk(rng: random.Random, _: Any) -> None:
     # Whatever was found by now, also by plans of earlier turns.
     for ready in BulkAction.objects.filter(status="READY", eligible__gt=0):
         BulkAction.objects.filter(pk=ready.pk).start(count=ready.eligible)
-    bulk_run.doorbells.ring(bulk_run.BELL)
+    doorbells.ring(bulk_run.ENGINE.bell)
 
 
 def sweep(rng: random.Random, _: Any) -> None:

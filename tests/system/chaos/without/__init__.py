@@ -19,7 +19,7 @@ class WithoutClaim(AppConfig):
     label = "chaos_without"
 
     def ready(self) -> None:
-        from kilit.lock import fast_sql, guard
+        from kilit.lock import compiled_moves, fast_sql
 
         class LatePickAndUpdate(fast_sql.PickAndUpdate):
             def __init__(self, *args: Any, **options: Any) -> None:
@@ -28,7 +28,7 @@ class WithoutClaim(AppConfig):
                     later = "ARRAY(SELECT picked.pk FROM picked, (SELECT pg_sleep(1)) AS later)"
                     self._statement = self._statement.replace(LOCK, "").replace(PICKED, later)
 
-        guard.PickAndUpdate = LatePickAndUpdate  # type: ignore[attr-defined, misc]
+        compiled_moves.PickAndUpdate = LatePickAndUpdate  # type: ignore[attr-defined, misc]
         post_migrate.connect(allow_second_claims, sender=apps.get_app_config("ociqueue"))
 
 
