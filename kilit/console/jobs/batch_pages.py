@@ -37,13 +37,8 @@ age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), orde
 class BatchJobAdmin(LongListAdmin):
     page_title: ClassVar["StrOrPromise"]
     progress_template: ClassVar[str]  # it refreshes itself
-
-    def views(self) -> dict[str, Callable[..., HttpResponseBase]]:
-        """Return the views of a job besides its page, by the end of their addresses."""
-        raise NotImplementedError
-
-    def context(self, request: HttpRequest, job: Any) -> dict[str, object]:
-        raise NotImplementedError
+    views: Callable[[], dict[str, Callable[..., HttpResponseBase]]]  # besides a job's page, by the end of an address
+    context: Callable[[HttpRequest, Any], dict[str, object]]  # of a job's page and its progress
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         return page(
