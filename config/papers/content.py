@@ -15,7 +15,7 @@ from orchestrator.errors import JobError
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Customer, Job
 from orchestrator.orders.order import order_from
-from orchestrator.planning.plan import banded_sides, millimetres
+from orchestrator.planning.plan import banded_sides
 from orchestrator.planning.rules import current_rules
 from orchestrator.schemas.figures import AmountLine, Amounts
 from orchestrator.schemas.orders import CENTS, Order, Part, plain
@@ -71,7 +71,7 @@ class RangeTooLarge(PaperRefused):
 
 
 def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
-    plate = order.plate_size or rules.default_plate_size
+    plate = rules.plate_of(order)
     if plate is None:
         raise PaperRefused(gettext_noop("The order has no plate size, and the rules have no defaultPlateSize."))
     wanted = requested_range(paper, len(order.parts), most=MOST_PARTS)
@@ -144,8 +144,8 @@ def pieces(parts: list[Part], wanted: range) -> Iterator[tuple[Part, int, int]]:
 
 def panel(part: Part, rules: Rules) -> dict[str, object]:
     return {
-        "length": plain(millimetres(part.length_cm, rules)),
-        "width": plain(millimetres(part.width_cm, rules)),
+        "length": plain(rules.millimetres(part.length_cm)),
+        "width": plain(rules.millimetres(part.width_cm)),
         "grain": part.grain,
         "drill_code": part.drill_code or "",
         **banded_sides(part, rules),
@@ -153,7 +153,7 @@ def panel(part: Part, rules: Rules) -> dict[str, object]:
 
 
 def material_name(part: Part, locale: str) -> str:
-    backing = f", {BACKING[locale]}" if part.part_type == "ARKALIK" else ""
+    backing = f", {BACKING[locale]}" if part.is_backing else ""
     return f"{part.material_code[:50]}, {part.color[:60]}, {plain(part.thickness_mm)} mm{backing}"
 
 

@@ -33,9 +33,9 @@ from orchestrator.figures.job_figures import compute
 from orchestrator.models import Customer, Job, OrderDraft
 from orchestrator.orders.enqueue import similar_jobs
 from orchestrator.orders.order import canonical, payload_hash
-from orchestrator.planning.missing_rules import missing_rules
+from orchestrator.planning.plan import missing_rules
 from orchestrator.planning.rules import valid_rules
-from orchestrator.schemas.orders import Order, plain
+from orchestrator.schemas.orders import Order
 from orchestrator.schemas.rules import Rules
 
 MOST_PARTS_SHOWN = 200
@@ -92,14 +92,13 @@ class OrderCheck:
 
     def _facts(self, order: Order, rules: Rules) -> list[tuple[str, object]]:
         figures = compute(order, rules)
-        plate = order.plate_size or rules.default_plate_size
         customer = Customer.objects.filter(phone=order.customer_phone).first()
         unknown = order.customer_snapshot_name or _("unknown")
         edges = ", ".join(f"{edge.edge}: {number_format(edge.metres)} m" for edge in figures.edges)
         return [
             (_("Customer"), f"{customer.name if customer else unknown} ({order.customer_phone})"),
             (_("Mode"), order.opti_mode),
-            (_("Plate"), f"{plain(plate.width_mm)} × {plain(plate.height_mm)} mm" if plate else _("unknown")),
+            (_("Plate"), rules.plate_of(order) or _("unknown")),
             (_("Pieces"), figures.pieces),
             (_("Area"), f"{number_format(figures.parts_m2)} m²"),
             (_("Edge band"), edges or _("none")),

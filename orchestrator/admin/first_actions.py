@@ -24,7 +24,7 @@ from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.excel.template import check_template
-from orchestrator.planning.missing_rules import missing_rules
+from orchestrator.planning.plan import missing_rules
 from orchestrator.planning.rules import valid_rules
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer
 from orchestrator.states import FAILING, JobState

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from orchestrator.planning.missing_rules import MissingRule
+from orchestrator.planning.plan import MissingRule
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import Prices, Rules
 
@@ -56,7 +56,7 @@ def _of_parts(rules: Rules) -> dict[str, tuple[str, list[str]]]:
         ),
         "defaultPlateSize": (
             _("Plate, if an order names none"),
-            [f"{plain(plate.width_mm)} × {plain(plate.height_mm)} mm"] if plate else [],
+            [str(plate)] if plate else [],
         ),
     }
 

@@ -25,7 +25,7 @@ from kilit.lock.text import read_digits
 from orchestrator.admin import rule_texts
 from orchestrator.models import Job, RulesVersion
 from orchestrator.orders.order import order_from
-from orchestrator.planning.missing_rules import MissingRule, missing_rules
+from orchestrator.planning.plan import MissingRule, missing_rules
 from orchestrator.planning.rule_changes import RuleChange, TriedJob, changes, try_on_held_jobs, with_entry
 from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules
 from orchestrator.planning.rules_history import (

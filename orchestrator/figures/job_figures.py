@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
-from orchestrator.planning.plan import banded_sides, millimetres
+from orchestrator.planning.plan import banded_sides
 from orchestrator.planning.rules import valid_rules
 from orchestrator.schemas.figures import (
     AmountLine,
@@ -49,7 +49,7 @@ def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = Non
     edges: dict[str, Decimal] = defaultdict(Decimal)
     for part in order.parts:
         material = part.material_code, part.thickness_mm
-        length, width = millimetres(part.length_cm, rules), millimetres(part.width_cm, rules)
+        length, width = rules.millimetres(part.length_cm), rules.millimetres(part.width_cm)
         pieces[material] += part.quantity
         areas[material] += length * width * part.quantity
         for side, edge in banded_sides(part, rules).items():

@@ -8,7 +8,6 @@ from decimal import Decimal
 
 from kilit.api.input_model import FieldError
 from orchestrator.errors import WarningCode
-from orchestrator.planning.plan import millimetres
 from orchestrator.schemas.orders import InvalidOrder, Order, OrderMessage, Part, PlateSize, plain
 from orchestrator.schemas.rules import Rules
 
@@ -19,7 +18,7 @@ NO_WARNING: dict[str, object] = {"warning_code": "", "warning_details": None}
 
 def refuse_oversized(order: Order, rules: Rules) -> None:
     """Raise InvalidOrder if parts cannot be cut from the plate; without a plate size nothing is known."""
-    plate = order.plate_size or rules.default_plate_size
+    plate = rules.plate_of(order)
     if plate is None:
         return
     too_large = [(number, part) for number, part in enumerate(order.parts) if not fits(part, plate, rules)]
@@ -29,20 +28,20 @@ def refuse_oversized(order: Order, rules: Rules) -> None:
 
 
 def _fault(number: int, part: Part, plate: PlateSize, rules: Rules) -> FieldError:
-    size = " × ".join(plain(millimetres(side, rules)) for side in (part.length_cm, part.width_cm))
+    size = " × ".join(plain(rules.millimetres(side)) for side in (part.length_cm, part.width_cm))
     trim = plain(_trim(part, rules))
     reason = ", because its grain does not allow it to be turned" if any(_ways(part, plate, rules)) else ""
-    message = f"Part {part.id}, {size} mm, is larger than the plate of {_size(plate)} less {trim} mm of trim{reason}."
+    message = f"Part {part.id}, {size} mm, is larger than the plate of {plate} less {trim} mm of trim{reason}."
     return {"field": f"parts.{number}", "message": message}
 
 
 def fit_warning(order: Order, rules: Rules) -> dict[str, object]:
     """Return the columns of a job that say which parts are too large; without a plate size nothing is known."""
-    plate = order.plate_size or rules.default_plate_size
+    plate = rules.plate_of(order)
     names = [part.id for part in order.parts if not fits(part, plate, rules)] if plate else []
     if not plate or not names:
         return NO_WARNING
-    details = {"plate": _size(plate), "parts": names[:MOST_NAMED], "beyond": max(0, len(names) - MOST_NAMED)}
+    details = {"plate": str(plate), "parts": names[:MOST_NAMED], "beyond": max(0, len(names) - MOST_NAMED)}
     return {"warning_code": WarningCode.PART_EXCEEDS_PLATE, "warning_details": details}
 
 
@@ -58,13 +57,9 @@ def fits(part: Part, plate: PlateSize, rules: Rules) -> bool:
 def _ways(part: Part, plate: PlateSize, rules: Rules) -> tuple[bool, bool]:
     trim = _trim(part, rules)
     short, long = (side - trim for side in sorted((plate.width_mm, plate.height_mm)))
-    length, width = millimetres(part.length_cm, rules), millimetres(part.width_cm, rules)
+    length, width = rules.millimetres(part.length_cm), rules.millimetres(part.width_cm)
     return length <= long and width <= short, width <= long and length <= short
 
 
 def _trim(part: Part, rules: Rules) -> Decimal:
     return rules.trim_by_thickness.get(part.thickness_mm, Decimal(0))
-
-
-def _size(plate: PlateSize) -> str:
-    return f"{plain(plate.width_mm)} × {plain(plate.height_mm)} mm"

@@ -1,13 +1,16 @@
-"""The cutting plan: what is cut from which plate."""
+"""Turns an order into the cutting plan: OptiPlanning's rows in batches, with millimetres, trim and edges."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
 
-from orchestrator.schemas.orders import EDGES, Part, PlateSize
+from orchestrator.errors import Code, JobError
+from orchestrator.planning.excel.template import check_template
+from orchestrator.planning.fitting import fit_warning
+from orchestrator.schemas.orders import CENTS, EDGES, Order, Part, PlateSize, plain
 from orchestrator.schemas.rules import Rules
-
-CENTS = Decimal("0.01")
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,79 @@ class Plan:
     warning: Mapping[str, object]  # columns of the job: which parts are larger than the plate
 
 
+@dataclass(frozen=True)
+class MissingRule:
+    section: str  # as rules.json calls it
+    entry: str = ""  # a thickness, an edge or a grain; empty for the default plate
+
+
+def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Plan:
+    """Check the plate size, the template and each part, in this order, and return the rows in batches.
+
+    The first error is raised and names its part. Nothing is merged: two equal parts are two rows.
+    """
+    plate = rules.plate_of(order)
+    if plate is None:
+        raise JobError(Code.PLATE_SIZE_MISSING, "The order has no plate size, and the rules have no defaultPlateSize.")
+    if template is not None:
+        check_template(template)
+    rows: dict[tuple[str, str, Decimal], list[Row]] = defaultdict(list)
+    for part in order.parts:
+        rows[part.part_type, part.color, part.thickness_mm].append(_row(part, rules))
+    batches = tuple(Batch(*key, rows=tuple(batch_rows)) for key, batch_rows in rows.items())
+    reset = tuple(part.id for part in order.parts if part.is_backing and _named_bands(part, rules))
+    return Plan(plate, batches, reset, fit_warning(order, rules))
+
+
+def _row(part: Part, rules: Rules) -> Row:
+    for _missing, code, message in _gaps(part, rules):
+        raise JobError(code, f"Part {part.id}: {message}")
+    trim = rules.trim_by_thickness[part.thickness_mm].quantize(CENTS, ROUND_HALF_UP)
+    bands = {side: rules.edge_mapping[name] for side, name in banded_sides(part, rules).items()}
+    return Row(
+        material_code=part.material_code,
+        length_mm=rules.millimetres(part.length_cm),
+        width_mm=rules.millimetres(part.width_cm),
+        quantity=part.quantity,
+        grain=rules.grain_mapping[str(part.grain)],
+        idesc=f"{part.part_type}_{part.id}_TRIM_{trim}",
+        **{side: bands.get(side) for side in EDGES},
+        iidesc=part.drill_code,
+        desc1=part.desc1,
+    )
+
+
 def banded_sides(part: Part, rules: Rules) -> dict[str, str]:
     """Return the sides that get a band, and its name. A backing gets no band, even if one was ordered."""
-    if part.part_type == "ARKALIK":
-        return {}
-    named = {side: getattr(part, side) for side in EDGES}
+    return {} if part.is_backing else _named_bands(part, rules)
+
+
+def _named_bands(part: Part, rules: Rules) -> dict[str, str]:
     # A name that the rules do not know (any more) is a band, too.
-    return {side: name for side, name in named.items() if name and rules.edge_mapping.get(name, name) is not None}
+    return {side: name for side, name in part.edges.items() if rules.edge_mapping.get(name, name) is not None}
 
 
-def millimetres(centimetres: Decimal, rules: Rules) -> Decimal:
-    """Return millimetres rounded half up to the hundredth; the trim is printed, never added."""
-    return (centimetres * rules.cm_to_mm_multiplier).quantize(CENTS, ROUND_HALF_UP)
+def missing_rules(order: Order, rules: Rules) -> list[MissingRule]:
+    """Return all entries that the rules lack for an order; a job's error names only the first."""
+    missing = [] if rules.plate_of(order) else [MissingRule("defaultPlateSize")]
+    missing += [entry for part in order.parts for entry, _code, _message in _gaps(part, rules)]
+    return list(dict.fromkeys(missing))
+
+
+def _gaps(part: Part, rules: Rules) -> Iterator[tuple[MissingRule, Code, str]]:
+    thickness = plain(part.thickness_mm)
+    if part.is_backing and part.thickness_mm not in rules.backing_thicknesses:
+        thicknesses = ", ".join(map(plain, sorted(rules.backing_thicknesses)))
+        message = f"a backing of {thickness} mm is not one of {thicknesses} mm."
+        yield MissingRule("backingThicknesses", thickness), Code.BACKING_THICKNESS_UNKNOWN, message
+    if part.thickness_mm not in rules.trim_by_thickness:
+        message = f"no trim rule for {thickness} mm in trimByThickness."
+        yield MissingRule("trimByThickness", thickness), Code.TRIM_RULE_MISSING, message
+    if str(part.grain) not in rules.grain_mapping:
+        message = f"grain {part.grain} is not in grainMapping."
+        yield MissingRule("grainMapping", str(part.grain)), Code.INVALID_GRAIN, message
+    # A backing never has edges, so an unknown edge in its order does no harm.
+    for side, name in () if part.is_backing else part.edges.items():
+        if name not in rules.edge_mapping:
+            message = f"{side} {name!r} is not one of {', '.join(rules.edge_mapping)}."
+            yield MissingRule("edgeMapping", name), Code.EDGE_MAPPING_UNKNOWN, message

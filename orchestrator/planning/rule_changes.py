@@ -12,8 +12,7 @@ from kilit.api.json_reader import parse_json
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
-from orchestrator.planning.missing_rules import MissingRule
-from orchestrator.planning.transform import transform
+from orchestrator.planning.plan import MissingRule, transform
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import JobState
 

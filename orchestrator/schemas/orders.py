@@ -129,6 +129,9 @@ class PlateSize(InputModel):
     width_mm: Millimetres
     height_mm: Millimetres
 
+    def __str__(self) -> str:
+        return f"{plain(self.width_mm)} × {plain(self.height_mm)} mm"
+
 
 class Part(InputModel):
     """One line of the cutting list as ordered: centimetres, and edges by their trade names."""
@@ -166,6 +169,14 @@ class Part(InputModel):
         if value and iidesc and value != iidesc:
             raise invalid(f"Another name for iidesc, which is {iidesc!r}.")
         return value
+
+    @property
+    def is_backing(self) -> bool:
+        return self.part_type == "ARKALIK"
+
+    @property
+    def edges(self) -> dict[str, str]:
+        return {side: name for side in EDGES if (name := getattr(self, side)) is not None}
 
     @property
     def drill_code(self) -> str | None:

@@ -2,13 +2,13 @@
 
 import re
 from datetime import timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
 
 from kilit.api.input_model import Expected, InputModel, invalid
-from orchestrator.schemas.orders import OptiMode, PlateSize, Text32, Text100, Text200, clean, plain
+from orchestrator.schemas.orders import CENTS, OptiMode, Order, PlateSize, Text32, Text100, Text200, clean, plain
 
 ANY = "*"  # stands for each material or edge that has no price of its own
 DECIMALS = 4
@@ -141,6 +141,13 @@ class Rules(InputModel):
     xml_expected: Literal["job", "batch"] = "job"
     prices: Prices | None = None
     company: Company | None = None
+
+    def plate_of(self, order: Order) -> PlateSize | None:
+        return order.plate_size or self.default_plate_size
+
+    def millimetres(self, centimetres: Decimal) -> Decimal:
+        """Return millimetres rounded half up to the hundredth; the trim is printed, never added."""
+        return (centimetres * self.cm_to_mm_multiplier).quantize(CENTS, ROUND_HALF_UP)
 
     @field_validator("retry_backoff")
     @classmethod

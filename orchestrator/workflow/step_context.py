@@ -12,9 +12,8 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.excel.template import check_template
-from orchestrator.planning.plan import Plan
+from orchestrator.planning.plan import Plan, transform
 from orchestrator.planning.rules import current_rules
-from orchestrator.planning.transform import transform
 
 KeepAlive = Callable[[], None]
 

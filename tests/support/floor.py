@@ -16,8 +16,8 @@ from orchestrator.optiplanning import collecting
 from orchestrator.optiplanning.collecting import Collected, Wanted, file_clock
 from orchestrator.orders.order import read_order
 from orchestrator.planning.excel.writing import write_files
+from orchestrator.planning.plan import transform
 from orchestrator.planning.rules import current_rules
-from orchestrator.planning.transform import transform
 from orchestrator.saw.delivery import deliver, delivery_name
 from simulators.optiplanning.command import Command
 from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.orders.order import read_order
-from orchestrator.planning.plan import Plan
+from orchestrator.planning.plan import Plan, transform
 from orchestrator.planning.rules import current_rules
-from orchestrator.planning.transform import transform
 from tests.support.commands import ROOT
 from tests.support.cutting_jobs import GOVDE, order_body
 

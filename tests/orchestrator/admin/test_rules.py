@@ -12,7 +12,7 @@ from kilit.lock.models import Activity, ActivityKind
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job, RulesVersion
 from orchestrator.models.job import failure
-from orchestrator.planning.missing_rules import MissingRule
+from orchestrator.planning.plan import MissingRule
 from orchestrator.planning.rule_changes import changes, with_entry
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.rules_history import RulesChanged, digest, save_rules

@@ -16,9 +16,8 @@ from orchestrator.orders.order import canonical, order_from, payload_hash, read_
 from orchestrator.planning.excel.naming import file_names
 from orchestrator.planning.excel.template import SHEET
 from orchestrator.planning.excel.writing import write_files
-from orchestrator.planning.plan import Batch
+from orchestrator.planning.plan import Batch, transform
 from orchestrator.planning.rules import current_rules
-from orchestrator.planning.transform import transform
 from orchestrator.schemas.orders import EDGES, UNSAFE_CHARS, Order, is_visible
 from tests.support.examples import few
 from tests.support.sheets import TEMPLATE

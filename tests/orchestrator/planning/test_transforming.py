@@ -8,9 +8,8 @@ import pytest
 
 from orchestrator.errors import Code, JobError
 from orchestrator.orders.order import canonical, order_from, payload_hash, read_order
-from orchestrator.planning.plan import Plan, Row
+from orchestrator.planning.plan import Plan, Row, transform
 from orchestrator.planning.rules import current_rules
-from orchestrator.planning.transform import millimetres, transform
 from orchestrator.schemas.rules import Rules
 from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
 from tests.support.cutting_rules import rules_with
@@ -46,7 +45,7 @@ def row_of(part: dict[str, Any]) -> Row:
     ],
 )
 def test_millimetres_round_halves_up_at_two_places(centimetres: str, expected: str) -> None:
-    assert str(millimetres(Decimal(centimetres), current_rules())) == expected
+    assert str(current_rules().millimetres(Decimal(centimetres))) == expected
     # As JSON brings it: the number next to 1.0005 in binary lies below it, and still ten point oh one comes out.
     assert str(row_of({**GOVDE, "length_cm": float(centimetres)}).length_mm) == expected
 
