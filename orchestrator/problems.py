@@ -82,7 +82,6 @@ of_cutting = partial(Problem, part=JOBS.queue)
 
 
 def of_causes(reader: Any) -> Iterator[Problem]:
-    """Return a line for each error of jobs that failed or are on HOLD."""
     may_act = QUEUE.may_act(reader)
     causes = causes_of(QUEUE)
     held = [cause for cause in causes if cause.state == JobState.HOLD]
@@ -148,7 +147,6 @@ class HeldJobs:
 
 
 def _held(causes: list[Cause], *, may_act: bool) -> Iterator[Problem]:
-    """Return a line for each reason that jobs are on HOLD for."""
     counts = Counter[str]()
     for cause in causes:
         counts[cause.code] += cause.total
@@ -194,13 +192,13 @@ def _many_on_hold(causes: list[Cause]) -> Iterator[Problem]:
 
 def overdue(_reader: object) -> Iterator[Problem]:
     """A runner fails a job that is over its limit, so one that stays there has no runner."""
-    waiting = {party: since for party, since in waiting_since().items() if since}
-    limits, now = (wait_limits(), database_time()) if waiting else ({}, None)
-    for party, since in waiting.items():
-        if now is None or party not in limits or now - since <= limits[party]:
+    since_when, now = waiting_since(), database_time()
+    for party, limit in wait_limits().items():
+        since = since_when[party]
+        if since is None or now - since <= limit:
             continue
         kind, title = OVERDUE[party]
-        minutes = {"minutes": f"{limits[party].total_seconds() / 60:g}"}
+        minutes = {"minutes": f"{limit.total_seconds() / 60:g}"}
         yield of_cutting(
             kind=kind,
             severity=Severity.SERIOUS,

@@ -16,7 +16,7 @@ from orchestrator.orders import enqueue
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import JOBS, JobState
 from orchestrator.workflow import runner
-from orchestrator.workflow.operations import APPROVE, CANCEL, CONFIRM_CUT, HAND_OVER, RETRY
+from orchestrator.workflow.decisions import APPROVE, CANCEL, CONFIRM_CUT, HAND_OVER, RETRY
 
 QUEUE = Queue(
     JOBS,

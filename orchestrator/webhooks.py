@@ -1,7 +1,7 @@
 """What webhooks report about cutting jobs: ids, states and errors, never the customer."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
@@ -39,12 +39,12 @@ def describe_jobs(events: Sequence[Event]) -> dict[int, Described]:
     columns = ("order_id", "retry_count", "customer_phone", "customer_snapshot_name", "customer__name")
     rows = Job.objects.filter(pk__any_of={event.object_id for event in moves}).select_related("customer").only(*columns)
     jobs = {row.pk: row for row in rows}
-    return {event.pk: _job(event, jobs[event.object_id]) for event in moves if event.object_id in jobs}
+    return {event.pk: Described(_job(event, jobs[event.object_id])) for event in moves if event.object_id in jobs}
 
 
-def _job(event: Event, job: Job) -> Described:
+def _job(event: Event, job: Job) -> CuttingEventData:
     details = event.details
-    data: CuttingEventData = {
+    return {
         "id": str(job.pk),
         "order_id": job.order_id,
         "status": JobState(event.to_state),
@@ -53,7 +53,6 @@ def _job(event: Event, job: Job) -> Described:
         "error_message": without_customer(details.get("error_message", ""), job) or None,
         "console_url": console_url(Job, job.pk),
     }
-    return Described(data)
 
 
 def without_customer(text: str, job: Job) -> str:
@@ -63,32 +62,20 @@ def without_customer(text: str, job: Job) -> str:
 
 
 JOB_ID = "01936f2e-7c30-7b2d-8c4f-5a0e9d1b3f66"
-DONE: CuttingEventData = {
-    "id": JOB_ID,
-    "order_id": "S-1001",
-    "status": JobState.DONE,
-    "retry_count": 0,
-    "error_code": None,
-    "error_message": None,
-    "console_url": f"https://kilit.example/admin/orchestrator/job/{JOB_ID}/change/",
-}
-HOLD: CuttingEventData = {
-    **DONE,
-    "status": JobState.HOLD,
-    "error_code": Code.CRM_NO_MATCH,
-    "error_message": "No customer has the phone ….",
-}
-FAILED: CuttingEventData = {
-    **DONE,
-    "status": JobState.FAILED,
-    "error_code": Code.OSI_ACK_TIMEOUT,
-    "error_message": "The saw did not answer within 30 min.",
-}
 
 
-def _kind(name: str, state: JobState, about: StrOrPromise, example: Mapping[str, Any]) -> WebhookKind:
+def _kind(state: JobState, about: StrOrPromise, code: Code | None = None, message: str | None = None) -> WebhookKind:
+    example: CuttingEventData = {
+        "id": JOB_ID,
+        "order_id": "S-1001",
+        "status": state,
+        "retry_count": 0,
+        "error_code": code,
+        "error_message": message,
+        "console_url": f"https://kilit.example/admin/orchestrator/job/{JOB_ID}/change/",
+    }
     return WebhookKind(
-        name,
+        f"cutting.{state.lower()}",
         JOBS.queue,
         (f"STATE_{state}",),
         about=about,
@@ -99,7 +86,12 @@ def _kind(name: str, state: JobState, about: StrOrPromise, example: Mapping[str,
 
 
 KINDS = (
-    _kind("cutting.hold", JobState.HOLD, _("A cutting job needs approval."), HOLD),
-    _kind("cutting.done", JobState.DONE, _("A cutting job is finished."), DONE),
-    _kind("cutting.failed", JobState.FAILED, _("A cutting job failed or was cancelled."), FAILED),
+    _kind(JobState.HOLD, _("A cutting job needs approval."), Code.CRM_NO_MATCH, "No customer has the phone …."),
+    _kind(JobState.DONE, _("A cutting job is finished.")),
+    _kind(
+        JobState.FAILED,
+        _("A cutting job failed or was cancelled."),
+        Code.OSI_ACK_TIMEOUT,
+        "The saw did not answer within 30 min.",
+    ),
 )

@@ -76,6 +76,7 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> 
         raise PaperRefused(gettext_noop("The order has no plate size, and the rules have no defaultPlateSize."))
     wanted = requested_range(paper, len(order.parts), most=MOST_PARTS)
     short, long = sorted((plate.width_mm, plate.height_mm))
+    waste = rules.prices.waste_percent if rules.prices else None
     materials: dict[str, dict[str, Any]] = {}
     for part in order.parts[wanted.start - 1 : wanted.stop - 1]:
         name = material_name(part, paper.locale)
@@ -87,15 +88,9 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> 
         "order_number": job.order_id,
         "customer": customer_name(job) or job.customer_phone,
         "materials": list(materials.values()),
-        **waste_rate(rules),
+        # As an offer adds it, so that both estimates have the same boards.
+        **({"waste_rate": plain(waste.quantize(CENTS, ROUND_HALF_UP))} if waste is not None else {}),
     }
-
-
-def waste_rate(rules: Rules) -> dict[str, str]:
-    """Return what an offer adds for offcuts, so that both estimates have the same boards."""
-    if rules.prices is None or rules.prices.waste_percent is None:
-        return {}
-    return {"waste_rate": plain(rules.prices.waste_percent.quantize(CENTS, ROUND_HALF_UP))}
 
 
 def labels(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, Any]:

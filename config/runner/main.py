@@ -1,9 +1,12 @@
 """`kilit-runner`: run, check, and control the Windows service."""
 
 import argparse
+import os
 import sys
+import threading
 
-from config.runner.startup import run_until, set_up
+import django
+
 from config.settings.startup_errors import one_line_errors
 
 SERVICE_VERBS = {
@@ -61,3 +64,19 @@ def control_service(options: argparse.Namespace) -> int:
         sys.stderr.write(f"kilit: services need Windows and pywin32 ({error}): pip install .[windows]\n")
         return 1
     return control(options.verb, account=getattr(options, "account", None))
+
+
+def set_up() -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.runner.settings"
+    django.setup()
+
+
+def run_until(stop: threading.Event) -> None:
+    from config.runner.settings import DATABASE_TIMEOUT, LOG_FILE, RUNNER_PORT
+    from config.runner.status import status_page
+    from kilit.database.limits import limit_statements
+    from orchestrator.workflow.watching import watch
+
+    limit_statements(DATABASE_TIMEOUT)
+    with status_page(RUNNER_PORT, log=LOG_FILE):
+        watch(stop)

@@ -12,7 +12,7 @@ import servicemanager
 import win32service
 import win32serviceutil
 
-from config.runner.startup import run_until, set_up
+from config.runner.main import run_until, set_up
 
 STOPS_WITHIN = 30_000  # milliseconds
 

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,7 +21,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.template import Context, Engine
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from django.utils.translation.trans_real import parse_accept_lang_header
@@ -36,7 +35,7 @@ from orchestrator.workflow.runner import CurrentJob, current_jobs
 Check = Callable[[], Iterable[PreflightCheck]]
 
 LIMIT = 8.0  # seconds for all checks together; connecting to the database has five
-STARTED_AT = timezone.now()
+STARTED_AT = now()
 APPS = ("lock", "workers", "orchestrator")  # whose tables the runner uses
 
 _lock = threading.Lock()  # two browsers take turns
@@ -59,7 +58,6 @@ HEADERS = {
 class Status:
     checks: list[PreflightCheck]
     jobs: list[CurrentJob]
-    started_at: datetime = STARTED_AT
 
     @property
     def is_ready(self) -> bool:
@@ -103,12 +101,10 @@ def run_checks(checks: dict[str, Check], *, limit: float = LIMIT) -> list[Prefli
         _running[name].start()
     for name in started:
         _running[name].join(max(0.0, end - time.monotonic()))
-    return [result for name in checks for result in results.get(name) or [no_answer(name, limit)]]
-
-
-def no_answer(name: str, limit: float) -> PreflightCheck:
     message = _("No answer within %(seconds)s seconds.") % {"seconds": f"{limit:g}"}
-    return PreflightCheck(name, CheckLevel.FAIL, message)
+    return [
+        result for name in checks for result in results.get(name) or [PreflightCheck(name, CheckLevel.FAIL, message)]
+    ]
 
 
 def check_database() -> Iterator[PreflightCheck]:
@@ -202,7 +198,7 @@ def render(language: str, *, log: Path) -> str:
         context = {
             "status": status,
             "jobs": [(current.job, format_span(now() - current.since)) for current in status.jobs],
-            "running_for": format_span(now() - status.started_at, units=2),
+            "running_for": format_span(now() - STARTED_AT, units=2),
             "failed": [check for check in status.checks if check.level == CheckLevel.FAIL],
             "version": version(),
             "host": socket.gethostname(),

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
-from django.db.models import CharField, Value
+from django.db.models import Case, CharField, Value, When
 from django.utils.translation import gettext_noop
 
 from kilit.lock.guard import LifecycleModel
@@ -61,9 +61,12 @@ class Operation(ABC):
         """Return whether it is of use for rows with an error code, or for rows of any code if it is empty."""
         return True
 
+    def skipped(self) -> list[When]:
+        """Return which rows the verb skips although their state would allow it, and why."""
+        return []
+
     def with_skip_reason(self, rows: Any) -> Any:
-        """Annotate rows with `skip_reason`: why the operation skips a row whose state would allow it, or nothing."""
-        return rows.annotate(skip_reason=Value("", output_field=CharField()))
+        return rows.annotate(skip_reason=Case(*self.skipped(), default=Value(""), output_field=CharField()))
 
     @abstractmethod
     def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, object]) -> OperationResult:

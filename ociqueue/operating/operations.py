@@ -1,12 +1,11 @@
 """What operators do with conversions and adjustments, in bulk or one by one, on rows of the sites they operate."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Case, CharField, Q, Value, When
+from django.db.models import Q, Value, When
 from django.utils.translation import gettext_noop
 
 from kilit.batches.operations import BatchOperation
@@ -34,13 +33,6 @@ class UploadableOperation(BatchOperation):
     def within_reach(self, rows: Rows, user: User | AnonymousUser) -> Rows:
         # Sites are listed by id, so that the indexes by site are used.
         return rows.filter(site__in=list(Site.objects.run_by(user).values_list("pk", flat=True)))
-
-    @abstractmethod
-    def skipped(self) -> list[When]:
-        """Return which rows the verb skips although their state would allow it, and why."""
-
-    def with_skip_reason(self, rows: Rows) -> Rows:
-        return rows.annotate(skip_reason=Case(*self.skipped(), default=Value(""), output_field=CharField()))
 
     def move(self, rows: Rows, options: Mapping[str, Any]) -> set[UUID]:
         moved: set[UUID] = getattr(rows.filter(status__in=self.sources), self.verb)(**options)

@@ -101,10 +101,6 @@ class HeldCustomerForm(forms.Form):
             return customer, approve.perform(request.user, ids, {})
 
 
-def send_again_offer(job: Job) -> JobOffer:
-    return JobOffer(send_again_title(job), "send", reverse("admin:orchestrator_job_send_again", args=[job.pk]))
-
-
 def send_again_title(job: Job) -> str:
     return _("Send again as revision %(number)s") % {"number": job.revision + 1}
 
@@ -135,7 +131,7 @@ def choose_primary(job: Job, offers: Offers) -> JobOffer | None:
 
 
 def _customer(job: Job) -> Offers:
-    if is_customer_known(job):
+    if Customer.objects.filter(phone=job.customer_phone).exists():
         return {}
     title = _("Add %(phone)s as customer and continue") % {"phone": format_phone(job.customer_phone)}
     href = reverse("admin:orchestrator_job_add_customer", args=[job.pk])
@@ -157,7 +153,9 @@ def rules_address(job: Job) -> str:
 
 def _send_again(job: Job) -> Offers:
     rules = valid_rules()
-    return {FIRST: send_again_offer(job)} if rules and can_be_sent_again(job, rules) else {}
+    if not rules or not can_be_sent_again(job, rules):
+        return {}
+    return {FIRST: JobOffer(send_again_title(job), "send", reverse("admin:orchestrator_job_send_again", args=[job.pk]))}
 
 
 def _template() -> Offers:
@@ -169,7 +167,3 @@ def _template() -> Offers:
             address = reverse("admin:orchestrator_job_preflight")
             return {FIRST: JobOffer(_("Check the template"), "fact_check", address)}
     return {}
-
-
-def is_customer_known(job: Any) -> bool:
-    return Customer.objects.filter(phone=job.customer_phone).exists()

@@ -43,16 +43,16 @@ from orchestrator.admin.plan_drawing import drawn_plans
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
 from orchestrator.figures.export import export_lines
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.job import FAILURES, JobQuerySet
 from orchestrator.planning.excel.writing import render_sheets
 from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.states import BEFORE_OPTIPLANNING
-from orchestrator.workflow import decisions, operations
+from orchestrator.workflow import decisions
 from orchestrator.workflow.preflight import CheckLevel, preflight
-from orchestrator.workflow.step_context import plan_for
+from orchestrator.workflow.steps import plan_for
 
 STORY = Story(
     {
@@ -90,7 +90,7 @@ LEVELS = {
 }
 
 APPROVE = Action(
-    operations.APPROVE,
+    decisions.APPROVE,
     title=gettext_lazy("Approve"),
     done=gettext_lazy("Approved"),
     effect=gettext_lazy("They go back to NEW and are checked again. If the cause is not fixed, they are held again."),
@@ -98,7 +98,7 @@ APPROVE = Action(
     is_done_at_once=True,
 )
 RETRY = Action(
-    operations.RETRY,
+    decisions.RETRY,
     title=gettext_lazy("Retry"),
     done=gettext_lazy("Scheduled for retry:"),
     effect=gettext_lazy("They go back to NEW with a delay that grows each time. Permanent errors are not retried."),
@@ -107,7 +107,7 @@ RETRY = Action(
     undo="undo_retry",
 )
 CONFIRM_CUT = Action(
-    operations.CONFIRM_CUT,
+    decisions.CONFIRM_CUT,
     title=gettext_lazy("It was cut"),
     asks=gettext_lazy("Was it cut?"),
     done=gettext_lazy("Confirmed as cut:"),
@@ -115,7 +115,7 @@ CONFIRM_CUT = Action(
     icon="check",
 )
 HAND_OVER = Action(
-    operations.HAND_OVER,
+    decisions.HAND_OVER,
     title=gettext_lazy("Hand it over again"),
     asks=gettext_lazy("Hand it over to the saw again?"),
     done=gettext_lazy("Handed over again:"),
@@ -127,7 +127,7 @@ HAND_OVER = Action(
     is_dangerous=True,
 )
 CANCEL = Action(
-    operations.CANCEL,
+    decisions.CANCEL,
     title=gettext_lazy("Cancel"),
     done=gettext_lazy("Cancelled"),
     effect=gettext_lazy("They end as FAILED with E_CANCELLED. Sheets stay in the import folder."),
@@ -252,7 +252,7 @@ class JobAdmin(QueueAdmin):
             title = send_again_title(job)
             return confirm_page(self, request, title=title, sentences=sentences, submit=title, back=back, original=job)
         try:
-            sent, _is_known = decisions.send_again(job.pk)
+            sent = decisions.send_again(job.pk)
         except ApiError as refusal:
             messages.warning(request, str(refusal.detail))
             return HttpResponseRedirect(back)

@@ -50,9 +50,11 @@ WHOLE = ("quantity", "grain")
 TYPES = (gettext_lazy("Gövde"), gettext_lazy("Arkalık"))
 
 
-def text_field(label: StrOrPromise, *, help_text: StrOrPromise = "", **attributes: str) -> forms.CharField:
+def text_field(
+    label: StrOrPromise, *, help_text: StrOrPromise = "", longest: int | None = None, **attributes: str
+) -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", **attributes})
-    return forms.CharField(label=label, required=False, help_text=help_text, widget=widget)
+    return forms.CharField(label=label, required=False, help_text=help_text, max_length=longest, widget=widget)
 
 
 class OrderForm(forms.Form):

@@ -12,8 +12,7 @@ from django.utils.translation import ngettext
 
 from kilit.console.formatting import number
 from orchestrator.models import Job
-from orchestrator.optiplanning.cutting_plan import CutPattern, CuttingPlan, Rectangle, plan_of
-from orchestrator.optiplanning.solution import Figures
+from orchestrator.optiplanning.solution import CutPattern, CuttingPlan, Figures, Rectangle, plan_of
 
 NAME = re.compile(r"(?:GOVDE|ARKALIK)_(.+)_TRIM_[0-9.]+")  # as the sheets call a part
 LARGEST_LETTERS, SMALLEST_LETTERS = 90.0, 45.0  # millimetres on the board

@@ -26,15 +26,19 @@ from orchestrator.admin import rule_texts
 from orchestrator.models import Job, RulesVersion
 from orchestrator.orders.order import order_from
 from orchestrator.planning.plan import MissingRule, missing_rules
-from orchestrator.planning.rule_changes import RuleChange, TriedJob, changes, try_on_held_jobs, with_entry
 from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules
 from orchestrator.planning.rules_history import (
+    RuleChange,
     RulesChanged,
     RulesFile,
     RulesNotSaved,
     RulesUnchanged,
+    TriedJob,
+    changes,
     rules_file,
     save_rules,
+    try_on_held_jobs,
+    with_entry,
 )
 
 VERSIONS_SHOWN = 20

@@ -10,14 +10,13 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
 from kilit.console.formatting import page
 from kilit.csv.numbers import read_number
 from kilit.lock.identity import uuid7
-from orchestrator.admin.order_form import LABELS, OrderForm
+from orchestrator.admin.order_form import LABELS, OrderForm, text_field
 from orchestrator.api.jobs import download
 from orchestrator.drafts.imported import content_of, upload_of
 from orchestrator.drafts.sending import DraftChanged, save_draft
@@ -42,11 +41,6 @@ ORIGINS = {
 }
 
 
-def optional(label: StrOrPromise, **attributes: str) -> forms.CharField:
-    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", **attributes})
-    return forms.CharField(label=label, required=False, max_length=100, widget=widget)
-
-
 class SheetForm(forms.Form):
     file = forms.FileField(
         label=gettext_lazy("Sheet (XLSX or CSV)"),
@@ -54,10 +48,10 @@ class SheetForm(forms.Form):
         error_messages={"empty": gettext_lazy("The file is empty.")},
     )
     sheet = forms.ChoiceField(label=gettext_lazy("Which sheet"), required=False, widget=UnfoldAdminSelectWidget)
-    material_code = optional(gettext_lazy("Material"), list="materials")
-    color = optional(gettext_lazy("Colour"), list="colours")
-    thickness_mm = optional(gettext_lazy("Thickness mm"), list="thicknesses", inputmode="decimal")
-    edge = optional(gettext_lazy("Edge band of marked edges"), list="edges")
+    material_code = text_field(gettext_lazy("Material"), longest=100, list="materials")
+    color = text_field(gettext_lazy("Colour"), longest=100, list="colours")
+    thickness_mm = text_field(gettext_lazy("Thickness mm"), longest=100, list="thicknesses", inputmode="decimal")
+    edge = text_field(gettext_lazy("Edge band of marked edges"), longest=100, list="edges")
 
     def __init__(self, data: Any = None, files: Any = None, *, sheets: tuple[str, ...] = ()) -> None:
         super().__init__(data, files)
@@ -140,7 +134,7 @@ def _import(
         if is_new:
             model_admin.log_addition(request, draft, [{"added": {}}])
         else:
-            model_admin.log_change(request, draft, [{"changed": {"fields": [upload.name]}}])
+            model_admin.log_change(request, draft, [{"changed": {"fields": [upload["file_name"]]}}])
     return HttpResponseRedirect(f"{model_admin.address('change', pk)}?checked=1#order-check")
 
 

@@ -14,8 +14,7 @@ from kilit.access.key_scopes import KeyScope
 from kilit.api.input_model import FieldError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.parsers import MultiPartParser
-from orchestrator.api import presenters
-from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, QueueView, download, job_stored
+from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, QueueView, download, job_stored, present_similar
 from orchestrator.models import Job
 from orchestrator.orders.enqueue import enqueue, similar_jobs, store_order_file
 from orchestrator.orders.order import canonical, read_order
@@ -69,7 +68,9 @@ class ImportView(QueueView):
             similar = similar_jobs(order, sheet=hashlib.sha256(content).hexdigest())
             if form.dry_run:
                 refuse_oversized(order, rules)
-                return Response({**_preview(sheet, order), "similar_to": presenters.present_similar(similar)})
+                sources = [asdict(source) for source in sheet.sources]
+                read = {"layout": sheet.layout, "sheet": sheet.sheet, "cells": sheet.cells, "sources": sources}
+                return Response({**read, "order": canonical(order), "similar_to": present_similar(similar)})
             job, is_known = _store(sheet, order, rules, form.file.name, content)
         except InvalidOrder as error:  # a part is larger than the plate
             raise _refusal(locate(sheet, error.errors), error.count) from None
@@ -124,8 +125,3 @@ def _field_error(fault: CellFault) -> FieldError:
     name = fault.field.rpartition(".")[2]
     name = "part" if name.isdecimal() else name  # as in `parts.3`
     return {"field": f"{fault.cell} {name}".strip(), "message": fault.message}
-
-
-def _preview(sheet: SheetOrder, order: Order) -> dict[str, Any]:
-    preview = {"layout": sheet.layout, "sheet": sheet.sheet, "order": canonical(order), "cells": dict(sheet.cells)}
-    return {**preview, "sources": [asdict(source) for source in sheet.sources]}

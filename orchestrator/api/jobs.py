@@ -16,20 +16,32 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from kilit.access.key_scopes import KeyScope
+from kilit.api.cursor import page_body
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.presenter import present
 from kilit.csv.writer import csv_response
 from kilit.lock.audit import for_reason
-from orchestrator.api import presenters
-from orchestrator.errors import PERMANENT_CODES, Code
+from kilit.lock.models import Event
+from kilit.lock.priorities import Priority
+from orchestrator.errors import PERMANENT_CODES, Code, WarningCode
 from orchestrator.figures.export import export_lines
+from orchestrator.figures.job_figures import figures_json
+from orchestrator.filters import FILTERS
 from orchestrator.models import Customer, Job
 from orchestrator.orders.enqueue import enqueue, similar_jobs
 from orchestrator.orders.order import read_order
 from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas import jobs as messages
-from orchestrator.schemas.jobs import FinishedSpan
+from orchestrator.schemas.jobs import (
+    AuditLine,
+    CuttingJobsQuery,
+    FinishedSpan,
+    JobShown,
+    JobWarning,
+    JobWhole,
+    SimilarJob,
+)
 from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, InvalidOrder, NewCustomer, Order
 from orchestrator.workflow import decisions
 
@@ -89,7 +101,7 @@ class JobsView(QueueView):
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.
         """
-        return Response(presenters.job_page(query))
+        return Response(job_page(query))
 
 
 class OneJobView(QueueView):
@@ -101,7 +113,7 @@ class JobView(OneJobView):
     @endpoint(messages.JobDetail)
     def get(self, request: Request, pk: str) -> Response:
         """Get a job with its audit trail."""
-        return Response({"job": presenters.present_job_detail(decisions.find(read_id(pk)))})
+        return Response({"job": present_job_detail(decisions.find(read_id(pk)))})
 
 
 class DecisionView(OneJobView):
@@ -110,7 +122,7 @@ class DecisionView(OneJobView):
     @endpoint(messages.JobDecided, body=messages.DecisionReason, may_retry_after=[409])
     def post(self, request: Request, body: messages.DecisionReason, pk: str) -> Response:
         with for_reason(body.reason or ""):
-            return Response({"job": presenters.present_job(self.decide(read_id(pk)))})
+            return Response({"job": present_job(self.decide(read_id(pk)))})
 
 
 class RetryView(DecisionView):
@@ -249,9 +261,9 @@ class LookupView(QueueView):
 
 
 def job_stored(job: Job, similar: list[Job], *, is_known: bool) -> Response:
-    body = {"job": presenters.present_job(job), "deduplicated": is_known}
+    body = {"job": present_job(job), "deduplicated": is_known}
     return Response(
-        {**body, "similar_to": presenters.present_similar(similar)},
+        {**body, "similar_to": present_similar(similar)},
         status=200 if is_known else 201,
     )
 
@@ -288,3 +300,37 @@ class FiguresFileView(QueueView):
         finished, and `today` for jobs without a stored total, which are by the prices in force.
         """
         return csv_response("figures", export_lines(Job.objects.finished_between(query.start, query.end)))
+
+
+def present_job(job: Job, shape: type = JobShown, **values: object) -> dict[str, Any]:
+    warnings = [warning] if (warning := present_warning(job)) else []
+    columns = {"id": str(job.pk), "state": job.status, "priority": Priority(job.priority).api_name}
+    return present(job, shape, claimed=job.claim_token is not None, warnings=warnings, **columns, **values)
+
+
+def present_similar(jobs: list[Job]) -> list[dict[str, Any]]:
+    return [present(job, SimilarJob, job_id=str(job.pk)) for job in jobs]
+
+
+def present_warning(job: Job) -> JobWarning | None:
+    if not job.warning_code:
+        return None
+    details = job.warning_details or {}
+    parts, beyond = details.get("parts", []), details.get("beyond", 0)
+    names = ", ".join(parts) + (f" and {beyond} more" if beyond else "")
+    message = f"Larger than the plate of {details.get('plate', '?')}: {names}."
+    return {"code": WarningCode(job.warning_code), "message": message, "parts": parts}
+
+
+def present_job_detail(job: Job) -> dict[str, Any]:
+    solution = job.solution if job.xml_sha256 else None
+    audit = [present(event, AuditLine, job_id=str(job.pk)) for event in Event.objects.history(job)]
+    return present_job(job, JobWhole, solution=solution, figures=figures_json(job), audit=audit)
+
+
+def job_page(query: CuttingJobsQuery) -> dict[str, Any]:
+    filters = {"status": query.state.value} if query.state else {}
+    jobs = FILTERS.apply(Job.objects.defer("payload", "figures"), filters).order_by(*FILTERS.ordering(filters), "-id")
+    jobs = jobs.filter(order_id=query.order_id) if query.order_id else jobs
+    jobs = jobs.filter(pk__lt=query.cursor) if query.cursor else jobs
+    return page_body("jobs", list(jobs[: query.limit + 1]), query.limit, present_job)

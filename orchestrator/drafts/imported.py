@@ -1,12 +1,12 @@
 """Turns an order that was read from a sheet into what would have been typed, to be corrected in the grid."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
 from kilit.csv.numbers import AMBIGUOUS
-from orchestrator.drafts.sending import Upload
 from orchestrator.drafts.typed import (
     COLUMNS,
     FIELDS,
@@ -25,9 +25,16 @@ from orchestrator.sheets.sheet_order import CellFault, SheetOrder
 UNIT_OF = {"kilit": "cm", "list": "mm"}
 
 
-def upload_of(sheet: SheetOrder, name: str, content: bytes) -> Upload:
-    sources = [{name: str(value) for name, value in asdict(source).items()} for source in sheet.sources]
-    return Upload(UNSAFE_CHARS.sub("_", name), content, sheet.layout, sources, _cells_of(sheet))
+def upload_of(sheet: SheetOrder, name: str, content: bytes) -> dict[str, Any]:
+    """Return the columns of a draft that keep its file and how it was read."""
+    return {
+        "file_name": UNSAFE_CHARS.sub("_", name)[-255:],
+        "file_sha256": hashlib.sha256(content).hexdigest(),
+        "file_content": content,
+        "layout": sheet.layout,
+        "sources": [{name: str(value) for name, value in asdict(source).items()} for source in sheet.sources],
+        "cells": _cells_of(sheet),
+    }
 
 
 def content_of(sheet: SheetOrder, rules: Rules, *, replacing: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Saves drafts and sends them. A draft is sent once: its row is locked, and its job is made in the same transaction."""
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -30,30 +28,11 @@ class DraftChanged(ValueError):
         self.draft = draft
 
 
-@dataclass(frozen=True)
-class Upload:
-    name: str
-    content: bytes
-    layout: str
-    sources: list[dict[str, str]]
-    cells: Mapping[str, str]
-
-    def columns(self) -> dict[str, Any]:
-        return {
-            "file_name": self.name[-255:],
-            "file_sha256": hashlib.sha256(self.content).hexdigest(),
-            "file_content": self.content,
-            "layout": self.layout,
-            "sources": self.sources,
-            "cells": dict(self.cells),
-        }
-
-
 @transaction.atomic
 def save_draft(
-    pk: UUID, content: Mapping[str, object], *, based_on: datetime | None, upload: Upload | None = None
+    pk: UUID, content: Mapping[str, object], *, based_on: datetime | None, upload: Mapping[str, Any] | None = None
 ) -> tuple[OrderDraft, bool]:
-    """Store what was typed, and return the draft and whether it is new.
+    """Store what was typed, with the columns of the file that it comes from; return the draft and whether it is new.
 
     DraftChanged if it is no longer as the user saw it; a click sent twice has the same content, which is no change.
     """
@@ -62,7 +41,7 @@ def save_draft(
         "order_id": typed.fields["order_id"][:LONGEST_ORDER_ID],
         "part_count": len(typed.numbers),
         "content": content,
-        **(upload.columns() if upload else {}),
+        **(upload or {}),
     }
     drafts = OrderDraft.objects.select_for_update().defer("file_content")
     draft, is_new = drafts.get_or_create(pk=pk, defaults={"created_by": current_context().actor, **columns})

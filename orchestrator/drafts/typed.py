@@ -1,24 +1,23 @@
 """Reads an order as it was typed, and says what is wrong with it in the reader's language."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from kilit.csv.numbers import read_number
 from orchestrator.orders.order import read_order
 from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas.orders import EDGES, LARGEST_MM, InvalidOrder, Order
 from orchestrator.schemas.rules import Rules
-from orchestrator.sheets.edges import Marked, read_edge
 from orchestrator.sheets.headings import fold
-from orchestrator.sheets.part_reader import PART_TYPES
+from orchestrator.sheets.part_reader import PART_TYPES, Marked, read_edge
 
-Groups = dict[str, str]
 # Of the grid, in its order; each is the field of a part, but sizes have no unit.
 COLUMNS = (
     "material_code",
@@ -54,50 +53,42 @@ CELLS = {field: name for name, field in (PART_FIELDS | ORDER_FIELDS).items()}
 NUMBERS = ("thickness_mm", "length", "width", "quantity", "grain")
 # As an empty cell is read; the grid shows it as a placeholder.
 EMPTY = {"part_type": "GOVDE", "grain": "0"}
-
-
-def _size(groups: Groups) -> str:
-    return _("Expected a size above 0, up to %(most)s %(unit)s.") % groups
+TOO_LARGE = r"Part .*, (?P<size>\S+ × \S+ mm), is larger than the plate of (?P<plate>.+) less (?P<trim>\S+) mm of trim"
 
 
 # By the texts of kilit.api.input_model, orchestrator.schemas.orders and orchestrator.planning.fitting.
-PATTERNS: dict[str, Callable[[Groups], str]] = {
-    r"This field is required\b.*": lambda _groups: _("Fill this in."),
-    r"At most (?P<most>\d+) characters\.": lambda groups: _("At most %(most)s characters.") % groups,
-    r"At most (?P<most>\d+) digits\.": lambda groups: _("At most %(most)s digits.") % groups,
-    r"Expected one of (?P<words>.+)\.": lambda groups: _("Expected one of %(words)s.") % groups,
-    r"Expected at least 1, got 0\.": lambda _groups: _("The order has no parts."),
-    r"Expected at most (?P<most>[\d,]+), got (?P<given>[\d,]+)\.": lambda groups: (
-        _("At most %(most)s parts; these are %(given)s.") % groups
+PATTERNS = {
+    r"This field is required\b.*": gettext_noop("Fill this in."),
+    r"At most (?P<most>\d+) characters\.": gettext_noop("At most %(most)s characters."),
+    r"At most (?P<most>\d+) digits\.": gettext_noop("At most %(most)s digits."),
+    r"Expected one of (?P<words>.+)\.": gettext_noop("Expected one of %(words)s."),
+    r"Expected at least 1, got 0\.": gettext_noop("The order has no parts."),
+    r"Expected at most (?P<most>[\d,]+), got (?P<given>[\d,]+)\.": gettext_noop(
+        "At most %(most)s parts; these are %(given)s."
     ),
-    r"Expected a whole number from (?P<least>\d+) to (?P<most>[\d,]+)\.": lambda groups: (
-        _("Expected a whole number from %(least)s to %(most)s.") % groups
+    r"Expected a whole number from (?P<least>\d+) to (?P<most>[\d,]+)\.": gettext_noop(
+        "Expected a whole number from %(least)s to %(most)s."
     ),
-    r"Expected a size above 0, up to (?P<most>[\d,]+) (?P<unit>\w+)\.": _size,
-    r"'(?P<id>.*)' is the id of an earlier part\.": lambda groups: _("“%(id)s” is the id of an earlier part.") % groups,
-    r"Part .*, (?P<size>\S+ × \S+ mm), is larger than the plate of (?P<plate>.+) less (?P<trim>\S+) mm of trim\.": (
-        lambda groups: _("%(size)s is larger than the plate of %(plate)s less %(trim)s mm of trim.") % groups
+    r"Expected a size above 0, up to (?P<most>[\d,]+) (?P<unit>\w+)\.": gettext_noop(
+        "Expected a size above 0, up to %(most)s %(unit)s."
     ),
-    r"Part .*, (?P<size>\S+ × \S+ mm), is larger than the plate of (?P<plate>.+) less (?P<trim>\S+) mm of trim, .+": (
-        lambda groups: (
-            _(
-                "%(size)s is larger than the plate of %(plate)s less %(trim)s mm of trim, and its grain does not allow "
-                "it to be turned."
-            )
-            % groups
-        )
+    r"'(?P<id>.*)' is the id of an earlier part\.": gettext_noop("“%(id)s” is the id of an earlier part."),
+    rf"{TOO_LARGE}\.": gettext_noop("%(size)s is larger than the plate of %(plate)s less %(trim)s mm of trim."),
+    rf"{TOO_LARGE}, .+": gettext_noop(
+        "%(size)s is larger than the plate of %(plate)s less %(trim)s mm of trim, and its grain does not allow "
+        "it to be turned."
     ),
 }
 
 
 def fault_text(message: str, *, unit: str) -> str:
     """Return an error of `read_order` for people; sizes in the unit in which they were typed."""
-    for pattern, translate in PATTERNS.items():
+    for pattern, text in PATTERNS.items():
         if match := re.fullmatch(pattern, message):
             groups = match.groupdict()
             if groups.get("unit") == "cm" and unit == "mm":
                 groups |= {"most": number_format(LARGEST_MM, force_grouping=True), "unit": unit}
-            return translate(groups)
+            return _(text) % groups
     return _(message)
 
 
@@ -145,7 +136,6 @@ class TypedOrder:
         return bool(self.fields["opti_mode"])
 
     def read(self, rules: Rules) -> Order:
-        """Return the order; InvalidDraft lists what is wrong with it."""
         try:
             order = read_order(self._body(rules), default_mode=rules.opti_mode_default)
         except InvalidOrder as invalid:

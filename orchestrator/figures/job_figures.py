@@ -210,6 +210,6 @@ def figures_of(job: Job) -> JobFigures | None:
     return compute(order_from(job.payload), rules, (job.solution or {}) if job.xml_sha256 else None)
 
 
-def to_json(figures: JobFigures) -> dict[str, object]:
-    content: dict[str, Any] = STORED.dump_python(figures, mode="json")
-    return content
+def figures_json(job: Job) -> dict[str, Any] | None:
+    figures = figures_of(job)
+    return STORED.dump_python(figures, mode="json") if figures else None

@@ -20,7 +20,6 @@ class OrderDraftQuerySet(models.QuerySet["OrderDraft"]):
         return self.filter(job=None)
 
     def forget_old(self) -> int:
-        """Delete drafts that were never sent and that no one has changed for long."""
         return self.unsent().filter(updated_at__lt=Now() - KEEP_UNSENT_FOR).delete()[0]
 
 

@@ -23,7 +23,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.optiplanning import excel_macro, guardian
 from orchestrator.schemas.orders import UNSAFE_CHARS
 from orchestrator.states import Mode
@@ -210,7 +210,6 @@ def macro_missing() -> str | None:
 
 
 def has_excel() -> bool:
-    """Return whether Excel is registered, without starting it."""
     registry: Any = importlib.import_module("winreg")
     try:
         registry.CloseKey(registry.OpenKey(registry.HKEY_CLASSES_ROOT, "Excel.Application"))

@@ -17,8 +17,7 @@ from uuid import UUID
 from django.conf import settings
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.exchange import current_mtime, folder_errors
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders, current_mtime, folder_errors
 from orchestrator.optiplanning.solution import Figures, InvalidSolution, merge_figures, read_solution
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from kilit.api.input_model import format_error, located_errors
 from kilit.api.json_reader import DuplicateName, parse_json
 from orchestrator.errors import Code, JobError
-from orchestrator.files.exchange import read_bounded
+from orchestrator.folders import read_bounded
 from orchestrator.schemas.rules import Rules
 
 BIGGEST_FILE = 1024**2

@@ -8,8 +8,7 @@ from uuid import UUID
 
 from kilit.files import place, sync_folder, write_temp
 from orchestrator.errors import HandoverUnknownError
-from orchestrator.files.exchange import OURS, WITHDRAWN, folder_errors, remove_leftovers
-from orchestrator.files.folders import Folders
+from orchestrator.folders import OURS, WITHDRAWN, Folders, folder_errors, remove_leftovers
 from orchestrator.planning.excel.naming import fold, short_hash
 
 LONGEST_NAME = 80

@@ -14,8 +14,7 @@ from django.conf import settings
 from django.db import transaction
 
 from kilit.lock.models import Event
-from orchestrator.files.exchange import old_ones, remove_leftovers
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders, old_ones, remove_leftovers
 from orchestrator.models import Job
 from orchestrator.saw.delivery import name_of_withdrawn, withdrawn_files
 

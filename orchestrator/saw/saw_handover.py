@@ -15,8 +15,7 @@ from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
 from kilit.lock.outages import keep_trying
 from orchestrator.errors import Code, HandoverUnknownError, JobError
-from orchestrator.files.exchange import folder_errors
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders, folder_errors
 from orchestrator.models import Job, SolutionFile
 from orchestrator.models.job import LOST_TOO_MANY_RUNNERS
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, discard, stat_folders, withdraw
@@ -160,7 +159,6 @@ def release_lapsed() -> int:
 
 
 def mark_open_taken(job: Job) -> None:
-    """Record that the saw has the files that were in doubt."""
     ours = files_by_name(job)
     for name in job.open_deliveries:
         # A name that is not ours is of an earlier solution of this order: then the order was cut.

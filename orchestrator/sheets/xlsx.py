@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from io import BytesIO
-from typing import Any, Protocol
+from typing import Any
 from xml.parsers.expat import ParserCreate
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
@@ -28,10 +28,12 @@ DIGITS = 15  # of a number in Excel; further ones are noise of binary fractions
 DATE_FORMATS = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)])  # that Excel numbers itself
 
 
-class XmlHandler(Protocol):
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None: ...
+class XmlHandler:
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        pass
 
-    def end(self, tag: str, text: str) -> None: ...
+    def end(self, tag: str, text: str) -> None:
+        pass
 
 
 class XmlParts:
@@ -91,7 +93,7 @@ def read_xlsx(content: bytes) -> list[Grid]:
         raise too_large()
     grids: list[Grid] = []
     for name, state, relation in book.sheets:
-        most = MOST_CELLS - sum(_cells(grid) for grid in grids)
+        most = MOST_CELLS - sum(len(row) for grid in grids for row in grid.rows.values())
         sheet = _Sheet(strings.texts, styles.is_date, is_from_1904=book.is_from_1904, most=most)
         if (path := book.relations.paths.get(relation, "")) in parts.entries and "worksheet" in path:
             parts.read(path, sheet)
@@ -99,10 +101,6 @@ def read_xlsx(content: bytes) -> list[Grid]:
         grid.merged = _spread(sheet.areas, last=max(sheet.rows, default=0))
         grids.append(grid)
     return grids
-
-
-def _cells(grid: Grid) -> int:
-    return sum(map(len, grid.rows.values()))
 
 
 def _spread(areas: list[str], *, last: int) -> dict[tuple[int, int], tuple[int, int]]:
@@ -120,7 +118,7 @@ def _spread(areas: list[str], *, last: int) -> dict[tuple[int, int], tuple[int, 
     return merged
 
 
-class _Relations:
+class _Relations(XmlHandler):
     def __init__(self, parts: XmlParts, owner: str) -> None:
         folder, name = posixpath.split(owner)
         self.folder, self.paths, self.types = folder, dict[str, str](), dict[str, str]()
@@ -134,14 +132,11 @@ class _Relations:
             self.paths[attributes["Id"]] = path.lstrip("/")
             self.types.setdefault(attributes["Type"].rpartition("/")[2], path.lstrip("/"))
 
-    def end(self, tag: str, text: str) -> None:
-        pass
-
     def of_type(self, name: str) -> str:
         return self.types.get(name, "")
 
 
-class _Workbook:
+class _Workbook(XmlHandler):
     def __init__(self, parts: XmlParts, path: str) -> None:
         self.sheets: list[tuple[str, str, str]] = []  # name, state, id of the relation
         self.is_from_1904 = False  # Excel for Mac counted days from there
@@ -155,11 +150,8 @@ class _Workbook:
             relation = next((value for name, value in attributes.items() if name.endswith(":id")), "")
             self.sheets.append((attributes["name"], attributes.get("state", "visible"), relation))
 
-    def end(self, tag: str, text: str) -> None:
-        pass
 
-
-class _SharedStrings:
+class _SharedStrings(XmlHandler):
     def __init__(self, parts: XmlParts, path: str) -> None:
         self.texts: list[str] = []
         self._runs: list[str] = []
@@ -182,7 +174,7 @@ class _SharedStrings:
             self.texts.append("".join(self._runs))
 
 
-class _Styles:
+class _Styles(XmlHandler):
     def __init__(self, parts: XmlParts, path: str) -> None:
         self.is_date: list[bool] = []
         self.formats: dict[int, bool] = dict.fromkeys(DATE_FORMATS, True)
@@ -205,7 +197,7 @@ class _Styles:
             self._is_of_cells = False
 
 
-class _Sheet:
+class _Sheet(XmlHandler):
     def __init__(self, strings: list[str], is_date: list[bool], *, is_from_1904: bool, most: int) -> None:
         self.rows: dict[int, dict[int, Value]] = {}
         self.areas: list[str] = []
@@ -247,7 +239,8 @@ class _Sheet:
             text = self._strings[int(saved)] if kind == "s" and saved else saved or "".join(self._inline)
             return clean_text(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)) or None
         if not saved:
-            return _without_result() if self._is_formula else None
+            message = _("This formula has no saved result. Open the file in Excel and save it, or paste values.")
+            return Unreadable("", message) if self._is_formula else None
         if kind == "b":
             return saved == "1"
         if kind == "e":
@@ -257,10 +250,6 @@ class _Sheet:
             return _date(saved, is_from_1904=self._is_from_1904)
         number = Decimal(format(float(saved), f".{DIGITS}g"))
         return number if number.is_finite() else Unreadable(saved, _("Not a number."))
-
-
-def _without_result() -> Unreadable:
-    return Unreadable("", _("This formula has no saved result. Open the file in Excel and save it, or paste values."))
 
 
 def _date(saved: str, *, is_from_1904: bool) -> Unreadable:

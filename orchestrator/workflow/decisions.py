@@ -3,28 +3,38 @@
 Each takes effect once, however often it is sent.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
+from django.db.models import Q, Value, When
+from django.utils.translation import gettext_noop
 
 from kilit.api.errors import ApiError
+from kilit.batches.operations import Operation, OperationResult, OperationUnavailable
 from kilit.lock.audit import current_context, for_reason
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
-from orchestrator.errors import PERMANENT_CODES, Code, JobError
-from orchestrator.figures.job_figures import figures_of, to_json
-from orchestrator.files.folders import Folders
+from orchestrator.errors import NOT_RETRIED, PERMANENT_CODES, Code, JobError
+from orchestrator.figures.job_figures import figures_json
+from orchestrator.folders import Folders
 from orchestrator.models import Job
-from orchestrator.models.job import JobQuerySet, retry_blocker
+from orchestrator.models.job import retry_blocker
 from orchestrator.orders.enqueue import enqueue, ring
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part, mark_open_taken, taken_earlier
 from orchestrator.schemas.rules import Rules
-from orchestrator.states import CANCELLABLE, JobState
+from orchestrator.states import CANCELLABLE, JOBS, JobState
+
+IN_PROGRESS = gettext_noop("being processed")
+WITH_THE_SAW = gettext_noop("partly sent to the saw")
+HANDOVER_KNOWN = gettext_noop("the saw's answer is known")
 
 
 def find(pk: UUID) -> Job:
@@ -34,67 +44,95 @@ def find(pk: UUID) -> Job:
     return job
 
 
+def require_rules() -> Rules:
+    try:
+        return current_rules()
+    except JobError as error:
+        raise ApiError(503, error.code, error.message, retry_after=60) from None
+
+
+def refusal(job: Job, code: str, message: str, **details: Any) -> ApiError:
+    return ApiError(409, code, message, id=str(job.pk), state=job.status, **details)
+
+
+@contextmanager
+def deciding(default_reason: str) -> Iterator[None]:
+    """Decide in a transaction, with the operator's reason, and wake the workers."""
+    with transaction.atomic(), for_reason(current_context().reason or default_reason):
+        yield
+        ring()
+
+
 def retry(pk: UUID) -> Job:
-    """Move a failed job back to NEW, with a delay that grows each time."""
     rules = require_rules()
     reason = current_context().reason
-    with transaction.atomic(), _with_reason("Retried by an operator."):
-        job = apply(pk, lambda jobs: jobs.retry(most=rules.retry_count_max, backoff=rules.retry_backoff))
-        if job is None:
-            raise why_not_retried(pk, rules)
+    with deciding("Retried by an operator."):
+        if not Job.objects.filter(pk=pk).retry(most=rules.retry_count_max, backoff=rules.retry_backoff):
+            raise why_not_retried(find(pk), rules)
+        job = find(pk)
         due = {"retry_count": job.retry_count, "next_run_at": job.next_run_at.isoformat()}
         message = f"Retry {job.retry_count} of {rules.retry_count_max}."
         Event.objects.record(job, "JOB_RETRY_SCHEDULED", message=reason or message, details=due)
-        ring()
     return job
 
 
+def why_not_retried(job: Job, rules: Rules) -> Exception:
+    if job.status != JobState.FAILED:
+        return MoveRefused(job, "retry", job.status)
+    blocker = Job.objects.values_list(retry_blocker(most=rules.retry_count_max), flat=True).get(pk=job.pk)
+    if blocker == Code.HANDOVER_UNKNOWN:
+        message = f"{job} cannot be retried: the saw may have cut it. Ask there, then confirm-cut or hand-over."
+    elif blocker in PERMANENT_CODES:
+        message = f"{job} cannot be retried: {Code(blocker).label.lower()}. Send the order as a new revision."
+    else:
+        message = f"{job} has been retried {job.retry_count} times; the limit is {rules.retry_count_max}."
+    return refusal(job, blocker or Code.RETRY_LIMIT_REACHED, message)
+
+
 def approve(pk: UUID) -> Job:
-    with transaction.atomic(), _with_reason("Approved by an operator."):
+    with deciding("Approved by an operator."):
         was = find(pk).error_code  # for the event only
-        job = apply(pk, lambda jobs: jobs.approve())
-        if job is None:
-            job = find(pk)
-            message = f"{job} cannot be approved: it is {job.status}."
-            raise ApiError(409, Code.JOB_NOT_IN_HOLD, message, id=str(pk), state=job.status)
+        is_approved = Job.objects.filter(pk=pk).approve()
+        job = find(pk)
+        if not is_approved:
+            raise refusal(job, Code.JOB_NOT_IN_HOLD, f"{job} cannot be approved: it is {job.status}.")
         Event.objects.record(job, "HOLD_APPROVED", message=current_context().reason, details={"was": was})
-        ring()
     return job
 
 
 def confirm_cut(pk: UUID) -> Job:
     """End a job as DONE: an operator found out at the saw that it was cut. Files that were not are delivered."""
-    with transaction.atomic(), _with_reason("It was cut: an operator asked at the saw."):
+    with deciding("It was cut: an operator asked at the saw."):
         undecided = Job.objects.of_unknown_handover().filter(pk=pk).select_for_update(of=("self",)).first()
-        if undecided:
-            mark_open_taken(undecided)
-        figures = figures_of(undecided) if undecided else None
-        amounts = to_json(figures) if figures else None
-        job = apply(pk, lambda jobs: jobs.confirm_cut(figures=amounts) or jobs.hand_over())
-        if job is None:
-            raise why_not_decided(pk, "confirm_cut")
-        ring()
-    return job
+        if undecided is None:
+            raise why_not_decided(find(pk), "confirm_cut")
+        mark_open_taken(undecided)
+        rows = Job.objects.filter(pk=pk)
+        rows.confirm_cut(figures=figures_json(undecided)) or rows.hand_over()
+    return find(pk)
 
 
 def hand_over(pk: UUID) -> Job:
-    with transaction.atomic(), _with_reason("It was not cut: an operator asked at the saw."):
-        job = apply(pk, lambda jobs: jobs.hand_over())
-        if job is None:
-            raise why_not_decided(pk, "hand_over")
-        ring()
-    return job
+    with deciding("It was not cut: an operator asked at the saw."):
+        if not Job.objects.filter(pk=pk).hand_over():
+            raise why_not_decided(find(pk), "hand_over")
+    return find(pk)
 
 
-def send_again(pk: UUID) -> tuple[Job, bool]:
-    """Store the order of a job that cannot be retried as the next revision; return its job, and whether it existed."""
+def why_not_decided(job: Job, verb: str) -> Exception:
+    if job.status != JobState.FAILED:
+        return MoveRefused(job, verb, job.status)
+    return refusal(job, "HANDOVER_KNOWN", f"{job} needs no such decision: it is known what the saw did with its files.")
+
+
+def send_again(pk: UUID) -> Job:
+    """Store the order of a job that cannot be retried as the next revision, and return its job."""
     job = find(pk)
     if not can_be_sent_again(job, require_rules()):
         message = f"{job} cannot be sent again: it may be retried, is not FAILED, or is partly cut."
-        raise ApiError(409, "MOVE_REFUSED", message, id=str(pk), state=job.status)
-    return enqueue(
-        order_from({**job.payload, "revision": job.revision + 1, "priority": Priority(job.priority).api_name})
-    )
+        raise refusal(job, "MOVE_REFUSED", message)
+    order = {**job.payload, "revision": job.revision + 1, "priority": Priority(job.priority).api_name}
+    return enqueue(order_from(order))[0]
 
 
 def can_be_sent_again(job: Job, rules: Rules) -> bool:
@@ -108,52 +146,71 @@ def cancel(pk: UUID) -> Job:
     # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
     taken = taken_earlier(waiting, Folders.from_settings()) if waiting else []
     reason = current_context().reason or "Cancelled by an operator."
-    job = None if taken else apply(pk, lambda jobs: jobs.cancel(message=reason))
-    if job is None:
-        job = find(pk)
-        if taken or (job.status in CANCELLABLE and is_cut_in_part(job)):
-            message = f"{job} cannot be cancelled: the saw has taken {', '.join(taken) or 'a part of it'}."
-            raise ApiError(409, "MOVE_REFUSED", message, id=str(pk), state=job.status)
-        if job.status in CANCELLABLE:
-            message = f"A runner is working on {job}; try again in a minute."
-            raise ApiError(409, "JOB_IS_BUSY", message, retry_after=60, id=str(pk), state=job.status)
-        raise MoveRefused(job, "cancel", job.status)
-    return job
-
-
-def apply(pk: UUID, verb: Callable[[JobQuerySet], int]) -> Job | None:
-    """Apply a verb of the queryset to one job; return None if the row count says it did not apply."""
-    return Job.objects.get(pk=pk) if verb(Job.objects.filter(pk=pk)) else None
-
-
-def why_not_retried(pk: UUID, rules: Rules) -> Exception:
+    is_cancelled = not taken and Job.objects.filter(pk=pk).cancel(message=reason)
     job = find(pk)
-    if job.status != JobState.FAILED:
-        return MoveRefused(job, "retry", job.status)
-    blocker = Job.objects.values_list(retry_blocker(most=rules.retry_count_max), flat=True).get(pk=pk)
-    if blocker == Code.HANDOVER_UNKNOWN:
-        message = f"{job} cannot be retried: the saw may have cut it. Ask there, then confirm-cut or hand-over."
-    elif blocker in PERMANENT_CODES:
-        message = f"{job} cannot be retried: {Code(blocker).label.lower()}. Send the order as a new revision."
-    else:
-        message = f"{job} has been retried {job.retry_count} times; the limit is {rules.retry_count_max}."
-    return ApiError(409, blocker or Code.RETRY_LIMIT_REACHED, message, id=str(pk), state=job.status)
+    if is_cancelled:
+        return job
+    if taken or (job.status in CANCELLABLE and is_cut_in_part(job)):
+        message = f"{job} cannot be cancelled: the saw has taken {', '.join(taken) or 'a part of it'}."
+        raise refusal(job, "MOVE_REFUSED", message)
+    if job.status in CANCELLABLE:
+        raise refusal(job, "JOB_IS_BUSY", f"A runner is working on {job}; try again in a minute.", retry_after=60)
+    raise MoveRefused(job, "cancel", job.status)
 
 
-def why_not_decided(pk: UUID, verb: str) -> Exception:
-    job = find(pk)
-    if job.status != JobState.FAILED:
-        return MoveRefused(job, verb, job.status)
-    message = f"{job} needs no such decision: it is known what the saw did with its files."
-    return ApiError(409, "HANDOVER_KNOWN", message, id=str(pk), state=job.status)
+@dataclass(frozen=True, kw_only=True)
+class JobOperation(Operation):
+    """A decision in bulk or one by one; each job is decided separately."""
+
+    table = JOBS
+    model = Job
+
+    decide: Callable[[UUID], Job]
+    batch: int = 20  # a decision may look into folders, and a batch holds its jobs for that long
+
+    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, object]) -> OperationResult:
+        moved, messages = set(), {}
+        for pk in sorted(ids):
+            try:
+                self.decide(pk)
+                moved.add(pk)
+            except (ApiError, MoveRefused) as refusal:
+                messages[pk] = str(refusal)
+        return OperationResult(moved, self.skips(Job.objects.filter(pk__in=messages)), messages)
 
 
-def _with_reason(default: str) -> AbstractContextManager[None]:
-    return for_reason(current_context().reason or default)
+class RetryJobs(JobOperation):
+    def helps(self, code: str) -> bool:
+        return code not in NOT_RETRIED
+
+    def skipped(self) -> list[When]:
+        try:
+            most = require_rules().retry_count_max
+        except ApiError as refusal:  # there are no rules to judge by
+            raise OperationUnavailable(str(refusal.detail)) from None
+        return [When(status=JobState.FAILED, then=retry_blocker(most=most))]
 
 
-def require_rules() -> Rules:
-    try:
-        return current_rules()
-    except JobError as error:
-        raise ApiError(503, error.code, error.message, retry_after=60) from None
+class DecideHandover(JobOperation):
+    def helps(self, code: str) -> bool:
+        return code == Code.HANDOVER_UNKNOWN
+
+    def skipped(self) -> list[When]:
+        is_known = Q(status=JobState.FAILED) & ~Q(error_code=Code.HANDOVER_UNKNOWN)
+        return [When(is_known, then=Value(HANDOVER_KNOWN))]
+
+
+class CancelJobs(JobOperation):
+    def skipped(self) -> list[When]:
+        may_end = Q(status__in=CANCELLABLE)
+        return [
+            When(may_end & Q(Job.objects.with_the_saw()), then=Value(WITH_THE_SAW)),
+            When(may_end & ~Job.objects.free_to_cancel(), then=Value(IN_PROGRESS)),
+        ]
+
+
+APPROVE = JobOperation("approve", "approve", decide=approve)
+RETRY = RetryJobs("retry", "retry", decide=retry)
+CANCEL = CancelJobs("cancel", "cancel", decide=cancel)
+CONFIRM_CUT = DecideHandover("confirm_cut", "confirm_cut", decide=confirm_cut)
+HAND_OVER = DecideHandover("hand_over", "hand_over", decide=hand_over)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from kilit.files import TEMP_SUFFIX
 from orchestrator.errors import JobError
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, is_command_simulated, is_macro_simulated, macro_missing
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.rules import current_rules, rules_error, valid_rules
@@ -119,26 +119,20 @@ def _rules() -> Iterator[PreflightCheck]:
 
 
 def _command(folders: Folders) -> Iterator[PreflightCheck]:
-    name = _("mode A command")
-    if is_command_simulated():
-        message = _("The simulator takes the place of OptiPlanning: orders in mode A work, but are not optimized.")
-        yield PreflightCheck(name, CheckLevel.SIMULATED, message)
-    else:
-        yield _mode(name, command_missing(), " ".join(folders.command), mode="A")
+    simulated = _("The simulator takes the place of OptiPlanning: orders in mode A work, but are not optimized.")
+    fine, problem = " ".join(folders.command), command_missing()
+    yield _mode("A", _("mode A command"), simulated if is_command_simulated() else "", problem, fine)
 
 
 def _macro() -> Iterator[PreflightCheck]:
-    name = _("mode B macro")
-    if is_macro_simulated():
-        message = _(
-            "The simulator takes the place of Excel and its macro: orders in mode B work, but are not optimized."
-        )
-        yield PreflightCheck(name, CheckLevel.SIMULATED, message)
-    else:
-        yield _mode(name, macro_missing(), _("Excel and the macro's workbook are installed."), mode="B")
+    simulated = _("The simulator takes the place of Excel and its macro: orders in mode B work, but are not optimized.")
+    fine, problem = _("Excel and the macro's workbook are installed."), macro_missing()
+    yield _mode("B", _("mode B macro"), simulated if is_macro_simulated() else "", problem, fine)
 
 
-def _mode(name: str, problem: str | None, fine: str, *, mode: str) -> PreflightCheck:
+def _mode(mode: str, name: str, simulated: str, problem: str | None, fine: str) -> PreflightCheck:
+    if simulated:
+        return PreflightCheck(name, CheckLevel.SIMULATED, simulated)
     if problem is None:
         return PreflightCheck(name, CheckLevel.PASS, fine)
     # A factory need not use every mode; only a default mode that cannot work stops orders.

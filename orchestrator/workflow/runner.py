@@ -32,8 +32,7 @@ from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import fail, release_lapsed
 from orchestrator.states import JOBS, JobState
-from orchestrator.workflow.step_context import KeepAlive, poll
-from orchestrator.workflow.steps import STEPS
+from orchestrator.workflow.steps import STEPS, KeepAlive, poll
 
 logger = logging.getLogger(__name__)
 

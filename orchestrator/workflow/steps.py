@@ -3,20 +3,26 @@
 import hashlib
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from typing import cast
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
-from orchestrator.figures.job_figures import figures_of, to_json
-from orchestrator.files.exchange import folder_errors
+from orchestrator.figures.job_figures import figures_json
+from orchestrator.folders import Folders, folder_errors
 from orchestrator.models import Customer, Job, SolutionFile
 from orchestrator.models.job import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning.adapters import run_optiplanning
 from orchestrator.optiplanning.collecting import Collected, Wanted, collect, file_clock, is_begun, missing
+from orchestrator.orders.order import order_from
+from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.excel.writing import render_sheets, write_files
+from orchestrator.planning.plan import Plan, transform
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import (
     collect_answers,
@@ -27,12 +33,41 @@ from orchestrator.saw.saw_handover import (
 )
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState, Mode
-from orchestrator.workflow.step_context import KeepAlive, age, folders_here, format_minutes, plan_for, poll
 
+KeepAlive = Callable[[], None]
 Step = Callable[[Job, KeepAlive], timedelta | None]
-
 # The job that has waited longest is woken as soon as the slot is free; this is for the others.
 ASK_FOR_SLOT_AFTER = timedelta(seconds=30)
+
+
+def age(job: Job, column: str) -> timedelta:
+    """Return the time since a column's timestamp, by the database's clock."""
+    since = ExpressionWrapper(Now() - F(column), output_field=DurationField())
+    return Job.objects.values_list(since, flat=True).get(pk=job.pk) or timedelta(0)
+
+
+def folders_here() -> Folders:
+    folders = Folders.from_settings()
+    folders.prepare()
+    return folders
+
+
+def poll() -> timedelta:
+    return timedelta(seconds=settings.FLOOR_POLL)
+
+
+def format_minutes(span: timedelta) -> str:
+    return f"{span.total_seconds() / 60:g} min"
+
+
+def plan_for(job: Job, folders: Folders) -> Plan:
+    """Return the rows to cut by the current rules; reused from the previous step unless the rules changed."""
+    rules = current_rules()
+    if job.planned and job.planned[0] is rules:
+        check_template(folders.template)
+    else:
+        job.planned = rules, transform(order_from(job.payload), rules, template=folders.template)
+    return cast("Plan", job.planned[1])
 
 
 def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
@@ -243,8 +278,7 @@ def hand_over(job: Job, keep_alive: KeepAlive) -> timedelta | None:
 
 def finish(job: Job, _: KeepAlive) -> None:
     """Close the job, and fix its amounts: later prices change nothing about it."""
-    figures = figures_of(job)
-    job.finish(figures=to_json(figures) if figures else None)
+    job.finish(figures=figures_json(job))
 
 
 STEPS: dict[str, Step] = {

@@ -13,8 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.lock.management.arguments import whole_number
 from kilit.workers.processes import die_with_parent
 from orchestrator.errors import JobError
-from orchestrator.files.exchange import folder_errors
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders, folder_errors
 from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
 from simulators.optiplanning.play import BOARD, JOB_ID, OPTI_FAULTS, SAW_FAULTS, solve

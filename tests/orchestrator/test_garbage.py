@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.folders import Folders, read_command
+from orchestrator.folders import Folders, read_command
 from orchestrator.optiplanning.collecting import Collected, Wanted
 from orchestrator.optiplanning.solution import InvalidSolution, read_solution
 from orchestrator.orders.order import read_order

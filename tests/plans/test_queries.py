@@ -34,7 +34,7 @@ from ociqueue.reconcile.run import OurDays
 from ociqueue.schemas.adjustments import NewAdjustment
 from ociqueue.schemas.lookups import Lookup
 from orchestrator import metrics as cutting_metrics
-from orchestrator.api import presenters as cutting_presenters
+from orchestrator.api.jobs import job_page
 from orchestrator.filters import FILTERS as CUTTING_FILTERS
 from orchestrator.models import Job
 from orchestrator.saw.saw_handover import release_lapsed
@@ -251,9 +251,9 @@ def test_nothing_walks_the_finished_cutting_jobs() -> None:
             "is anything due": lambda: [rows.exists() for rows in due_rows()],
             "wake the next": Job.objects.wake_next,
             "release lapsed": release_lapsed,
-            "list": lambda: cutting_presenters.job_page(CuttingJobsQuery()),
-            "list of a state": lambda: cutting_presenters.job_page(CuttingJobsQuery(state=JobState.HOLD)),
-            "list of an order": lambda: cutting_presenters.job_page(CuttingJobsQuery(order_id="S-7")),
+            "list": lambda: job_page(CuttingJobsQuery()),
+            "list of a state": lambda: job_page(CuttingJobsQuery(state=JobState.HOLD)),
+            "list of an order": lambda: job_page(CuttingJobsQuery(order_id="S-7")),
             "list of a warning": lambda: list(
                 CUTTING_FILTERS.apply(jobs, warning).order_by(*CUTTING_FILTERS.ordering(warning), "-id")[:3]
             ),

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.models import Job
 from orchestrator.saw.delivery import acknowledged, delivery_name, withdraw
 from simulators.optiplanning import play

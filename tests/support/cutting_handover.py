@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 from django.db.models.functions import Now
 
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.models import Job
 from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import approve

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.job import JobQuerySet
 from orchestrator.workflow.runner import tick

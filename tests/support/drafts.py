@@ -1,11 +1,13 @@
 """Drafts of orders, as they are typed in the console."""
 
+import hashlib
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from kilit.lock.identity import uuid7
 from orchestrator.admin import order_form
-from orchestrator.drafts.sending import Upload, save_draft
+from orchestrator.drafts.sending import save_draft
 from orchestrator.models import OrderDraft
 
 LIST = "/admin/orchestrator/orderdraft/"
@@ -22,7 +24,13 @@ ROW = {
     "edge_up": "1mm",
     "edge_sx": "040",
 }
-UPLOAD = Upload(name="S-1001.xlsx", content=b"PK sheet", layout="list", sources=[], cells={"p1.length": "B7"})
+UPLOAD = {
+    "file_name": "S-1001.xlsx",
+    "file_sha256": hashlib.sha256(b"PK sheet").hexdigest(),
+    "file_content": b"PK sheet",
+    "layout": "list",
+    "cells": {"p1.length": "B7"},
+}
 
 
 def page_of(pk: object) -> str:
@@ -44,6 +52,6 @@ def posted(*rows: dict[str, str], action: str, draft: OrderDraft | None = None, 
 
 
 def make_draft(
-    *rows: dict[str, str], pk: UUID | None = None, upload: Upload | None = None, **fields: Any
+    *rows: dict[str, str], pk: UUID | None = None, upload: Mapping[str, Any] | None = None, **fields: Any
 ) -> OrderDraft:
     return save_draft(pk or uuid7(), typed(*rows, **fields), based_on=None, upload=upload)[0]

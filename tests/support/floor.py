@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.optiplanning import collecting
 from orchestrator.optiplanning.collecting import Collected, Wanted, file_clock
 from orchestrator.orders.order import read_order

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.exchange import read_bounded
+from orchestrator.folders import read_bounded
 
 if TYPE_CHECKING:
     from openpyxl import Workbook

@@ -10,8 +10,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kilit.files import sync_folder, write_temp
-from orchestrator.files.exchange import file_sha256, folder_errors, remove_leftovers
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders, file_sha256, folder_errors, remove_leftovers
 from orchestrator.planning.excel.naming import file_names
 from orchestrator.planning.excel.template import read_template
 from orchestrator.planning.plan import Plan

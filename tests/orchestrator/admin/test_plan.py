@@ -10,7 +10,7 @@ from django.utils.translation import override
 
 from orchestrator.admin.plan_drawing import figure_cells
 from orchestrator.models import Job
-from orchestrator.optiplanning.cutting_plan import MOST_PATTERNS, MOST_PIECES, read_plan
+from orchestrator.optiplanning.solution import MOST_PATTERNS, MOST_PIECES, read_plan
 from simulators.optiplanning.play import Work, solution_xml
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 

@@ -13,9 +13,8 @@ from orchestrator.errors import Code, JobError
 from orchestrator.models import Job, RulesVersion
 from orchestrator.models.job import failure
 from orchestrator.planning.plan import MissingRule
-from orchestrator.planning.rule_changes import changes, with_entry
 from orchestrator.planning.rules import current_rules
-from orchestrator.planning.rules_history import RulesChanged, digest, save_rules
+from orchestrator.planning.rules_history import RulesChanged, changes, digest, save_rules, with_entry
 from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
 from tests.support.cutting_rules import SHIPPED
 from tests.support.waiting import PATIENCE

@@ -131,7 +131,7 @@ def test_a_draft_is_sent_once_and_its_file_stays_with_the_job() -> None:
     draft.refresh_from_db()
     assert (draft.job, draft.file_content, draft.sent_at is not None) == (job, None, True)
     kept = OrderFile.objects.get()
-    assert (kept.job, kept.name, bytes(kept.content)) == (job, UPLOAD.name, UPLOAD.content)
+    assert (kept.job, kept.name, bytes(kept.content)) == (job, "S-1001.xlsx", b"PK sheet")
 
 
 @pytest.mark.django_db

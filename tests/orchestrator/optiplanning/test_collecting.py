@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.optiplanning import collecting
 from orchestrator.optiplanning.collecting import Collected, Wanted, collect, file_clock
 from tests.support.floor import BEFORE, GOOD, JOB, XML, age, reason, time_passes

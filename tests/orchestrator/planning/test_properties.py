@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.orders.order import canonical, order_from, payload_hash, read_order
 from orchestrator.planning.excel.naming import file_names
 from orchestrator.planning.excel.template import SHEET

@@ -13,7 +13,7 @@ import pytest
 
 from kilit.files import write_temp
 from orchestrator.errors import Code, JobError
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.saw import delivery
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, withdraw
 from tests.support.floor import age

@@ -9,8 +9,7 @@ from kilit.lock.models import Event
 from orchestrator.models import Job, SolutionFile
 from orchestrator.saw.delivery import delivery_name
 from orchestrator.workflow import steps
-from orchestrator.workflow.decisions import hand_over
-from orchestrator.workflow.operations import CONFIRM_CUT, HAND_OVER, RETRY
+from orchestrator.workflow.decisions import CONFIRM_CUT, HAND_OVER, RETRY, hand_over
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_handover import is_unknown, of_unknown_handover
 from tests.support.cutting_jobs import CUTTING_JOBS, error, lose_sight

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from orchestrator.errors import JobError
 from orchestrator.models import Job
-from orchestrator.workflow import step_context
+from orchestrator.workflow.steps import plan_for
 from tests.support.cutting_jobs import make_job
 
 pytestmark = pytest.mark.django_db
@@ -26,18 +26,18 @@ def rules(settings, tmp_path: Path) -> Path:
 def test_the_second_step_takes_the_plan_of_the_first(floor, rules) -> None:
     job = make_job()
 
-    assert step_context.plan_for(job, floor) is step_context.plan_for(job, floor)
-    assert step_context.plan_for(Job.objects.get(), floor) is not step_context.plan_for(job, floor)
+    assert plan_for(job, floor) is plan_for(job, floor)
+    assert plan_for(Job.objects.get(), floor) is not plan_for(job, floor)
 
 
 def test_rules_that_changed_between_two_steps_make_another_plan(floor, rules: Path) -> None:
     job = make_job()
-    before = step_context.plan_for(job, floor)
+    before = plan_for(job, floor)
     changed = json.loads(rules.read_text())
     changed["trimByThickness"]["18"] = 12
     rules.write_text(json.dumps(changed))
 
-    after = step_context.plan_for(job, floor)
+    after = plan_for(job, floor)
 
     assert "TRIM_10.00" in before.batches[0].rows[0].idesc
     assert "TRIM_12.00" in after.batches[0].rows[0].idesc
@@ -45,13 +45,13 @@ def test_rules_that_changed_between_two_steps_make_another_plan(floor, rules: Pa
 
 def test_a_template_that_broke_between_two_steps_is_noticed(floor, rules, settings, tmp_path: Path) -> None:
     job = make_job()
-    step_context.plan_for(job, floor)
+    plan_for(job, floor)
     broken = tmp_path / "broken.xlsx"
     broken.write_bytes(b"no template")
     settings.OPTI_TEMPLATE = broken
 
     with pytest.raises(JobError, match="template"):
-        step_context.plan_for(job, type(floor).from_settings())
+        plan_for(job, type(floor).from_settings())
 
 
 def test_an_order_is_not_read_again_with_its_row(floor) -> None:

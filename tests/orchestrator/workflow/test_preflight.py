@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.demo import simulators_command
-from orchestrator.files.folders import Folders, read_command, split
+from orchestrator.folders import Folders, read_command, split
 from orchestrator.optiplanning.adapters import has_excel, run_optiplanning
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from tests.support.cutting_rules import SHIPPED

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kilit.api.errors import ApiError
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Count, Event
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.optiplanning import collecting
 from orchestrator.saw.saw_handover import release_lapsed

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.optiplanning.adapters import run_optiplanning
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name
 from simulators.optiplanning import play

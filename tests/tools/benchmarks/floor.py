@@ -13,14 +13,14 @@ from unittest.mock import patch
 from django.test import override_settings
 from openpyxl import Workbook, load_workbook
 
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.optiplanning import collecting
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
 from orchestrator.states import JobState
 from orchestrator.workflow.runner import tick
-from orchestrator.workflow.step_context import folders_here
+from orchestrator.workflow.steps import folders_here
 from tests.tools.benchmarks.harness import Figure
 
 PARTS = 5_000

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 from openpyxl import load_workbook
 
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.planning.excel.naming import short_hash
 from orchestrator.planning.excel.template import SHEET, TAGS
 from orchestrator.planning.excel.writing import write_files

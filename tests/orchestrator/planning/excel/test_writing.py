@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.folders import Folders
+from orchestrator.folders import Folders
 from orchestrator.planning.excel.writing import write_files
 from tests.support.cutting_jobs import ARKALIK, GOVDE
 from tests.support.sheets import coloured, names_in, plan_of

@@ -18,7 +18,7 @@ for name in ("fork", "killpg", "getpgid", "getpgrp", "setsid", "register_at_fork
     delattr(os, name)
 for name in ("SIGKILL", "SIGHUP", "SIGUSR1"):
     delattr(signal, name)
-from config.runner.startup import set_up
+from config.runner.main import set_up
 set_up()
 from config.runner import status
 from django.core.management import call_command

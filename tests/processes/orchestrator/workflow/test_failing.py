@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
-from orchestrator.workflow import step_context, steps
+from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import approve
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
@@ -175,7 +175,7 @@ def test_an_exception_no_one_named_is_unknown(floor, customer) -> None:
     """Its text goes to the message and the event, never to the code."""
     job = make_job()
 
-    with patch.object(step_context, "transform", side_effect=ZeroDivisionError("by nought\x00\ud800")):
+    with patch.object(steps, "transform", side_effect=ZeroDivisionError("by nought\x00\ud800")):
         tick(patient=True)
 
     job.refresh_from_db()
@@ -186,7 +186,7 @@ def test_an_exception_no_one_named_is_unknown(floor, customer) -> None:
 def test_a_database_that_is_gone_fails_no_job(floor, customer) -> None:
     job = make_job()
 
-    with patch.object(step_context, "transform", side_effect=OperationalError("gone")), pytest.raises(OperationalError):
+    with patch.object(steps, "transform", side_effect=OperationalError("gone")), pytest.raises(OperationalError):
         tick(patient=True)
 
     job.refresh_from_db()
