@@ -131,7 +131,8 @@ def print_paper(request: HttpRequest, job_id: UUID, kind: str) -> HttpResponse:
     if kind not in KINDS or kind not in settings.PDF_TEMPLATES:
         raise Http404
     is_range = "first" in request.POST
-    form = PaperForm(kind, total_of(job, kind), request.POST if is_range else None, initial=request.GET.dict())
+    total = piece_count(order_from(job.payload)) if kind == "labels" else job.part_count
+    form = PaperForm(kind, total, request.POST if is_range else None, initial=request.GET.dict())
     if request.method != "POST" or (is_range and not form.is_valid()):
         return ask(request, job, kind, form)
     chosen = form.cleaned_data if is_range else request.GET.dict()
@@ -144,10 +145,6 @@ def print_paper(request: HttpRequest, job_id: UUID, kind: str) -> HttpResponse:
         messages.error(request, refused.translated)
         return HttpResponseRedirect(reverse("admin:orchestrator_job_change", args=[job.pk]))
     return HttpResponseRedirect(reverse("console:paper", args=[made.pk]))
-
-
-def total_of(job: Job, kind: PaperKind) -> int:
-    return piece_count(order_from(job.payload)) if kind == "labels" else job.part_count
 
 
 def ask(request: HttpRequest, job: Job, kind: PaperKind, form: PaperForm) -> HttpResponse:

@@ -106,7 +106,7 @@ FIGURES = {
 }
 
 
-def figures(solution: dict[str, object] | None) -> list[tuple[str, Any]]:
+def figures(solution: dict[str, object] | None) -> list[tuple[str, object]]:
     values = solution or {}
     return [(str(label), values[name]) for name, label in FIGURES.items() if values.get(name) not in (None, "")]
 
@@ -118,7 +118,7 @@ def unit_of(job: Job) -> str:
     return str(typed or UNIT_OF.get(layout or "", "cm"))
 
 
-def part_table(parts: list[dict[str, object]], job: Job, *, unit: str) -> dict[str, Any]:
+def part_table(parts: list[dict[str, object]], job: Job, *, unit: str) -> dict[str, object]:
     """Return the parts as a table with the headings of the order form; those larger than the plate have a badge."""
     parts = [{"iidesc": part["delik_kodu"], **part} if "delik_kodu" in part else part for part in parts]
     columns = {PART_FIELDS.get(name, name): label for name, label in {"id": LABELS["id"], **LABELS}.items()}
@@ -129,11 +129,8 @@ def part_table(parts: list[dict[str, object]], job: Job, *, unit: str) -> dict[s
         (mark if part["id"] in too_large else "", [_cell(name, part.get(name, ""), unit) for name in columns])
         for part in parts
     ]
-    return {"part_columns": [_heading(name, str(label), unit) for name, label in columns.items()], "part_rows": rows}
-
-
-def _heading(name: str, label: str, unit: str) -> str:
-    return f"{label} {unit}" if name in SIZES else label
+    headings = [f"{label} {unit}" if name in SIZES else str(label) for name, label in columns.items()]
+    return {"part_columns": headings, "part_rows": rows}
 
 
 def _cell(name: str, value: object, unit: str) -> str:

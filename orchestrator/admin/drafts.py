@@ -26,6 +26,7 @@ from kilit.spans import moment
 from orchestrator.admin import columns, order_form, sheet_import
 from orchestrator.admin.order_form import LABELS, OrderForm
 from orchestrator.admin.rule_texts import entry_text
+from orchestrator.api.jobs import download
 from orchestrator.drafts.sending import DraftChanged, save_draft, send_draft
 from orchestrator.drafts.suggestions import find_customers, suggest
 from orchestrator.drafts.typed import SHEET_FAULTS, DraftFault, InvalidDraft, TypedOrder
@@ -37,6 +38,7 @@ from orchestrator.planning.plan import missing_rules
 from orchestrator.planning.rules import valid_rules
 from orchestrator.schemas.orders import Order
 from orchestrator.schemas.rules import Rules
+from orchestrator.sheets.template import XLSX, template_xlsx
 
 MOST_PARTS_SHOWN = 200
 
@@ -70,7 +72,7 @@ class OrderCheck:
             if fault.row is None and fault.field in form.fields:
                 form.add_error(fault.field, fault.message)
 
-    def listed(self) -> list[dict[str, Any]]:
+    def listed(self) -> list[dict[str, object]]:
         return [
             {"row": fault.row, "column": fault.field, "where": self._where(fault), "message": fault.message}
             for fault in self.faults
@@ -121,7 +123,7 @@ class OrderCheck:
             )
         return notes
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, object]:
         if self.order is None:
             return {}
         parts = canonical(self.order)["parts"]
@@ -180,7 +182,7 @@ class OrderDraftAdmin(LongListAdmin):
         return sheet_import.import_page(self, request)
 
     def template(self, request: HttpRequest) -> HttpResponse:
-        return sheet_import.template_file()
+        return download("siparis-sablonu.xlsx", template_xlsx(), XLSX)
 
     def customers(self, request: HttpRequest) -> HttpResponse:
         """Return customers for the form; those who write orders may read their phone numbers."""

@@ -22,6 +22,7 @@ from kilit.lock.audit import for_reason
 from orchestrator.admin.rule_texts import action_text
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
+from orchestrator.models.job import JobQuerySet
 from orchestrator.orders.order import order_from
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.plan import missing_rules
@@ -51,7 +52,7 @@ def format_phone(phone: str) -> str:
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
 
 
-def held_jobs(phone: str) -> Any:
+def held_jobs(phone: str) -> JobQuerySet:
     return Job.objects.filter(customer_phone=phone, status=JobState.HOLD, error_code=Code.CRM_NO_MATCH)
 
 

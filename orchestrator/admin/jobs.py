@@ -49,6 +49,7 @@ from orchestrator.models.job import FAILURES, JobQuerySet
 from orchestrator.planning.excel.writing import render_sheets
 from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
+from orchestrator.sheets.template import XLSX
 from orchestrator.states import BEFORE_OPTIPLANNING
 from orchestrator.workflow import decisions
 from orchestrator.workflow.preflight import CheckLevel, preflight
@@ -81,7 +82,6 @@ STORY = Story(
     links={"JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", ""))},
 )
 MOST_PARTS_SHOWN = 200
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 LEVELS = {
     CheckLevel.PASS: "success",
     CheckLevel.WARN: "warning",
@@ -161,7 +161,7 @@ def explain_error(job: Job) -> str:
     return _(Code(job.error_code).label)
 
 
-def page_context(request: HttpRequest, row: Job) -> dict[str, Any]:
+def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
     return {
         **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN], row, unit=columns.unit_of(row)),
         "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),

@@ -17,7 +17,6 @@ from kilit.console.formatting import page
 from kilit.csv.numbers import read_number
 from kilit.lock.identity import uuid7
 from orchestrator.admin.order_form import LABELS, OrderForm, text_field
-from orchestrator.api.jobs import download
 from orchestrator.drafts.imported import content_of, upload_of
 from orchestrator.drafts.sending import DraftChanged, save_draft
 from orchestrator.drafts.suggestions import suggest
@@ -28,7 +27,6 @@ from orchestrator.planning.rules import current_rules
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.reading import read_sheet
 from orchestrator.sheets.sheet_order import Origin, SheetDefaults, SheetError, SheetOrder
-from orchestrator.sheets.template import XLSX, template_xlsx
 
 MEGABYTES = 5
 ORIGINS = {
@@ -164,7 +162,3 @@ def _label(field: str) -> str:
         "edge": _("Edge band"),
     }
     return labels.get(name, name)
-
-
-def template_file() -> HttpResponse:
-    return download("siparis-sablonu.xlsx", template_xlsx(), XLSX)

@@ -303,23 +303,22 @@ class FiguresFileView(QueueView):
 
 
 def present_job(job: Job, shape: type = JobShown, **values: object) -> dict[str, Any]:
-    warnings = [warning] if (warning := present_warning(job)) else []
     columns = {"id": str(job.pk), "state": job.status, "priority": Priority(job.priority).api_name}
-    return present(job, shape, claimed=job.claim_token is not None, warnings=warnings, **columns, **values)
+    return present(job, shape, claimed=job.claim_token is not None, warnings=present_warnings(job), **columns, **values)
 
 
 def present_similar(jobs: list[Job]) -> list[dict[str, Any]]:
     return [present(job, SimilarJob, job_id=str(job.pk)) for job in jobs]
 
 
-def present_warning(job: Job) -> JobWarning | None:
+def present_warnings(job: Job) -> list[JobWarning]:
     if not job.warning_code:
-        return None
+        return []
     details = job.warning_details or {}
     parts, beyond = details.get("parts", []), details.get("beyond", 0)
     names = ", ".join(parts) + (f" and {beyond} more" if beyond else "")
     message = f"Larger than the plate of {details.get('plate', '?')}: {names}."
-    return {"code": WarningCode(job.warning_code), "message": message, "parts": parts}
+    return [{"code": WarningCode(job.warning_code), "message": message, "parts": parts}]
 
 
 def present_job_detail(job: Job) -> dict[str, Any]:

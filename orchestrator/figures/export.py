@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from operator import attrgetter
-from typing import Any
 
 from kilit.csv.writer import csv_lines
 from orchestrator.figures.job_figures import figures_of
@@ -30,14 +29,16 @@ FIGURES: dict[str, Callable[[JobFigures], object]] = {
     "cuts": attrgetter("cuts"),
     "machineMinutes": attrgetter("machine_minutes"),
 }
-AMOUNTS: dict[str, Callable[[Any], object]] = {
+AMOUNTS: dict[str, Callable[[JobFigures], object]] = {
     "currency": attrgetter("amounts.currency"),
     "net": attrgetter("amounts.net"),
     "vatPercent": attrgetter("amounts.vat_percent"),
     "vat": attrgetter("amounts.vat"),
     "gross": attrgetter("amounts.gross"),
     "prices": lambda figures: "fixed" if figures.is_fixed else "today",
-    "missing": lambda figures: " ".join(amount.message for amount in figures.amounts.missing),
+    "missing": lambda figures: (
+        " ".join(amount.message for amount in figures.amounts.missing) if figures.amounts else ""
+    ),
 }
 
 
@@ -51,9 +52,9 @@ def export_lines(jobs: JobQuerySet, *, decimal_comma: bool = False) -> Iterator[
     return csv_lines((*JOB, *FIGURES, *AMOUNTS), cells, delimiter=";" if decimal_comma else ",")
 
 
-def _cells(job: Job, *, decimal_comma: bool) -> list[Any]:
+def _cells(job: Job, *, decimal_comma: bool) -> list[object]:
     figures = figures_of(job)  # reads the order only if no figures were stored
-    cells = [
+    cells: list[object] = [
         *(getattr(job, name) for name in JOB.values()),
         *(read(figures) if figures else "" for read in FIGURES.values()),
         *(read(figures) if figures and figures.amounts else "" for read in AMOUNTS.values()),

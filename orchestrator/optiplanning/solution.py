@@ -101,7 +101,7 @@ class SolutionElement:
     attributes: Mapping[str, str]
     boards: dict[str, Decimal | None] = field(default_factory=dict)
 
-    def add_boards(self, pattern: Any) -> None:
+    def add_boards(self, pattern: AttributesImpl) -> None:
         """Add the boards of a pattern; one without a size makes the area of its material unknown."""
         material = pattern.get("material", "")[:LONGEST_TEXT]
         length, width = (pattern.get(side, "").strip().replace(",", ".") for side in ("length", "width"))

@@ -13,6 +13,7 @@ from kilit.lock.priorities import Priority
 from kilit.workers import doorbells
 from orchestrator.errors import Code
 from orchestrator.models import Customer, Job, OrderFile
+from orchestrator.models.job import JobQuerySet
 from orchestrator.orders.order import canonical, payload_hash
 from orchestrator.schemas.orders import UNSAFE_CHARS, Order
 from orchestrator.states import Mode
@@ -44,7 +45,7 @@ def similar_jobs(order: Order, *, sheet: str = "") -> list[Job]:
     return sorted(jobs.values(), key=lambda job: job.pk, reverse=True)[:MOST_NAMED]
 
 
-def _newest(rows: Any, order: Order) -> list[Job]:
+def _newest(rows: JobQuerySet, order: Order) -> list[Job]:
     rows = rows.exclude(error_code=Code.CANCELLED)
     if order.revision:
         rows = rows.exclude(order_id=order.order_id)

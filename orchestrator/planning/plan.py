@@ -74,7 +74,8 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
 
 
 def _row(part: Part, rules: Rules) -> Row:
-    for _missing, code, message in _gaps(part, rules):
+    if gap := next(_gaps(part, rules), None):
+        _missing, code, message = gap
         raise JobError(code, f"Part {part.id}: {message}")
     trim = rules.trim_by_thickness[part.thickness_mm].quantize(CENTS, ROUND_HALF_UP)
     bands = {side: rules.edge_mapping[name] for side, name in banded_sides(part, rules).items()}

@@ -239,8 +239,7 @@ class _Sheet(XmlHandler):
             text = self._strings[int(saved)] if kind == "s" and saved else saved or "".join(self._inline)
             return clean_text(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)) or None
         if not saved:
-            message = _("This formula has no saved result. Open the file in Excel and save it, or paste values.")
-            return Unreadable("", message) if self._is_formula else None
+            return _without_result() if self._is_formula else None
         if kind == "b":
             return saved == "1"
         if kind == "e":
@@ -250,6 +249,10 @@ class _Sheet(XmlHandler):
             return _date(saved, is_from_1904=self._is_from_1904)
         number = Decimal(format(float(saved), f".{DIGITS}g"))
         return number if number.is_finite() else Unreadable(saved, _("Not a number."))
+
+
+def _without_result() -> Unreadable:
+    return Unreadable("", _("This formula has no saved result. Open the file in Excel and save it, or paste values."))
 
 
 def _date(saved: str, *, is_from_1904: bool) -> Unreadable:

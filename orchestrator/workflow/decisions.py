@@ -6,7 +6,6 @@ Each takes effect once, however often it is sent.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
@@ -51,8 +50,8 @@ def require_rules() -> Rules:
         raise ApiError(503, error.code, error.message, retry_after=60) from None
 
 
-def refusal(job: Job, code: str, message: str, **details: Any) -> ApiError:
-    return ApiError(409, code, message, id=str(job.pk), state=job.status, **details)
+def refusal(job: Job, code: str, message: str, *, retry_after: int | None = None) -> ApiError:
+    return ApiError(409, code, message, retry_after=retry_after, id=str(job.pk), state=job.status)
 
 
 @contextmanager
@@ -109,14 +108,14 @@ def confirm_cut(pk: UUID) -> Job:
         mark_open_taken(undecided)
         rows = Job.objects.filter(pk=pk)
         rows.confirm_cut(figures=figures_json(undecided)) or rows.hand_over()
-    return find(pk)
+        return find(pk)
 
 
 def hand_over(pk: UUID) -> Job:
     with deciding("It was not cut: an operator asked at the saw."):
         if not Job.objects.filter(pk=pk).hand_over():
             raise why_not_decided(find(pk), "hand_over")
-    return find(pk)
+        return find(pk)
 
 
 def why_not_decided(job: Job, verb: str) -> Exception:
