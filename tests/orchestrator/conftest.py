@@ -1,6 +1,6 @@
 """Orders, customers, folders and people for the tests of panel cutting; full or locked disks, and old files."""
 
-from tests.support.fixtures.cutting_jobs import api, at_rest_at_once, customer, floor, make_api
+from tests.support.fixtures.cutting_jobs import api, at_rest_at_once, customer, floor, make_api, rules_file
 from tests.support.fixtures.floor import full_disk, here, look, mounted, put
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "make_api",
     "mounted",
     "put",
+    "rules_file",
 ]

@@ -11,7 +11,7 @@ from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.job import failure
 from orchestrator.states import JobState
-from tests.support.cutting_jobs import CUTTING_JOBS, make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, failed, make_job
 
 pytestmark = pytest.mark.django_db
 
@@ -55,8 +55,7 @@ def test_the_end_of_a_job_is_reported(name: str, state: JobState) -> None:
 
 def test_many_events_are_described_with_one_query(django_assert_num_queries) -> None:
     for number in range(3):
-        job = make_job(order_id=f"S-{number}")
-        Job.objects.filter(pk=job.pk).move("fail", **failure(JobError(Code.UNKNOWN, "broken")))
+        failed(order_id=f"S-{number}")
     events = list(Event.objects.filter(event_type="STATE_FAILED"))
 
     with django_assert_num_queries(1):

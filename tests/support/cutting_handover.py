@@ -35,6 +35,14 @@ def with_the_saw(floor: Folders) -> Job:
     return job
 
 
+def rejected(floor: Folders) -> Job:
+    """Return a job whose file the saw moved to failed/."""
+    job = with_the_saw(floor)
+    player(floor, only="saw", saw_fault="failed").look()
+    due_again(job)
+    return work_until(job, "FAILED")
+
+
 def too_late(job: Job) -> None:
     Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
 

@@ -58,6 +58,18 @@ def make_job(**changes: Any) -> Job:
     return enqueue(read_order(order_body(**changes), default_mode="C"))[0]
 
 
+def held(code: Code = Code.CRM_NO_MATCH, message: str = "Fix it.", **changes: Any) -> Job:
+    return make_job(**changes).move("hold", **failure(JobError(code, message)))
+
+
+def failed(code: Code = Code.XML_INVALID, message: str = "It failed.", **changes: Any) -> Job:
+    return make_job(**changes).move("fail", **failure(JobError(code, message)))
+
+
+def page_of(client: Any, job: Job) -> Any:
+    return client.get(f"/admin/orchestrator/job/{job.pk}/change/")
+
+
 NUMBERS = count()
 
 

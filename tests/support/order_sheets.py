@@ -6,15 +6,18 @@ from io import BytesIO
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from django.core.files.uploadedfile import SimpleUploadedFile
 from openpyxl import Workbook
 from openpyxl.utils.datetime import WINDOWS_EPOCH
 
 from orchestrator.sheets.reading import read_sheet
 from orchestrator.sheets.sheet_order import SheetDefaults, SheetOrder
+from tests.support.api import Api
 from tests.support.cutting_rules import rules_with
 
 NAME = "mutfak-12.xlsx"
 GIVEN = SheetDefaults(customer_phone="0555 123 45 67", material_code="MAT-01", color="Beyaz", edge="1mm")
+SAID = {"customer_phone": "0555 123 45 67", "material_code": "MAT-01", "edge": "0,4"}
 KITCHEN = [
     ["MUTFAK DOLABI 18MM"],
     ["RENK:", "Antrasit", "210*280"],
@@ -50,6 +53,15 @@ def xlsx(
     packed = BytesIO()
     workbook.save(packed)
     return packed.getvalue()
+
+
+LIST = xlsx(["18MM", "RENK: Beyaz"], [None, 720, 560, 2, 1, "x"], ["ARKALIK 5", 700, 500, 1])
+
+
+def send(api: Api, content: bytes = LIST, name: str = NAME, **fields: str) -> Any:
+    """Send a sheet over the API, with what it does not say."""
+    body = {"file": SimpleUploadedFile(name, content), **SAID, **fields}
+    return api.client.post("/jobs/import", body, headers=api.headers)
 
 
 def with_part(content: bytes, name: str, change: Any) -> bytes:

@@ -4,7 +4,6 @@ import re
 from html import unescape
 
 import pytest
-from django.urls import reverse
 
 from kilit.lock.models import Event
 from kilit.problems.registry import find_problems
@@ -12,20 +11,12 @@ from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.models.job import failure
 from orchestrator.workflow.runner import tick
-from tests.support.cutting_jobs import make_job
+from tests.support.cutting_jobs import held, page_of
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/orchestrator/job/"
 ADD = "Add +90 555 123 45 67 as customer and continue"
-
-
-def held(code: Code = Code.CRM_NO_MATCH, **changes) -> Job:
-    return make_job(**changes).move("hold", **failure(JobError(code, "Fix it.")))
-
-
-def page_of(client, job: Job):
-    return client.get(reverse("admin:orchestrator_job_change", args=[job.pk]))
 
 
 def states(*jobs: Job) -> list[str]:

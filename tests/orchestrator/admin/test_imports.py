@@ -7,18 +7,19 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.html import escape
 
+from orchestrator.admin.sheet_import import ORIGINS
 from orchestrator.demo import LIST as DEMO_LIST
 from orchestrator.drafts.sending import send_draft
 from orchestrator.drafts.typed import SHEET_FAULTS
 from orchestrator.models import Job, OrderDraft, OrderFile
 from orchestrator.planning.rules import current_rules
-from orchestrator.sheets.template import template_xlsx
+from orchestrator.sheets.sheet_order import Origin
+from orchestrator.sheets.template import template_csv, template_xlsx
 from tests.support.drafts import IMPORT, TEMPLATE, page_of
-from tests.support.order_sheets import xlsx
+from tests.support.order_sheets import KITCHEN, LIST, send, xlsx
 
 pytestmark = pytest.mark.django_db
 
-LIST = xlsx(["18MM", "RENK: Beyaz"], [None, 720, 560, 2, 1, "x"], ["ARKALIK 5", 700, 500, 1])
 GIVEN = {"material_code": "MAT-01", "edge": "0,4"}
 
 
@@ -63,9 +64,7 @@ def test_a_list_fills_the_grid_says_what_came_from_where_and_is_the_job_of_the_a
     )
     job = Job.objects.get()
     assert sent.redirect_chain[-1][0] == f"/admin/orchestrator/job/{job.pk}/change/"
-    api = make_api()
-    body = {"file": SimpleUploadedFile("mutfak-12.xlsx", LIST), "customer_phone": "0555 123 45 67", **GIVEN}
-    answer = api.client.post("/jobs/import", body, headers=api.headers)
+    answer = send(make_api())
     assert (answer.status_code, answer.json()["job"]["id"]) == (200, str(job.pk))
     assert bytes(OrderFile.objects.get().content) == LIST
 
@@ -181,3 +180,23 @@ def test_the_template_is_offered_and_can_be_imported(make_person) -> None:
 
     assert (page.context["check"].faults, page.context["form"]["unit"].value()) == ([], "cm")
     assert "Ready to send" in page.text
+
+
+SHEETS = {
+    "a list": xlsx(*KITCHEN),
+    "the template": template_csv(),
+    "faults in the head": xlsx(["18MM", "Plaka: büyük", "Revizyon: x"], ["5MM"], [None, 720, "1.205", 1, 9, "9mm"]),
+    "faults in every cell": xlsx(["18MM"], [None, 720, 560, 1], ["ARKALIK", "=1+1", "1.205", 0, 9, "9mm", "x"]),
+}
+
+
+@pytest.mark.parametrize("content", SHEETS.values(), ids=SHEETS)
+def test_a_sheet_becomes_a_draft_whatever_is_wrong_with_it(make_person, content) -> None:
+    answer = upload(make_person(), content)
+
+    assert answer.status_code == 200
+    assert (OrderDraft.objects.count(), Job.objects.count()) == (1, 0)
+
+
+def test_every_origin_has_words() -> None:
+    assert set(ORIGINS) == set(Origin)

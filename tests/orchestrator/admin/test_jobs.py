@@ -3,30 +3,19 @@
 import re
 
 import pytest
-from django.urls import reverse
+from django.db.models.functions import Now
 
 from kilit.lock.models import Event
 from orchestrator.admin.blockers import HELP, help_for
-from orchestrator.errors import HOLD_CODES, Code, JobError
+from orchestrator.errors import HOLD_CODES, Code
 from orchestrator.models import Customer, Job
-from orchestrator.models.job import failure
 from orchestrator.states import JobState
-from tests.support.cutting_jobs import CUTTING_JOBS, make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, failed, held, make_job, page_of
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/orchestrator/job/"
 row_in = CUTTING_JOBS.row_in
-
-
-def held(code: Code = Code.CRM_NO_MATCH, **changes) -> Job:
-    return make_job(**changes).move("hold", **failure(JobError(code, "Part g1: fix it.")))
-
-
-def page_of(client, job: Job) -> str:
-    answer = client.get(reverse("admin:orchestrator_job_change", args=[job.pk]))
-    assert answer.status_code == 200
-    return answer.content.decode()
 
 
 def act(client, verb: str, *jobs: Job, **form):
@@ -71,21 +60,22 @@ def test_the_list_is_narrowed_by(query, found, make_person) -> None:
 
 
 @pytest.mark.parametrize("state", JobState)
-def test_a_job_in_every_state_has_a_page_with_the_buttons_that_apply(state, make_person) -> None:
-    job = make_job()
-    job.refresh_from_db()
+def test_a_job_in_every_state_has_a_reason_a_diagram_and_the_buttons_that_apply(state, make_person) -> None:
     in_state = row_in(state)
-    Job.objects.filter(pk=in_state.pk).update(payload=job.payload)
+    Job.objects.filter(pk=in_state.pk).update(payload=make_job().payload, imported_at=Now())
 
-    shown = page_of(make_person(), in_state)
+    answer = page_of(make_person(), in_state)
 
+    shown = answer.text
+    assert answer.context["blockers"]
+    assert f"● {state}" in shown
     addresses = {"approve": "/act/approve/", "retry": "/act/retry/", "cancel": f"/{in_state.pk}/cancel/"}
     offered = {verb for verb, address in addresses.items() if address in shown}
     assert offered == {verb for verb in ("approve", "retry", "cancel") if verb in Job.lifecycle.verbs_from(state)}
 
 
 def test_the_page_shows_parts_what_to_fix_and_the_timeline(make_person) -> None:
-    shown = page_of(make_person(role="viewer"), held())
+    shown = page_of(make_person(role="viewer"), held(message="Part g1: fix it.")).text
 
     assert "Needs approval. Fix the cause, then approve." in shown
     assert "Add the customer" in shown
@@ -107,7 +97,7 @@ def test_every_hold_code_has_a_help_text(code) -> None:
 def test_viewers_see_no_action(make_person) -> None:
     viewer, job = make_person(role="viewer"), held()
 
-    assert "act/approve/" not in page_of(viewer, job)
+    assert "act/approve/" not in page_of(viewer, job).text
     assert viewer.get(f"{LIST}{job.pk}/approve/").status_code == 403
     assert viewer.post(f"{LIST}act/approve/", {"ids": str(job.pk)}).status_code == 403
     job.refresh_from_db()
@@ -143,11 +133,11 @@ def test_a_selection_reports_which_jobs_apply_before_and_after(make_person) -> N
 
 def test_a_permanent_failure_is_not_offered_for_retry(make_person) -> None:
     operator = make_person()
-    job = make_job().move("fail", **failure(JobError(Code.XML_INVALID, "no")))
+    job = failed(Code.XML_INVALID)
 
     asked = operator.get(f"{LIST}{job.pk}/retry/").content.decode()
 
-    assert "act/retry/" not in page_of(operator, job)
+    assert "act/retry/" not in page_of(operator, job).text
     assert "Retry: 0 of 1 selected." in asked
     assert "E_XML_INVALID" in asked
     assert "cannot be retried" in act(operator, "retry", job)[1][0]

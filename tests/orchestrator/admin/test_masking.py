@@ -5,20 +5,14 @@ import pytest
 from kilit.batches.models import BulkAction
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
-from orchestrator.errors import Code, JobError
-from orchestrator.models import Job
-from orchestrator.models.job import failure
-from tests.support.cutting_jobs import make_job
+from orchestrator.errors import Code
+from tests.support.cutting_jobs import failed, held
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/orchestrator/job/"
 SENTENCE = "No customer has the phone +905551234567."
 WHOLE = ("5551234567", "555 123 45 67", "555%20123")
-
-
-def broken(verb: str = "fail", **changes) -> Job:
-    return make_job(**changes).move(verb, **failure(JobError(Code.CRM_NO_MATCH, SENTENCE)))
 
 
 def text_of(client, address: str) -> str:
@@ -29,25 +23,25 @@ def text_of(client, address: str) -> str:
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin", "owner"])
 def test_no_page_but_the_jobs_own_shows_a_whole_phone(role, make_person) -> None:
-    failed, held = broken(), broken("hold", order_id="S-2")
+    stopped, waiting = failed(Code.CRM_NO_MATCH, SENTENCE), held(message=SENTENCE, order_id="S-2")
     client = make_person(role=role)
-    event = Event.objects.of(held).last()
+    event = Event.objects.of(waiting).last()
     pages = ["/admin/", LIST, f"{LIST}?status=HOLD", f"{LIST}groups/"]
     if role == "owner":
         pages += ["/admin/lock/event/", f"/admin/lock/event/{event.pk}/change/"]
     if role != "viewer":
-        pages += [f"{LIST}{held.pk}/approve/", f"{LIST}all/retry/?status=FAILED"]
+        pages += [f"{LIST}{waiting.pk}/approve/", f"{LIST}all/retry/?status=FAILED"]
 
     for address in pages:
         shown = text_of(client, address)
         assert not [phone for phone in WHOLE if phone in shown], address
 
     assert "No customer has the phone …4567." in text_of(client, LIST)
-    assert SENTENCE in text_of(client, f"{LIST}{failed.pk}/change/")
+    assert SENTENCE in text_of(client, f"{LIST}{stopped.pk}/change/")
 
 
 def test_viewers_export_masked_phones_and_operators_whole_ones(make_person) -> None:
-    broken()
+    failed(Code.CRM_NO_MATCH, SENTENCE)
 
     seen, worked_with = (
         text_of(make_person(role, role=role), f"{LIST}dead-letters/?status=FAILED") for role in ("viewer", "operator")
@@ -60,7 +54,7 @@ def test_viewers_export_masked_phones_and_operators_whole_ones(make_person) -> N
 
 
 def test_a_bulk_action_by_phone_masks_its_filter(make_person) -> None:
-    broken("hold")
+    held(message=SENTENCE)
     client = make_person()
 
     answer = client.post(f"{LIST}all/approve/?q=0555 123 45 67", {"reason": "because"})

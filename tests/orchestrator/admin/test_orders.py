@@ -31,16 +31,11 @@ def test_a_new_order_is_sent_and_leads_to_its_job(make_person, customer) -> None
     job = Job.objects.get()
     assert answer.redirect_chain[-1][0] == reverse("admin:orchestrator_job_change", args=[job.pk])
     assert "The order was sent." in answer.text
+    assert job.customer == customer
+    assert "Ayşe Yılmaz (+905551234567)" in answer.text
     assert Event.objects.of(job).get(event_type="JOB_CREATED").actor == "operator:ayse"
     draft = OrderDraft.objects.get()
     assert (draft.pk, draft.job, draft.created_by, draft.sent_by) == (pk, job, "operator:ayse", "operator:ayse")
-
-
-def test_a_known_customer_is_known_on_the_page_after_sending(make_person, customer) -> None:
-    answer = make_person().post(page_of(uuid7()), posted(action="send"), follow=True)
-
-    assert Job.objects.get().customer == customer
-    assert "Ayşe Yılmaz (+905551234567)" in answer.text
 
 
 @pytest.mark.parametrize(("unit", "length"), [("mm", "1205"), ("cm", "120.5")])

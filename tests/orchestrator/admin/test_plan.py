@@ -2,17 +2,15 @@
 
 import re
 from decimal import Decimal
-from typing import Any
 
 import pytest
-from django.urls import reverse
 from django.utils.translation import override
 
 from orchestrator.admin.plan_drawing import figure_cells
 from orchestrator.models import Job
 from orchestrator.optiplanning.solution import MOST_PATTERNS, MOST_PIECES, read_plan
 from simulators.optiplanning.play import Work, solution_xml
-from tests.support.cutting_jobs import CUTTING_JOBS, make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, make_job, page_of
 
 pytestmark = pytest.mark.django_db
 
@@ -34,10 +32,6 @@ def solved(content: str) -> Job:
     Job.objects.filter(pk=job.pk).update(payload=make_job().payload, solution={"boards_m2": "5.88", "cuts": 81})
     job.solution_files.create(name="solution.xml", content=content.encode(), sha256=f"{hash(content):064x}"[-64:])
     return job
-
-
-def page_of(client: Any, job: Job) -> Any:
-    return client.get(reverse("admin:orchestrator_job_change", args=[job.pk]))
 
 
 def test_each_board_is_drawn_with_its_parts_and_waste(make_person) -> None:

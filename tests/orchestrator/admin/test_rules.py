@@ -9,27 +9,23 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from kilit.lock.models import Activity, ActivityKind
-from orchestrator.errors import Code, JobError
-from orchestrator.models import Job, RulesVersion
-from orchestrator.models.job import failure
+from orchestrator.errors import Code
+from orchestrator.models import RulesVersion
 from orchestrator.planning.plan import MissingRule
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.rules_history import RulesChanged, changes, digest, save_rules, with_entry
-from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
+from tests.support.cutting_jobs import ARKALIK, GOVDE, failed, held, page_of
 from tests.support.cutting_rules import SHIPPED
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
-PAGE, LIST = "/admin/orchestrator/rulesversion/", "/admin/orchestrator/job/"
+PAGE = "/admin/orchestrator/rulesversion/"
 
 
 @pytest.fixture
-def file(tmp_path: Path, settings) -> Path:
-    path = tmp_path / "rules.json"
-    path.write_text(json.dumps(SHIPPED, ensure_ascii=False))
-    settings.OPTI_RULES = path
-    return path
+def file(rules_file: Path) -> Path:
+    return rules_file
 
 
 def text_with(**entries) -> str:
@@ -42,10 +38,6 @@ def trims(**more: int) -> dict[str, int]:
 
 def sent(path: Path, text: str, button: str = "check", **more: str) -> dict[str, str]:
     return {"content": text, "based_on": digest(path.read_bytes()), "reason": "new board", button: "1", **more}
-
-
-def held(code: Code = Code.TRIM_RULE_MISSING, **changes) -> Job:
-    return make_job(**changes).move("hold", **failure(JobError(code, "Fix it.")))
 
 
 def test_the_page_shows_the_rules_in_words_and_their_file(make_person, file) -> None:
@@ -75,8 +67,8 @@ def test_a_check_lists_every_fault_with_its_line_and_path(make_person, file) -> 
 
 
 def test_a_check_shows_the_difference_and_what_becomes_of_held_jobs(make_person, file) -> None:
-    held(order_id="S-16", parts=[{**GOVDE, "thickness_mm": 16}])
-    held(order_id="S-22", parts=[{**GOVDE, "thickness_mm": 22}])
+    held(Code.TRIM_RULE_MISSING, order_id="S-16", parts=[{**GOVDE, "thickness_mm": 16}])
+    held(Code.TRIM_RULE_MISSING, order_id="S-22", parts=[{**GOVDE, "thickness_mm": 22}])
 
     shown = make_person().post(PAGE, sent(file, text_with(trimByThickness=trims(_16=8))))
 
@@ -236,9 +228,11 @@ def test_versions_are_never_changed_or_deleted() -> None:
 
 def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, file) -> None:
     owner = make_person(role="owner")
-    job = held(parts=[{**GOVDE, "thickness_mm": 33, "edge_up": "3mm"}, {**ARKALIK, "thickness_mm": 6}])
+    job = held(
+        Code.TRIM_RULE_MISSING, parts=[{**GOVDE, "thickness_mm": 33, "edge_up": "3mm"}, {**ARKALIK, "thickness_mm": 6}]
+    )
 
-    primary = owner.get(f"{LIST}{job.pk}/change/").context["primary"]
+    primary = page_of(owner, job).context["primary"]
     assert str(primary.title) == "Rules: add trim for 33 mm and 3 more"
     shown = owner.get(primary.href)
 
@@ -253,14 +247,13 @@ def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, file) -> 
     added = owner.post(primary.href, sent(file, file.read_text(), "add", **values))
     draft = added.context["form"]["content"].value()
     owner.post(primary.href, sent(file, draft, "save"))
-    assert str(owner.get(f"{LIST}{job.pk}/change/").context["primary"].title) == "Approve"
+    assert str(page_of(owner, job).context["primary"].title) == "Approve"
 
 
 def test_a_job_failed_for_an_unknown_edge_leads_to_the_rules(make_person, file) -> None:
-    job = make_job(parts=[{**GOVDE, "edge_up": "3mm"}])
-    job.move("fail", **failure(JobError(Code.EDGE_MAPPING_UNKNOWN, "Part g1.")))
+    job = failed(Code.EDGE_MAPPING_UNKNOWN, parts=[{**GOVDE, "edge_up": "3mm"}])
 
-    primary = make_person().get(f"{LIST}{job.pk}/change/").context["primary"]
+    primary = page_of(make_person(), job).context["primary"]
 
     assert str(primary.title) == "Rules: add edge “3mm”"
 

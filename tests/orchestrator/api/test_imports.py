@@ -11,20 +11,13 @@ from orchestrator.models import Job, OrderFile
 from orchestrator.sheets.template import template_csv
 from tests.support.cutting_jobs import error
 from tests.support.garbage import damaged
-from tests.support.order_sheets import xlsx
+from tests.support.order_sheets import LIST, send, xlsx
 
 pytestmark = pytest.mark.django_db
 
-LIST = xlsx(["18MM", "RENK: Beyaz"], [None, 720, 560, 2, 1, "x"], ["ARKALIK 5", 700, 500, 1])
-GIVEN = {"customer_phone": "0555 123 45 67", "material_code": "MAT-01", "edge": "0,4"}
-
-
-def send(api, content=LIST, name="mutfak-12.xlsx", **fields):
-    return api.client.post("/jobs/import", {"file": SimpleUploadedFile(name, content), **fields}, headers=api.headers)
-
 
 def test_a_sheet_becomes_a_job_with_its_file(api) -> None:
-    answer = send(api, **GIVEN)
+    answer = send(api)
 
     assert answer.status_code == 201
     job = Job.objects.get(pk=answer.json()["job"]["id"])
@@ -35,9 +28,9 @@ def test_a_sheet_becomes_a_job_with_its_file(api) -> None:
 
 
 def test_the_same_sheet_again_is_the_same_job(api) -> None:
-    first = send(api, **GIVEN).json()["job"]
+    first = send(api).json()["job"]
 
-    answer = send(api, **GIVEN)
+    answer = send(api)
 
     assert answer.status_code == 200
     assert (answer.json()["job"]["id"], answer.json()["deduplicated"]) == (first["id"], True)
@@ -46,7 +39,7 @@ def test_the_same_sheet_again_is_the_same_job(api) -> None:
 
 
 def test_a_dry_run_shows_the_order_and_stores_nothing(api) -> None:
-    answer = send(api, dry_run="true", **GIVEN)
+    answer = send(api, dry_run="true")
 
     assert answer.status_code == 200
     body = answer.json()
@@ -58,7 +51,7 @@ def test_a_dry_run_shows_the_order_and_stores_nothing(api) -> None:
 
 
 def test_faults_name_cells_and_nothing_is_stored(api) -> None:
-    answer = send(api, xlsx(["18MM"], [None, 720, "1.205", 2], [None, "en", 560, 0]), **GIVEN)
+    answer = send(api, xlsx(["18MM"], [None, 720, "1.205", 2], [None, "en", 560, 0]))
 
     assert answer.status_code == 422
     assert error(answer)["code"] == "E_VALIDATION"
@@ -76,7 +69,7 @@ def test_a_part_larger_than_the_plate_is_named_at_its_cell(api) -> None:
     content = xlsx(["18MM", "RENK: Beyaz", "210*280"], [None, 2900, 560, 2])
 
     for dry_run in ("true", "false"):
-        (fault,) = error(send(api, content, dry_run=dry_run, **GIVEN))["faults"]
+        (fault,) = error(send(api, content, dry_run=dry_run))["faults"]
         assert fault.startswith("B2 part: Part 2, 2900 × 560 mm, is larger than the plate")
     assert not Job.objects.exists()
 
@@ -86,7 +79,7 @@ def test_a_file_that_cannot_be_stored_leaves_no_job(api) -> None:
         patch("orchestrator.api.imports.store_order_file", side_effect=OSError("full")),
         pytest.raises(OSError, match="full"),
     ):
-        send(api, **GIVEN)
+        send(api)
 
     assert not Job.objects.exists()
 
@@ -104,7 +97,7 @@ def test_a_file_that_cannot_be_stored_leaves_no_job(api) -> None:
     ],
 )
 def test_other_fields_are_checked_too(api, content, fields, fault) -> None:
-    answer = send(api, content, **{**GIVEN, **fields})
+    answer = send(api, content, **fields)
 
     assert answer.status_code == 422
     assert error(answer)["faults"][0].startswith(fault)
@@ -127,7 +120,7 @@ def test_other_bodies_are_refused(api) -> None:
 def test_viewers_get_the_template_but_cannot_import(make_api) -> None:
     viewer = make_api("viewer")
 
-    assert send(viewer, **GIVEN).status_code == 403
+    assert send(viewer).status_code == 403
     excel, csv = viewer.get("jobs/import/template"), viewer.get("jobs/import/template", format="csv")
     assert (excel.status_code, excel.content[:2]) == (200, b"PK")
     assert (csv.headers["Content-Disposition"], csv.content) == (
@@ -140,4 +133,4 @@ def test_viewers_get_the_template_but_cannot_import(make_api) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(content=damaged(LIST))
 def test_damaged_bytes_are_answered(api, content) -> None:
-    assert send(api, content, dry_run="true", **GIVEN).status_code in (200, 422)
+    assert send(api, content, dry_run="true").status_code in (200, 422)

@@ -46,17 +46,17 @@ def test_empty_rows_are_none_and_empty_cells_have_their_defaults() -> None:
     assert [(part.id, part.part_type, part.grain) for part in order.parts] == [("p2", "GOVDE", 0), ("p4", "ARKALIK", 1)]
 
 
-@pytest.mark.parametrize("text", ["gövde", "GÖVDE", "Govde"])
-def test_the_type_is_read_in_any_case(text) -> None:
-    assert TypedOrder(typed({**ROW, "part_type": text})).read(current_rules()).parts[0].part_type == "GOVDE"
+TYPES = dict.fromkeys(("gövde", "GÖVDE", "Govde"), "GOVDE")
+EDGES = {"1MM": "1mm", "0,40 mm": "040", "40": "040", "yok": None, "0": None, "Bant Yok": None}
 
 
 @pytest.mark.parametrize(
-    ("text", "edge"),
-    [("1MM", "1mm"), ("0,40 mm", "040"), ("40", "040"), ("yok", None), ("0", None), ("Bant Yok", None)],
+    ("column", "text"), [*(("part_type", text) for text in TYPES), *(("edge_up", text) for text in EDGES)]
 )
-def test_an_edge_is_the_one_of_the_rules(text, edge) -> None:
-    assert TypedOrder(typed({**ROW, "edge_up": text})).read(current_rules()).parts[0].edge_up == edge
+def test_types_and_edges_are_read_as_people_write_them(column, text) -> None:
+    (part,) = TypedOrder(typed({**ROW, column: text})).read(current_rules()).parts
+
+    assert getattr(part, column) == (TYPES | EDGES)[text]
 
 
 def test_the_plate_has_both_sides() -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -23,10 +22,9 @@ SOLUTION = {"boards_m2": "5.88", "drops_m2": "4.46", "cuts": 31, "time_s": "754.
 
 
 @pytest.fixture
-def rules(settings, tmp_path: Path) -> Path:
-    settings.OPTI_RULES = Path(shutil.copy(settings.OPTI_RULES, tmp_path / "rules.json"))
-    write_prices(settings.OPTI_RULES, PRICES)
-    return settings.OPTI_RULES
+def rules(rules_file: Path) -> Path:
+    write_prices(rules_file, PRICES)
+    return rules_file
 
 
 def write_prices(rules: Path, prices: dict[str, Any] | None) -> None:

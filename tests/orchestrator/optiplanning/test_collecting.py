@@ -146,17 +146,13 @@ def test_a_half_written_file_is_not_ready_and_later_is(put: Any, look: Any, leng
     assert look().solution == FIGURES
 
 
-@pytest.mark.parametrize("length", [1, 30, len(GOOD) - 20])
-def test_a_file_that_stays_cut_short_is_invalid_in_the_end(put: Any, look: Any, length: int) -> None:
+@pytest.mark.parametrize(
+    ("length", "why"), [(0, "it is empty."), (1, "line "), (30, "line "), (len(GOOD) - 20, "line ")]
+)
+def test_a_file_that_stays_cut_short_is_invalid_in_the_end(put: Any, look: Any, length: int, why: str) -> None:
     put(GOOD[:length], seconds=60)
 
-    assert reason(look).startswith(f"{JOB}.xml is not a solution: line ")
-
-
-def test_a_file_that_stays_empty_is_invalid_in_the_end(put: Any, look: Any) -> None:
-    put(b"", seconds=60)
-
-    assert reason(look) == f"{JOB}.xml is not a solution: it is empty."
+    assert reason(look).startswith(f"{JOB}.xml is not a solution: {why}")
 
 
 def test_folders_links_and_pipes_named_xml_are_no_files(put: Any, look: Any, floor: Folders) -> None:

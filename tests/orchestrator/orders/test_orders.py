@@ -165,12 +165,6 @@ def test_a_name_from_outside_is_reported_safely() -> None:
     assert len(fault.partition(":")[0]) == 80
 
 
-def test_the_largest_order_is_read() -> None:
-    parts = [{**GOVDE, "id": str(number)} for number in range(5000)]
-
-    assert len(read_order(order_body(parts=parts), default_mode="C").parts) == 5000
-
-
 @pytest.mark.parametrize(
     "same",
     [
@@ -184,15 +178,6 @@ def test_the_largest_order_is_read() -> None:
 )
 def test_what_makes_no_difference_gives_the_same_hash(same: dict[str, Any]) -> None:
     assert hash_of(**same) == hash_of()
-
-
-def test_the_default_mode_is_filled_in() -> None:
-    body = order_body()
-    del body["opti_mode"]
-
-    spelt, absent, null = order_body(opti_mode="C"), body, {**body, "opti_mode": None}
-
-    assert len({payload_hash(canonical(read_order(each, default_mode="C"))) for each in (spelt, absent, null)}) == 1
 
 
 def test_composed_and_decomposed_letters_are_the_same_colour() -> None:

@@ -1,24 +1,15 @@
 """An order with the same parts, or from the same sheet, under another name: it is accepted, and the answer says so."""
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from kilit.lock.identity import uuid7
 from orchestrator.models import Job
 from orchestrator.workflow import decisions
 from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
 from tests.support.drafts import ROW, page_of, posted
-from tests.support.order_sheets import xlsx
+from tests.support.order_sheets import send
 
 pytestmark = pytest.mark.django_db
-
-LIST = xlsx(["18MM", "RENK: Beyaz"], [None, 720, 560, 2, 1, "x"], ["ARKALIK 5", 700, 500, 1])
-GIVEN = {"customer_phone": "0555 123 45 67", "material_code": "MAT-01", "edge": "0,4"}
-
-
-def send_sheet(api, name: str, **fields: str):
-    file = SimpleUploadedFile(name, LIST)
-    return api.client.post("/jobs/import", {"file": file, **GIVEN, **fields}, headers=api.headers)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +55,11 @@ def test_a_cancelled_job_is_not_named(api) -> None:
 
 
 def test_the_same_file_under_another_name_is_named_before_and_after_it_is_stored(api) -> None:
-    first = send_sheet(api, "mutfak-12.xlsx").json()["job"]
+    first = send(api, name="mutfak-12.xlsx").json()["job"]
 
-    preview = send_sheet(api, "mutfak-12 (1).xlsx", dry_run="true").json()
-    other_colour = send_sheet(api, "mutfak-13.xlsx", material_code="MAT-02", dry_run="true").json()
-    stored = send_sheet(api, "mutfak-12 (1).xlsx").json()
+    preview = send(api, name="mutfak-12 (1).xlsx", dry_run="true").json()
+    other_colour = send(api, name="mutfak-13.xlsx", material_code="MAT-02", dry_run="true").json()
+    stored = send(api, name="mutfak-12 (1).xlsx").json()
 
     assert [job["job_id"] for job in preview["similar_to"]] == [first["id"]]
     assert [job["job_id"] for job in other_colour["similar_to"]] == [first["id"]]  # by the file alone
@@ -77,7 +68,7 @@ def test_the_same_file_under_another_name_is_named_before_and_after_it_is_stored
 
 
 def test_the_page_of_an_imported_list_has_its_millimetres(api, make_person) -> None:
-    job = send_sheet(api, "mutfak-12.xlsx").json()["job"]
+    job = send(api, name="mutfak-12.xlsx").json()["job"]
 
     page = make_person().get(f"/admin/orchestrator/job/{job['id']}/change/")
 

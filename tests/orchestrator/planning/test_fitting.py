@@ -140,10 +140,9 @@ def test_the_dashboard_names_the_jobs_until_they_are_cancelled(admin_user) -> No
     assert [each for each in find_problems(admin_user) if each.kind == "warning"] == []
 
 
-def test_a_job_is_looked_at_again_when_it_is_prepared(customer, floor, settings, tmp_path) -> None:
-    settings.OPTI_RULES = tmp_path / "rules.json"
+def test_a_job_is_looked_at_again_when_it_is_prepared(customer, floor, rules_file) -> None:
     larger = {"width_mm": 2100, "height_mm": 3660}
-    settings.OPTI_RULES.write_text(json.dumps({**SHIPPED, "defaultPlateSize": larger}))
+    rules_file.write_text(json.dumps({**SHIPPED, "defaultPlateSize": larger}))
     job, unseen = large_job(opti_mode="C"), make_job(order_id="S-2", opti_mode="C", parts=[{**LARGE, "length_cm": 400}])
 
     tick(patient=False)

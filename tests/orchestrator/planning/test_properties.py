@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
@@ -135,12 +135,16 @@ def as_excel_shows(text: str) -> str:
 
 
 @given(st.lists(words(100), min_size=1, max_size=20, unique=True))
+@example(["../../etc/passwd", "..", "/", "\\\\server\\share", "C:\\Windows", "CON", "NUL", "aux.", "con ."])
+@example(["a:b|c?*<>", "x" * 100, "ş" * 100, "Ⅷ" * 100])
 def test_names_are_distinct_plain_and_short_whatever_the_colours(colours: list[str]) -> None:
-    batches = [Batch("ARKALIK", colour, Decimal("3.5"), ()) for colour in colours]
+    job, batches = uuid4(), [Batch("ARKALIK", colour, Decimal("3.5"), ()) for colour in colours]
 
-    names = file_names(uuid4(), batches)
+    names = file_names(job, batches)
 
     assert len({name.casefold() for name in names}) == len(colours)
     for name in names:
         assert set(name) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
         assert len(name) <= 200
+        assert name.startswith(f"{job}_ARKALIK_")
+        assert name.endswith("_3.5mm.xlsx")

@@ -12,15 +12,7 @@ import pytest
 
 from orchestrator.errors import Code, JobError
 from orchestrator.planning.rules import InvalidRules, current_rules, read_rules, rules_error
-from tests.support.cutting_rules import SHIPPED, rules_with
-
-
-@pytest.fixture
-def rules_file(tmp_path: Path, settings: Any) -> Path:
-    path = tmp_path / "rules.json"
-    path.write_text(json.dumps(SHIPPED, indent=2))
-    settings.OPTI_RULES = path
-    return path
+from tests.support.cutting_rules import SHIPPED
 
 
 def changed(**changes: Any) -> str:
@@ -49,20 +41,16 @@ def test_a_change_on_disk_is_seen_without_a_restart(rules_file: Path) -> None:
     assert current_rules().trim_by_thickness[Decimal(16)] == 8
 
 
-def test_a_broken_file_is_refused_with_the_line_and_the_last_good_rules_stay(rules_file: Path) -> None:
+def test_a_broken_or_missing_file_is_reported_and_the_last_good_rules_stay(rules_file: Path) -> None:
     good = current_rules()
     rules_file.write_text(rules_file.read_text().replace('"grainMapping": {', '"grainMapping": {,', 1))
 
     line = rules_file.read_text()[: rules_file.read_text().index('"grainMapping"')].count("\n") + 1
     assert rules_error().startswith(f"rules.json: line {line}: ")
     assert current_rules() is good
-
-
-def test_a_file_that_is_gone_leaves_the_last_good_rules(rules_file: Path) -> None:
-    current_rules()
     rules_file.unlink()
-
     assert rules_error() == "rules.json: cannot be read: No such file or directory."
+    assert current_rules() is good
 
 
 def test_a_fixed_file_is_good_again(rules_file: Path) -> None:
@@ -181,7 +169,3 @@ def test_many_threads_read_one_truth(rules_file: Path, in_threads: Callable[...,
     found = in_threads(lambda _: current_rules().retry_count_max, count=8)
 
     assert found == [1] * 8
-
-
-def test_numbers_stay_exact() -> None:
-    assert rules_with(edgeMapping={"040": 0.4}).edge_mapping["040"] == Decimal("0.4")

@@ -130,11 +130,6 @@ def test_edges_of_backings_are_emptied_unchecked_and_counted_once_each() -> None
     assert len(plan.reset_parts) == 2
 
 
-@pytest.mark.parametrize("grain", [0, 1, 2, 3])
-def test_grain_maps_to_itself(grain: int) -> None:
-    assert row_of({**GOVDE, "grain": grain}).grain == grain
-
-
 def test_a_grain_that_the_rules_leave_out_is_a_fault() -> None:
     fault = fault_of({**GOVDE, "grain": 3}, rules=rules_with(grainMapping={"0": 0, "1": 1}))
 

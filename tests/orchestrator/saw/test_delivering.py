@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -16,9 +15,9 @@ from orchestrator.errors import Code, JobError
 from orchestrator.folders import Folders
 from orchestrator.saw import delivery
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, withdraw
-from tests.support.floor import age
+from tests.support.floor import JOB, age
+from tests.support.sheets import names_in
 
-JOB = UUID("11111111-2222-3333-4444-555555555555")
 NAME = f"{JOB}_a1.xml"
 
 
@@ -27,16 +26,8 @@ def content() -> bytes:
     return b"<Plan><Solution/></Plan>" * 1000
 
 
-def names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def saw_takes(floor: Folders, name: str = NAME) -> None:
-    (floor.inbox / name).rename(floor.processed / name)
-
-
-def saw_refuses(floor: Folders, name: str = NAME) -> None:
-    (floor.inbox / name).rename(floor.failed / name)
+def saw_takes(floor: Folders) -> None:
+    (floor.inbox / NAME).rename(floor.processed / NAME)
 
 
 def test_a_name_is_unique_to_the_attempt_and_to_the_file() -> None:
@@ -118,16 +109,14 @@ def test_a_share_without_hard_links_gets_its_file(floor: Folders, content: bytes
     assert names_in(floor.inbox) == [NAME]
 
 
-def test_the_saws_answers(floor: Folders, content: bytes) -> None:
+@pytest.mark.parametrize(("folder", "is_taken"), [("processed", True), ("failed", False)])
+@pytest.mark.parametrize("ask", [acknowledged, withdraw], ids=["in time", "in the last moment"])
+def test_the_saws_answers(floor: Folders, content: bytes, folder: str, is_taken: bool, ask: Any) -> None:
     deliver(content, NAME, floor)
-    saw_takes(floor)
-    assert acknowledged(NAME, floor) is True
+    assert acknowledged(NAME, floor) is None
+    (floor.inbox / NAME).rename(getattr(floor, folder) / NAME)
 
-    other = f"{JOB}_a2.xml"
-    deliver(content, other, floor)
-    assert acknowledged(other, floor) is None
-    saw_refuses(floor, other)
-    assert acknowledged(other, floor) is False
+    assert ask(NAME, floor) is is_taken
 
 
 def test_a_copy_in_processed_is_no_answer_while_the_file_is_in_the_inbox(floor: Folders, content: bytes) -> None:
@@ -152,17 +141,6 @@ def test_withdrawn_in_time_the_saw_finds_nothing(floor: Folders, content: bytes)
     assert withdraw(NAME, floor) is None
 
     assert names_in(floor.inbox) == names_in(floor.processed) == names_in(floor.failed) == []
-
-
-def test_an_answer_in_the_last_moment_counts(floor: Folders, content: bytes) -> None:
-    deliver(content, NAME, floor)
-    saw_takes(floor)
-    assert withdraw(NAME, floor) is True
-
-    other = f"{JOB}_a2.xml"
-    deliver(content, other, floor)
-    saw_refuses(floor, other)
-    assert withdraw(other, floor) is False
 
 
 def test_a_saw_that_copies_first_has_taken_it(floor: Folders, content: bytes) -> None:

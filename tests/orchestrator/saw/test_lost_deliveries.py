@@ -14,7 +14,7 @@ from orchestrator.saw import delivery, saw_handover
 from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import cancel, hand_over, retry
 from orchestrator.workflow.runner import tick
-from tests.support.cutting_handover import is_unknown, solved_job, too_late, with_the_saw
+from tests.support.cutting_handover import is_unknown, rejected, solved_job, too_late, with_the_saw
 from tests.support.cutting_runs import due_again, let_leases_lapse, player, work_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once", "customer")]
@@ -84,13 +84,10 @@ def test_a_runner_that_dies_right_after_the_delivery(floor) -> None:
 
 def test_a_file_that_the_saw_takes_while_an_earlier_attempt_is_settled(floor) -> None:
     """Someone put a rejected file back into the inbox, and the saw takes it at the moment we want it back."""
-    job = with_the_saw(floor)
-    player(floor, only="saw", saw_fault="failed").look()
-    due_again(job)
-    work_until(job, "FAILED")
+    job = rejected(floor)
     retry(job.pk)
-    (rejected,) = floor.failed.iterdir()
-    back = rejected.rename(floor.inbox / rejected.name)
+    (refused,) = floor.failed.iterdir()
+    back = refused.rename(floor.inbox / refused.name)
     replace = Path.replace
 
     def vanish(path: Path, target: Path) -> Path:
@@ -107,13 +104,10 @@ def test_a_file_that_the_saw_takes_while_an_earlier_attempt_is_settled(floor) ->
 
 
 def test_a_file_that_the_saw_takes_while_its_job_is_cancelled(floor) -> None:
-    job = with_the_saw(floor)
-    player(floor, only="saw", saw_fault="failed").look()
-    due_again(job)
-    work_until(job, "FAILED")
+    job = rejected(floor)
     retry(job.pk)
-    (rejected,) = floor.failed.iterdir()
-    back = rejected.rename(floor.inbox / rejected.name)
+    (refused,) = floor.failed.iterdir()
+    back = refused.rename(floor.inbox / refused.name)
 
     def vanish(path: Path, _target: Path) -> Path:
         path.unlink()

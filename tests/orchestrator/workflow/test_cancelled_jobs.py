@@ -4,16 +4,19 @@ import pytest
 
 from kilit.lock.models import Count, ErrorGroup
 from kilit.problems.registry import find_problems
-from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.job import failure
 from orchestrator.queue import QUEUE
 from orchestrator.workflow.decisions import cancel, retry
-from tests.support.cutting_jobs import make_job
+from tests.support.cutting_jobs import failed, make_job
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/orchestrator/job/"
+
+
+def badly_and_expected() -> tuple[int, int]:
+    hours = Count.objects.last_day(queue="cutting_job", well=["DONE"], badly=["FAILED"])
+    return sum(hour.badly for hour in hours), sum(hour.expected for hour in hours)
 
 
 def cancelled(number: int = 0) -> Job:
@@ -25,9 +28,7 @@ def test_cancelled_jobs_are_not_in_failure_rates(admin_user, monkeypatch) -> Non
     for number in range(3):
         cancelled(number)
 
-    hours = Count.objects.last_day(queue="cutting_job", well=["DONE"], badly=["FAILED"])
-
-    assert (sum(hour.badly for hour in hours), sum(hour.expected for hour in hours)) == (3, 3)
+    assert badly_and_expected() == (3, 3)
     assert [problem.kind for problem in find_problems(admin_user) if problem.part == "cutting_job"] == []
 
 
@@ -36,9 +37,7 @@ def test_a_retry_of_a_cancelled_job_that_is_cancelled_again_is_expected_too(floo
     retry(job.pk)
     cancel(job.pk)
 
-    hours = Count.objects.last_day(queue="cutting_job", well=["DONE"], badly=["FAILED"])
-
-    assert (sum(hour.badly for hour in hours), sum(hour.expected for hour in hours)) == (2, 2)
+    assert badly_and_expected() == (2, 2)
 
 
 def test_their_group_and_their_page_say_that_nothing_is_wrong(make_person) -> None:
@@ -55,7 +54,7 @@ def test_their_group_and_their_page_say_that_nothing_is_wrong(make_person) -> No
 
 def test_the_export_of_failed_jobs_leaves_them_out(make_person) -> None:
     cancelled()
-    make_job().move("fail", **failure(JobError(Code.XML_INVALID, "no")))
+    failed()
 
     lines = b"".join(make_person().get(f"{LIST}dead-letters/")).decode()
 
@@ -64,9 +63,7 @@ def test_the_export_of_failed_jobs_leaves_them_out(make_person) -> None:
 
 
 def test_what_else_fails_is_counted_as_before() -> None:
-    make_job().move("fail", **failure(JobError(Code.XML_INVALID, "no")))
+    failed()
 
-    hours = Count.objects.last_day(queue="cutting_job", well=["DONE"], badly=["FAILED"])
-
-    assert (sum(hour.badly for hour in hours), sum(hour.expected for hour in hours)) == (1, 0)
+    assert badly_and_expected() == (1, 0)
     assert [group.code for group in ErrorGroup.objects.largest(queue="cutting_job")] == ["E_XML_INVALID"]

@@ -13,7 +13,7 @@ from orchestrator.models import Job
 from orchestrator.models.job import failure
 from orchestrator.states import CANCELLABLE, JOBS, WORKING, JobState
 from tests.support.api import Api
-from tests.support.cutting_jobs import CUTTING_JOBS, new_job
+from tests.support.cutting_jobs import CUTTING_JOBS, error, new_job
 
 pytestmark = pytest.mark.django_db
 
@@ -26,10 +26,6 @@ def failed(code: Code = Code.OPTI_XML_TIMEOUT, **columns) -> Job:
 
 def held(code: Code, **columns) -> Job:
     return new_job(**columns).move("hold", **failure(JobError(code, "Fix it.")))
-
-
-def error(answer) -> dict:
-    return answer.json()["error"]
 
 
 def waits(job: Job) -> timedelta:
@@ -58,27 +54,18 @@ def test_a_retry_counts_and_waits_longer_each_time(api, count, minutes) -> None:
     assert Event.objects.of(job).last().message == "again"
 
 
-def test_at_the_limit_a_retry_is_refused(api) -> None:
-    job = failed(retry_count=3)
+@pytest.mark.parametrize(
+    ("code", "count", "refusal"),
+    [*((code, 0, code) for code in sorted(PERMANENT_CODES)), (Code.OPTI_XML_TIMEOUT, 3, Code.RETRY_LIMIT_REACHED)],
+)
+def test_a_permanent_error_and_one_at_the_limit_are_not_retried(api, code, count, refusal) -> None:
+    job = failed(code, retry_count=count)
 
     answer = api.post(f"jobs/{job.pk}/retry")
 
-    assert answer.status_code == 409
-    assert error(answer)["code"] == "E_RETRY_LIMIT_REACHED"
+    assert (answer.status_code, error(answer)["code"]) == (409, refusal)
     job.refresh_from_db()
-    assert (job.status, job.retry_count) == ("FAILED", 3)
-
-
-@pytest.mark.parametrize("code", sorted(PERMANENT_CODES))
-def test_a_permanent_error_is_not_retried(api, code) -> None:
-    job = failed(code)
-
-    answer = api.post(f"jobs/{job.pk}/retry")
-
-    assert answer.status_code == 409
-    assert error(answer)["code"] == code
-    job.refresh_from_db()
-    assert (job.status, job.retry_count) == ("FAILED", 0)
+    assert (job.status, job.retry_count) == ("FAILED", count)
 
 
 @pytest.mark.parametrize("code", sorted(set(Code) - PERMANENT_CODES - {Code.HANDOVER_UNKNOWN}))
@@ -86,15 +73,21 @@ def test_every_other_error_may_be_retried(api, code) -> None:
     assert api.post(f"jobs/{failed(code).pk}/retry").status_code == 200
 
 
-@pytest.mark.parametrize("state", [state for state in JobState if state != JobState.FAILED])
-def test_only_a_failed_job_is_retried(api, state) -> None:
-    """DONE, HOLD and every state of a running job answer 409 with the state."""
+@pytest.mark.parametrize(
+    ("verb", "code", "state"),
+    [
+        (verb, code, state)
+        for verb, code in {"retry": "MOVE_REFUSED", "approve": "E_JOB_NOT_IN_HOLD", "cancel": "MOVE_REFUSED"}.items()
+        for state in sorted(set(JobState) - set(JOBS.moves[verb].sources))
+    ],
+)
+def test_a_job_in_another_state_is_not_decided(api, verb, code, state) -> None:
+    """Only a failed job is retried, only a held one approved, and none cancelled that the saw may have."""
     job = row_in(state)
 
-    answer = api.post(f"jobs/{job.pk}/retry")
+    answer = api.post(f"jobs/{job.pk}/{verb}")
 
-    assert answer.status_code == 409
-    assert (error(answer)["code"], error(answer)["state"]) == ("MOVE_REFUSED", state)
+    assert (answer.status_code, error(answer)["code"], error(answer)["state"]) == (409, code, state)
     job.refresh_from_db()
     assert (job.status, job.retry_count) == (state, 0)
 
@@ -149,16 +142,6 @@ def test_no_other_approval_forgets_the_operators_trigger(api) -> None:
     assert job.manual_trigger_approved
 
 
-@pytest.mark.parametrize("state", [state for state in JobState if state != JobState.HOLD])
-def test_only_a_held_job_is_approved(api, state) -> None:
-    job = row_in(state)
-
-    answer = api.post(f"jobs/{job.pk}/approve")
-
-    assert answer.status_code == 409
-    assert (error(answer)["code"], error(answer)["state"]) == ("E_JOB_NOT_IN_HOLD", state)
-
-
 # Cancel
 
 
@@ -172,14 +155,6 @@ def test_a_waiting_job_is_cancelled(api, state) -> None:
     assert answer.status_code == 200
     assert (job.status, job.error_code, job.error_message) == ("FAILED", "E_CANCELLED", "The customer called.")
     assert Event.objects.of(job).last().message == "The customer called."
-
-
-@pytest.mark.parametrize("state", [state for state in JobState if state not in CANCELLABLE])
-def test_a_job_that_the_saw_may_have_is_not_cancelled(api, state) -> None:
-    answer = api.post(f"jobs/{row_in(state).pk}/cancel")
-
-    assert answer.status_code == 409
-    assert error(answer)["state"] == state
 
 
 def test_a_job_in_a_runners_hands_is_not_cancelled(api) -> None:

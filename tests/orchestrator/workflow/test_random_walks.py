@@ -1,5 +1,6 @@
 """Random walks of runners, operators, time and faults keep what must always hold."""
 
+import json
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from orchestrator.states import JOBS
 from orchestrator.workflow import decisions
 from orchestrator.workflow.runner import work
 from tests.support.cutting_jobs import GOVDE, make_job
+from tests.support.cutting_rules import SHIPPED
 from tests.support.cutting_runs import player
 from tests.support.examples import few
 
@@ -55,15 +57,18 @@ def _solutions_are_at_rest_at_once(monkeypatch) -> None:
 class World:
     """Three orders of mode C, one machine park, and everything that may happen to them."""
 
-    def __init__(self, folders: Folders, rules: Path, good: str) -> None:
-        self.folders, self.rules, self.good = folders, rules, good
-        rules.write_text(good)
+    def __init__(self, folders: Folders, rules: Path) -> None:
+        self.folders, self.rules = folders, rules
+        self.fix_rules()
         for folder in folders.all().values():
             shutil.rmtree(folder)
             folder.mkdir()
         Customer.objects.create(phone="+905551234567", name="Ayşe")
         self.cut_unseen: list[str] = []
         self.jobs = [make_job(order_id=f"S-{number}", opti_mode="C", parts=[GOVDE]) for number in range(3)]
+
+    def fix_rules(self, **broken: object) -> None:
+        self.rules.write_text(json.dumps(SHIPPED | broken))
 
     def do(self, action: str, *which: int) -> None:
         """Let something happen."""
@@ -78,7 +83,7 @@ class World:
             late = Job.objects.filter(pk=self.jobs[which[0]].pk).exclude(**{column: None})
             late.update(**{column: Now() - timedelta(hours=1)})
         elif action.startswith("rules"):
-            self.rules.write_text(self.good.replace('"18": 10, ', "") if action == "rules break" else self.good)
+            self.fix_rules(trimByThickness={"8": 5}) if action == "rules break" else self.fix_rules()
         elif action in MACHINES:
             player(self.folders, **MACHINES[action]).look()
         else:
@@ -132,13 +137,9 @@ class World:
 @given(actions=st.lists(ACTIONS, max_size=30))
 @example(actions=[*TO_THE_SAW, ("saw cuts unseen",), *TOO_LATE, ("retry", 0), *SECOND_TRY, ("confirm_cut", 0)])
 @example(actions=[*TO_THE_SAW, ("file is lost",), *TOO_LATE, ("retry", 0), ("hand_over", 0), *SECOND_TRY])
-def test_any_walk_keeps_the_promises(actions, floor, settings, tmp_path_factory) -> None:
-    folder = tmp_path_factory.mktemp("rules")
-    good = (Path(__file__).parents[3] / "orchestrator" / "rules.json").read_text()
-    settings.OPTI_RULES = folder / "rules.json"
-
+def test_any_walk_keeps_the_promises(actions, floor, rules_file) -> None:
     with transaction.atomic():
-        world = World(floor, settings.OPTI_RULES, good)
+        world = World(floor, rules_file)
         for action in actions:
             world.do(*action)
             world.check()
@@ -146,11 +147,9 @@ def test_any_walk_keeps_the_promises(actions, floor, settings, tmp_path_factory)
 
 
 @pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
-def test_after_any_mess_three_orders_still_reach_the_saw(floor, settings, tmp_path) -> None:
+def test_after_any_mess_three_orders_still_reach_the_saw(floor, rules_file) -> None:
     """When everything is fixed, operators bring each order to DONE, once."""
-    settings.OPTI_RULES = tmp_path / "rules.json"
-    good = (Path(__file__).parents[3] / "orchestrator" / "rules.json").read_text()
-    world = World(floor, settings.OPTI_RULES, good)
+    world = World(floor, rules_file)
     for action in ("rules break", "step", "step", "claim and die", "lapse", "rules fixed"):
         world.do(action)
 

@@ -4,15 +4,13 @@ import re
 from html import unescape
 
 import pytest
-from django.urls import reverse
 
 from kilit.lock.models import Event
 from kilit.problems.registry import find_problems
-from orchestrator.errors import PERMANENT_CODES, Code, JobError
+from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.models import Job
-from orchestrator.models.job import failure
 from orchestrator.states import JobState
-from tests.support.cutting_jobs import GOVDE, lose_sight, make_job
+from tests.support.cutting_jobs import GOVDE, failed, lose_sight, make_job, page_of
 from tests.support.guarded_columns import write_unguarded
 
 pytestmark = pytest.mark.django_db
@@ -20,14 +18,9 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/orchestrator/job/"
 
 
-def failed(code: Code, *, retries: int = 0, **changes) -> Job:
-    job = make_job(**changes)
-    write_unguarded(Job.objects.filter(pk=job.pk), retry_count=retries)
-    return job.move("fail", **failure(JobError(code, "It failed.")))
-
-
-def page_of(client, job: Job):
-    return client.get(reverse("admin:orchestrator_job_change", args=[job.pk]))
+def retried(job: Job, times: int) -> Job:
+    write_unguarded(Job.objects.filter(pk=job.pk), retry_count=times)
+    return job
 
 
 def offers(page) -> set[str]:
@@ -43,7 +36,7 @@ def sentences(page) -> str:
     ("code", "retries"), [*((code, 0) for code in sorted(PERMANENT_CODES)), (Code.OPTI_XML_TIMEOUT, 3)]
 )
 def test_a_job_that_cannot_be_retried_is_sent_again(make_person, code, retries) -> None:
-    operator, job = make_person(), failed(code, retries=retries)
+    operator, job = make_person(), retried(failed(code), retries)
     shown = page_of(operator, job)
 
     assert offers(shown) == {"Send again as revision 1"}
@@ -65,8 +58,7 @@ def test_a_job_that_cannot_be_retried_is_sent_again(make_person, code, retries) 
 def test_only_what_cannot_be_retried_is_sent_again(make_person, api) -> None:
     operator, viewer = make_person(), make_person("vera", role="viewer")
     retryable, unknown = failed(Code.OPTI_XML_TIMEOUT), failed(Code.UNKNOWN, order_id="S-2")
-    lose_sight(unknown)
-    write_unguarded(Job.objects.filter(pk=unknown.pk), retry_count=3)
+    lose_sight(retried(unknown, 3))
     cut = failed(Code.XML_INVALID, order_id="S-3")
     cut.solution_files.create(name="a.xml", content=b"", acknowledged_as="a.xml")
 
@@ -86,7 +78,7 @@ def test_the_rules_come_first_only_while_a_retry_may_follow(make_person, code) -
     part = {**GOVDE, "edge_up": "gold"}
 
     retryable = failed(code, order_id="S-2", parts=[part])
-    retried_out = failed(code, order_id="S-3", parts=[part], retries=3)
+    retried_out = retried(failed(code, order_id="S-3", parts=[part]), 3)
 
     assert "Retry" in offers(page_of(operator, retryable))
     assert offers(page_of(operator, retried_out)) == {"Send again as revision 1"}

@@ -11,7 +11,7 @@ from kilit.lock.models import Event
 from orchestrator.models import Job
 from orchestrator.workflow.decisions import retry
 from orchestrator.workflow.runner import handle_bell
-from tests.support.cutting_handover import with_the_saw
+from tests.support.cutting_handover import rejected
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 from tests.support.cutting_runs import due_again, player, work_until
 
@@ -19,10 +19,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
 
 def test_a_delivery_is_repeated_while_optiplanning_works_for_another(floor, customer) -> None:
-    job = with_the_saw(floor)
-    player(floor, only="saw", saw_fault="failed").look()
-    due_again(job)
-    work_until(job, "FAILED")
+    job = rejected(floor)
     busy = CUTTING_JOBS.row_in("OPTI_RUNNING")
     Job.objects.filter(pk=busy.pk).update(**new_lease(timedelta(hours=1)))
     # In mode A, too, it is done by the workers: the watching runner may be waiting for OptiPlanning.
@@ -67,10 +64,7 @@ def test_without_a_solution_the_database_refuses_the_way_past_optiplanning() -> 
 
 
 def test_every_event_says_something(floor, customer) -> None:
-    job = with_the_saw(floor)
-    player(floor, only="saw", saw_fault="failed").look()
-    due_again(job)
-    work_until(job, "FAILED")
+    job = rejected(floor)
     retry(job.pk)
     due_again(job)
     work_until(job, "DONE", machines=player(floor, only="saw"))

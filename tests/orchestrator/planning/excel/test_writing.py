@@ -6,7 +6,6 @@ import signal
 import tempfile
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -14,9 +13,8 @@ from orchestrator.errors import Code, JobError
 from orchestrator.folders import Folders
 from orchestrator.planning.excel.writing import write_files
 from tests.support.cutting_jobs import ARKALIK, GOVDE
+from tests.support.floor import JOB
 from tests.support.sheets import coloured, names_in, plan_of
-
-JOB = UUID("11111111-2222-3333-4444-555555555555")
 
 
 def test_a_full_disk_leaves_nothing_half_written(floor: Folders, full_disk: Any) -> None:
