@@ -1,7 +1,7 @@
 """What conversions and adjustments share: questions about rows that are uploaded, and the verbs that move them."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Mapping, Sized
 from datetime import timedelta
 from functools import cached_property, partial
 from typing import Any, Self, TypeVar
@@ -53,28 +53,20 @@ class JsonColumn(Func):
 
 
 class PerRowValues:
-    """The values of rows, given by groups: the ids of rows, and the values that they share."""
+    """What is written to each of several rows, by their ids."""
 
-    def __init__(self, *groups: tuple[Sequence[UUID], Mapping[str, object]]) -> None:
-        self._groups = groups
-
-    @cached_property
-    def ids(self) -> list[UUID]:
-        return [pk for ids, _ in self._groups for pk in ids]
+    def __init__(self, values: Mapping[UUID, Mapping[str, object]]) -> None:
+        self._values, self.ids = values, list(values)
 
     @cached_property
     def _json(self) -> str:
-        return json.dumps({str(pk): dict(values) for ids, values in self._groups for pk in ids})
-
-    def shared(self, key: str) -> object:
-        distinct = {values.get(key) for _, values in self._groups}
-        return distinct.pop() if len(distinct) == 1 else None
+        return json.dumps({str(pk): values for pk, values in self._values.items()})
 
     def text(self, key: str) -> "JsonColumn | Value":
         """Return a text; when it is the same for every row, it is passed once and not looked up."""
-        shared = self.shared(key)
-        if shared is not None:
-            return Value(shared, output_field=CharField())
+        distinct = {values[key] for values in self._values.values()}
+        if len(distinct) == 1:
+            return Value(distinct.pop(), output_field=CharField())
         return JsonColumn(self._json, key, cast="text", output_field=CharField())
 
     def is_true(self, key: str) -> JsonColumn:
@@ -221,39 +213,26 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         return compile_take(due, "claim", *columns, limit=limit, order=order, loaders=loaders, **claimed)
 
     def reject(self, values: PerRowValues) -> Collection[UUID]:
-        return self._move_ids("reject", values.ids, **RELEASED, **self._error_columns(values))
+        return self._settle("reject", values)
+
+    def refuse(self, values: PerRowValues) -> Collection[UUID]:
+        return self._settle("ack_failed", values)
 
     def lose(self, values: PerRowValues, *, alone: bool = False) -> Collection[UUID]:
         """Retry rows whose verdict cannot be known any more; Google may have them."""
-        unknown: Changes = {**self._error_columns(values), "outcome_unknown": True}
-        unknown |= {"send_alone": True} if alone else {}
-        later = Now() + limits.BACKOFF.wait()
-        return self._move_ids("lose", values.ids, **RELEASED, **unknown, claimed_at=None, next_retry_at=later)
-
-    def refuse(self, values: PerRowValues) -> Collection[UUID]:
-        return self._move_ids("ack_failed", values.ids, **RELEASED, **self._error_columns(values))
+        wait = limits.BACKOFF.wait()
+        return self._settle("lose", values, **_sent_again(wait, alone=alone), outcome_unknown=True)
 
     def put_off(self, values: PerRowValues, *, alone: bool = False) -> Collection[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
         wait = limits.BACKOFF.spread(Coalesce(values.duration("wait"), limits.BACKOFF.wait()))
-        return self._move_ids(
-            "defer",
-            values.ids,
-            **RELEASED,
-            **self._error_columns(values),
-            **({"send_alone": True} if alone else {}),
-            claimed_at=None,
-            next_retry_at=Now() + wait,
-            attempts_forgiven=F("attempts_forgiven") + Case(When(values.is_true("forgiven"), then=1), default=0),
-        )
+        forgiven = F("attempts_forgiven") + Case(When(values.is_true("forgiven"), then=1), default=0)
+        return self._settle("defer", values, **_sent_again(wait, alone=alone), attempts_forgiven=forgiven)
 
-    def _move_ids(self, verb: str, ids: Sequence[UUID], /, **changes: object) -> Collection[UUID]:
-        return CompiledMoveOfIds(self, verb, **changes).run(ids)
-
-    @staticmethod
-    def _error_columns(values: PerRowValues) -> dict[str, Any]:
-        texts = (*NO_ERROR, "provider_request_id")
-        return {name: values.text(name) for name in texts} | {"outcome_unknown": values.is_true("outcome_unknown")}
+    def _settle(self, verb: str, values: PerRowValues, /, **changes: object) -> Collection[UUID]:
+        errors: Changes = {name: values.text(name) for name in (*NO_ERROR, "provider_request_id")}
+        errors["outcome_unknown"] = values.is_true("outcome_unknown")
+        return CompiledMoveOfIds(self, verb, **RELEASED, **{**errors, **changes}).run(values.ids)
 
     def retry_selected(self) -> set[UUID]:
         """Queue again, keeping the error for reference."""
@@ -304,6 +283,10 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
             UploadBatch.objects.lock(set(held.values()) - {None})
             rows: UploadableQuerySet[Row] = self.model._default_manager.filter(pk__any_of=held)  # type: ignore[assignment]
             return rows.move_each(verb, **changes, **UNREPORTED) if held else set()
+
+
+def _sent_again(wait: Any, *, alone: bool) -> Changes:
+    return {"claimed_at": None, "next_retry_at": Now() + wait, **({"send_alone": True} if alone else {})}
 
 
 def rows_of(model: type[Uploadable]) -> UploadableQuerySet[Any]:

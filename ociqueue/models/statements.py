@@ -5,7 +5,7 @@ rows that Google answered alike. The querysets have the rules; kilit.lock.fast_s
 and what their parameters are.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from typing import Any, TypeVar, cast
@@ -135,18 +135,21 @@ def job_of(batch: UUID) -> int | None:
     return cast("int | None", job_id)
 
 
-def accept(model: type[Uploadable], batch: UUID, ids: Collection[UUID], request_id: str) -> Collection[UUID]:
-    """Complete rows that an upload holds and that were in one request."""
-    return _accept(model).run(ids, batch=batch, request_id=request_id)
+@cache
+def accept(model: type[Uploadable]) -> CompiledMoveOfIds:
+    """Return what completes rows that an upload holds and that were in one request."""
+    return CompiledMoveOfIds(rows_of(model).in_batch(BATCH), "ack", **DONE, **REQUEST_ID)
 
 
-def receive(model: type[Uploadable], batch: UUID, ids: Collection[UUID], request_id: str) -> Collection[UUID]:
-    """Store that the provider took rows of one request: they stay with their upload until the verdict."""
-    return _receive(model).run(ids, batch=batch, request_id=request_id)
+@cache
+def receive(model: type[Uploadable]) -> CompiledMoveOfIds:
+    """Return what stores that the provider took rows of one request: they stay with their upload until the verdict."""
+    return CompiledMoveOfIds(rows_of(model).in_batch(BATCH), "receive", **TAKEN, **REQUEST_ID)
 
 
-def confirm(model: type[Uploadable], batch: UUID, ids: Collection[UUID]) -> Collection[UUID]:
-    return _confirm(model).run(ids, batch=batch)
+@cache
+def confirm(model: type[Uploadable]) -> CompiledMoveOfIds:
+    return CompiledMoveOfIds(rows_of(model).received_in(BATCH), "confirm", **DONE)
 
 
 # The cap is a setting, and part of the statement.
@@ -188,18 +191,3 @@ def _due_hint(alone: bool | None) -> IndexHint:
 def _rows_of_site(alone: bool | None) -> ConversionQuerySet:
     rows = Conversion.objects.filter(site=SITE)
     return rows if alone is None else rows.filter(send_alone=alone)
-
-
-@cache
-def _accept(model: type[Uploadable]) -> CompiledMoveOfIds:
-    return CompiledMoveOfIds(rows_of(model).in_batch(BATCH), "ack", **DONE, **REQUEST_ID)
-
-
-@cache
-def _receive(model: type[Uploadable]) -> CompiledMoveOfIds:
-    return CompiledMoveOfIds(rows_of(model).in_batch(BATCH), "receive", **TAKEN, **REQUEST_ID)
-
-
-@cache
-def _confirm(model: type[Uploadable]) -> CompiledMoveOfIds:
-    return CompiledMoveOfIds(rows_of(model).received_in(BATCH), "confirm", **DONE)

@@ -1,6 +1,6 @@
 """Opens circuits when an answer shows a fault of the account, and closes them when a probe passes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from uuid import UUID
 
@@ -8,21 +8,20 @@ from kilit.access.encryption import DecryptionError
 from ociqueue.models import Circuit, Credentials, Site, UploadBatch
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category, Disposition
-from ociqueue.uploader.providers import PROVIDERS, sender_of
+from ociqueue.uploader.providers import REPLIES_LATER, sender_of
 from ociqueue.uploader.results import GATES, RowResult, group_rows
 
 OUTAGE = 2  # uploads lost in a row; a single one may be an accident
-IsOutage = Callable[[], bool]  # asked only for a request that was lost
 
 
 def update_circuits(
-    site: Site, rows: Sequence[Uploadable], results: Sequence[RowResult], *, probe: Circuit | None, is_outage: IsOutage
+    site: Site, rows: Sequence[Uploadable], results: Sequence[RowResult], *, probe: Circuit | None
 ) -> list[str]:
     """Open and close circuits; return notes if the site as a whole has to stop, else nothing."""
-    tripped = trip_circuits(site, rows, results, is_outage=is_outage)
+    tripped = trip_circuits(site, rows, results)
     if probe and (site.pk, probe.action) not in tripped and probe_passed(results[0], probe):
         closable = Circuit.objects.filter(pk=probe.pk)
-        if PROVIDERS[sender_of(site)].replies_later:
+        if sender_of(site) == REPLIES_LATER:
             # Asked in the statement itself, because a verdict may have set it since the probe was taken.
             closable = closable.filter(needs_verdict=False)
         closable.close()
@@ -49,16 +48,11 @@ def update_circuits_by_verdict(
 
 
 def trip_circuits(
-    site: Site,
-    rows: Sequence[Uploadable],
-    results: Sequence[RowResult],
-    *,
-    is_outage: IsOutage | None = None,
-    needs_verdict: bool = False,
+    site: Site, rows: Sequence[Uploadable], results: Sequence[RowResult], *, needs_verdict: bool = False
 ) -> dict[tuple[UUID, str], str]:
     tripped: dict[tuple[UUID, str], str] = {}
     for row, result in distinct_results(rows, results):
-        for at, action in affected_circuits(site, row, result, is_outage):
+        for at, action in affected_circuits(site, row, result, by_verdict=needs_verdict):
             if (at.pk, action) in tripped:
                 continue
             Circuit.objects.trip(
@@ -87,28 +81,24 @@ def distinct_results(rows: Sequence[Uploadable], results: Sequence[RowResult]) -
 
 
 def affected_circuits(
-    site: Site, row: Uploadable, result: RowResult, is_outage: IsOutage | None
+    site: Site, row: Uploadable, result: RowResult, *, by_verdict: bool
 ) -> Iterator[tuple[Site, str]]:
     """Return the circuits that a result opens: of a conversion name, of the site or of several sites."""
     if result.disposition == Disposition.GATE_ACTION:
         yield site, row.action
     elif result.disposition == Disposition.GATE_ALL:
         yield from ((other, Circuit.EVERY_ACTION) for other in Site.objects.filter(sync_method=site.sync_method))
-    elif result.disposition in GATES or stops_site(result, is_outage):
+    elif result.disposition in GATES or stops_site(site, result, by_verdict=by_verdict):
         yield site, Circuit.EVERY_ACTION
         if result.everywhere:
             yield from ((other, Circuit.EVERY_ACTION) for other in sites_sharing_project(site))
 
 
-def stops_site(result: RowResult, is_outage: IsOutage | None) -> bool:
+def stops_site(site: Site, result: RowResult, *, by_verdict: bool) -> bool:
     """Return whether to stop: Google asked to wait, rejected the request without a reason, or is unreachable."""
-    if result.disposition != Disposition.RETRY:
+    if result.disposition != Disposition.RETRY or not (result.whole_request or result.category == Category.RATE_LIMIT):
         return False
-    if result.category == Category.RATE_LIMIT:
-        return True
-    if not result.whole_request:
-        return False
-    return result.category != Category.TRANSIENT or (is_outage is not None and is_outage())
+    return not result.is_temporary or (not by_verdict and is_outage(site))
 
 
 def probe_passed(result: RowResult, probe: Circuit) -> bool:

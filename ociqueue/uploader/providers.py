@@ -5,7 +5,7 @@ A provider's module is loaded only by the worker that uses it.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from django.utils.module_loading import import_string
 
@@ -13,32 +13,21 @@ from ociqueue.models import Adjustment, Conversion, Credentials, Site
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.models.statements import kinds_of_due_adjustments
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS, AdjustmentKind, Category, Disposition, SyncMethod
-from ociqueue.uploader.results import GATES, LaterProvider, Provider, RowResult
+from ociqueue.uploader.results import GATES, Provider, RowResult
 
-
-@dataclass(frozen=True)
-class ProviderKind:
-    # Of classes that are called with the site's GoogleAdsAccount, by the queue whose rows they send.
-    paths: Mapping[str, str]
-    replies_later: bool  # whether it is a LaterProvider: its rows wait in UPLOADED for the verdict
-
-
-PROVIDERS: Mapping[SyncMethod, ProviderKind] = {
-    SyncMethod.API: ProviderKind(
-        {
-            CONVERSIONS.queue: "ociqueue.uploader.googleads.provider.GoogleAds",
-            ADJUSTMENTS.queue: "ociqueue.uploader.googleads.provider.GoogleAdsAdjustments",
-        },
-        replies_later=False,
-    ),
-    SyncMethod.DATA_MANAGER: ProviderKind(
-        {
-            CONVERSIONS.queue: "ociqueue.uploader.datamanager.provider.DataManager",
-            ADJUSTMENTS.queue: "ociqueue.uploader.datamanager.provider.DataManagerAdjustments",
-        },
-        replies_later=True,
-    ),
+# Classes that are called with the site's GoogleAdsAccount, by the queue whose rows they send.
+PROVIDERS: Mapping[SyncMethod, Mapping[str, str]] = {
+    SyncMethod.API: {
+        CONVERSIONS.queue: "ociqueue.uploader.googleads.provider.GoogleAds",
+        ADJUSTMENTS.queue: "ociqueue.uploader.googleads.provider.GoogleAdsAdjustments",
+    },
+    SyncMethod.DATA_MANAGER: {
+        CONVERSIONS.queue: "ociqueue.uploader.datamanager.provider.DataManager",
+        ADJUSTMENTS.queue: "ociqueue.uploader.datamanager.provider.DataManagerAdjustments",
+    },
 }
+# Its classes are LaterProviders: rows wait in UPLOADED for the verdict.
+REPLIES_LATER = SyncMethod.DATA_MANAGER
 
 
 def sender_of(site: Site) -> SyncMethod:
@@ -47,16 +36,18 @@ def sender_of(site: Site) -> SyncMethod:
 
 def provider_for(site: Site, sender: SyncMethod | None = None, *, queue: str = CONVERSIONS.queue) -> Provider:
     """Return a provider with the site's credentials, by default of its sender; raise DecryptionError if unreadable."""
-    path = PROVIDERS[sender or sender_of(site)].paths[queue]
+    path = PROVIDERS[sender or sender_of(site)][queue]
     provider: Provider = import_string(path)(Credentials.objects.get(site=site).account())
     return provider
 
 
-def later_provider_for(site: Site, sender: SyncMethod, *, queue: str = CONVERSIONS.queue) -> LaterProvider:
-    """Return the provider that took an upload, whatever sender the site has now."""
-    if not PROVIDERS[sender].replies_later:
-        raise ValueError(f"{sender} answers at once")
-    return cast("LaterProvider", provider_for(site, sender, queue=queue))
+class Providers(dict[tuple[Site, SyncMethod, str], Any]):
+    """The providers of a run, by site, sender and queue: a site may get another sender while the run goes on."""
+
+    def __missing__(self, key: tuple[Site, SyncMethod, str]) -> Provider:
+        site, sender, queue = key
+        self[key] = provider = provider_for(site, sender, queue=queue)
+        return provider
 
 
 @dataclass(frozen=True)
@@ -65,10 +56,6 @@ class Route:
     sender: SyncMethod
     # Whether a fault of the account there is one of the site's own sender, and opens its circuit.
     is_sites_own: bool = True
-
-    @property
-    def queue(self) -> str:
-        return str(self.rows.model.lifecycle.queue)
 
 
 def routes_of(site: Site) -> Iterator[Route]:

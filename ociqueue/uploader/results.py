@@ -31,6 +31,10 @@ class RowResult:
     warnings: tuple[str, ...] = ()  # the provider has the row, but ignored parts of it
     sent_as_zero: bool = False  # a retraction, through an API that has none
 
+    @property
+    def is_temporary(self) -> bool:
+        return self.disposition == Disposition.RETRY and self.category == Category.TRANSIENT
+
 
 Groups = list[tuple[RowResult, list[Any]]]
 

@@ -4,7 +4,7 @@ It also records warnings, retractions that were sent as 0, and replies for rows 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -33,6 +33,10 @@ ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
 LOOKED_TWICE = "A day later Google still does not find it."
+SENT_AS_ZERO = (
+    "The Data Manager API has no retraction: the value was sent as 0, and Google still counts the conversion. With a"
+    " developer token in the site's connection, retractions go through the Google Ads API."
+)
 KINDS = ("accepted", "already_there", "received", "rejected", "put_off")
 Rows = UploadableQuerySet[Any]
 
@@ -60,6 +64,7 @@ def settle(
     """
     groups = group_rows(rows, results)
     distinct_results = [result for result, _ in groups]
+    first, whole = distinct_results[0], next((result for result in distinct_results if result.whole_request), None)
     with transaction.atomic():
         tally = _move(batch, rows, results, groups, is_probe=is_probe)
         # Last, because `take_back` locks rows first and then their upload, too.
@@ -68,9 +73,9 @@ def settle(
             **{name: getattr(tally, name) for name in Counts._fields},
             by_action=count_by_action(groups),
             answered_job_id=next((result.job_id for result in distinct_results if result.job_id is not None), None),
-            is_lost=is_lost(distinct_results[0]),
+            is_lost=first.whole_request and first.is_temporary,
             request_id=next((result.request_id for result in distinct_results if result.request_id), "")[:64],
-            note=_note(distinct_results),
+            note=strip_control_chars(f"{whole.code}: {whole.message}")[:1000] if whole else "",
         )
         if counts is None:
             transaction.set_rollback(True)
@@ -78,18 +83,13 @@ def settle(
     return UploadTally(**counts._asdict(), batches=1)
 
 
-def rows_like(rows: Sequence[Uploadable]) -> Rows:
-    return rows_of(type(rows[0]))
-
-
 def put_back(batch: UUID, rows: Sequence[Uploadable], result: RowResult) -> None:
     """Release rows that an upload does not send; call it before the upload is marked as sent."""
     if not rows:
         return
     with transaction.atomic():
-        errors = error_values([(result, [row]) for row in rows], is_probe=False)
-        released = rows_like(rows).in_batch(batch).put_off(errors)
-        count = len(released)
+        held = rows_of(type(rows[0])).in_batch(batch)
+        count = len(held.put_off(error_values([(result, list(rows))], is_probe=False)))
         UploadBatch.objects.filter(pk=batch).update(put_off=F("put_off") + count, unsent=F("unsent") + count)
 
 
@@ -119,20 +119,20 @@ def _counted_as(result: RowResult) -> str:
 def _move(
     batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult], groups: Groups, *, is_probe: bool
 ) -> UploadTally:
-    model, every = type(rows[0]), rows_like(rows)
+    model, every = type(rows[0]), rows_of(type(rows[0]))
     held = every.in_batch(batch)
     by_kind = sort_groups(groups)
     if len(groups) > 1:  # a single statement locks its rows in order anyway
         held.lock_in_order()
     accepted, already_there, received, rejected, put_off = (by_kind.get(kind, []) for kind in KINDS)
-    accept, receive = partial(statements.accept, model, batch), partial(statements.receive, model, batch)
+    accept, receive = (partial(move(model).run, batch=batch) for move in (statements.accept, statements.receive))
     moved = _by_request(accept, accepted)
     with for_reason(ALREADY_THERE):
         moved += _by_request(accept, already_there)
     taken = _by_request(receive, received)
     if received:
         _store_receipts(batch, rows, results)
-        note_warnings(batch, received, among=every)
+    note_warnings(batch, received, among=every)
     failed = held.refuse(error_values(rejected, is_probe=is_probe)) if rejected else ()
     waiting = held.put_off(error_values(put_off, is_probe=is_probe)) if put_off else ()
     capped = every.filter(pk__any_of=waiting).cap() if waiting else 0
@@ -172,15 +172,10 @@ def _store_receipts(batch: UUID, rows: Sequence[Uploadable], results: Sequence[R
     for row, result in zip(rows, results, strict=True):
         if result.disposition == Disposition.RECEIVED:
             requests[result.request_id[:64]].append(row.id)
-    first_check = Now() + FIRST_CHECK_AFTER
+    received: dict[str, Any] = {"batch_id": batch, "next_check_at": Now() + FIRST_CHECK_AFTER}
     Receipt.objects.bulk_create(
         # As one text: Django would prepare each id.
-        Receipt(
-            batch_id=batch,
-            request_id=request_id,
-            row_ids=RawSQL("%s::uuid[]", [uuid_array(ids)]),
-            next_check_at=first_check,
-        )
+        Receipt(**received, request_id=request_id, row_ids=RawSQL("%s::uuid[]", [uuid_array(ids)]))
         for request_id, ids in requests.items()
     )
 
@@ -196,26 +191,17 @@ def kind_of(row: Uploadable, result: RowResult) -> str:
     return "put_off" if result.disposition in PUT_OFF else "rejected"
 
 
-def is_lost(first: RowResult) -> bool:
-    return first.whole_request and first.disposition == Disposition.RETRY and first.category == Category.TRANSIENT
-
-
-def _by_request(move: Callable[[list[UUID], str], Collection[UUID]], groups: Groups) -> list[UUID]:
+def _by_request(move: Callable[..., Collection[UUID]], groups: Groups) -> list[UUID]:
     """Move the rows of each request; mostly there is one."""
     requests: dict[str, list[UUID]] = defaultdict(list)
     for result, rows in groups:
         requests[result.request_id[:64]] += ids_of(rows)
-    return [pk for request_id, ids in requests.items() for pk in move(ids, request_id)]
+    return [pk for request_id, ids in requests.items() for pk in move(ids, request_id=request_id)]
 
 
 def error_values(groups: Groups, *, is_probe: bool, **columns: object) -> PerRowValues:
-    return PerRowValues(
-        *(
-            ([row.id], {**error_columns(row, result, is_probe=is_probe), **columns})
-            for result, rows in groups
-            for row in rows
-        )
-    )
+    pairs = ((row, result) for result, rows in groups for row in rows)
+    return PerRowValues({row.id: error_columns(row, result, is_probe=is_probe) | columns for row, result in pairs})
 
 
 def error_columns(row: Uploadable, result: RowResult, *, is_probe: bool) -> dict[str, object]:
@@ -238,7 +224,7 @@ def _is_forgiven(result: RowResult, *, is_probe: bool) -> bool:
         return not (result.whole_request and result.category == Category.VALIDATION)
     if result.disposition == Disposition.RETRY:
         # A row on which our own library fails must end, too.
-        is_outage = result.whole_request and result.category == Category.TRANSIENT and result.code != UPLOADER_ERROR
+        is_outage = result.whole_request and result.is_temporary and result.code != UPLOADER_ERROR
         return result.category == Category.RATE_LIMIT or is_outage
     return result.disposition in ATTEMPT_FORGIVEN
 
@@ -250,17 +236,6 @@ def _wait(result: RowResult) -> timedelta | None:
     if result.disposition in ATTEMPT_FORGIVEN:
         return timedelta(0)
     return result.retry_after
-
-
-def _note(results: Sequence[RowResult]) -> str:
-    whole = next((result for result in results if result.whole_request), None)
-    return strip_control_chars(f"{whole.code}: {whole.message}")[:1000] if whole else ""
-
-
-SENT_AS_ZERO = (
-    "The Data Manager API has no retraction: the value was sent as 0, and Google still counts the conversion. With a"
-    " developer token in the site's connection, retractions go through the Google Ads API."
-)
 
 
 def note_warnings(batch: UUID, groups: Groups, *, among: Rows) -> None:
@@ -283,25 +258,20 @@ def note_zeros(groups: Groups, *, among: Rows) -> None:
 def note_rest(batch: UUID, groups: Groups, settled: Sequence[Collection[UUID]], *, among: Rows) -> int:
     """Record the answers for all rows but these: they were taken back meanwhile; return how many there are."""
     late = sum(len(rows) for _, rows in groups) - sum(len(ids) for ids in settled)
-    if late:
-        done = {pk for ids in settled for pk in ids}
-        late_results = {pk: result for result, rows in groups for pk in ids_of(rows) if pk not in done}
-        note_late(batch, late_results, among=among)
-    return late
-
-
-def note_late(batch: UUID, results: Mapping[UUID, RowResult], *, among: Rows) -> None:
-    """Record what the provider answered for rows that were taken back meanwhile."""
-    ids_by_result: dict[tuple[str, str, str], list[UUID]] = defaultdict(list)
-    for pk, result in results.items():
-        ids_by_result[result.disposition, result.code, result.message].append(pk)
-    for (disposition, code, text), ids in ids_by_result.items():
-        details = {"batch": str(batch), "answer": disposition, "request_id": results[ids[0]].request_id}
+    if not late:
+        return 0
+    done = {pk for ids in settled for pk in ids}
+    late_ids: dict[tuple[str, str, str, str], list[UUID]] = defaultdict(list)
+    for result, rows in groups:
+        if ids := [pk for pk in ids_of(rows) if pk not in done]:
+            late_ids[result.disposition, result.code, result.message, result.request_id] += ids
+    for (disposition, code, text, request_id), ids in late_ids.items():
+        details = {"batch": str(batch), "answer": disposition, "request_id": request_id}
         details |= {"code": code} if code else {}
-        rows = list(among.filter(pk__any_of=ids))
+        late_rows = list(among.filter(pk__any_of=ids))
         # The reply may quote what was erased meanwhile.
-        erased = [row for row in rows if getattr(row, "erased_at", None)]
-        Event.objects.record_each(
-            [row for row in rows if row not in erased], "LATE_ANSWER", message=text, details=details
-        )
+        erased = [row for row in late_rows if getattr(row, "erased_at", None)]
+        others = [row for row in late_rows if row not in erased]
+        Event.objects.record_each(others, "LATE_ANSWER", message=text, details=details)
         Event.objects.record_each(erased, "LATE_ANSWER", details=details)
+    return late

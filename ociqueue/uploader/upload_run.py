@@ -8,27 +8,26 @@ import math
 import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.fast_sql import CompiledQuery
 from kilit.lock.identity import uuid7
-from kilit.lock.outages import keep_trying
+from kilit.lock.outages import DATABASE_DOWN, keep_trying
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
 from ociqueue.models.statements import claim_conversions, job_of, mark_rows_sent
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category, Disposition, SyncMethod
-from ociqueue.uploader.circuits import is_outage, update_circuits
-from ociqueue.uploader.providers import PROVIDERS, Route, provider_for, routes_of, sender_of, without_gate
+from ociqueue.uploader.circuits import update_circuits
+from ociqueue.uploader.providers import REPLIES_LATER, Providers, Route, routes_of, sender_of, without_gate
 from ociqueue.uploader.results import UPLOADER_ERROR, CredentialsRejected, Provider, RowResult, change_results
 from ociqueue.uploader.settle import UploadTally, put_back, settle
 
@@ -102,7 +101,7 @@ class UploadRun:
 
     def __init__(self, sites: QuerySet[Site]) -> None:
         self.sites = CompiledQuery(lambda: sites)  # asked before each turn of all of them
-        self.providers: dict[tuple[UUID, SyncMethod, str], Provider] = {}
+        self.providers = Providers()
         self.tally = UploadTally()
 
     def upload(self, *, seconds: float | None = None) -> UploadTally:
@@ -113,24 +112,20 @@ class UploadRun:
             for site in sites:
                 if time.monotonic() > end:
                     return self.tally
-                if not self._safe_turn(site):
+                if not self._turn(site):
                     stopped.add(site.pk)
         return self.tally
 
-    def _safe_turn(self, site: Site) -> bool:
-        """Upload one batch; an error of one site must not stop the others."""
+    def _turn(self, site: Site) -> bool:
+        """Upload one batch by each route; return whether any may have more to send."""
         try:
-            return self._turn(site)
-        except (OperationalError, InterfaceError):
-            raise  # the database is unavailable, for all sites
-        except Exception:
+            turns = [self._send(site, route) for route in routes_of(site)]
+        except DATABASE_DOWN:
+            raise
+        except Exception:  # of one site: the others go on
             logger.exception("upload for site %s failed", site.public_id)
             self.tally.notes.append(f"{site}: failed, see the log.")
             return False
-
-    def _turn(self, site: Site) -> bool:
-        """Upload one batch by each route; return whether any may have more to send."""
-        turns = [self._send(site, route) for route in routes_of(site)]
         return any(turns)
 
     def _send(self, site: Site, route: Route) -> bool:
@@ -154,7 +149,7 @@ class UploadRun:
         logger.info("upload for site %s: %s", site.public_id, tally)
         if not route.is_sites_own:
             return True
-        notes = update_circuits(site, rows, results, probe=turn.probe, is_outage=partial(is_outage, site))
+        notes = update_circuits(site, rows, results, probe=turn.probe)
         self.tally.notes += notes
         return not notes
 
@@ -164,9 +159,7 @@ class UploadRun:
         Rejected credentials open the circuit before rows are claimed.
         """
         try:
-            used = (site.pk, route.sender, route.queue)  # the site may get another sender while the run goes on
-            provider = self.providers.get(used) or provider_for(site, route.sender, queue=route.queue)
-            self.providers[used] = provider
+            provider: Provider = self.providers[site, route.sender, route.rows.model.lifecycle.queue]
             if not provider.can_send():
                 return None
             provider.refresh()
@@ -208,32 +201,27 @@ def next_turn(site: Site, rows: UploadableQuerySet[Any]) -> SiteTurn | None:
 def claim(site: Site, turn: SiteTurn, *, sender: SyncMethod | None = None) -> tuple[UUID, list[Any]]:
     """Claim rows for an upload by a sender; by default, and for all but retractions, it is the site's own."""
     batch, sender = uuid7(), sender or sender_of(site)
-    order = LEAST_TRIED_FIRST if turn.probe else OLDEST_FIRST
     with transaction.atomic():
-        rows = claim_rows(site, turn, batch=batch, sender=sender, order=order)
+        rows = claim_rows(site, turn, batch=batch, sender=sender)
         if rows:
-            is_probe = turn.probe is not None
-            job_id = UploadBatch.objects.next_job_id() if sender == SyncMethod.API else None
             UploadBatch.objects.create(
                 pk=batch,
                 site=site,
                 sender=sender,
                 queue=turn.rows.model.lifecycle.queue,
                 size=len(rows),
-                is_probe=is_probe,
-                job_id=job_id,
+                is_probe=turn.probe is not None,
+                job_id=UploadBatch.objects.next_job_id() if sender == SyncMethod.API else None,
             )
     return batch, rows
 
 
-def claim_rows(
-    site: Site, turn: SiteTurn, *, batch: UUID, sender: SyncMethod, order: tuple[str, ...]
-) -> list[Uploadable]:
+def claim_rows(site: Site, turn: SiteTurn, *, batch: UUID, sender: SyncMethod) -> list[Uploadable]:
     """Claim what is sent together, and a few rows that are sent alone.
 
     The claim checks that the site still has the sender that it had.
     """
-    own = sender_of(site)
+    own, order = sender_of(site), LEAST_TRIED_FIRST if turn.probe else OLDEST_FIRST
 
     def claim_some(limit: int, *, alone: bool | None = None) -> list[Any]:
         if turn.is_usual:
@@ -241,7 +229,7 @@ def claim_rows(
         rows = turn.rows if alone is None else turn.rows.filter(send_alone=alone)
         return rows.claim(limit=limit, batch=batch, sender=own, order=order)
 
-    if not PROVIDERS[sender].replies_later or turn.probe:
+    if sender != REPLIES_LATER or turn.probe:
         return claim_some(turn.limit)
     alone = claim_some(MOST_ALONE, alone=True)
     return claim_some(turn.limit, alone=False) + alone

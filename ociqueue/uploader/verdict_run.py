@@ -14,21 +14,21 @@ from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context, for_reason
+from kilit.lock.outages import DATABASE_DOWN
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Circuit, Conversion, Credentials, Receipt, UploadBatch, statements
+from ociqueue.models import Circuit, Conversion, Credentials, Receipt, UploadBatch, sending, statements
 from ociqueue.models.adjustment import MODELS_BY_QUEUE
 from ociqueue.models.statements import find_rows
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category, Disposition, SyncMethod
 from ociqueue.uploader.circuits import update_circuits_by_verdict
-from ociqueue.uploader.providers import later_provider_for
+from ociqueue.uploader.providers import Providers
 from ociqueue.uploader.results import (
     CredentialsRejected,
-    Groups,
     LaterProvider,
     RowResult,
     RunTally,
@@ -38,14 +38,7 @@ from ociqueue.uploader.results import (
     group_rows,
     ids_of,
 )
-from ociqueue.uploader.settle import (
-    ALREADY_THERE,
-    error_values,
-    note_rest,
-    note_warnings,
-    rows_like,
-    sort_groups,
-)
+from ociqueue.uploader.settle import ALREADY_THERE, error_values, note_rest, note_warnings, sort_groups
 from ociqueue.uploader.upload_run import ACTOR
 
 UNPROVEN = "VERDICT_UNPROVEN"
@@ -126,16 +119,21 @@ def _keep_circuit_open(batch: UploadBatch, results: list[RowResult]) -> list[Row
 def _move(
     batch: UploadBatch, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_lost: bool, alone: bool
 ) -> VerdictTally:
-    every, is_probe = rows_like(rows), batch.is_probe
+    model, is_probe = MODELS_BY_QUEUE[batch.queue], batch.is_probe
+    every = sending.rows_of(model)
     waiting = every.received_in(batch.pk)
     groups = group_rows(rows, results)
     by_kind = {"lost": groups} if is_lost else sort_groups(groups)
     if len(by_kind) > 1:  # a single statement locks its rows in order anyway
         waiting.filter(pk__any_of=ids_of(rows)).lock_in_order()
-    confirmed = _confirm(batch, by_kind.get("accepted", []))
-    if there := by_kind.get("already_there"):
-        with for_reason(ALREADY_THERE):
-            confirmed += _confirm(batch, there)
+
+    def confirm(kind: str) -> list[UUID]:
+        ids = [pk for _, same_rows in by_kind.get(kind, ()) for pk in ids_of(same_rows)]
+        return list(statements.confirm(model).run(ids, batch=batch.pk)) if ids else []
+
+    confirmed = confirm("accepted")
+    with for_reason(ALREADY_THERE):
+        confirmed += confirm("already_there")
     failed = by_kind.get("rejected")
     rejected = waiting.reject(error_values(failed, is_probe=is_probe)) if failed else ()
     later = by_kind.get("put_off")
@@ -152,11 +150,6 @@ def _move(
     return VerdictTally(
         put_off=len(put_off) - capped, late=late, confirmed=len(confirmed), rejected=len(rejected) + capped
     )
-
-
-def _confirm(batch: UploadBatch, groups: Groups) -> list[UUID]:
-    ids = [pk for _, rows in groups for pk in ids_of(rows)]
-    return list(statements.confirm(type(groups[0][1][0]), batch.pk, ids)) if ids else []
 
 
 logger = logging.getLogger(__name__)
@@ -183,7 +176,7 @@ class VerdictRun:
     """A run over the receipts that are due, with one connection to the provider for each site."""
 
     def __init__(self) -> None:
-        self.providers: dict[tuple[UUID, SyncMethod, str], LaterProvider] = {}
+        self.providers = Providers()
         self.without_quota: set[UUID] = set()
         self.tally = VerdictTally()
 
@@ -193,18 +186,14 @@ class VerdictRun:
             receipt = Receipt.objects.exclude(batch__site__in=self.without_quota).take_due()
             if not receipt:
                 break
-            self._safe_turn(receipt)
+            try:
+                self._turn(receipt)
+            except DATABASE_DOWN:
+                raise
+            except Exception as error:  # with one request: the others go on
+                logger.exception("the verdict on request %s could not be settled", receipt.request_id)
+                self._leave_open(receipt, f"Asking for the verdict failed with {type(error).__name__}; see the log.")
         return self.tally
-
-    def _safe_turn(self, receipt: Receipt) -> None:
-        """Ask for one verdict; an error with one request must not stop the others."""
-        try:
-            self._turn(receipt)
-        except (OperationalError, InterfaceError):
-            raise  # the database is unavailable, for all of them
-        except Exception as error:
-            logger.exception("the verdict on request %s could not be settled", receipt.request_id)
-            self._leave_open(receipt, f"Asking for the verdict failed with {type(error).__name__}; see the log.")
 
     def _turn(self, receipt: Receipt) -> None:
         rows = rows_of(receipt)
@@ -223,21 +212,16 @@ class VerdictRun:
 
     def _ask(self, receipt: Receipt, rows: Sequence[Uploadable]) -> Verdict | None:
         """Return the verdict, UNKNOWN if the provider cannot be asked, or None if a question does not fit the quota."""
+        batch = receipt.batch
         try:
-            provider = self._provider(receipt)
+            # The provider that took the upload, whatever sender the site has now.
+            provider: LaterProvider = self.providers[batch.site, SyncMethod(batch.sender), batch.queue]
+            provider.refresh()
             return provider.verdict(receipt.request_id, rows) if provider.can_ask() else None
         except Credentials.DoesNotExist:
             return Verdict(VerdictStatus.UNKNOWN, note=NO_CREDENTIALS)
         except (CredentialsRejected, DecryptionError) as error:
             return Verdict(VerdictStatus.UNKNOWN, note=str(error))
-
-    def _provider(self, receipt: Receipt) -> LaterProvider:
-        batch = receipt.batch
-        used = (batch.site_id, SyncMethod(batch.sender), batch.queue)
-        provider = self.providers.get(used) or later_provider_for(batch.site, used[1], queue=batch.queue)
-        self.providers[used] = provider
-        provider.refresh()
-        return provider
 
     def _leave_open(self, receipt: Receipt, note: str) -> None:
         self.tally.pending += 1

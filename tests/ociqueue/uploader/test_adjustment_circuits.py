@@ -4,7 +4,8 @@ import pytest
 
 from ociqueue.models import Adjustment, Circuit, Conversion, Credentials, UploadBatch
 from ociqueue.states import SyncMethod
-from ociqueue.uploader.upload_run import due_sites, is_outage, upload_due
+from ociqueue.uploader.circuits import is_outage
+from ociqueue.uploader.upload_run import due_sites, upload_due
 from tests.support.adjustments import adjustment_states, assert_google_ads_has_ours, retract
 from tests.support.uploads import account
 

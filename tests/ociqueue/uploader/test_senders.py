@@ -9,6 +9,7 @@ from kilit.lock.models import Event
 from ociqueue.models import Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import SyncMethod
 from ociqueue.uploader import upload_run
+from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.api import Api
 from tests.support.uploads import account, states
@@ -88,7 +89,7 @@ def test_a_late_script_cannot_settle_what_an_upload_holds(google, moving_site, m
         body = {"siteId": moving_site.public_id, "queueIds": [item["id"]], "errorCategory": "VALIDATION"}
         reported = script.post(path, body).json()
         assert (reported["updated"], reported["ignored"]) == (0, [{"id": item["id"], "status": "PROCESSING"}])
-    results = upload_run.send(upload_run.provider_for(moving_site), upload_run.mark_sent(batch, rows))
+    results = upload_run.send(provider_for(moving_site), upload_run.mark_sent(batch, rows))
     upload_run.settle(batch, rows, results)
 
     row.refresh_from_db()
@@ -102,7 +103,7 @@ def test_what_an_upload_holds_stays_with_it_when_its_site_moves_to_a_script(
     make_rows(api_site, count=2)
     script = Api(site_key(api_site))
 
-    provider = upload_run.provider_for(api_site)
+    provider = provider_for(api_site)
     batch, rows = upload_run.claim(api_site, next_turn(api_site))
     change_sender(api_site, SyncMethod.SCRIPT)
     handed_out = script.claim(api_site)

@@ -52,7 +52,7 @@ def upload(site: Site, row: Conversion) -> Conversion:
     """Have Google take a row."""
     batch = UploadBatch.objects.create(pk=uuid7(), site=site, size=1)
     Conversion.objects.for_site(site).claim(limit=1, batch=batch.pk, sender=SyncMethod.API)
-    accept(Conversion, batch.pk, [row.pk], "r-1")
+    accept(Conversion).run([row.pk], batch=batch.pk, request_id="r-1")
     return row
 
 
@@ -63,9 +63,9 @@ def receive(site: Site, make_conversion: Callable[..., Conversion]) -> list[Conv
     batch, rows = claim(site, SiteTurn(Conversion.objects.for_site(site)))
     mark_sent(batch, rows)
     settle(batch, rows, [RowResult(Disposition.RECEIVED, request_id="r-2")] * 2)
-    confirm(Conversion, batch, [rows[0].pk])
+    confirm(Conversion).run([rows[0].pk], batch=batch)
     why = {**failure("CLICK_NOT_FOUND", "VALIDATION", "no"), "outcome_unknown": False, "provider_request_id": "r-2"}
-    Conversion.objects.received_in(batch).reject(PerRowValues(([rows[1].pk], why)))
+    Conversion.objects.received_in(batch).reject(PerRowValues({rows[1].pk: why}))
     Receipt.objects.mark_settled(Receipt.objects.get().pk, confirmed=1, rejected=1)
     return rows
 
@@ -76,7 +76,7 @@ def restate(site: Site, row: Conversion, value: int) -> None:
     batch, rows = claim(site, SiteTurn(Adjustment.objects.for_site(site)))
     mark_sent(batch, rows)
     settle(batch, rows, [RowResult(Disposition.RECEIVED, request_id="r-3")])
-    confirm(Adjustment, batch, [rows[0].pk])
+    confirm(Adjustment).run([rows[0].pk], batch=batch)
     Receipt.objects.mark_settled(Receipt.objects.get(request_id="r-3").pk, confirmed=1)
 
 

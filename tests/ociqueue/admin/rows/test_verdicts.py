@@ -147,9 +147,9 @@ def settle_verdict(row: Conversion, verb: str) -> None:
         "outcome_unknown": False,
     }
     if verb == "confirm":
-        confirm(Conversion, row.open_batch_id, [row.pk])
+        confirm(Conversion).run([row.pk], batch=row.open_batch_id)
     else:
-        getattr(Conversion.objects, verb)(PerRowValues(([row.pk], error)))
+        getattr(Conversion.objects, verb)(PerRowValues({row.pk: error}))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from ociqueue.models.credentials import normalize_service_account
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.datamanager import provider as provider_module
 from ociqueue.uploader.datamanager.provider import MOST_EVENTS, ingest_body, split_requests
+from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager.refusals import invalid
 from simulators.datamanager.server import accept, cut_before, held
@@ -232,7 +233,7 @@ def test_rows_that_are_refused_slowly_pay(data_manager, dm_site, make_rows, sett
 
 def upload_run_once(site) -> None:
     """Send one batch; the run would go on with what was put back."""
-    provider = upload_run.provider_for(site)
+    provider = provider_for(site)
     provider.refresh()
     batch, rows = upload_run.claim(site, next_turn(site))
     rows = upload_run.mark_sent(batch, rows)

@@ -148,7 +148,7 @@ def test_missing_and_unreadable_credentials_leave_the_receipt_open(uploaded, lat
     def unreadable(*_args: object, **_options: object) -> None:
         raise DecryptionError("No key decrypts it.")
 
-    monkeypatch.setattr(verdict_run, "later_provider_for", unreadable)
+    monkeypatch.setattr(providers, "provider_for", unreadable)
     make_due()
     ask_for_verdicts()
     assert (Receipt.objects.get().note, states(dm_site)) == ("No key decrypts it.", ["UPLOADED"])
@@ -193,7 +193,7 @@ def test_the_quota_of_one_site_does_not_stop_another(later, make_dm_site, make_r
     upload_due()
     make_due()
     later.quota = 0
-    opened = providers.later_provider_for
+    opened = providers.provider_for
 
     def with_quota(site: Site, sender: SyncMethod, **options: str) -> object:
         provider = opened(site, sender, **options)
@@ -201,7 +201,7 @@ def test_the_quota_of_one_site_does_not_stop_another(later, make_dm_site, make_r
             provider.can_ask = lambda: True
         return provider
 
-    monkeypatch.setattr(verdict_run, "later_provider_for", with_quota)
+    monkeypatch.setattr(providers, "provider_for", with_quota)
     ask_for_verdicts()
 
     assert (states(sites[0]), states(sites[1])) == (["UPLOADED"] * 2, ["COMPLETED"])

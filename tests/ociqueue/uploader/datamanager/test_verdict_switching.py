@@ -13,6 +13,7 @@ from ociqueue.models import Conversion, Receipt, Site
 from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.states import ENDED, SyncMethod
 from ociqueue.uploader import upload_run
+from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.support.later_provider import GOOGLE, make_due, run_script
@@ -133,7 +134,7 @@ def upload_some(site: Site, number: int) -> None:
     mine = Site.objects.get(pk=site.pk)
     if mine.sync_method == SCRIPT:
         return
-    provider = upload_run.provider_for(mine)
+    provider = provider_for(mine)
     batch, rows = claim(mine, SiteTurn(rows_of_site(mine), limit=3 + number % 3))
     if rows := mark_sent(batch, rows):
         upload_run.settle(batch, rows, provider.upload(rows, dry_run=False))
