@@ -1,20 +1,23 @@
 """What Google's two APIs share.
 
 1. The login: an OAuth client's refresh token, or a service account's key.
-2. How the invalid rows of a request that was rejected as a whole are found: by sending halves of it.
-3. What Google identifies a row by.
+2. What the errors of a reply mean for its rows.
+3. How the invalid rows of a request that was rejected as a whole are found: by sending halves of it.
+4. What Google identifies a row by.
 
 Nothing here imports Google's libraries before it is called, because the web process imports this package.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 
+from ociqueue.codes.google import Meaning, worst
 from ociqueue.models import Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import Category, Disposition
@@ -24,6 +27,9 @@ SCOPES = ("https://www.googleapis.com/auth/adwords", "https://www.googleapis.com
 LOGIN_TIMEOUT = 20.0
 # Login errors that waiting does not fix.
 LOGIN_REJECTIONS = ("invalid_grant", "unauthorized_client", "invalid_client", "invalid_scope", "deleted_client")
+LONGEST_DELAY = 24 * 60 * 60  # seconds; a probe is sent once a day, whatever delay Google asks for
+REFUSED = "REQUEST_REFUSED"  # the code of a row that was in a refused request and was not named
+UNPROVEN = "UNPROVEN_ANSWER"
 
 
 def google_credentials(account: GoogleAdsAccount) -> Any:
@@ -80,6 +86,57 @@ def login_rejected(rejection: CredentialsRejected, rows: int) -> list[RowResult]
     """Return results for rows that were not sent because the credentials were rejected during the run."""
     category = Category.TRANSIENT if rejection.is_temporary else Category.AUTH
     return [RowResult(Disposition.GATE, rejection.code, category, str(rejection), whole_request=True)] * rows
+
+
+@dataclass(frozen=True)
+class GoogleError:
+    """One error of a reply; `index` is the place of the row that it refers to, `text` has Google's own words."""
+
+    code: str
+    meaning: Meaning
+    text: str
+    index: int | None = None
+    retry_after: timedelta | None = None
+    everywhere: bool = False
+
+    def refers_to_row(self, rows: int) -> bool:
+        return self.index is not None and 0 <= self.index < rows
+
+
+def errors_by_row(errors: Iterable[GoogleError], rows: int) -> dict[int, list[GoogleError]]:
+    by_row: dict[int, list[GoogleError]] = {}
+    for error in errors:
+        if error.refers_to_row(rows):
+            by_row.setdefault(error.index or 0, []).append(error)
+    return by_row
+
+
+def result_of(errors: Sequence[GoogleError], request_id: str) -> RowResult:
+    meaning = worst(error.meaning for error in errors)
+    return RowResult(
+        meaning.disposition,
+        next(error.code for error in errors if error.meaning == meaning),
+        meaning.category,
+        " ".join(filter(None, (meaning.hint, *(error.text for error in errors[:10])))),
+        max((error.retry_after for error in errors if error.retry_after), default=meaning.retry_after),
+        request_id=request_id,
+        everywhere=any(error.everywhere for error in errors),
+    )
+
+
+def refuse_named(errors: Sequence[GoogleError], rows: int, others: RowResult) -> list[RowResult]:
+    """Return the results of a refused request that names rows: the others were not validated."""
+    named = errors_by_row(errors, rows)
+    if not named:
+        return []
+    results = [result_of(named[at], others.request_id) if at in named else others for at in range(rows)]
+    # After an internal error of Google any row may have been applied, whatever row it names.
+    lost = any(error.meaning.category == Category.TRANSIENT for error in errors)
+    return change_results(results, partial(replace, ambiguous=lost))
+
+
+def read_delay(seconds: float) -> timedelta | None:
+    return timedelta(seconds=min(max(seconds, 0), LONGEST_DELAY)) or None
 
 
 Send = Callable[[list[Any]], list[RowResult]]

@@ -27,6 +27,7 @@ from ociqueue.uploader.datamanager import replies
 from ociqueue.uploader.datamanager.replies import NoReply, Transport
 from ociqueue.uploader.datamanager.verdicts import read_status
 from ociqueue.uploader.google import (
+    REFUSED,
     bisect_rejected,
     google_credentials,
     google_identities,
@@ -36,8 +37,24 @@ from ociqueue.uploader.google import (
 )
 from ociqueue.uploader.results import Identities, RowResult, Verdict, VerdictStatus, ids_of
 
+logger = logging.getLogger(__name__)
+
 MOST_EVENTS = 2000
 ANSWERED = (Conversion.Consent.GRANTED, Conversion.Consent.DENIED)
+TRY_AGAIN_AFTER = 1 / REFILL  # seconds
+SHORTEST_CALL = 0.5  # seconds
+QUESTION_TIMEOUT = 20.0
+MOST_ROUNDS = 10  # of sending what is left after Google named rows and refused the rest with them
+UNAUTHENTICATED = "UNAUTHENTICATED"
+# Google does not know the request, or not any more.
+WORTHLESS = ("INVALID_REQUEST_ID", "REQUEST_TOO_OLD")
+ERASED = RowResult(
+    Disposition.FATAL,
+    "ORIGINAL_ERASED",
+    Category.PERMANENT,
+    "What identifies the conversion was erased, so it cannot be adjusted. Nothing was sent.",
+)
+NOT_ADJUSTED = "Google has counted the conversion and does not take the new value."
 
 
 def split_requests(account: GoogleAdsAccount, rows: Sequence[Conversion]) -> Iterator[list[Conversion]]:
@@ -91,21 +108,6 @@ def event(row: Conversion) -> dict[str, Any]:
     return sent
 
 
-logger = logging.getLogger(__name__)
-
-TRY_AGAIN_AFTER = 1 / REFILL  # seconds
-
-
-def can_send(project: str) -> bool:
-    """Return whether a request fits now, without counting it."""
-    return RequestQuota.objects.of(project).with_tokens().exists()
-
-
-def can_ask(project: str) -> bool:
-    """Return whether a question for a verdict fits now, and count it."""
-    return RequestQuota.objects.of(project).take_question()
-
-
 def wait_to_send(project: str, *, until: float) -> bool:
     """Count a request, waiting for its turn until then (`time.monotonic`); false if its turn does not come."""
     try:
@@ -124,16 +126,6 @@ def wait_to_send(project: str, *, until: float) -> bool:
     return True
 
 
-SHORTEST_CALL = 0.5  # seconds
-QUESTION_TIMEOUT = 20.0
-MOST_ROUNDS = 10  # of sending what is left after Google named rows and refused the rest with them
-UNAUTHENTICATED = "UNAUTHENTICATED"
-# Google does not know the request, or not any more.
-WORTHLESS = ("INVALID_REQUEST_ID", "REQUEST_TOO_OLD")
-# What a result of a whole request says about the next ones.
-BLOCKING = (Disposition.GATE, Disposition.GATE_ALL)
-
-
 class DataManager:
     def __init__(self, account: GoogleAdsAccount) -> None:
         self.account = account
@@ -144,21 +136,15 @@ class DataManager:
         refresh(self.credentials)
 
     def can_send(self) -> bool:
-        return can_send(self.account.project)
+        return RequestQuota.objects.of(self.account.project).with_tokens().exists()
 
     def can_ask(self) -> bool:
-        return can_ask(self.account.project)
+        return RequestQuota.objects.of(self.account.project).take_question()
 
     def identities(self, row: Conversion) -> Identities:
         return google_identities(self.account, row)
 
-    def upload(
-        self,
-        batch: Sequence[Conversion],
-        *,
-        dry_run: bool,
-        job_id: int | None = None,
-    ) -> list[RowResult]:
+    def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send rows in as many requests as they need; after a fault of the account or an outage the rest waits."""
         sending = Sending(self, dry_run=dry_run)
         results: dict[UUID, RowResult] = {}
@@ -206,15 +192,15 @@ class Sending:
         """Send rows; when Google names some and refuses the others with them, the others go again."""
         results = bisect_rejected(rows, self.request)
         for _ in range(MOST_ROUNDS - 1):
-            left = [row for row, result in zip(rows, results, strict=True) if result.code == replies.REFUSED]
+            left = [row for row, result in zip(rows, results, strict=True) if result.code == REFUSED]
             if not left:
                 break
             # Rows were named, so the next request is another one: if there is no time for it, it costs no attempt.
             self.tried.difference_update(ids_of(left))
             again = iter(bisect_rejected(left, self.request))
-            results = [next(again) if result.code == replies.REFUSED else result for result in results]
+            results = [next(again) if result.code == REFUSED else result for result in results]
         # The next requests are other rows': after an outage they wait for the next upload.
-        self.is_stopped = self.is_stopped or any(is_lost(result) for result in results)
+        self.is_stopped = self.is_stopped or any(result.whole_request and result.ambiguous for result in results)
         return results
 
     def request(self, rows: list[Conversion]) -> list[RowResult]:
@@ -236,19 +222,17 @@ class Sending:
             results = login_rejected(login_error(error), len(rows))
         else:
             results = replies.read_ingest(reply, len(rows), dry_run=self.dry_run)
-        self.is_stopped = is_blocking(results[0])
-        if results[0].code == UNAUTHENTICATED:
-            self.provider.forget_token()
-        return self.with_new_id(results)
-
-    def with_new_id(self, results: list[RowResult]) -> list[RowResult]:
-        """Believe no receipt with the id of another request: the rows of both would be taken for one request's."""
         first = results[0]
-        if first.disposition != Disposition.RECEIVED:
-            return results
-        if first.request_id in self.request_ids:
-            return replies.unproven(len(results), "Google answered two requests with the same request id.")
-        self.request_ids.add(first.request_id)
+        # When the account or its quota is at fault, the next request would fare the same.
+        is_gate = first.disposition in (Disposition.GATE, Disposition.GATE_ALL)
+        self.is_stopped = first.whole_request and (is_gate or first.category == Category.RATE_LIMIT)
+        if first.code == UNAUTHENTICATED:
+            self.provider.forget_token()
+        if first.disposition == Disposition.RECEIVED:
+            # The rows of two requests with the same id would be taken for one request's.
+            if first.request_id in self.request_ids:
+                return replies.unproven(len(rows), "Google answered two requests with the same request id.")
+            self.request_ids.add(first.request_id)
         return results
 
     def no_time_left(self, row: Conversion) -> RowResult:
@@ -263,67 +247,39 @@ def not_sent(code: str, message: str) -> RowResult:
     return RowResult(Disposition.UNSENT, code, Category.TRANSIENT, message, whole_request=True)
 
 
-def is_blocking(result: RowResult) -> bool:
-    """Return whether the account or its quota is at fault, so that the next request would fare the same."""
-    blocked = result.disposition in BLOCKING or result.category == Category.RATE_LIMIT
-    return result.whole_request and blocked
-
-
-def is_lost(result: RowResult) -> bool:
-    return result.whole_request and result.ambiguous
-
-
-ERASED = RowResult(
-    Disposition.FATAL,
-    "ORIGINAL_ERASED",
-    Category.PERMANENT,
-    "What identifies the conversion was erased, so it cannot be adjusted. Nothing was sent.",
-)
-NOT_ADJUSTED = "Google has counted the conversion and does not take the new value."
-
-
 class DataManagerAdjustments(DataManager):
     def identities(self, row: Any) -> Identities:
         return {("order", row.order_id)}
 
     def upload(self, batch: Sequence[Any], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send adjustments as events of their conversions; those without an identifier fail and are not sent."""
-        events = [event for event in as_conversions(batch) if has_identifier(event)]
+        events = [event for event in as_conversions(batch) if event.click_id or event.has_only_hashes]
         event_results = super().upload(events, dry_run=dry_run, job_id=job_id)
-        results = dict(zip((event.pk for event in events), event_results, strict=True))
-        return [_noted(row, results.get(row.pk, ERASED)) for row in batch]
+        results = dict(zip(ids_of(events), event_results, strict=True))
+        for row in batch:
+            result = results.setdefault(row.pk, ERASED)
+            if row.is_retraction and result.disposition != Disposition.UNSENT and result is not ERASED:
+                results[row.pk] = replace(result, sent_as_zero=True)
+        return [results[row.pk] for row in batch]
 
     def verdict(self, request_id: str, rows: Sequence[Any]) -> Verdict:
+        """Return a verdict in which "already there" is no success: the conversion is there, whatever its value is."""
         verdict = super().verdict(request_id, rows)
-        return replace(verdict, results=[without_duplicate(result) for result in verdict.results])
+        results = [
+            replace(result, disposition=Disposition.FATAL, message=f"{NOT_ADJUSTED} {result.message}")
+            if result.disposition == Disposition.DUPLICATE
+            else result
+            for result in verdict.results
+        ]
+        return replace(verdict, results=results)
 
 
-def as_conversions(adjustments: Sequence[Adjustment]) -> list[Conversion]:
-    """Return the conversions as they are sent again: each with the id and the value of its adjustment."""
-    originals = Conversion.objects.filter(pk__any_of={row.original_id for row in adjustments})
-    by_id = {original.pk: original for original in originals}
-    return [_restated(by_id[row.original_id], row) for row in adjustments]
-
-
-def _restated(original: Conversion, adjustment: Adjustment) -> Conversion:
-    event = copy(original)
-    event.pk, event.send_alone = adjustment.pk, adjustment.send_alone
-    event.value = adjustment.value or 0
-    event.currency = adjustment.currency or original.currency
-    return event
-
-
-def has_identifier(event: Conversion) -> bool:
-    return bool(event.click_id or event.hashed_email or event.hashed_phone)
-
-
-def _noted(row: Adjustment, result: RowResult) -> RowResult:
-    is_sent = result.disposition != Disposition.UNSENT and result is not ERASED
-    return replace(result, sent_as_zero=True) if row.is_retraction and is_sent else result
-
-
-def without_duplicate(result: RowResult) -> RowResult:
-    """Return a result in which "already there" is no success: the conversion is there, whatever its value is."""
-    if result.disposition != Disposition.DUPLICATE:
-        return result
-    return replace(result, disposition=Disposition.FATAL, message=f"{NOT_ADJUSTED} {result.message}")
+def as_conversions(adjustments: Sequence[Adjustment]) -> Iterator[Conversion]:
+    """Yield the conversions as they are sent again: each with the id and the value of its adjustment."""
+    originals = Conversion.objects.in_bulk([row.original_id for row in adjustments])
+    for row in adjustments:
+        event = copy(originals[row.original_id])
+        event.pk, event.send_alone = row.pk, row.send_alone
+        event.value = row.value or 0
+        event.currency = row.currency or event.currency
+        yield event

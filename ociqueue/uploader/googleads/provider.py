@@ -75,12 +75,7 @@ class GoogleAdsConnection(ABC):
     def identities(self, row: Any) -> Identities: ...
 
     @abstractmethod
-    def add_row(self, request: Any, row: Any) -> None:
-        """Add a row to a request."""
-
-    def call(self, request: Any, *, timeout: float) -> Any:
-        """Send a request once."""
-        return getattr(self.service, self.METHOD)(request=request, timeout=timeout, retry=None)
+    def add_row(self, request: Any, row: Any) -> None: ...
 
     @cached_property
     def service(self) -> Any:
@@ -113,7 +108,7 @@ class GoogleAdsConnection(ABC):
             return responses.no_time_left(len(rows))
         request = self.build(rows, dry_run=dry_run, job_id=job_id)
         try:
-            response = self.call(request, timeout=left)
+            response = getattr(self.service, self.METHOD)(request=request, timeout=left, retry=None)
         except GoogleAdsException as error:
             results = responses.read_failure(error.failure, len(rows), request_id=error.request_id or "")
         except GoogleAPICallError as error:

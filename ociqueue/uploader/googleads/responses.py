@@ -1,42 +1,34 @@
 """Reads Google's answers: status 200 is not success, and each row needs a proof of its own."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from ociqueue.codes.google import Meaning, ads_meaning, worst
+from ociqueue.codes.google import ads_meaning
 from ociqueue.states import Category, Disposition
-from ociqueue.uploader.google import LOGIN_REJECTIONS
+from ociqueue.uploader.google import (
+    LOGIN_REJECTIONS,
+    REFUSED,
+    UNPROVEN,
+    GoogleError,
+    errors_by_row,
+    read_delay,
+    refuse_named,
+    result_of,
+)
 from ociqueue.uploader.results import GATES, RowResult, blame_rows, change_results
 from ociqueue.values.identifiers import hide_hashes
 
-UNPROVEN = "UNPROVEN_ANSWER"
-LONGEST_DELAY = 24 * 60 * 60  # seconds; a probe is sent once a day, whatever delay Google asks for
 QUOTA_OF_PROJECT = 3  # QuotaErrorDetails.QuotaRateScope.DEVELOPER
 UNSENDABLE = ("Invalid metadata", "Illegal header")
 ROWS = ("conversions", "conversion_adjustments")  # the field of a request that has its rows
 PLUGIN_FAILED = "Getting metadata from plugin failed"
 
 
-@dataclass(frozen=True)
-class ReportedError:
-    """One error of an answer; `index` is the row that it refers to."""
-
-    name: str
-    family: str
-    message: str
-    index: int | None
-    retry_after: timedelta | None = None
-    everywhere: bool = False
-
-    def refers_to_row(self, rows: int) -> bool:
-        return self.index is not None and 0 <= self.index < rows
-
-    @property
-    def meaning(self) -> Meaning:
-        return ads_meaning(self.name, family=self.family)
+def make_error(name: str, message: str, *, family: str = "", **details: Any) -> GoogleError:
+    return GoogleError(name, ads_meaning(name, family=family), f"{name}: {message}", **details)
 
 
 def read_response(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
@@ -50,42 +42,29 @@ def _read_rows(response: Any, rows: int, *, request_id: str, dry_run: bool) -> l
     failures = [parse_failure(one.value) for one in status.details if one.type_url.endswith("GoogleAdsFailure")]
     errors = list(reported_errors(failures))
     if not errors and (status.code or status.details):
-        errors = [ReportedError("UNREADABLE_ERROR", "", status.message or "An error without a description.", None)]
+        errors = [make_error("UNREADABLE_ERROR", status.message or "An error without a description.")]
     if any(not error.refers_to_row(rows) for error in errors):
         return _all_unproven(errors, rows, request_id=request_id)
-    by_row = _by_row(errors, rows)
+    by_row = errors_by_row(errors, rows)
     accepted = RowResult(Disposition.ACCEPTED, request_id=request_id)
     if dry_run:  # Google gives no results for what it only validates
-        return [_row_result(by_row[at], request_id) if at in by_row else accepted for at in range(rows)]
+        return [result_of(by_row[at], request_id) if at in by_row else accepted for at in range(rows)]
     if len(response.results) != rows:
         miscounted = _unproven(f"Google returned {len(response.results)} results for {rows} rows.", request_id)
         return [replace(miscounted, whole_request=True)] * rows
     missing = _unproven("Google returned neither a result nor an error for this row.", request_id)
     results = [accepted if result.ByteSize() else missing for result in response.results]
     for at, row_errors in by_row.items():
-        results[at] = _row_result(row_errors, request_id)
+        results[at] = result_of(row_errors, request_id)
     return blame_rows(results)
 
 
-def _by_row(errors: Iterable[ReportedError], rows: int) -> dict[int, list[ReportedError]]:
-    by_row: dict[int, list[ReportedError]] = {}
-    for error in errors:
-        if error.refers_to_row(rows):
-            by_row.setdefault(error.index or 0, []).append(error)
-    return by_row
-
-
 def read_failure(failure: object, rows: int, *, request_id: str) -> list[RowResult]:
-    """Read a failed request: rows that it names get their own result, the others were not validated."""
-    errors = list(reported_errors([failure]))
-    if named := _by_row(errors, rows):
-        unsent = RowResult(Disposition.UNSENT, "REQUEST_REFUSED", Category.TRANSIENT, request_id=request_id)
-        results = [_row_result(named[at], request_id) if at in named else unsent for at in range(rows)]
-        # After an internal error of Google any row may have been applied, whatever row it names.
-        lost = any(error.meaning.category == Category.TRANSIENT for error in errors)
-        return change_results(results, partial(replace, ambiguous=lost))
-    whole = _row_result(errors or [ReportedError("UNKNOWN_FAILURE", "", "Google gave no reason.", None)], request_id)
-    return [replace(whole, whole_request=True, ambiguous=whole.category == Category.TRANSIENT)] * rows
+    errors = list(reported_errors([failure])) or [make_error("UNKNOWN_FAILURE", "Google gave no reason.")]
+    others = RowResult(Disposition.UNSENT, REFUSED, Category.TRANSIENT, request_id=request_id)
+    whole = result_of(errors, request_id)
+    whole = replace(whole, whole_request=True, ambiguous=whole.category == Category.TRANSIENT)
+    return refuse_named(errors, rows, others) or [whole] * rows
 
 
 def read_transport_error(error: Any, rows: int) -> list[RowResult]:
@@ -118,7 +97,7 @@ def parse_failure(data: bytes) -> object:
     return failure
 
 
-def reported_errors(failures: Iterable[object]) -> Iterator[ReportedError]:
+def reported_errors(failures: Iterable[object]) -> Iterator[GoogleError]:
     from google.ads.googleads.util import convert_proto_plus_to_protobuf
 
     for failure in failures:
@@ -128,13 +107,18 @@ def reported_errors(failures: Iterable[object]) -> Iterator[ReportedError]:
             unpublished = error.details.unpublished_error_code
             message = f"{error.message} ({unpublished})" if unpublished else error.message
             quota = error.details.quota_error_details
-            delay, shared = duration_of(quota.retry_delay), quota.rate_scope == QUOTA_OF_PROJECT
-            yield ReportedError(name, family, hide_hashes(message), index_of(error.location), delay, everywhere=shared)
+            yield make_error(
+                name,
+                hide_hashes(message),
+                family=family,
+                index=index_of(error.location),
+                retry_after=duration_of(quota.retry_delay),
+                everywhere=quota.rate_scope == QUOTA_OF_PROJECT,
+            )
 
 
 def duration_of(delay: Any) -> timedelta | None:
-    seconds = min(max(delay.seconds + delay.nanos / 1e9, 0), LONGEST_DELAY)
-    return timedelta(seconds=seconds) or None
+    return read_delay(delay.seconds + delay.nanos / 1e9)
 
 
 def name_of(error_code: Any) -> tuple[str, str]:
@@ -165,28 +149,13 @@ def no_time_left(rows: int) -> list[RowResult]:
     return [RowResult(Disposition.RETRY, "NO_TIME_LEFT", Category.TRANSIENT, message, whole_request=True)] * rows
 
 
-def _row_result(errors: list[ReportedError], request_id: str) -> RowResult:
-    meaning = worst(error.meaning for error in errors)
-    first = next(error for error in errors if error.meaning == meaning)
-    parts = [meaning.hint, *(f"{error.name}: {error.message}" for error in errors)]
-    return RowResult(
-        meaning.disposition,
-        code=first.name,
-        category=meaning.category,
-        message=" ".join(filter(None, parts)),
-        retry_after=max((error.retry_after for error in errors if error.retry_after), default=meaning.retry_after),
-        request_id=request_id,
-        everywhere=any(error.everywhere for error in errors),
-    )
-
-
 def _unproven(message: str, request_id: str) -> RowResult:
     return RowResult(Disposition.RETRY, UNPROVEN, Category.TRANSIENT, message, ambiguous=True, request_id=request_id)
 
 
-def _all_unproven(errors: list[ReportedError], rows: int, *, request_id: str) -> list[RowResult]:
+def _all_unproven(errors: list[GoogleError], rows: int, *, request_id: str) -> list[RowResult]:
     """Return results after an error that refers to no row: any of them may be the one that failed."""
-    result = _row_result([error for error in errors if not error.refers_to_row(rows)], request_id)
+    result = result_of([error for error in errors if not error.refers_to_row(rows)], request_id)
     return [
         replace(
             result,
@@ -217,5 +186,4 @@ def describe_failure(error: Exception) -> str:
     failure = getattr(error, "failure", None)
     if failure is None:
         return str(getattr(error, "message", None) or error)[:500]
-    errors = reported_errors([failure])
-    return " ".join(f"{error.meaning.hint} {error.name}: {error.message}".strip() for error in errors)[:500]
+    return " ".join(f"{error.meaning.hint} {error.text}".strip() for error in reported_errors([failure]))[:500]

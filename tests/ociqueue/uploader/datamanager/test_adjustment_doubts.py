@@ -197,4 +197,4 @@ def test_conversions_are_loaded_in_one_query(dm_site, data_manager, make_rows, w
     adjustments = list(Adjustment.objects.all())
 
     with django_assert_num_queries(1):
-        assert len(as_conversions(adjustments)) == 5
+        assert len(list(as_conversions(adjustments))) == 5

@@ -134,21 +134,21 @@ def test_a_request_waits_for_its_token(data_manager, dm_site, make_rows) -> None
     make_rows(dm_site, "one")
     RequestQuota.objects.of(PROJECT).update(tokens=0.5)
 
-    assert not quota.can_send(PROJECT)
+    assert not RequestQuota.objects.of(PROJECT).with_tokens()
     assert quota.wait_to_send(PROJECT, until=float("inf"))
 
 
 def test_rows_without_a_token_in_time_keep_their_attempt(data_manager, dm_site, make_rows, monkeypatch) -> None:
     """Another site takes the last token between the question and the request."""
     make_rows(dm_site, count=2)
-    asked = quota.can_send
+    asked = quota.DataManager.can_send
 
-    def ask_and_lose(project: str) -> bool:
-        answer = asked(project)
+    def ask_and_lose(provider: quota.DataManager) -> bool:
+        answer = asked(provider)
         use_up()
         return answer
 
-    monkeypatch.setattr(quota, "can_send", ask_and_lose)
+    monkeypatch.setattr(quota.DataManager, "can_send", ask_and_lose)
     monkeypatch.setattr(quota, "TRY_AGAIN_AFTER", 1000)
 
     upload_due()

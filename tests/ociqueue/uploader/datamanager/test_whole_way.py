@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from ociqueue.models import Conversion, Receipt, UploadBatch
 from ociqueue.models.quota import RequestQuota
 from ociqueue.uploader.datamanager import provider
-from ociqueue.uploader.datamanager import provider as quota
+from ociqueue.uploader.datamanager.provider import DataManager
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from simulators.datamanager import statuses
@@ -26,7 +26,7 @@ LATER = ("CLICK_NOT_FOUND", "EXPIRED_CLICK", "INVALID_GCLID", "CONVERSION_PRECED
 @pytest.fixture
 def until_settled(let_time_pass, monkeypatch):
     """Upload and ask in turns until nothing waits; between two turns as much time passes as each of them needs."""
-    for name in ("can_send", "wait_to_send", "can_ask"):
+    for quota, name in ((DataManager, "can_send"), (DataManager, "can_ask"), (provider, "wait_to_send")):
         monkeypatch.setattr(quota, name, lambda *_, **__: True)
 
     def run(*, most: int = 10) -> None:
