@@ -18,7 +18,7 @@ from ociqueue.states import Disposition, SyncMethod
 from ociqueue.uploader.datamanager.provider import DataManager
 from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.googleads.responses import describe_failure
-from ociqueue.uploader.results import CredentialsRejected, RowResult
+from ociqueue.uploader.results import CredentialsRejected
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,8 @@ def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
     yield CheckFinding("Login", f"Google accepts {login}.")
     accepts_identifiers = credentials.site.accepts_identifiers
     if isinstance(provider, DataManager):
-        yield from check_data_manager(provider, accepts_identifiers=accepts_identifiers)
+        yield from check_data_manager(provider)
+        yield from check_customer(account, accepts_identifiers=accepts_identifiers)
     else:
         yield from check_google_ads(provider, accepts_identifiers=accepts_identifiers)
 
@@ -100,17 +101,18 @@ def check_google_ads(provider: GoogleAds, *, accepts_identifiers: bool) -> Itera
     except Exception as error:  # noqa: BLE001 - whatever Google's client raises is the finding
         yield CheckFinding("Customer", describe_failure(error), passed=False)
         return
-    yield from check_owner(provider, customer)
+    yield CheckFinding("Customer", f"{customer.descriptive_name} ({customer.id})")
+    if owner := other_owner(provider.account, customer):
+        message = f"Upload to {owner}: Google rejects this account's clicks elsewhere."
+        yield CheckFinding("Another account owns the conversions", message, passed=False)
     yield from check_terms(customer, accepts_identifiers=accepts_identifiers)
     yield from check_actions(provider, actions)
 
 
-def check_owner(provider: GoogleAds, customer: Any) -> Iterator[CheckFinding]:
-    yield CheckFinding("Customer", f"{customer.descriptive_name} ({customer.id})")
-    owner = conversion_customer(customer)
-    if owner and owner != provider.account.customer_id:
-        message = f"Upload to {owner}: Google rejects this account's clicks elsewhere."
-        yield CheckFinding("Another account owns the conversions", message, passed=False)
+def other_owner(account: GoogleAdsAccount, customer: Any) -> str:
+    """Return the customer that owns the account's conversions, if it is another one."""
+    owner: str = customer.conversion_tracking_setting.google_ads_conversion_customer.removeprefix("customers/")
+    return owner if owner != account.customer_id else ""
 
 
 def check_terms(customer: Any, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
@@ -130,11 +132,6 @@ def check_terms(customer: Any, *, accepts_identifiers: bool) -> Iterator[CheckFi
         yield CheckFinding(ENHANCED, f"Google does not say whether they are turned on: look, {HASHES_NEED}")
 
 
-def conversion_customer(customer: Any) -> str:
-    owner: str = customer.conversion_tracking_setting.google_ads_conversion_customer
-    return owner.removeprefix("customers/")
-
-
 def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[CheckFinding]:
     account, enums = provider.account, provider.client.enums
     accepts_uploads = (enums.ConversionActionTypeEnum.UPLOAD_CLICKS, enums.ConversionActionStatusEnum.ENABLED)
@@ -149,23 +146,20 @@ def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[Chec
         yield CheckFinding("Conversion action", message, passed)
 
 
-def check_data_manager(provider: DataManager, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
-    account, is_first = provider.account, True
-    for action, name in sorted(names_by_action(account).items()):
+def check_data_manager(provider: DataManager) -> Iterator[CheckFinding]:
+    account = provider.account
+    # An unknown name stands for the action of all others.
+    names = {account.conversion_action: "", **{action: name for name, action in account.conversion_actions.items()}}
+    for place, (action, name) in enumerate(sorted(names.items())):
         result = provider.upload([sample_event(name)], dry_run=True)[0]
         if result.disposition in (Disposition.GATE, Disposition.GATE_ALL, *UNANSWERED):
             yield CheckFinding(API, result.message, passed=False)
-            break
-        if is_first:
+            return
+        if place == 0:
             yield CheckFinding(API, f"It is enabled, and this login has access to account {account.customer_id}.")
-        is_first = False
-        yield check_action(action, result)
-    yield from check_customer(account, accepts_identifiers=accepts_identifiers)
-
-
-def names_by_action(account: GoogleAdsAccount) -> dict[str, str]:
-    """Return a conversion name for each action; an unknown name stands for the action of all others."""
-    return {account.conversion_action: "", **{action: name for name, action in account.conversion_actions.items()}}
+        passed = result.disposition != Disposition.GATE_ACTION
+        message = " accepts conversions." if passed else f": {result.message}"
+        yield CheckFinding(ACTION, f"{action.rpartition('/')[2]}{message}", passed)
 
 
 def sample_event(name: str) -> Conversion:
@@ -181,13 +175,6 @@ def sample_event(name: str) -> Conversion:
     )
 
 
-def check_action(action: str, result: RowResult) -> CheckFinding:
-    number = action.rpartition("/")[2]
-    if result.disposition == Disposition.GATE_ACTION:
-        return CheckFinding(ACTION, f"{number}: {result.message}", passed=False)
-    return CheckFinding(ACTION, f"{number} accepts conversions.")
-
-
 def check_customer(account: GoogleAdsAccount, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
     """Check the owner of the conversions, and the terms that hashes need: only the Google Ads API knows them."""
     try:
@@ -195,15 +182,11 @@ def check_customer(account: GoogleAdsAccount, *, accepts_identifiers: bool) -> I
     except Exception:  # noqa: BLE001 - whatever Google's client raises; many logins have no developer token
         yield CheckFinding(OWNER, f"Not checked: the Google Ads API does not answer this login. {OPEN_ACCOUNT}")
         return
-    yield check_data_manager_owner(account, customer)
-    if accepts_identifiers:
-        yield from check_terms(customer, accepts_identifiers=True)
-
-
-def check_data_manager_owner(account: GoogleAdsAccount, customer: Any) -> CheckFinding:
-    owner = conversion_customer(customer)
-    if owner and owner != account.customer_id:
+    if owner := other_owner(account, customer):
         why = "the Data Manager API takes conversions only for the account that owns them."
         message = f"Change the customer id from {account.customer_id} to {owner}: {why}"
-        return CheckFinding(OWNER, message, passed=False)
-    return CheckFinding(OWNER, f"{customer.descriptive_name} ({customer.id})")
+        yield CheckFinding(OWNER, message, passed=False)
+    else:
+        yield CheckFinding(OWNER, f"{customer.descriptive_name} ({customer.id})")
+    if accepts_identifiers:
+        yield from check_terms(customer, accepts_identifiers=True)
