@@ -22,9 +22,9 @@ from kilit.workers import doorbells
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.enqueue import enqueue
-from ociqueue.models import Site
+from ociqueue.models import Site, UploadSummary
 from ociqueue.models.statements import find_site_run_by
-from ociqueue.reconcile.reading import DaySummary, GoogleAlert, Reading, store
+from ociqueue.reconcile.reading import Reading, store
 from ociqueue.schemas import requests, responses
 from ociqueue.schemas.adjustments import AdjustRequest
 from ociqueue.schemas.requests import UploadSummaryRequest
@@ -197,18 +197,16 @@ class UploadSummaryView(ScriptView):
         site = self.site(request, body.siteId)
         if site.sync_method != SyncMethod.SCRIPT:
             raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site uses one of Google's APIs; remove its script.")
-        store(site, reading_of(body), read_at=database_time())
+        summaries = [
+            UploadSummary(
+                upload_date=day.day,
+                action_id=day.actionId,
+                action_name=day.actionName,
+                **day.model_dump(include={"client", "successful", "failed", "pending"}),
+            )
+            for day in body.days
+        ]
+        alerts = [alert.model_dump() for alert in body.alerts]
+        store(site, Reading(body.customerId, body.timeZone, summaries, alerts), read_at=database_time())
         doorbells.ring("oci_reconcile")
         return Response({"ok": True, "stored": len(body.days)})
-
-
-def reading_of(body: UploadSummaryRequest) -> Reading:
-    return Reading(
-        customer_id=body.customerId,
-        time_zone=body.timeZone,
-        summaries=[
-            DaySummary(day.day, day.actionId, day.actionName, day.client, day.successful, day.failed, day.pending)
-            for day in body.days
-        ],
-        alerts=[GoogleAlert(alert.error, alert.share, alert.client, alert.action) for alert in body.alerts],
-    )

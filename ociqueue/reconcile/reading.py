@@ -1,7 +1,7 @@
 """Google's upload summaries: read through the Google Ads API, or sent by a site's script."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -30,30 +30,11 @@ ACTIONS = """
 
 
 @dataclass(frozen=True)
-class DaySummary:
-    upload_date: date
-    action_id: int
-    action_name: str
-    client: str
-    successful: int
-    failed: int
-    pending: int
-
-
-@dataclass(frozen=True)
-class GoogleAlert:
-    error: str
-    share: float
-    client: str
-    action: str = ""
-
-
-@dataclass(frozen=True)
 class Reading:
     customer_id: str
     time_zone: str
-    summaries: list[DaySummary]
-    alerts: list[GoogleAlert] = field(default_factory=list)
+    summaries: list[UploadSummary]  # without their site and time
+    alerts: Sequence[dict[str, Any]] = ()  # as in SummaryAlert
 
 
 def read_account(provider: "GoogleAds") -> Reading:
@@ -65,33 +46,31 @@ def read_account(provider: "GoogleAds") -> Reading:
         customer_id=provider.account.customer_id,
         time_zone=customer.time_zone,
         summaries=[day for action in actions for day in _days(action)],
-        alerts=[
-            *_alerts(clients, lambda _summary: ""),
-            *_alerts(actions, lambda summary: summary.conversion_action_name),
-        ],
+        alerts=[*_alerts(clients), *_alerts(actions)],
     )
 
 
 def store(site: Site, reading: Reading, *, read_at: datetime) -> None:
     """Store what Google says for a site; the same answer may be stored again."""
-    rows = [UploadSummary(site=site, read_at=read_at, **asdict(day)) for day in reading.summaries]
+    for summary in reading.summaries:
+        summary.site, summary.read_at = site, read_at
     with transaction.atomic():
-        UploadSummary.objects.store(site, rows, read_at=read_at)
+        UploadSummary.objects.store(site, reading.summaries, read_at=read_at)
         Site.objects.filter(pk=site.pk, customer_id="").update(customer_id=reading.customer_id)
         ReadBack.objects.note(
             site,
             customer_id=reading.customer_id,
             time_zone=reading.time_zone,
             read_at=read_at,
-            alerts=[asdict(alert) for alert in reading.alerts],
+            alerts=list(reading.alerts),
             error="",
         )
 
 
-def _days(action: Any) -> Iterator[DaySummary]:
+def _days(action: Any) -> Iterator[UploadSummary]:
     for day in action.daily_summaries:
         if day.upload_date:
-            yield DaySummary(
+            yield UploadSummary(
                 upload_date=date.fromisoformat(day.upload_date),
                 action_id=action.conversion_action_id,
                 action_name=action.conversion_action_name[:200],
@@ -102,9 +81,10 @@ def _days(action: Any) -> Iterator[DaySummary]:
             )
 
 
-def _alerts(summaries: Iterable[Any], action: Callable[[Any], str]) -> Iterator[GoogleAlert]:
+def _alerts(summaries: Iterable[Any]) -> Iterator[dict[str, Any]]:
     for summary in summaries:
+        client, action = enum_name(summary, "client"), getattr(summary, "conversion_action_name", "")[:200]
         for alert in summary.alerts:
             family = alert.error.WhichOneof("error_code")
             name = enum_name(alert.error, family) if family else "UNKNOWN"
-            yield GoogleAlert(name, alert.error_percentage, enum_name(summary, "client"), action(summary)[:200])
+            yield {"error": name, "share": alert.error_percentage, "client": client, "action": action}

@@ -6,15 +6,15 @@ summaries itself (`POST /api/oci/upload-summary`), so for such a site there is o
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 from django.db.models import (
     BooleanField,
     Count,
@@ -33,6 +33,7 @@ from kilit.access.encryption import DecryptionError
 from kilit.lock.clock import database_time
 from kilit.lock.identity import first_at
 from kilit.lock.models import ErrorGroup
+from kilit.lock.outages import DATABASE_DOWN
 from ociqueue.models import Conversion, Credentials, ReadBack, Site, UploadBatch, UploadSummary
 from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.models.credentials import GoogleAdsAccount
@@ -41,6 +42,8 @@ from ociqueue.reconcile.reading import read_account, store
 from ociqueue.states import CONVERSIONS, UPLOADED_HERE, ConversionStatus, SyncMethod
 from ociqueue.uploader.googleads.responses import describe_failure
 from ociqueue.uploader.results import CredentialsRejected
+
+logger = logging.getLogger(__name__)
 
 DUE_AFTER = timedelta(hours=24)  # until then Google may still be counting
 CLOCKS_DIFFER_BY = timedelta(minutes=1)
@@ -127,12 +130,9 @@ class AccountMember:
     account: GoogleAdsAccount | None = None
     mapped_since: datetime | None = None  # when the names of conversions got the actions that they have now
 
-    def action_of(self, names: Mapping[str, str]) -> Callable[[str], str]:
-        """Return a function from a conversion name to Google's action; scripts send the action's own name."""
-        if self.account is None:
-            return lambda name: names.get(name, name)
-        account = self.account
-        return lambda name: account.action_of(name).rpartition("/")[2]
+    def action_of(self, ids: Mapping[str, str], name: str) -> str:
+        """Return Google's action for a conversion name; scripts send the action's own name."""
+        return self.account.action_of(name).rpartition("/")[2] if self.account else ids.get(name, name)
 
 
 def members_of(stored: ReadBack) -> Iterator[AccountMember]:
@@ -151,15 +151,6 @@ def members_of(stored: ReadBack) -> Iterator[AccountMember]:
     for site in Site.objects.filter(in_account).exclude(pk__in=with_login):
         yield AccountMember(site)
 
-
-def note_actions(login: Credentials, account: GoogleAdsAccount) -> None:
-    """Store which actions the site's conversions have, and since when: new credentials may have the same ones."""
-    actions = {"": account.conversion_action, **account.conversion_actions}
-    changed = ReadBack.objects.filter(Q(actions=None) | ~Q(actions=actions), site=login.site_id)
-    changed.update(actions=actions, mapped_since=login.changed_at)
-
-
-logger = logging.getLogger(__name__)
 
 WHILE_UPLOADING = timedelta(hours=1)  # Google keeps the last seven uploads only
 OTHERWISE = timedelta(hours=24)
@@ -191,11 +182,9 @@ def reconcile_due(*, sites: Iterable[Site] | None = None, seconds: float | None 
         if end is not None and time.monotonic() > end:
             break
         days = _safe_reconcile(site)
-        if days is None:
-            unread += 1
-            continue
-        compared += 1
-        differing += any(row.differs for row in days)
+        unread += days is None
+        compared += days is not None
+        differing += any(row.differs for row in days or ())
     return f"Compared {compared}, differing {differing}, not read {unread}."
 
 
@@ -207,8 +196,8 @@ def _safe_reconcile(site: Site) -> list[DayComparison] | None:
     """Compare a site; an error of one site must not stop the others."""
     try:
         return reconcile(site)
-    except (OperationalError, InterfaceError):
-        raise  # the database is unavailable, for all sites
+    except DATABASE_DOWN:
+        raise
     except Exception as error:
         logger.exception("comparing site %s with Google failed", site.public_id)
         ReadBack.objects.note(site, error=f"Comparing failed: {type(error).__name__}.")
@@ -231,7 +220,8 @@ def read(site: Site) -> bool:
     read_at = database_time()  # before the question: what is sent meanwhile may be missing in the answer
     try:
         login = Credentials.objects.get(site=site)
-        provider = GoogleAds(login.account())
+        account = login.account()
+        provider = GoogleAds(account)
         provider.refresh()
         reading = read_account(provider)
     except (DecryptionError, CredentialsRejected, Credentials.DoesNotExist) as error:
@@ -242,7 +232,10 @@ def read(site: Site) -> bool:
         ReadBack.objects.note(site, error=describe_failure(error)[:1000])
         return False
     store(site, reading, read_at=read_at)
-    note_actions(login, provider.account)
+    # Which actions the site's conversions have, and since when: new credentials may have the same ones.
+    actions = {"": account.conversion_action, **account.conversion_actions}
+    changed = ReadBack.objects.filter(Q(actions=None) | ~Q(actions=actions), site=site)
+    changed.update(actions=actions, mapped_since=login.changed_at)
     return True
 
 
@@ -255,36 +248,32 @@ def compare_site(stored: ReadBack, *, read_at: datetime) -> list[DayComparison]:
     ours: list[OurCount] = []
     for member in members:
         days = OurDays(member.site, zone=zone, read_at=read_at)
-        ours += days.counts(member.action_of(ids), mapped_since=member.mapped_since)
+        ours += days.counts(partial(member.action_of, ids), mapped_since=member.mapped_since)
     by_script = any(member.site.sync_method == SyncMethod.SCRIPT for member in members)
+    google: dict[tuple[date, str], dict[str, GoogleCount]] = defaultdict(dict)
+    for summary in summaries:
+        count = GoogleCount(summary.successful, summary.failed, summary.pending)
+        google[summary.upload_date, str(summary.action_id)][summary.client] = count
     comparisons = compare(
         ours,
-        by_day(summaries),
+        google,
         today=read_at.astimezone(zone).date(),
         any_client=by_script or any(count.accepted and not count.by_api for count in ours),
     )
     names = {action: name for name, action in ids.items()}
-    rows = [
-        {**asdict(row), "day": row.day.isoformat(), "name": names.get(row.action, row.action)} for row in comparisons
-    ]
     scopes = [str(member.site.pk) for member in members]
     seen = ErrorGroup.objects.codes(queue=CONVERSIONS.queue, scopes=scopes) if stored.alerts else {}
     differs = any(row.differs for row in comparisons)
     ReadBack.objects.note(
         stored.site,
         compared_at=Now(),
-        days=rows,
+        days=[
+            {**asdict(row), "day": row.day.isoformat(), "name": names.get(row.action, row.action)}
+            for row in comparisons
+        ],
         alerts=[{**alert, "seen": alert["error"] in seen} for alert in stored.alerts],
         is_shared=len(members) > 1,
         differs=differs,
         differs_since=(stored.differs_since or Now()) if differs else None,
     )
     return comparisons
-
-
-def by_day(summaries: Iterable[UploadSummary]) -> dict[tuple[date, str], dict[str, GoogleCount]]:
-    counts: dict[tuple[date, str], dict[str, GoogleCount]] = {}
-    for summary in summaries:
-        clients = counts.setdefault((summary.upload_date, str(summary.action_id)), {})
-        clients[summary.client] = GoogleCount(summary.successful, summary.failed, summary.pending)
-    return counts

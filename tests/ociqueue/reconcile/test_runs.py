@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -12,7 +13,7 @@ from kilit.workers import doorbells, sweeps
 from ociqueue.models import Conversion, ReadBack, Site, UploadSummary
 from ociqueue.reconcile import run
 from ociqueue.reconcile.compare import Finding
-from ociqueue.reconcile.reading import DaySummary, Reading, store
+from ociqueue.reconcile.reading import Reading, store
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.guarded_columns import write_unguarded
 from tests.support.readback import DAY, ISTANBUL, OTHER_CLIENT, found, noon
@@ -25,7 +26,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def post(site: Site, *days: tuple[int, int, int], name: str = "Sale") -> None:
     """Store what a script sends: so many days ago, so many successful and failed."""
     today = datetime.now(ISTANBUL).date()
-    rows = [DaySummary(today - DAY * age, 7, name, OTHER_CLIENT, good, bad, 0) for age, good, bad in days]
+    action: dict[str, Any] = {"action_id": 7, "action_name": name, "client": OTHER_CLIENT, "pending": 0}
+    rows = [
+        UploadSummary(upload_date=today - DAY * age, successful=good, failed=bad, **action) for age, good, bad in days
+    ]
     store(site, Reading("9876543210", "Europe/Istanbul", rows), read_at=database_time())
 
 
