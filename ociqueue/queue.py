@@ -193,7 +193,7 @@ ADJUSTMENT_QUEUE = SiteQueue(
     (operations.RETRY_ADJUSTMENT, operations.RESET_ADJUSTMENT, operations.MARK_ADJUSTMENT_FAILED),
     title=_("Adjustments"),
     free_text=[texts_of(Adjustment)],
-    keeping=sweeps.finished_adjustments,
+    keeping=lambda: sweeps.finished(Adjustment.objects.all()),
     well=(),
     badly=(),
     oldest=partial(oldest_waiting, Adjustment),
@@ -217,7 +217,8 @@ QUEUE = SiteQueue(
         FreeText(ImportJob, ("file_name", "error")),
         FreeText(ImportLine, ("cells", "text", "faults", "reason")),
     ],
-    keeping=sweeps.finished,
+    # A replaced row is pruned after its replacement, an adjusted row after its adjustments.
+    keeping=lambda: sweeps.finished(Conversion.objects.filter(replacement=None, adjustments=None)),
     encrypted={Credentials: ("encrypted",)},
     oldest=partial(oldest_waiting, Conversion),
     metrics=[VerdictCollector()],

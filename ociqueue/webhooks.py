@@ -131,9 +131,8 @@ def _values(event: Event, row: Conversion | Adjustment) -> dict[str, object]:
 
 def describe_circuits(events: Sequence[Event]) -> dict[int, Described]:
     moves = moved(events)
-    rows = Circuit.objects.filter(pk__any_of=ids_of(moves)).select_related("site")
-    rows_by_id = {row.pk: row for row in rows}
-    return {event.pk: _circuit(event, rows_by_id[event.object_id]) for event in moves if event.object_id in rows_by_id}
+    rows = Circuit.objects.select_related("site").in_bulk(list(ids_of(moves)))
+    return {event.pk: _circuit(event, rows[event.object_id]) for event in moves if event.object_id in rows}
 
 
 def _circuit(event: Event, row: Circuit) -> Described:

@@ -86,7 +86,7 @@ class ActionsView(OperatorView):
             raise PermissionDenied("Viewers have read access only.")
         note = note_of(request) if request.auth else ""
         with transaction.atomic(), for_reason(f"{body.reason} {note}".strip()):
-            result = acknowledge.move_rows(site, body.ids, verb_of(body))
+            result = acknowledge.move_rows(site, body.ids, acknowledge.by_verb(site, verb_of(body)))
             in_doubt = Conversion.objects.filter(pk__any_of=result.ids, outcome_unknown=True).count()
         response = {"ok": True, "affected": result.moved, "skipped": result.skipped_rows()}
         return Response({**response, "outcomeUnknown": in_doubt})

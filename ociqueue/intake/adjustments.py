@@ -38,10 +38,6 @@ class History:
     adjustments: list[Adjustment] = field(default_factory=list)
     new: list[Adjustment] = field(default_factory=list)
 
-    @property
-    def newest(self) -> Adjustment | None:
-        return self.adjustments[-1] if self.adjustments else None
-
     def add(self, adjustment: Adjustment) -> None:
         for older in self.adjustments:
             older.is_overtaken = True
@@ -62,7 +58,7 @@ def adjust(site: Site, raw: Sequence[object], *, dry_run: bool = False) -> list[
                 entry.store()
         except IntegrityError:
             # Another request stored one with the same key, for another conversion; now it is found.
-            if not entry.has_new_keys():
+            if all(one.pk == entry.by_key[one.source_key].pk for one in entry.with_keys()):
                 raise
             continue
         if entry.new and site.sync_method in UPLOADED_HERE:
@@ -89,7 +85,7 @@ class Entry:
         for adjustment in Adjustment.objects.filter(original__in=list(self.histories)).order_by("adjusted_at"):
             self.histories[adjustment.original_id].adjustments.append(adjustment)
         self.keys = {item.own_key for item in valid if item.own_key}
-        self.by_key = {one.source_key: one for one in self._with_keys()}
+        self.by_key = {one.source_key: one for one in self.with_keys()}
         self.plans = [self._plan(item) if isinstance(item, NewAdjustment) else item for item in items]
 
     def _lock(self, named: set[UUID]) -> dict[UUID, list[Conversion]]:
@@ -109,10 +105,7 @@ class Entry:
     def new(self) -> list[Adjustment]:
         return [adjustment for history in self.histories.values() for adjustment in history.new]
 
-    def has_new_keys(self) -> bool:
-        return any(one.pk != self.by_key[one.source_key].pk for one in self._with_keys())
-
-    def _with_keys(self) -> AdjustmentQuerySet:
+    def with_keys(self) -> AdjustmentQuerySet:
         return Adjustment.objects.for_site(self.site).filter(source_key__in=self.keys)
 
     def _plan(self, item: NewAdjustment) -> Adjustment | list[FieldError]:
@@ -125,7 +118,7 @@ class Entry:
         if item.own_key and (earlier := self.by_key.get(item.own_key)):
             is_same = _content(earlier) == content
             return earlier if is_same else _error("sourceKey", _("It was used for another adjustment."))
-        newest = history.newest
+        newest = history.adjustments[-1] if history.adjustments else None
         if newest and not item.own_key and _content(newest) == content and not _may_repeat(newest):
             return newest
         if errors := self._refusal(item, original, history, currency):
@@ -213,7 +206,10 @@ class Entry:
             return _error("", _("What identifies the conversion was erased, so it cannot be adjusted."))
         if item.value is not None and (fault := too_many_digits(item.value, currency)):
             return _error("value", fault)
-        if self.site.sync_method not in UPLOADED_HERE and not self._ends_here(item, original):
+        # Nothing has to be sent if Google cannot have the conversion.
+        is_retraction = item.kind == AdjustmentKind.RETRACTION
+        ends_here = is_retraction and original.status in WAITING and not original.outcome_unknown
+        if self.site.sync_method not in UPLOADED_HERE and not ends_here:
             return _error(
                 "",
                 _(
@@ -222,12 +218,6 @@ class Entry:
                 ),
             )
         return []
-
-    @staticmethod
-    def _ends_here(item: NewAdjustment, original: Conversion) -> bool:
-        """Return whether nothing has to be sent: Google cannot have the conversion."""
-        is_retraction = item.kind == AdjustmentKind.RETRACTION
-        return is_retraction and original.status in WAITING and not original.outcome_unknown
 
     def _next_time(self, history: History) -> datetime:
         """Return the time of a new adjustment: Google counts seconds, and ignores one that is not later."""

@@ -77,15 +77,12 @@ def is_withheld(site: Site, columns: Mapping[str, object]) -> bool:
     return is_denied and site.denied_consent == DeniedConsent.WITHHOLD
 
 
-def locked(rows: ConversionQuerySet) -> ConversionQuerySet:
-    """Lock rows, and return them with what `why_not` asks for."""
-    rows.lock_in_order()
-    # Only now: a query that waits for a lock sees other tables, and other rows, as they were before it waited.
-    return with_history(rows)
-
-
-def with_history(rows: ConversionQuerySet) -> ConversionQuerySet:
-    return rows.select_related("site", "replacement").prefetch_related("adjustments")
+def with_history(rows: ConversionQuerySet, *, lock: bool) -> dict[UUID | None, Conversion]:
+    """Return rows by their ids, with what `why_not` asks for."""
+    if lock:
+        # Before: a query that waits for a lock sees other tables, and other rows, as they were before it waited.
+        rows.lock_in_order()
+    return {row.pk: row for row in rows.select_related("site", "replacement").prefetch_related("adjustments")}
 
 
 def why_not(row: Conversion) -> str:
@@ -111,13 +108,10 @@ def may_be_counted(row: Conversion) -> bool:
     return row.status == ConversionStatus.FAILED and row.provider_error_code in COUNTED_BEFORE
 
 
-def differing(row: Conversion, columns: Mapping[str, object]) -> list[str]:
-    return [name for name, stored in CONTENT.items() if any(not _is_same(row, column, columns) for column in stored)]
-
-
-def _is_same(row: Conversion, column: str, columns: Mapping[str, Any]) -> bool:
-    value = columns[column]
-    return _is_same_time(row, value) if column == "conversion_time" else bool(value == getattr(row, column))
+def differing(row: Conversion, columns: Mapping[str, Any]) -> list[str]:
+    same = {column: columns[column] == getattr(row, column) for column in COLUMNS}
+    same["conversion_time"] = _is_same_time(row, columns["conversion_time"])
+    return [name for name, stored in CONTENT.items() if not all(same[column] for column in stored)]
 
 
 def _is_same_time(row: Conversion, time: datetime) -> bool:
@@ -263,8 +257,9 @@ def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool
     """Correct each row, or queue a corrected copy of it; rows replaced before are skipped, so it can be run twice."""
     waiting = _mark_repeated(corrections)
     while batch := list(islice(waiting, BATCH)):
+        ids = [pk for correction in batch if (pk := read_id(correction.id))]
         with transaction.atomic():
-            originals = _originals(site, batch, lock=not dry_run)
+            originals = with_history(Conversion.objects.for_site(site).filter(pk__any_of=ids), lock=not dry_run)
             now = database_time()
             results = [plan(correction, originals.get(read_id(correction.id)), now=now) for correction in batch]
             if not dry_run:
@@ -314,12 +309,6 @@ def _mark_repeated(corrections: Iterable[Correction]) -> Iterator[Correction]:
         pk = read_id(correction.id)
         yield replace(correction, fault=correction.fault or (_("named twice") if pk in seen else ""))
         seen |= {pk} if pk else set()
-
-
-def _originals(site: Site, corrections: list[Correction], *, lock: bool) -> dict[UUID | None, Conversion]:
-    ids = [pk for correction in corrections if (pk := read_id(correction.id))]
-    rows = Conversion.objects.for_site(site).filter(pk__any_of=ids)
-    return {row.pk: row for row in (locked(rows) if lock else with_history(rows))}
 
 
 def _fixed(original: Conversion, changes: Mapping[str, str]) -> list[FieldError]:

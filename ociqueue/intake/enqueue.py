@@ -156,13 +156,12 @@ def redeliver(
 
 
 def _settle(site: Site, deliveries: Mapping[UUID, Columns], *, dry_run: bool) -> dict[UUID, Redelivery]:
-    rows = versions(site, deliveries)
-    results = {keyed: _compare(versions, deliveries[keyed]) for keyed, versions in rows.items()}
+    results = {keyed: _compare(rows, deliveries[keyed]) for keyed, rows in versions(site, deliveries).items()}
     differing_keys = [keyed for keyed, result in results.items() if result.differs]
     if not differing_keys:  # usually: then nothing is locked
         return results
     with transaction.atomic():
-        heads = _with_history(rows, differing_keys) if dry_run else _locked(site, differing_keys)
+        heads = _heads(site, differing_keys, lock=not dry_run)
         earlier = corrections.contents_before(heads.values())
         results |= {keyed: _plan(row, deliveries[keyed], earlier.get(row.pk, ())) for keyed, row in heads.items()}
         if not dry_run:
@@ -183,23 +182,14 @@ def versions(site: Site, keyed: Iterable[UUID]) -> dict[UUID, list[Conversion]]:
     return rows_by_key
 
 
-def _locked(site: Site, keyed: Collection[UUID]) -> dict[UUID, Conversion]:
-    """Lock the newest rows of keys; one that was replaced while we waited is no longer the newest."""
+def _heads(site: Site, keyed: Collection[UUID], *, lock: bool) -> dict[UUID, Conversion]:
+    """Return the newest rows of keys; one that was replaced while we waited for its lock is no longer the newest."""
     while True:
         heads = {pk: versions[-1] for pk, versions in versions(site, keyed).items()}
-        rows = {row.pk: row for row in corrections.locked(_rows(heads.values()))}
+        ids = [row.pk for row in heads.values()]
+        rows = corrections.with_history(Conversion.objects.filter(pk__any_of=ids), lock=lock)
         if all(rows[row.pk].is_replaced == row.is_replaced for row in heads.values()):
             return {pk: rows[row.pk] for pk, row in heads.items()}
-
-
-def _with_history(rows: Mapping[UUID, list[Conversion]], keyed: Collection[UUID]) -> dict[UUID, Conversion]:
-    heads = {pk: rows[pk][-1] for pk in keyed}
-    rows_by_id = {row.pk: row for row in corrections.with_history(_rows(heads.values()))}
-    return {pk: rows_by_id[row.pk] for pk, row in heads.items()}
-
-
-def _rows(rows: Iterable[Conversion]) -> Any:
-    return Conversion.objects.filter(pk__any_of=[row.pk for row in rows])
 
 
 def _compare(versions: Sequence[Conversion], columns: Columns) -> Redelivery:

@@ -16,7 +16,7 @@ from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import after_statement, lifecycle_triggers
 from ociqueue.codes.table import EXPECTED_ADJUSTMENT_FAILURES, ORIGINAL_FAILED
 from ociqueue.models.batch import UploadBatch
-from ociqueue.models.conversion import END_RETRACTED, Conversion, ConversionQuerySet
+from ociqueue.models.conversion import END_RETRACTED, Conversion
 from ociqueue.models.sending import FREE, NO_ERROR, Changes, UploadableQuerySet, failure
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
@@ -104,17 +104,6 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
         in_flight = Adjustment.objects.filter(original=OuterRef("original"), status__in=IN_UPLOAD)
         return super().due(path=path).newest().filter(~Exists(in_flight), original__status=ConversionStatus.COMPLETED)
 
-    def overtaken(self) -> Self:
-        return self.waiting().filter(is_overtaken=True)
-
-    def without_original(self) -> Self:
-        """Return what waits for a conversion that failed, except a retraction that ends with it."""
-        return self.waiting().newest().filter(LOST_ORIGINAL)
-
-    def of_unsent(self) -> Self:
-        """Return retractions of conversions that wait and that Google cannot have."""
-        return self.waiting().newest().filter(RETRACTS_UNSENT)
-
     def unsendable(self) -> Self:
         """Return what waits and will not be sent: what `end_unsendable` would end now."""
         return self.waiting().filter(Q(is_overtaken=True) | LOST_ORIGINAL | RETRACTS_UNSENT)
@@ -124,10 +113,22 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
 
         Conversions are locked before adjustments, as everywhere, and then asked again: a claim may have been faster.
         """
-        originals = Conversion.objects.filter(pk__in=self.of_unsent().values("original"))
+        newest = self.waiting().newest()
+        originals = Conversion.objects.filter(pk__in=newest.filter(RETRACTS_UNSENT).values("original"))
         originals.lock_in_order()
         self.unsendable().lock_in_order()
-        return self._retract_unsent(originals) | self._overtake() | self._lose_original()
+        # Conversions that were retracted before they were sent end, and their retractions are done.
+        retracted = originals.filter(outcome_unknown=False).move_each("retract", is_retracted=True, **END_RETRACTED)
+        retractions = newest.filter(original__in=retracted, kind=AdjustmentKind.RETRACTION)
+        done: Changes = {**NO_ERROR, "next_retry_at": None, "claimed_at": None, "outcome_unknown": False}
+        ended = retractions.move_each("finish_unsent", **done) if retracted else set()
+        error = failure("OVERTAKEN", Category.PERMANENT, OVERTAKEN)
+        ended |= self.waiting().filter(is_overtaken=True).move_each("overtake", next_retry_at=None, **error)
+        for code, message in zip(WITHOUT_ORIGINAL, (NOT_UPLOADED, MAYBE_UPLOADED), strict=True):
+            rows = newest.filter(LOST_ORIGINAL, original__outcome_unknown=message == MAYBE_UPLOADED)
+            error = failure(code, Category.PERMANENT, message)
+            ended |= rows.move_each("lose_original", next_retry_at=None, **error)
+        return ended
 
     def revivable(self) -> Self:
         """Return what failed only because its conversion had, which was retried since and is COMPLETED now."""
@@ -139,25 +140,6 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
 
     def revive(self) -> set[UUID]:
         return self.revivable().move_each("revive", **FREE, **FORGIVEN)
-
-    def _retract_unsent(self, originals: ConversionQuerySet) -> set[UUID]:
-        """End conversions that were retracted before they were sent, and their retractions as done."""
-        moved = originals.filter(outcome_unknown=False).move_each("retract", is_retracted=True, **END_RETRACTED)
-        retractions = self.waiting().newest().filter(original__in=moved, kind=AdjustmentKind.RETRACTION)
-        done: Changes = {**NO_ERROR, "next_retry_at": None, "claimed_at": None, "outcome_unknown": False}
-        return retractions.move_each("finish_unsent", **done) if moved else set()
-
-    def _overtake(self) -> set[UUID]:
-        error = failure("OVERTAKEN", Category.PERMANENT, OVERTAKEN)
-        return self.overtaken().move_each("overtake", next_retry_at=None, **error)
-
-    def _lose_original(self) -> set[UUID]:
-        ended = set()
-        for code, message in zip(WITHOUT_ORIGINAL, (NOT_UPLOADED, MAYBE_UPLOADED), strict=True):
-            error = failure(code, Category.PERMANENT, message)
-            rows = self.without_original().filter(original__outcome_unknown=message == MAYBE_UPLOADED)
-            ended |= rows.move_each("lose_original", next_retry_at=None, **error)
-        return ended
 
 
 class Adjustment(Uploadable):

@@ -8,7 +8,8 @@ The rows stay, with their history, their order ids and source keys: those keep G
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -39,29 +40,28 @@ BATCH = 25  # rows of one transaction; a person rarely has more
 ERASED = "ERASED"
 SHORTEST_KEY = 6  # characters of an order id or source key; a shorter one is a word or a number of other texts
 EMPTY = dict.fromkeys((*Conversion.CLICK_IDS, *Conversion.HASHES), "")
-# Two at once would wait for each other's texts in different orders.
-TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('ociqueue.operating.erasure'))"
 
 
-@dataclass(frozen=True)
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Open a transaction: two at once would wait for each other's texts in different orders."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('ociqueue.operating.erasure'))")
+        yield
+
+
 class Person:
     """One identifier of a person; a ValueError says what is wrong with it, without repeating it."""
 
-    kind: IdentifierKind
-    text: str = field(repr=False)
-    hashes: tuple[str, ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        text = self.text.strip()
-        if not text or strip_control_chars(text) != text:
+    def __init__(self, kind: IdentifierKind, text: str) -> None:
+        self.kind, self.text = kind, text.strip()
+        if not self.text or strip_control_chars(self.text) != self.text:
             raise ValueError("It is empty, or contains characters that cannot be stored.")
-        hashes: tuple[str, ...] = ()
-        if self.kind == IdentifierKind.EMAIL:
-            hashes = tuple(filter(None, hash_email(text)))
-        elif self.kind == IdentifierKind.PHONE:
-            hashes = (hash_phone(text),)
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "hashes", hashes)
+        self.hashes: tuple[str, ...] = ()
+        if kind == IdentifierKind.EMAIL:
+            self.hashes = tuple(filter(None, hash_email(self.text)))
+        elif kind == IdentifierKind.PHONE:
+            self.hashes = (hash_phone(self.text),)
 
     def conditions(self) -> list[Q]:
         match self.kind:
@@ -118,7 +118,13 @@ class SiteResult:
 
 
 def find(person: Person, sites: Collection[Site]) -> list[SiteResult]:
-    return [_count(site, ids) for site, ids in _rows_by_site(person, sites)]
+    results = []
+    with_address = Count(Case(When(source_key__contains="@", then="pk")))
+    for site, ids in _rows_by_site(person, sites):
+        erasable = Conversion.objects.filter(pk__any_of=ids).erasable()
+        counts = erasable.aggregate(rows=Count("pk"), with_address=with_address)
+        results.append(SiteResult(site, counts["rows"], len(ids) - counts["rows"], counts["with_address"]))
+    return results
 
 
 def forget(person: Person, sites: Collection[Site]) -> Iterator[SiteResult]:
@@ -149,12 +155,10 @@ def _erase_quotes(person: Person, sites: Collection[Site], own_rows: list[UUID])
         allowed = jobs if is_everywhere else _jobs_of_sites(jobs, sites)
         for texts, part in ((patterns, allowed & own_jobs), ({**patterns, **keys}, allowed - own_jobs)):
             if texts and part:
-                with transaction.atomic():
-                    _take_turns()
+                with _turn():
                     scrub_jobs(texts, objects=part)
     if keys:
-        with transaction.atomic():
-            _take_turns()
+        with _turn():
             scrub_tables(keys)
 
 
@@ -199,41 +203,34 @@ def _is_click_id(text: str) -> Q:
     return Q(Exact(Lower("click_id"), Lower(Value(text))), click_id=text)
 
 
-def _count(site: Site, ids: list[UUID]) -> SiteResult:
-    rows = Conversion.objects.filter(pk__any_of=ids)
-    erasable = rows.erasable()
-    counts = erasable.aggregate(rows=Count("pk"), with_address=Count(Case(When(source_key__contains="@", then="pk"))))
-    return SiteResult(site, counts["rows"], len(ids) - counts["rows"], counts["with_address"])
-
-
-@transaction.atomic
+@_turn()
 def _erase(person: Person, site: Site, ids: Collection[UUID]) -> SiteResult:
-    _take_turns()
     candidates = Conversion.objects.filter(pk__any_of=ids, erased_at=None)
     candidates.lock_in_order()
     # Only now: a row that was locked may have been erased, or retried.
     ended, left = list(candidates.erasable()), candidates.count()
-    identifiers = _identifiers(ended)
-    rows = Conversion.objects.filter(pk__any_of=[row.pk for row in ended])
-    adjustments = Adjustment.objects.filter(original__in=rows).values_list("pk", flat=True)
-    jobs = [*(row.pk for row in ended), *adjustments]
-    scrub([*person.patterns(), *map(id_pattern, sorted(identifiers))], objects=[*jobs, *_sites_and_circuits()])
+    ended_ids = [row.pk for row in ended]
+    rows = Conversion.objects.filter(pk__any_of=ended_ids)
+    jobs = [*ended_ids, *Adjustment.objects.filter(original__in=rows).values_list("pk", flat=True)]
+    patterns = [*person.patterns(), *map(id_pattern, sorted(_identifiers(ended)))]
+    scrub(patterns, objects=[*jobs, *_sites_and_circuits()])
     scrub_addresses(jobs)
     with erasing():
         rows.update(**EMPTY, erased_at=Now())
     Event.objects.record_each(ended, ERASED)
     result = SiteResult(site, len(ended), left - len(ended), sum("@" in (row.source_key or "") for row in ended))
-    _record(person, result, [row.pk for row in ended])
+    _record(person, site, erased=result.erased, left=result.left)
+    if ended:
+        note_activity(ERASED, site, ended_ids)
     return result
 
 
-@transaction.atomic
+@_turn()
 def _erase_texts_alone(person: Person, sites: Collection[Site]) -> None:
     """Remove what people have typed, and record that nothing else was found."""
-    _take_turns()
     scrub(person.patterns(), objects=_sites_and_circuits())
     (site,) = sites if len(sites) == 1 else (None,)
-    Erasure.objects.create(site=site, kind=person.kind, rows_erased=0, rows_left=0, **_actor())
+    _record(person, site)
 
 
 def _sites_and_circuits() -> list[UUID]:
@@ -241,18 +238,7 @@ def _sites_and_circuits() -> list[UUID]:
     return [pk for model in (Circuit, Site) for pk in model.objects.values_list("pk", flat=True)]
 
 
-def _record(person: Person, result: SiteResult, ids: list[UUID]) -> None:
-    counts = {"rows_erased": result.erased, "rows_left": result.left}
-    Erasure.objects.create(site=result.site, kind=person.kind, **counts, **_actor())
-    if ids:
-        note_activity(ERASED, result.site, ids)
-
-
-def _actor() -> dict[str, str]:
-    actor = strip_control_chars(current_context().actor)
-    return {"actor": actor} if actor else {}
-
-
-def _take_turns() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(TAKE_TURNS)
+def _record(person: Person, site: Site | None, *, erased: int = 0, left: int = 0) -> None:
+    name = strip_control_chars(current_context().actor)
+    actor = {"actor": name} if name else {}
+    Erasure.objects.create(site=site, kind=person.kind, rows_erased=erased, rows_left=left, **actor)

@@ -4,7 +4,8 @@ There are two kinds of login, an OAuth client's and a service account's; storing
 a value that is stored.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -105,27 +106,24 @@ class LoginChange:
         if text and any(self.entered.get(name) for name in OAUTH):
             self._add(SERVICE_ACCOUNT, _("Enter one login: an OAuth client's or a service account's, not both."))
         elif text:
-            try:
-                self.entered[SERVICE_ACCOUNT] = normalize_service_account(text)
-            except ValueError as error:
-                self._add(SERVICE_ACCOUNT, str(error))
+            self._normalize(SERVICE_ACCOUNT, normalize_service_account)
+
+    def _normalize(self, name: str, normalize: Callable[[Any], Any]) -> None:
+        try:
+            self.entered[name] = normalize(self.entered[name])
+        except ValueError as error:
+            self._add(name, str(error))
 
     def _check_action(self, customer: str) -> None:
-        if text := self.entered.get("conversion_action"):
-            try:
-                self.entered["conversion_action"] = normalize_action(text, customer_id=customer)
-            except ValueError as error:
-                self._add("conversion_action", str(error))
+        if self.entered.get("conversion_action"):
+            self._normalize("conversion_action", partial(normalize_action, customer_id=customer))
         elif not _belongs(self.stored.get("conversion_action", ""), customer):
             message = _("The stored action belongs to another customer: enter one of this customer.")
             self._add("conversion_action", message)
 
     def _check_actions(self, customer: str) -> None:
-        if actions := self.entered.get("conversion_actions"):
-            try:
-                self.entered["conversion_actions"] = normalize_actions(actions, customer_id=customer)
-            except ValueError as error:
-                self._add("conversion_actions", str(error))
+        if self.entered.get("conversion_actions"):
+            self._normalize("conversion_actions", partial(normalize_actions, customer_id=customer))
         elif "conversion_actions" not in self.removed:
             kept = self.stored.get("conversion_actions", {})
             if not all(_belongs(action, customer) for action in kept.values()):

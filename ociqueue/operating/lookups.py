@@ -51,20 +51,10 @@ def _by_text(site: Site, column: str, texts: Collection[str]) -> dict[str, set[U
     return ids_by_text
 
 
-def _shown(site: Site, ids: Collection[UUID]) -> dict[UUID, ConversionFound]:
+def _shown(site: Site, ids: Collection[UUID]) -> dict[UUID, Any]:
     rows = list(with_upload(Conversion.objects.for_site(site).filter(pk__any_of=list(ids))))
-    links = links_of(rows)
-    return {row.pk: _present(row, links[row.pk]) for row in rows}
-
-
-def _present(row: Conversion, links: Mapping[str, object]) -> Any:
-    return present(row, ConversionFound, **{**columns_of(row, ConversionFound.__annotations__), **links})
-
-
-def _copies_of(rows: Sequence[Conversion]) -> dict[UUID, UUID]:
-    replaced = [row.pk for row in rows if row.is_replaced]
-    copies = Conversion.objects.filter(replaces__in=replaced).values_list("replaces", "pk") if replaced else ()
-    return {original: pk for original, pk in copies if original}
+    links, names = links_of(rows), ConversionFound.__annotations__
+    return {row.pk: present(row, ConversionFound, **{**columns_of(row, names), **links[row.pk]}) for row in rows}
 
 
 def _source_keys_of(rows: Sequence[Conversion]) -> dict[UUID, str | None]:
@@ -84,19 +74,18 @@ def _source_keys_of(rows: Sequence[Conversion]) -> dict[UUID, str | None]:
 
 def links_of(rows: Sequence[Conversion]) -> dict[UUID, dict[str, str | None]]:
     """Return how rows are known and which other rows they name."""
-    copies, source_keys = _copies_of(rows), _source_keys_of(rows)
+    source_keys = _source_keys_of(rows)
+    replaced = [row.pk for row in rows if row.is_replaced]
+    copies = Conversion.objects.filter(replaces__in=replaced).values_list("replaces", "pk") if replaced else ()
+    names = {original: f"{PREFIX}{pk}" for original, pk in copies}
     return {
         row.pk: {
             "sourceKey": source_keys[row.pk],
-            "replaces": _name(row.replaces_id),
-            "replacedBy": _name(copies.get(row.pk)),
+            "replaces": f"{PREFIX}{row.replaces_id}" if row.replaces_id else None,
+            "replacedBy": names.get(row.pk),
         }
         for row in rows
     }
-
-
-def _name(pk: UUID | None) -> str | None:
-    return f"{PREFIX}{pk}" if pk else None
 
 
 def _result(index: int, ids: Sequence[UUID], conversions: Mapping[UUID, ConversionFound]) -> LookupResult:

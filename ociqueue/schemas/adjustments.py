@@ -7,11 +7,9 @@ from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, model_va
 
 from kilit.api.input_model import InputModel, ShownAs, invalid, line
 from kilit.sites.schemas.operations import SITE
-from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.schemas.conversions import EMPTY, read_currency, read_number
 from ociqueue.schemas.requests import MOST_ENQUEUED, ROW, RowId, SiteRequest
 
-ADJUSTMENT = f"{ADJUSTMENT_PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708193"
 NAMES = ("id", "orderId", "conversionSourceKey")
 
 

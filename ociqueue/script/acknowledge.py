@@ -17,8 +17,8 @@ from ociqueue.models.conversion import PREFIX, ConversionQuerySet
 from ociqueue.models.statements import ack_ids
 from ociqueue.states import Category, ConversionStatus
 
-NOT_FOUND = "NOT_FOUND"
 NO_CLAIMS: Mapping[UUID, int] = {}
+Move = Callable[[AbstractSet[UUID], int | None], AbstractSet[UUID]]  # of these ids, by the number of their claim
 
 
 @dataclass(frozen=True)
@@ -31,37 +31,28 @@ class MoveResult:
         return [{"id": f"{PREFIX}{pk}", "status": status} for pk, status in self.skipped]
 
 
+def by_verb(site: Site, verb: Callable[[ConversionQuerySet], set[UUID]]) -> Move:
+    def move(ids: AbstractSet[UUID], claim: int | None) -> set[UUID]:
+        rows = Conversion.objects.for_site(site).filter(pk__any_of=ids)
+        return verb(rows if claim is None else rows.filter(attempt_count=claim))
+
+    return move
+
+
 def move_rows(
     site: Site,
     ids: Iterable[UUID],
-    verb: Callable[[ConversionQuerySet], set[UUID]],
+    move: Move,
     *,
     claims: Mapping[UUID, int] = NO_CLAIMS,
     late: str = "",
     ends: str = "",
 ) -> MoveResult:
-    """Apply a verb to a site's rows; rows of other sites are reported as NOT_FOUND.
+    """Move a site's rows, claim by claim; rows of other sites are reported as NOT_FOUND.
 
-    With `late`, an event of that name is recorded for each skipped row that is not in the state `ends`.
+    With `late`, an event of that name is recorded for each skipped row that is not in the state `ends`. Rows without
+    the number of a claim are as good as held.
     """
-
-    def move(wanted: AbstractSet[UUID], claim: int | None) -> set[UUID]:
-        rows = Conversion.objects.for_site(site).filter(pk__any_of=wanted)
-        return verb(rows if claim is None else rows.filter(attempt_count=claim))
-
-    return _move_ids(site, ids, move, claims=claims, late=late, ends=ends)
-
-
-def _move_ids(
-    site: Site,
-    ids: Iterable[UUID],
-    move: Callable[[AbstractSet[UUID], int | None], AbstractSet[UUID]],
-    *,
-    claims: Mapping[UUID, int],
-    late: str,
-    ends: str,
-) -> MoveResult:
-    """Move the rows of each claim, mostly of one; those without a number are as good as held."""
     wanted, by_claim = set(ids), defaultdict[int | None, set[UUID]](set)
     if not wanted:
         return MoveResult(moved=0, skipped=[])
@@ -76,7 +67,7 @@ def _move_ids(
         rows_by_id = {row.pk: row for row in rows}
         if late and rows_by_id:
             Event.objects.record_each([row for row in rows_by_id.values() if row.status != ends], late)
-    skipped = [(pk, rows_by_id[pk].status if pk in rows_by_id else NOT_FOUND) for pk in rest]
+    skipped = [(pk, rows_by_id[pk].status if pk in rows_by_id else "NOT_FOUND") for pk in rest]
     return MoveResult(moved=len(moved), skipped=skipped, ids=frozenset(moved))
 
 
@@ -91,14 +82,8 @@ def ack(
     with transaction.atomic():
         if skipped_ids:
             Conversion.objects.for_site(site).filter(pk__any_of=done_ids + skipped_ids).lock_in_order()
-        done = _move_ids(
-            site,
-            done_ids,
-            partial(ack_ids, site),
-            claims=claims,
-            late="LATE_ACK",
-            ends=ConversionStatus.COMPLETED,
-        )
+        ends = ConversionStatus.COMPLETED
+        done = move_rows(site, done_ids, partial(ack_ids, site), claims=claims, late="LATE_ACK", ends=ends)
         failed = ack_failed(
             site,
             skipped_ids,
@@ -121,12 +106,6 @@ def ack_failed(
     claims: Mapping[UUID, int] = NO_CLAIMS,
 ) -> MoveResult:
     """Fail rows for the reason that a script gives, without what identifies a person: it may be another row's."""
-    code, message = map(mask_identifiers, (code, message))
-    return move_rows(
-        site,
-        ids,
-        lambda rows: rows.ack_failed(code=code, category=category, message=message),
-        claims=claims,
-        late="LATE_ACK_FAILED",
-        ends=ConversionStatus.FAILED,
-    )
+    error = {"code": mask_identifiers(code), "category": category, "message": mask_identifiers(message)}
+    move = by_verb(site, lambda rows: rows.ack_failed(**error))
+    return move_rows(site, ids, move, claims=claims, late="LATE_ACK_FAILED", ends=ConversionStatus.FAILED)

@@ -57,7 +57,7 @@ def act_on_conversions(rng: random.Random, _: Any) -> None:
     site = rng.choice(list(Site.objects.all()))
     rows = [row.pk for row in Conversion.objects.for_site(site).order_by("?")[: rng.randint(1, 8)]]
     verb: Any = rng.choice([lambda q: q.retry_selected(), lambda q: q.reset_to_queued(), lambda q: q.mark_failed()])
-    acknowledge.move_rows(site, rows, verb)
+    acknowledge.move_rows(site, rows, acknowledge.by_verb(site, verb))
 
 
 def adjust_some(rng: random.Random, _: Any) -> None:
