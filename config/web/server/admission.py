@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from config.web.server.limits import WebLimits
-from config.web.server.refusals import body_too_large, key_or_session_missing, key_or_session_unknown
+from config.web.server.limits import KIB, MIB, WebLimits
+from config.web.server.refusals import Refusal, RequestRefused
 
 KEY_HEADERS = ("X-API-KEY", "AUTHORIZATION")
 
@@ -60,16 +60,16 @@ class BodyAdmission:
         """Raise RequestRefused if a body may not become so large."""
         limits = self._limits
         if size > limits.body_bytes:
-            raise body_too_large(limits.body_bytes)
+            raise RequestRefused(Refusal.BODY_TOO_LARGE, limits.body_bytes // MIB)
         if size <= limits.unknown_bytes:
             return
         if not self._credentials:
-            raise key_or_session_missing(limits.unknown_bytes)
+            raise RequestRefused(Refusal.NO_CREDENTIALS, limits.unknown_bytes // KIB)
         if size <= limits.unchecked_bytes:
             return
         if self._caller is None:
             self._caller = await self._identify(self._credentials)
         if self._caller is Caller.UNKNOWN:
-            raise key_or_session_unknown()
+            raise RequestRefused(Refusal.UNKNOWN_CREDENTIALS)
         if self._caller is Caller.KEY and size > limits.key_bytes:
-            raise body_too_large(limits.key_bytes)
+            raise RequestRefused(Refusal.BODY_TOO_LARGE, limits.key_bytes // MIB)

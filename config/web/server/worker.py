@@ -21,7 +21,7 @@ from config.web.server.admission import BodyAdmission, Caller, RequestCredential
 from config.web.server.connection import Phase, WebConnection
 from config.web.server.limits import KIB, MIB, WebLimits
 from config.web.server.reader import BodyBudget, RequestReader
-from config.web.server.refusals import database_away, internal_error, stopping, too_many_connections
+from config.web.server.refusals import Refusal, RequestRefused
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +53,13 @@ class ConnectionTable:
         limit = self._limits.connections_per_address
         if not (limit and address) or len(self._by_address.get(address, ())) < limit:
             return True
-        return self._close_one_of(address, of_address=True)
+        return self._close_one_of(address, Refusal.TOO_MANY_OF_ADDRESS)
 
     def close_oldest(self) -> bool:
         """Close a connection of the address that has most of those that wait for their client."""
         waiting = {address: sum(map(_is_waiting, connections)) for address, connections in self._by_address.items()}
         most = max(waiting, key=waiting.__getitem__, default=None)
-        return most is not None and self._close_one_of(most, of_address=False)
+        return most is not None and self._close_one_of(most, Refusal.TOO_MANY)
 
     def add(self, connection: "WebConnection") -> None:
         self._by_address[connection.address].add(connection)
@@ -73,12 +73,12 @@ class ConnectionTable:
         if not connections:
             del self._by_address[connection.address]
 
-    def _close_one_of(self, address: Hashable, *, of_address: bool) -> bool:
+    def _close_one_of(self, address: Hashable, why: Refusal) -> bool:
         waiting = [connection for connection in self._by_address[address] if _is_waiting(connection)]
         if not waiting:
             return False
         oldest = min(waiting, key=lambda connection: connection.waiting_since or 0.0)
-        oldest.break_off(too_many_connections(of_address=of_address))
+        oldest.break_off(RequestRefused(why))
         self.remove(oldest)
         return True
 
@@ -175,7 +175,7 @@ class WebWorker(ThreadWorker):
     def _break_off(self, *phases: Phase) -> None:
         for connection in self.connections:
             if connection.phase in phases:
-                connection.break_off(stopping())
+                connection.break_off(RequestRefused(Refusal.STOPPING))
 
     def _accept(self, *, wanted: bool) -> None:
         for listener in self.sockets:
@@ -199,7 +199,7 @@ class WebWorker(ThreadWorker):
             return
         if not self.connections.make_room_for(client[0] if isinstance(client, tuple) else ""):
             with suppress(OSError):
-                sock.send(too_many_connections(of_address=True).answer())
+                sock.send(RequestRefused(Refusal.TOO_MANY_OF_ADDRESS).answer())
             sock.close()
             return
         sock.setblocking(False)  # noqa: FBT003 - of the standard library
@@ -231,7 +231,7 @@ class WebWorker(ThreadWorker):
         try:
             return await self.loop.run_in_executor(self.tpool, self.identify, credentials)
         except Error:
-            raise database_away() from None
+            raise RequestRefused(Refusal.DATABASE_AWAY) from None
 
     async def _run_in_thread(self, request: HttpRequest, connection: WebConnection) -> bool:
         pool = self.liveness_pool if request.path == LIVENESS else self.tpool
@@ -247,7 +247,7 @@ class WebWorker(ThreadWorker):
             self.log.exception("Error handling request %s %s", request.method, request.path)
             with suppress(OSError):
                 if not connection.sock.has_begun:
-                    connection.sock.sendall(internal_error().answer())
+                    connection.sock.sendall(RequestRefused(Refusal.INTERNAL).answer())
             return False
 
     def _report(self) -> None:
