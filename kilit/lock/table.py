@@ -15,7 +15,7 @@ The guard, the database triggers, the operators' buttons, the API's 409 and the 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -46,18 +46,12 @@ def move(*sources: str, to: str) -> Move:
     return Move(sources=tuple(str(source) for source in sources), target=str(to))
 
 
-@dataclass(frozen=True)
 class Lifecycle:
-    """A queue's states, those that new rows may have, and the verbs that move rows."""
+    """A queue's states, those that new rows may have, and the verbs that move rows.
 
-    queue: str
-    states: tuple[str, ...]
-    initial: tuple[str, ...]
-    moves: Mapping[str, Move] = field(hash=False)
-    choices: Any = field(hash=False, compare=False)  # where the states are declared and explained
-    kinds: Mapping[str, Kind] = field(hash=False, compare=False)  # by state; none for what is no queue of jobs
-    # The verbs by which a person ends a job, with the error code that they write: no problem, and in no error rate.
-    by_hand: Mapping[str, str] = field(hash=False, compare=False)
+    `by_hand` are the verbs by which a person ends a job, with the error code that they write: no problem, and in no
+    error rate. What is no queue of jobs has no kinds of states.
+    """
 
     def __init__(
         self,
@@ -72,15 +66,13 @@ class Lifecycle:
         failed: Iterable[str] = (),
         by_hand: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        object.__setattr__(self, "queue", queue)
-        object.__setattr__(self, "states", tuple(str(state) for state in states))
-        object.__setattr__(self, "initial", tuple(str(state) for state in initial))
-        object.__setattr__(self, "moves", MappingProxyType(dict(moves)))
-        object.__setattr__(self, "choices", states)
-        object.__setattr__(self, "by_hand", by_hand)
+        self.queue, self.by_hand = queue, by_hand
+        self.choices: Any = states  # where they are declared and explained
+        self.states, self.initial = tuple(map(str, states)), tuple(map(str, initial))
+        self.moves: Mapping[str, Move] = MappingProxyType(dict(moves))
         sets = {Kind.WAITING: waiting, Kind.HELD: held, Kind.DONE: done, Kind.FAILED: failed}
         kinds = [(str(state), kind) for kind, of_kind in sets.items() for state in of_kind]
-        object.__setattr__(self, "kinds", MappingProxyType(dict(kinds)))
+        self.kinds: Mapping[str, Kind] = MappingProxyType(dict(kinds))
         if kinds and sorted(state for state, _kind in kinds) != sorted(self.states):
             raise ValueError(f"{queue}: each state must have one kind")
         self._check()

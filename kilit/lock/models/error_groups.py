@@ -13,7 +13,7 @@ from django.db import connection, models
 from django.db.models.functions import Now
 
 from kilit.lock.failures import GROUP_LENGTH
-from kilit.lock.models.rollup import Aggregate, Rollup, RollupChange, RollupHour, RollupTotal
+from kilit.lock.models.rollup import IN_SCOPES, Aggregate, Rollup, RollupChange, RollupHour, RollupTotal
 
 # How long a group without rows is kept, with the time it was first seen.
 KEEP_EMPTY_GROUPS_FOR = timedelta(days=30)
@@ -36,61 +36,44 @@ ROLLUP = Rollup(
     },
 )
 
+OF_QUEUE = f"queue = %(queue)s AND {IN_SCOPES}"
+# What is folded and what is pending.
+PARTS = """
+        SELECT scope, error_group, state, code, shape, total, first_at, last_at FROM lock_errorgroup WHERE {where}
+        UNION ALL
+        SELECT scope, error_group, state, code, shape, change, CASE WHEN entered > 0 THEN created_at END,
+          CASE WHEN entered > 0 THEN created_at END FROM lock_errordelta WHERE {where}
+"""
+SUMS = """
+      SELECT {key}, min(code) AS code, min(shape) AS shape, sum(total)::bigint AS total,
+        min(first_at) AS first_at, max(last_at) AS last_at
+      FROM ({parts}) AS parts GROUP BY {key}
+"""
 READ = """
     SELECT error_group, min(code), min(shape), sum(total)::bigint,
       coalesce(jsonb_object_agg(state, total) FILTER (WHERE total <> 0), '{}')::text, min(first_at), max(last_at)
-    FROM (
-      SELECT error_group, state, min(code) AS code, min(shape) AS shape, sum(total)::bigint AS total,
-        min(first_at) AS first_at, max(last_at) AS last_at
-      FROM (
-        SELECT error_group, state, code, shape, total, first_at, last_at FROM lock_errorgroup
-          WHERE queue = %(queue)s AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
-        UNION ALL
-        SELECT error_group, state, code, shape, change, CASE WHEN entered > 0 THEN created_at END,
-          CASE WHEN entered > 0 THEN created_at END FROM lock_errordelta
-          WHERE queue = %(queue)s AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
-      ) AS parts GROUP BY error_group, state
-    ) AS states
+    FROM (SUMS) AS states
     WHERE %(group)s::text IS NULL OR error_group = %(group)s
     GROUP BY error_group HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT %(limit)s
-"""
+""".replace("SUMS", SUMS.format(key="error_group, state", parts=PARTS.format(where=OF_QUEUE)))
 
 # The causes of rows in some states. The largest scopes of each are named.
+OF_STATES = f"{OF_QUEUE} AND state = ANY(%(states)s) AND code <> ALL(%(without)s)"
 CAUSES = """
     SELECT error_group, state, min(code), min(shape), sum(total)::bigint,
       min(first_at) FILTER (WHERE total > 0), max(last_at) FILTER (WHERE total > 0),
       (array_agg(scope ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:%(named)s],
       (array_agg(total ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:%(named)s],
       count(*) FILTER (WHERE total > 0)
-    FROM (
-      SELECT error_group, state, scope, min(code) AS code, min(shape) AS shape, sum(total)::bigint AS total,
-        min(first_at) AS first_at, max(last_at) AS last_at
-      FROM (
-        SELECT error_group, state, scope, code, shape, total, first_at, last_at FROM lock_errorgroup
-          WHERE queue = %(queue)s AND state = ANY(%(states)s) AND code <> ALL(%(without)s)
-            AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
-        UNION ALL
-        SELECT error_group, state, scope, code, shape, change, CASE WHEN entered > 0 THEN created_at END,
-          CASE WHEN entered > 0 THEN created_at END FROM lock_errordelta
-          WHERE queue = %(queue)s AND state = ANY(%(states)s) AND code <> ALL(%(without)s)
-            AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
-      ) AS parts GROUP BY error_group, state, scope
-    ) AS scopes
+    FROM (SUMS) AS scopes
     GROUP BY error_group, state HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT %(limit)s
-"""
+""".replace("SUMS", SUMS.format(key="error_group, state, scope", parts=PARTS.format(where=OF_STATES)))
 
 # How many rows fail with each code now, of one state or of all.
 CODES = """
-    SELECT code, sum(total)::bigint FROM (
-      SELECT code, total FROM lock_errorgroup
-        WHERE queue = %(queue)s AND total <> 0 AND (%(state)s = '' OR state = %(state)s)
-          AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
-      UNION ALL
-      SELECT code, change FROM lock_errordelta
-        WHERE queue = %(queue)s AND (%(state)s = '' OR state = %(state)s)
-          AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
-    ) AS parts GROUP BY code HAVING sum(total) > 0
-"""
+    SELECT code, sum(total)::bigint FROM (PARTS) AS parts
+    WHERE total <> 0 AND (%(state)s = '' OR state = %(state)s) GROUP BY code HAVING sum(total) > 0
+""".replace("PARTS", PARTS.format(where=OF_QUEUE))
 
 
 class Cause(NamedTuple):

@@ -12,6 +12,8 @@ from datetime import datetime
 from django.db import connection, models
 from django.db.models.functions import Now
 
+IN_SCOPES = "(%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))"
+
 # One statement, so a reader sees either the changes or their sum. Two folds could lock the same totals in different
 # order: the advisory lock lets one run, and the other folds nothing.
 FOLD = """
