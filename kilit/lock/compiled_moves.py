@@ -36,10 +36,12 @@ class CompiledMove:
         """Compile it at the first run: Django compiles FOR UPDATE inside a transaction only."""
         move = self._rows.model.lifecycle.moves[self._verb]
         able = self._rows.filter(status__in=move.sources)
-        return PickAndUpdate(able, columns_of(move, self._changes), **self._options)
+        with transaction.atomic(using=self._using, savepoint=False):
+            return PickAndUpdate(able, columns_of(move, self._changes), verb=self._verb, **self._options)
 
     def run(self, **values: object) -> list[tuple[Any, ...]]:
-        return record_as(self._verb, lambda: self._statement.run(**values), using=self._using)
+        with transaction.mark_for_rollback_on_error(using=self._using):
+            return self._statement.run(**values)
 
 
 class CompiledMoveOfIds:

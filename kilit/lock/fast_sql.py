@@ -43,7 +43,7 @@ from psycopg.abc import Loader
 from psycopg.pq import Format
 from pydantic_core import to_json
 
-from kilit.lock.audit import set_audit_context
+from kilit.lock.audit import SET_CONTEXT, context_values, set_audit_context
 from kilit.lock.outages import note_write
 
 Row = TypeVar("Row", bound=models.Model)
@@ -160,6 +160,9 @@ class PickAndUpdate:
     another transaction has locked are skipped. The pick is MATERIALIZED, or the planner may run its LIMIT twice.
     `loaders` are psycopg's, by types of PostgreSQL, where others than the usual ones read the values. With `expected`,
     the one row that it returns is how many were updated and, only if these are fewer than expected, their ids.
+
+    With a `verb`, the statement itself passes the audit context to the recorder. The ids of the rows to update are read
+    from a join with that part, so no row is updated before the context is set; the recorder runs after the statement.
     """
 
     def __init__(
@@ -172,8 +175,9 @@ class PickAndUpdate:
         limit: int | None = None,
         expected: Parameter | None = None,
         loaders: Loaders = NO_LOADERS,
+        verb: str | None = None,
     ) -> None:
-        self._using, self._returning, self._loaders = rows.db, returning, loaders
+        self._using, self._returning, self._loaders, self._verb = rows.db, returning, loaders, verb
         self._params: tuple[Any, ...] = ()
         # By the name `pk`: for any other alias Django drops the OF of FOR UPDATE and locks joined tables too.
         picked = rows.values("pk")[:limit]
@@ -182,15 +186,16 @@ class PickAndUpdate:
         except EmptyResultSet:  # Django knows without a query, as for `pk__in=[]`
             self._statement = ""
             return
-        update, update_params = _update_of_picked(rows.model, changes, using=self._using)
+        context, source = (f"context AS MATERIALIZED ({SET_CONTEXT}), ", "picked, context") if verb else ("", "picked")
+        update, update_params = _update_of_picked(rows.model, changes, source, using=self._using)
         ends = f" ORDER BY {_columns(order)}" if order else ""
         if expected:
             returning, ends = [rows.model._meta.pk], ""
         selected = ALL_OR_IDS if expected else _columns(returning)
         self._params = (*pick_params, *update_params, *([expected] if expected else []))
         self._statement = (  # made by Django, and of the model's own names
-            f"WITH picked AS MATERIALIZED ({pick}), updated AS ({update} RETURNING {_columns((*returning, *order))})"
-            f" SELECT {selected} FROM updated{ends}"
+            f"WITH {context}picked AS MATERIALIZED ({pick}),"
+            f" updated AS ({update} RETURNING {_columns((*returning, *order))}) SELECT {selected} FROM updated{ends}"
         )
 
     def run(self, **values: Any) -> list[Values]:
@@ -200,13 +205,16 @@ class PickAndUpdate:
             _read_times_fast(cursor)
             for type_name, loader in self._loaders.items():
                 cursor.cursor.adapters.register_loader(type_name, loader)
-            cursor.execute(self._statement, fill_in(self._params, values))
+            context = context_values(self._verb) if self._verb else []
+            cursor.execute(self._statement, [*context, *fill_in(self._params, values)])
             return _convert(self._returning, cursor.fetchall(), using=self._using)
 
 
-def _update_of_picked(model: type[models.Model], changes: dict[str, object], *, using: str) -> tuple[str, Any]:
+def _update_of_picked(
+    model: type[models.Model], changes: dict[str, object], source: str, *, using: str
+) -> tuple[str, Any]:
     # As an array: joined to the pick, the planner would rather read a small table from end to end.
-    is_picked = f'"{model._meta.db_table}"."id" = ANY(ARRAY(SELECT picked.pk FROM picked))'
+    is_picked = f'"{model._meta.db_table}"."id" = ANY(ARRAY(SELECT picked.pk FROM {source}))'
     chosen = model._base_manager.filter(RawSQL(is_picked, (), models.BooleanField()))
     return compile_update(chosen, changes, using=using)
 

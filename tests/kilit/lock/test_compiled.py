@@ -7,6 +7,7 @@ from django.db.models import CharField, F, IntegerField, Value
 from django.db.models.functions import Concat
 
 from kilit.access.models import ApiKey
+from kilit.lock.audit import acting_as
 from kilit.lock.compiled_moves import CompiledMove, CompiledMoveOfIds
 from kilit.lock.fast_sql import CompiledQuery, parameter
 from kilit.lock.models import Event
@@ -71,6 +72,19 @@ def test_a_compiled_move_takes_other_rows_with_other_values() -> None:
     taken = [move.run(number=number) for number in (2, 1, 1)]
 
     assert taken == [[(parcels[1].pk,)], [(parcels[0].pk,)], []]
+
+
+def test_a_compiled_move_is_one_statement_whose_events_say_who_and_why(django_assert_num_queries) -> None:
+    parcels = [Parcel.objects.create() for _ in range(2)]
+    move = CompiledMoveOfIds(Parcel.objects.all(), "lose")
+    move.run({uuid4()})
+
+    with acting_as("operator:ayse", reason="Broken."), django_assert_num_queries(1):
+        move.run({parcel.pk for parcel in parcels})
+
+    for parcel in parcels:
+        event = Event.objects.of(parcel).reverse()[0]
+        assert (event.actor, event.message, event.details["verb"]) == ("operator:ayse", "Broken.", "lose")
 
 
 def lost(*parcels: Parcel) -> int:

@@ -30,8 +30,8 @@ def test_a_job_costs_a_worker_few_statements(monkeypatch) -> None:
 
     assert PdfJob.objects.filter(status="succeeded").count() == 2
     sent = [query["sql"] for query in asked if "SAVEPOINT" not in query["sql"]]
-    # Claim, trace, success and timing; whether others wait, once; a context for each move; a claim that finds nothing.
-    assert len(sent) == 7 + 6 + 3, sent
+    # Claim, trace, success and timing of each; whether others wait, once; a claim that finds nothing.
+    assert len(sent) == 4 + 4 + 2, sent
 
 
 def test_a_request_and_a_worker_are_named_in_the_events(monkeypatch) -> None:

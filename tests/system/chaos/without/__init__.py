@@ -6,7 +6,7 @@ from django.apps import AppConfig, apps
 from django.db.models.signals import post_migrate
 
 LOCK = ' FOR UPDATE OF "offline_conversion_queue" SKIP LOCKED'
-PICKED = "ARRAY(SELECT picked.pk FROM picked)"
+PICKED = "ARRAY(SELECT picked.pk FROM picked, context)"
 
 
 class WithoutClaim(AppConfig):
@@ -25,7 +25,7 @@ class WithoutClaim(AppConfig):
             def __init__(self, *args: Any, **options: Any) -> None:
                 super().__init__(*args, **options)
                 if LOCK in self._statement:
-                    later = "ARRAY(SELECT picked.pk FROM picked, (SELECT pg_sleep(1)) AS later)"
+                    later = "ARRAY(SELECT picked.pk FROM picked, context, (SELECT pg_sleep(1)) AS later)"
                     self._statement = self._statement.replace(LOCK, "").replace(PICKED, later)
 
         compiled_moves.PickAndUpdate = LatePickAndUpdate  # type: ignore[attr-defined, misc]
