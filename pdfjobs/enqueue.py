@@ -3,7 +3,6 @@
 import logging
 from contextlib import suppress
 from functools import cache
-from typing import NamedTuple
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -47,6 +46,9 @@ class TooManyCallbacksError(Exception):
     """The job has MOST_CALLBACKS addresses already."""
 
 
+REFUSALS = {QUEUE_FULL: QueueFullError, SHARE_FULL: OwnersShareFullError}
+
+
 def enqueue(owner: User, request: JobRequest, *, needs_worker: bool = False) -> tuple[PdfJob, bool]:
     """Return the job for a document, and whether it is new; with `needs_worker`, only while one is available.
 
@@ -54,11 +56,11 @@ def enqueue(owner: User, request: JobRequest, *, needs_worker: bool = False) -> 
     that job ended between a caller's insert and its query, the caller tries again.
     """
     for _ in range(ATTEMPTS):
-        state = read_state(owner)
-        if needs_worker and not state.has_worker:
+        facts = read_state(owner)
+        if needs_worker and HAS_WORKER not in facts:
             raise NoWorkerError
         key = request.document.job_key(request.variables, request.options)
-        if refusal := state.refusal:
+        if refusal := next((error for fact, error in REFUSALS.items() if fact in facts), None):
             job, is_new = PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
             if job is None:
                 raise refusal
@@ -126,20 +128,9 @@ def expire_changed(job: PdfJob) -> None:
         Activity.objects.record(ActivityKind.ACTION, FILE_CHANGED, queue=PDF_JOBS.queue, object_id=job.job_id)
 
 
-class QueueState(NamedTuple):
-    has_worker: bool
-    refusal: QueueFullError | None  # which limit of waiting jobs is reached, if any
-
-
-def read_state(owner: User) -> QueueState:
-    query = _state_query(settings.PDF_QUEUE_LIMIT, settings.PDF_QUEUE_LIMIT_PER_OWNER)
-    facts = query.run(owner=owner.pk)
-    refusal: QueueFullError | None = None
-    if SHARE_FULL in facts:
-        refusal = OwnersShareFullError()
-    if QUEUE_FULL in facts:
-        refusal = QueueFullError()
-    return QueueState(HAS_WORKER in facts, refusal)
+def read_state(owner: User) -> set[str]:
+    """Return whether there is a worker, and which limits of waiting jobs are reached."""
+    return _state_query(settings.PDF_QUEUE_LIMIT, settings.PDF_QUEUE_LIMIT_PER_OWNER).run(owner=owner.pk)
 
 
 @cache

@@ -8,10 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError
 
 from kilit.database.origin import UnusableTables
-from kilit.lock.outages import CommitUnknown, ReadOnlyDatabase
-
-# Classes of SQLSTATE: connection, authorization, no such database, shutting down or starting.
-UNREACHABLE = ("08", "28", "3D", "57P")
+from kilit.lock.outages import CommitUnknown, ReadOnlyDatabase, is_outage
 
 
 @contextmanager
@@ -26,15 +23,9 @@ def one_line_errors() -> Iterator[None]:
     except CommitUnknown as error:
         sys.exit(f"kilit: the connection was lost, and it is not known whether this was stored: {first_line(error)}")
     except OperationalError as error:
-        if not is_unreachable(error):
+        if not is_outage(error):
             raise
         sys.exit(f"kilit: the database is not reachable: {first_line(error)} (see DATABASE_URL)")
-
-
-def is_unreachable(error: OperationalError) -> bool:
-    """True for connection and login errors, false for errors of statements."""
-    state = getattr(error.__cause__, "sqlstate", None)
-    return state is None or state.startswith(UNREACHABLE)
 
 
 def first_line(error: Exception) -> str:

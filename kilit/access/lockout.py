@@ -153,10 +153,8 @@ def seconds_left(username: str, address: str) -> int:
 def _code_seconds(username: str) -> int:
     """Return how long no more codes of a user are taken; 0 if they are."""
     window = LoginWindow.objects.with_age([window_name("codes", username)]).first()
-    if window is None or window.failures < settings.AXES_FAILURE_LIMIT:
-        return 0
-    left: timedelta = settings.AXES_COOLOFF_TIME - window.age
-    return max(0, ceil(left.total_seconds()))
+    limits = settings.AXES_FAILURE_LIMIT, settings.AXES_COOLOFF_TIME
+    return max(0, ceil(_left(window, *limits).total_seconds())) if window else 0
 
 
 def record_login(user: User, **_: object) -> None:

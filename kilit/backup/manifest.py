@@ -63,15 +63,11 @@ class Manifest(InputModel):
 
     @property
     def origin(self) -> SchemaOrigin:
-        return SchemaOrigin(self.version, frozenset(_key(name) for name in self.migrations))
+        names = (name.partition(".") for name in self.migrations)
+        return SchemaOrigin(self.version, frozenset((app, migration) for app, _dot, migration in names))
 
     def artifacts(self) -> Iterator[str]:
         return (name.removeprefix(f"{FILES}/") for name in self.sums if name.startswith(f"{FILES}/"))
-
-
-def _key(name: str) -> tuple[str, str]:
-    app, _, migration = name.partition(".")
-    return app, migration
 
 
 def _is_plain(name: str) -> bool:

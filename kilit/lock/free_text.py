@@ -170,10 +170,7 @@ def scrub(patterns: Collection[str], *, objects: Collection[UUID]) -> None:
     """
     if not patterns:
         return
-    pattern = "|".join(patterns)
-    jobs = {*objects, *_jobs_with_reason(pattern)}
-    with erasing():
-        _scrub_jobs(pattern, jobs)
+    scrub_jobs(patterns, objects={*objects, *_jobs_with_reason("|".join(patterns))})
     scrub_tables(patterns)
 
 
@@ -190,23 +187,20 @@ def scrub_tables(patterns: Collection[str]) -> None:
 
 def scrub_jobs(patterns: Collection[str], *, objects: Collection[UUID]) -> None:
     """Remove what the expressions match from the texts of some jobs. Needs a transaction."""
+    pattern = "|".join(patterns)
     with erasing():
-        _scrub_jobs("|".join(patterns), objects)
+        _replace(Event.objects.filter(object_id__in=objects), ("message", "details"), pattern)
+        for text in free_texts():
+            if text.about is not None:
+                rows = text.model._base_manager.filter(text.about(objects), _matches(*text.columns, pattern=pattern))
+                # In the order in which others lock them.
+                ids = list(rows.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+                _replace(text.model._base_manager.filter(pk__in=ids), text.columns, pattern)
 
 
 def scrub_addresses(objects: Collection[UUID]) -> None:
     """Remove all e-mail addresses and phone numbers from the texts of some jobs. Needs a transaction."""
     scrub_jobs([ANY_EMAIL, ANY_PHONE], objects=objects)
-
-
-def _scrub_jobs(pattern: str, objects: Collection[UUID]) -> None:
-    _replace(Event.objects.filter(object_id__in=objects), ("message", "details"), pattern)
-    for text in free_texts():
-        if text.about is not None:
-            rows = text.model._base_manager.filter(text.about(objects), _matches(*text.columns, pattern=pattern))
-            # In the order in which others lock them.
-            ids = list(rows.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
-            _replace(text.model._base_manager.filter(pk__in=ids), text.columns, pattern)
 
 
 def _jobs_with_reason(pattern: str) -> Iterator[UUID]:

@@ -7,11 +7,11 @@ from django.db.models.indexes import IndexExpression
 from django.db.models.lookups import StartsWith
 
 
-def prefix_index(name: str, expression: object, *, before: tuple[str, ...] = (), condition: Q | None = None) -> Index:
+def prefix_index(name: str, expression: object, *, before: tuple[str, ...] = ()) -> Index:
     """Return an index for `begins_with`; columns before the text limit rows to a tenant."""
     # The operator class serves LIKE 'text%' under every collation of the database.
     lower = OpClass(Lower(expression), name="text_pattern_ops")
-    return Index(*(F(column) for column in before), lower, name=name, condition=condition)
+    return Index(*(F(column) for column in before), lower, name=name)
 
 
 def begins_with(expression: object, text: str) -> Q:

@@ -34,10 +34,10 @@ class AdministeredSites:
         for site in self.by_id.values():
             self._by_name.setdefault(site.name, []).append(site)
 
-    def named(self, name: str) -> Tenant | None:
+    def named(self, name: str, *, column: str) -> Tenant | None:
         found = self._by_name.get(name, [])
         if len(found) > 1:
-            raise ValidationError(_("Several sites have this name; write the public id."))
+            raise ValidationError({column: _("Several sites have this name; write the public id.")})
         return found[0] if found else None
 
 

@@ -150,10 +150,7 @@ class MemberPlanner:
         return MemberChange(line.number, person, site, before, after)
 
     def _site(self, text: str) -> Tenant:
-        try:
-            site = self.sites.by_id.get(text) or self.sites.named(text)
-        except ValidationError as error:
-            raise ValidationError({"site": error.messages}) from None
+        site = self.sites.by_id.get(text) or self.sites.named(text, column="site")
         if site is None:
             raise ValidationError({"site": _("There is no such site among those you administer.")})
         return site

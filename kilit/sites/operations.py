@@ -87,10 +87,6 @@ class OperationPlan:
     refused: dict[UUID, str]  # why it is not possible; machines are answered in English
     changed: set[UUID]
 
-    @property
-    def is_possible(self) -> bool:
-        return None not in self.sites and not self.refused
-
 
 @transaction.atomic
 def run_on_all(
@@ -110,7 +106,7 @@ def run_on_all(
     plan = OperationPlan(
         [found.get(each) for each in public_ids], _refusals(operation, list(found.values()), able), able
     )
-    if plan.is_possible and not dry_run:
+    if None not in plan.sites and not plan.refused and not dry_run:
         run_where_possible(operation, user, able, reason=reason, note=note)
     return plan
 

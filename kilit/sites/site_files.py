@@ -137,10 +137,7 @@ class SitePlanner:
         name = line.cells.get("name", "")
         if not name:
             raise ValidationError({"name": _("A site needs a name, or the public id of one that exists.")})
-        try:
-            site = self.sites.named(name)
-        except ValidationError as error:
-            raise ValidationError({"name": error.messages}) from None
+        site = self.sites.named(name, column="name")
         if site is None and not has_site_permission(self.user, "add"):
             raise ValidationError({"name": _("There is no such site, and you may not add one.")})
         return site

@@ -62,11 +62,11 @@ OF_STATES = f"{OF_QUEUE} AND state = ANY(%(states)s) AND code <> ALL(%(without)s
 CAUSES = """
     SELECT error_group, state, min(code), min(shape), sum(total)::bigint,
       min(first_at) FILTER (WHERE total > 0), max(last_at) FILTER (WHERE total > 0),
-      (array_agg(scope ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:%(named)s],
-      (array_agg(total ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:%(named)s],
+      (array_agg(scope ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:3],
+      (array_agg(total ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:3],
       count(*) FILTER (WHERE total > 0)
     FROM (SUMS) AS scopes
-    GROUP BY error_group, state HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT %(limit)s
+    GROUP BY error_group, state HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT 100
 """.replace("SUMS", SUMS.format(key="error_group, state, scope", parts=PARTS.format(where=OF_STATES)))
 
 # How many rows fail with each code now, of one state or of all.
@@ -121,13 +121,11 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
         states: Collection[str],
         scopes: list[str] | None = None,
         without: Collection[str] = (),
-        named: int = 3,
-        limit: int = 100,
     ) -> list[Cause]:
         """Return why rows are in some states, the most frequent cause first; codes that need no one may be left out."""
         values = {"queue": queue, "states": list(states), "scopes": scopes, "without": list(without)}
         with connection.cursor() as cursor:
-            cursor.execute(CAUSES, {**values, "named": named, "limit": limit})
+            cursor.execute(CAUSES, values)
             rows = cursor.fetchall()
         return [
             Cause(*columns[:7], list(zip(columns[7], columns[8], strict=True)), columns[9])  # type: ignore[call-arg]

@@ -27,7 +27,11 @@ class UnverifiedError(Exception):
 
 
 def login_url(pending: PendingLogin, redirect_uri: str) -> str:
-    return pending.login_url(_endpoint(_known() or _ask_for_description(), "authorization_endpoint"), redirect_uri)
+    described = _known()
+    if described is None:
+        with TURNS.take() as turn:
+            described = _describe(turn)
+    return pending.login_url(_endpoint(described, "authorization_endpoint"), redirect_uri)
 
 
 def claims_of(pending: PendingLogin, code: str, redirect_uri: str) -> dict[str, object]:
@@ -48,11 +52,6 @@ def claims_of(pending: PendingLogin, code: str, redirect_uri: str) -> dict[str, 
 def _known() -> dict[str, Any] | None:
     described: dict[str, Any] | None = cache.get(_cache_key())
     return described
-
-
-def _ask_for_description() -> dict[str, object]:
-    with TURNS.take() as turn:
-        return _describe(turn)
 
 
 def _describe(turn: Turn) -> dict[str, object]:
