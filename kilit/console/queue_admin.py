@@ -21,7 +21,7 @@ from kilit.console.jobs.states import States
 from kilit.console.lists import acting, bulk_requests
 from kilit.console.lists.actions import Action
 from kilit.console.lists.error_groups import groups_page
-from kilit.console.lists.exports import Masks, failed_rows, keep_filters
+from kilit.console.lists.exports import Masks, failed_rows
 from kilit.console.lists.list_controls import QueueControls
 from kilit.console.lists.listing import CappedChangeList, LongListAdmin
 from kilit.lock.failures import Failures
@@ -47,7 +47,6 @@ class QueueAdmin(LongListAdmin):
     export_states: Sequence[str] = ("FAILED",)
     # Columns with personal data, and how they are masked for viewers; operators need them to correct rows.
     export_masks: Masks = {}
-    # Ends of the addresses of buttons above the list that act on what its filters match.
     pages_with_filters: Sequence[str] = ("/dead-letters/",)
 
     actions_list: Sequence[str] = ("error_groups", "dead_letters")
@@ -84,17 +83,7 @@ class QueueAdmin(LongListAdmin):
     # The list
 
     def list_controls(self, changelist: CappedChangeList) -> QueueControls:
-        offered = self.get_actions(changelist.request)
-        return QueueControls(
-            changelist,
-            self.filters,
-            scope=self.scope_filter,
-            queue=self.queue.table.queue,
-            states=self.states.labels,
-            failing=self.failures.states,
-            scopes=self.queue.scopes_seen_by(changelist.user),
-            actions=[action for action in self.actions if action.name in offered],
-        )
+        return QueueControls(changelist)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         context = {
@@ -103,7 +92,7 @@ class QueueAdmin(LongListAdmin):
             **(queue_pauses.pause_banner(self, request) if self.pause_title else {}),
             **(extra_context or {}),
         }
-        return keep_filters(self, request, super().changelist_view(request, context))
+        return super().changelist_view(request, context)
 
     def get_actions(self, request: HttpRequest) -> dict[str, object]:
         """Offer for a list of one state or error only the actions that apply to it."""

@@ -103,6 +103,7 @@ class ActivityAdmin(LongListAdmin):
     ordering = ["-created_at", "-id"]
     paginator = ActivityPaginator
     actions_list = ["export"]
+    pages_with_filters = ("/export/",)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows = super().get_queryset(request).filter(visible_to(request.user, site=request.GET.get(SITE, "")))
@@ -189,10 +190,3 @@ class ActivityAdmin(LongListAdmin):
                 words, events = row.words, f"{row.first_event}-{row.last_event}" if row.first_event else ""
                 columns = [row.created_at, row.kind, row.person, row.actor, row.queue, words.site(row)]
                 yield [*columns, words.sentence(row), row.rows, words.reason(row), row.object_id, events]
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
-        response: HttpResponse = super().changelist_view(request, extra_context)
-        for offered in getattr(response, "context_data", {}).get("actions_list", []):
-            if offered["path"].endswith("/export/") and request.GET:
-                offered["path"] += f"?{request.GET.urlencode()}"
-        return response

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
@@ -40,11 +40,3 @@ def _lines(fields: Mapping[str, str | Callable[[Any], Any]], rows: Any, masks: M
     ]
     cells = ([mask(read(row)) for read, mask in readers] for row in rows.iterator(chunk_size=CHUNK))
     return csv_lines(tuple(fields), cells)
-
-
-def keep_filters(model_admin: ModelAdmin, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Keep the list's filters in the links to files."""
-    for offered in getattr(response, "context_data", {}).get("actions_list", []):
-        if offered["path"].endswith(tuple(model_admin.pages_with_filters)) and request.GET:
-            offered["path"] += f"?{request.GET.urlencode()}"
-    return response

@@ -1,14 +1,14 @@
 """What stands over a list: a tab for each state, the filters that are set as chips, and the ones to choose from."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser, User
+from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from kilit.batches.filters import SEARCH, ChoiceFilter, DayFilter, ErrorGroupFilter, Filter, FilterSet
+from kilit.batches.filters import SEARCH, ChoiceFilter, DayFilter, Filter, FilterSet
 from kilit.console.formatting import number
 from kilit.console.models import SavedView
 from kilit.lock.models import Count, ErrorGroup
@@ -48,9 +48,12 @@ class FilterField:
 class ListControls:
     """The controls of one request's list. Counts come from the roll-ups, so they cost the same at any size."""
 
-    def __init__(self, changelist: Any, filters: FilterSet, *, scope: str = "") -> None:
-        self.changelist, self.filters, self.scope = changelist, filters, scope
-        self.given = filters.given(changelist.params)
+    scope = ""  # the filter by what counts are kept for
+
+    def __init__(self, changelist: Any) -> None:
+        self.changelist = changelist
+        self.filters: FilterSet = changelist.model_admin.filters
+        self.given = self.filters.given(changelist.params)
         self.search = changelist.query.strip()
 
     @property
@@ -116,24 +119,19 @@ class ListControls:
 class QueueControls(ListControls):
     """Adds what a queue's roll-ups know: rows by state, and failures by code."""
 
-    def __init__(
-        self,
-        changelist: Any,
-        filters: FilterSet,
-        *,
-        scope: str,
-        queue: str,
-        states: Mapping[str, Any],  # with what people call them
-        failing: Collection[str],
-        scopes: list[str] | None,
-        actions: Sequence[Any],
-    ) -> None:
-        super().__init__(changelist, filters, scope=scope)
-        self.actions = actions  # on rows that are ticked
-        self.queue, self.states, self.failing = queue, states, failing
-        here = filters.accepted(self.given, changelist.user, among=[scope])
-        self.scopes = list(here.values()) or scopes
-        self._codes: Counter[str] | None = None
+    def __init__(self, changelist: Any) -> None:
+        super().__init__(changelist)
+        model_admin, user = changelist.model_admin, changelist.user
+        self.scope = model_admin.scope_filter
+        self.queue, self.failing = model_admin.queue.table.queue, model_admin.failures.states
+        here = self.filters.accepted(self.given, user, among=[self.scope])
+        self.scopes = list(here.values()) or model_admin.queue.scopes_seen_by(user)
+
+    def actions(self) -> list[Any]:
+        """Return those for rows that are ticked."""
+        model_admin = self.changelist.model_admin
+        offered = model_admin.get_actions(self.changelist.request)
+        return [action for action in model_admin.actions if action.name in offered]
 
     def tabs(self) -> list[Tab]:
         """Return a tab for each state that has rows; with a filter that no count knows, without numbers."""
@@ -142,7 +140,7 @@ class QueueControls(ListControls):
         is_exact = not self.search and set(self.given) <= {STATE, self.scope}
         current = self.given.get(STATE, "")
         tabs = [Tab(_("All"), self._without(STATE), number(counts.total()) if is_exact else "", not current)]
-        for state, hint in self.states.items():
+        for state, hint in self.changelist.model_admin.states.labels.items():
             if counts[state] or state == current:
                 count = number(counts[state]) if is_exact else ""
                 tabs.append(Tab(state, self.href(**{STATE: state}), count, state == current, hint))
@@ -152,33 +150,25 @@ class QueueControls(ListControls):
         state = self.given.get(STATE)
         if CODE in self.given or GROUP in self.given or (state and state not in self.failing):
             return []
-        most = self.codes().most_common(MOST_CODES)
+        most = self.codes.most_common(MOST_CODES)
         return [Chip(code, self.href(**{CODE: code}), number(count)) for code, count in most]
 
+    @cached_property
     def codes(self) -> Counter[str]:
-        """Return how many rows fail with each code now, of the state that is shown."""
-        if self._codes is None:
-            state = self.given.get(STATE, "")
-            failing_state = state if state in self.failing else ""
-            self._codes = ErrorGroup.objects.codes(queue=self.queue, state=failing_state, scopes=self.scopes)
-        return self._codes
+        """How many rows fail with each code now, of the state that is shown."""
+        state = self.given.get(STATE, "")
+        failing_state = state if state in self.failing else ""
+        return ErrorGroup.objects.codes(queue=self.queue, state=failing_state, scopes=self.scopes)
 
     def _field(self, item: Filter) -> FilterField:
         if item.name != CODE:
             return super()._field(item)
-        value, labels = self.given.get(CODE, ""), _labels(item, self.changelist.user)
-        occurring = [code for code, _count in self.codes().most_common()]
+        value = self.given.get(CODE, "")
+        labels: dict[str, str] = {}
+        if isinstance(item, ChoiceFilter):
+            labels = {str(choice): str(label) for choice, label in item.choices_for(self.changelist.user)}
+        occurring = [code for code, _count in self.codes.most_common()]
         codes = occurring if value in ("", *occurring) else [value, *occurring]
         kind = "select" if isinstance(item, ChoiceFilter) else "text"
-        choices = [(code, self._code_label(code, labels)) for code in codes]
+        choices = [(code, f"{labels.get(code, code)} ({number(self.codes[code])})") for code in codes]
         return FilterField(CODE, str(item.title), value, kind, choices)
-
-    def _code_label(self, code: str, labels: Mapping[str, str]) -> str:
-        name = labels.get(code, code)
-        return f"{name} ({number(self.codes()[code])})"
-
-
-def _labels(item: Filter, user: User | AnonymousUser) -> dict[str, str]:
-    if isinstance(item, ErrorGroupFilter) or not isinstance(item, ChoiceFilter):
-        return {}
-    return {str(choice): str(label) for choice, label in item.choices_for(user)}

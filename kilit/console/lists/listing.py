@@ -1,6 +1,6 @@
 """Lists that stay fast over millions of rows: bounded searches and filters, a capped count."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import display_for_field, label_for_field, lookup_field
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.paginator import Paginator
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
-from kilit.batches.filters import SEARCH, ChoiceFilter, DayFilter, Filter, FilterSet, bare_id
+from kilit.batches.filters import FilterSet, bare_id
 from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
 from kilit.console.formatting import number
 from kilit.console.lists.list_controls import ListControls
@@ -29,68 +29,30 @@ STATE = "state"
 MOST_COUNTED = 10_000
 
 
-class ChoiceListFilter(admin.SimpleListFilter):
-    declared: ClassVar[ChoiceFilter]
+class DeclaredFilters(admin.ListFilter):
+    """All filters of a list; a value that is not accepted matches nothing."""
 
-    def __init__(self, request: HttpRequest, *args: Any) -> None:
-        self.user = request.user
-        super().__init__(request, *args)
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        return self.declared.choices_for(self.user)
-
-    def value(self) -> str | None:
-        return str(super().value() or "").strip() or None
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        return _narrow(queryset, self.declared, self.value(), self.user)
-
-
-class TypedListFilter(admin.ListFilter):
-    declared: ClassVar[tuple[Filter, ...]]
+    title = "filters"  # never shown: `ListControls` offers them
+    declared: ClassVar[FilterSet]
 
     def __init__(self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any) -> None:
         super().__init__(request, params, model, model_admin)
         for name in self.expected_parameters():
             if name in params:
                 value = params.pop(name)
-                self.used_parameters[name] = (value if isinstance(value, str) else value[-1]).strip()
+                self.used_parameters[name] = value if isinstance(value, str) else value[-1]
 
     def expected_parameters(self) -> list[str | None]:
-        return [item.name for item in self.declared]
+        return [*self.declared.names]
 
     def has_output(self) -> bool:
         return True
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        for item in self.declared:
-            queryset = _narrow(queryset, item, str(self.used_parameters.get(item.name, "")), request.user)
-        return queryset
-
-
-def list_filters(filters: FilterSet) -> list[type[admin.ListFilter]]:
-    """Return unfold's list filters for declared ones; both ends of a span of days share one."""
-    days = tuple(item for item in filters if isinstance(item, DayFilter))
-    return [_list_filter(item, days) for item in filters if item not in days[1:]]
-
-
-def _list_filter(declared: Filter, days: tuple[Filter, ...]) -> type[admin.ListFilter]:
-    name = f"{declared.name.title()}ListFilter"
-    match declared:
-        case ChoiceFilter():
-            attributes = {"title": declared.title, "parameter_name": declared.name, "declared": declared}
-            return type(name, (ChoiceListFilter,), attributes)
-        case DayFilter():
-            return type(name, (TypedListFilter,), {"title": declared.title, "declared": days})
-        case _:
-            return type(name, (TypedListFilter,), {"title": declared.title, "declared": (declared,)})
-
-
-def _narrow(rows: Any, declared: Filter, value: str | None, user: Any) -> object:
-    """Filter rows; a value that is not accepted matches nothing."""
-    if not value:
-        return rows
-    return rows.filter(declared.condition(value)) if declared.accepts(value, user) else rows.none()
+        values = self.declared.given(self.used_parameters)
+        if self.declared.rejected(values, request.user):
+            return queryset.none()
+        return self.declared.apply(queryset, values)
 
 
 @dataclass(frozen=True)
@@ -210,13 +172,8 @@ class CappedChangeList(ChangeList):
         self.request, self.user = request, request.user
         super().__init__(request, *args, **options)
 
-    def get_queryset(self, request: HttpRequest, **options: object) -> Any:
-        rows = super().get_queryset(request, **options)
-        self.search_is_capped = getattr(request, "search_is_capped", False)
-        return rows
-
     def capped_search_text(self) -> str:
-        if not self.search_is_capped:
+        if not getattr(self.request, "search_is_capped", False):
             return ""
         text = gettext("More than %(most)s rows begin with “%(text)s”. Only the first ones were searched: type more.")
         return text % {"most": number(MOST_PER_COLUMN), "text": self.query}
@@ -225,12 +182,6 @@ class CappedChangeList(ChangeList):
         super().get_results(request)
         self.full_result_count = self.result_count  # hides the number beside the title
         self.page_num = self.paginator.nearest(self.page_num)
-
-    def filters_text(self) -> str:
-        values = self._filters.given(self.params)
-        if search := self.query.strip():
-            values[SEARCH] = search
-        return self._filters.describe(values, self.user)
 
     def rejected_filters(self) -> list[str]:
         """Return a message for each value that no filter accepts: an empty list would look like all is well."""
@@ -287,9 +238,18 @@ class LongListAdmin(CappedListAdmin):
     change_list_template = "admin/console/list.html"
     search_fields = ["=id"]  # shows the box; `filters.search` decides what is found
     filters: FilterSet = FilterSet()
+    # Ends of the addresses of buttons above the list that act on what its filters match.
+    pages_with_filters: Sequence[str] = ()
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
+        response: HttpResponse = super().changelist_view(request, extra_context)
+        for offered in getattr(response, "context_data", {}).get("actions_list", []):
+            if offered["path"].endswith(tuple(self.pages_with_filters)) and request.GET:
+                offered["path"] += f"?{request.GET.urlencode()}"
+        return response
 
     def list_controls(self, changelist: CappedChangeList) -> ListControls:
-        return ListControls(changelist, self.filters)
+        return ListControls(changelist)
 
     def get_paginator(self, request: HttpRequest, *args: object, **options: object) -> CappedPaginator:
         paginator: CappedPaginator = super().get_paginator(request, *args, **options)
@@ -307,7 +267,7 @@ class LongListAdmin(CappedListAdmin):
         return path(route, self.admin_site.admin_view(view), name=self.view_name(name))
 
     def get_list_filter(self, request: HttpRequest) -> object:
-        return list_filters(self.filters)
+        return [type("ListFilters", (DeclaredFilters,), {"declared": self.filters})]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         text = bare_id(self.model, search_term.strip())
