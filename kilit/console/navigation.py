@@ -21,6 +21,7 @@ from kilit.batches.search import PrefixSearch
 from kilit.console.dashboard.workers_page import may_see_workers
 from kilit.console.lists.bulk_requests import encode
 from kilit.console.queue_admin import QueueAdmin
+from kilit.problems.links import row_path
 
 OPERATIONS = ("problems", "bulk", "lock", "access")  # shown as one group, below the queues
 PEOPLE = ("auth", "axes")
@@ -141,9 +142,7 @@ def _admins() -> Iterator[Any]:
 
 
 def _result(model_admin: Any, row: Any, title: str, description: str) -> SearchResult:
-    opts = model_admin.opts
-    href = reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])
-    return SearchResult(title, description, href, _menu(model_admin.model)[1])
+    return SearchResult(title, description, row_path(row), _menu(model_admin.model)[1])
 
 
 def _names(model_admin: Any) -> str:

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -33,6 +32,7 @@ from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
+from kilit.problems.links import list_path
 from kilit.workers import doorbells
 
 MOST_SKIPPED_SHOWN = 50
@@ -161,7 +161,7 @@ class BulkActionAdmin(BatchJobAdmin):
     def context(self, request: HttpRequest, action: BulkAction) -> dict[str, object]:
         console = console_action(action)
         opts = queues[action.queue].model._meta
-        rows = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
+        rows = list_path(queues[action.queue].model)
         skips = skips_from_json(action.skipped)
         report = console.report(action.total or 0, action.moved_count, *skipped_text(skips))
         skipped = action.items.filter(result=BulkItem.Result.SKIPPED).order_by("object_id")[:MOST_SKIPPED_SHOWN]

@@ -9,7 +9,6 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -29,6 +28,7 @@ from kilit.console.formatting import breakable, column, exactly, link, new_key, 
 from kilit.console.lists.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
 from kilit.lock.models import Activity, Event, Pruning
 from kilit.masking import mask_personal_data
+from kilit.problems.links import page_path
 from kilit.problems.models import ProblemRecord
 from kilit.sites.people import key_owner_names, key_owners_managed_by, keys_users_of_sites, people_managed_by
 
@@ -40,8 +40,7 @@ admin.site.register(ProblemRecord, ProblemRecordAdmin)
 def _job(event: Event) -> str:
     name = f"…{str(event.object_id)[-12:]}"
     if event.queue in queues:
-        opts = queues[event.queue].model._meta
-        name = link(reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[event.object_id]), name)
+        name = link(page_path(queues[event.queue].model, "change", event.object_id), name)
     return two_lines(name, event.queue)
 
 

@@ -6,13 +6,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Model
-from django.urls import reverse
 from django.utils.functional import Promise
 
 from kilit.batches.queues import Queue
 from kilit.console.jobs.states import States
 from kilit.lock.table import Lifecycle
+from kilit.problems.links import list_path, page_path
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -40,17 +39,13 @@ class Panel(ABC):
     def table(self) -> Lifecycle:
         return self.queue.table
 
-    @property
-    def model(self) -> type[Model]:
-        return self.queue.model
-
     def is_in_use(self, user: "User | AnonymousUser") -> bool:
         """Return whether there is something to show; a queue that no one has set up takes no place."""
         return True
 
     @property
     def states(self) -> States:
-        model_admin: Any = admin.site.get_model_admin(self.model)
+        model_admin: Any = admin.site.get_model_admin(self.queue.model)
         states: States = model_admin.states
         return states
 
@@ -59,14 +54,10 @@ class Panel(ABC):
         """Return the row that has waited longest."""
 
     def list_address(self, **filters: str) -> str:
-        return reverse(f"admin:{self._named}_changelist", query=filters or None)
+        return list_path(self.queue.model, **filters)
 
     def row_address(self, pk: object) -> str:
-        return reverse(f"admin:{self._named}_change", args=[pk])
-
-    @property
-    def _named(self) -> str:
-        return f"{self.model._meta.app_label}_{self.model._meta.model_name}"
+        return page_path(self.queue.model, "change", pk)
 
 
 panels: list[Panel] = []

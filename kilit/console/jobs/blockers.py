@@ -8,7 +8,6 @@ from functools import partial
 
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -18,6 +17,7 @@ from kilit.lock.leases import LeasedModel
 from kilit.lock.models import Event, QueuePause
 from kilit.lock.table import Kind
 from kilit.machine_errors import explain
+from kilit.problems.links import list_path, workers_path
 from kilit.spans import moment
 from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.sweeps import sweeps
@@ -56,18 +56,17 @@ def no_worker() -> list[Blocker]:
     if Heartbeat.objects.alive().exists():
         return []
     sentence = _("No worker is running. Start one: manage.py runworkers.")
-    return [blocked(sentence, link=_("Workers"), href=reverse("console:workers"))]
+    return [blocked(sentence, link=_("Workers"), href=workers_path())]
 
 
 def paused(model: type[LifecycleModel]) -> list[Blocker]:
     """Return the pause of a queue; its list offers to resume it."""
-    href = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     return [
         blocked(
             _("The queue is paused by %(person)s: %(why)s")
             % {"person": Story().who(pause.paused_by), "why": pause.reason},
             link=_("The queue"),
-            href=href,
+            href=list_path(model),
         )
         for pause in QueuePause.objects.of(model.lifecycle)
     ]
@@ -76,7 +75,7 @@ def paused(model: type[LifecycleModel]) -> list[Blocker]:
 def overdue(name: str) -> list[Blocker]:
     every = sweeps[name].every
     missed = Q(taken_at=None) | Q(taken_at__lt=Now() - max(every * RUNS_MISSED, LEAST_OVERDUE))
-    where = {"link": _("Scheduled tasks"), "href": f"{reverse('console:workers')}#sweep-{name}"}
+    where = {"link": _("Scheduled tasks"), "href": workers_path(name)}
     if SweepRun.objects.filter(name=name).exclude(missed).exists():
         failed = SweepRun.objects.filter(name=name, succeeded=False).first()
         if failed is None:

@@ -8,7 +8,6 @@ from django import forms
 from django.contrib.admin.utils import display_for_field, flatten, label_for_field, lookup_field, unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
@@ -21,6 +20,7 @@ from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import LIST_FILTERS, back_address
 from kilit.console.lists.actions import Action
 from kilit.lock.models import Event
+from kilit.problems.links import row_path
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -183,8 +183,7 @@ def _sections(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> Iterat
 def _fact(model_admin: ModelAdmin, name: Any, row: Any) -> Fact:
     column, _attribute, value = lookup_field(name, row, model_admin)
     if column and column.related_model and value is not None:
-        opts = column.related_model._meta
-        value = link(reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[value.pk]), str(value))
+        value = link(row_path(value), str(value))
     elif column:
         value = display_for_field(value, column, "-")
     label: Any = label_for_field(name, model_admin.model, model_admin)
