@@ -173,28 +173,16 @@ class Workers:
         )
 
     @property
-    def alive(self) -> int:
-        return sum(supervisor.condition.colour == "success" for supervisor in self.supervisors)
-
-    @property
-    def watching(self) -> int:
-        return sum(not watch.condition.is_bad for watch in self.runners)
-
-    @property
-    def silent(self) -> int:
-        conditions = [status.condition for status in (*self.supervisors, *self.runners)]
-        return sum(condition.is_bad for condition in conditions)
-
-    @property
     def failing_tasks(self) -> Sequence[ScheduledTask]:
         return [task for task in self.tasks if task.condition.is_bad]
 
     @property
     def condition(self) -> Condition:
-        if self.alive:
+        colours = {supervisor.condition.colour for supervisor in self.supervisors}
+        if "success" in colours:
             hint = _("At least one supervisor processed a task in the last 30 seconds.")
             return Condition(_("running"), "success", hint)
-        if any(supervisor.condition.colour == "info" for supervisor in self.supervisors):
+        if "info" in colours:
             return Condition(_("starting"), "info", _("A supervisor was just started."))
         hint = _("Jobs wait and scheduled tasks do not run until a worker is started: manage.py runworkers.")
         return Condition(_("none running"), "danger", hint)

@@ -20,18 +20,15 @@ ADMIN_KEY_LASTS = timedelta(days=366)  # at most
 class ScopesField(forms.MultipleChoiceField):
     """The scopes of a key; `admin` is offered to owners, on the page of all keys."""
 
-    def __init__(self, *, with_admin: bool = False, **options: Any) -> None:
-        described = {
-            "label": gettext_lazy("What the key may be used for"),
-            "initial": DEFAULT_SCOPES,
-            "help_text": gettext_lazy("Choose no more than the program needs: a key that leaks can do no more."),
-            "error_messages": {"required": gettext_lazy("Choose at least one.")},
-        }
+    def __init__(self, *, with_admin: bool = False) -> None:
         self.offered = [scope for scope in KeyScope if with_admin or scope != KeyScope.ADMIN]
         super().__init__(
+            label=gettext_lazy("What the key may be used for"),
+            initial=DEFAULT_SCOPES,
+            help_text=gettext_lazy("Choose no more than the program needs: a key that leaks can do no more."),
+            error_messages={"required": gettext_lazy("Choose at least one.")},
             choices=self._choices,
             widget=UnfoldAdminCheckboxSelectMultipleWidget,
-            **{**described, **options},
         )
 
     def _choices(self) -> list[tuple[str, str]]:

@@ -55,8 +55,7 @@ def is_muted(record: ProblemRecord) -> bool:
 
 
 def _title(record: ProblemRecord) -> SafeString:
-    cause = str(record.text("cause"))
-    return two_lines(record.title, cause)
+    return two_lines(record.title, str(record.text("cause")))
 
 
 def _state(record: ProblemRecord) -> SafeString:
@@ -67,16 +66,12 @@ def _state(record: ProblemRecord) -> SafeString:
     return badge(_("over"), "success")
 
 
-def _lasted(record: ProblemRecord) -> str:
-    return format_span(record.lasted)
-
-
 title = column("problem", gettext_lazy("problem"), _title)
 severity = column("severity", gettext_lazy("severity"), lambda record: Severity(record.severity).word)
 size = column("size", gettext_lazy("count"), lambda record: number(record.count))
 state = column("state", gettext_lazy("state"), _state)
 opened = column("opened", gettext_lazy("opened"), lambda record: ago(record.opened_at))
-lasted = column("lasted", gettext_lazy("lasted"), _lasted)
+lasted = column("lasted", gettext_lazy("lasted"), lambda record: format_span(record.lasted))
 
 
 def _facts(record: ProblemRecord) -> Iterator[tuple[str, str]]:
@@ -153,9 +148,7 @@ class ProblemRecordAdmin(CappedListAdmin):
             user = cast("User", request.user)
             rows = ProblemRecord.objects.filter(pk=record.pk)
             LogEntry.objects.log_actions(user.pk, rows, CHANGE, note, single_object=True)
-            messages.success(
-                request, _("The alerts are muted.") if note.startswith("Muted") else _("The mute is over.")
-            )
+            messages.success(request, message)
         else:
             messages.info(request, _("Nothing was changed: the problem is over."))
         return HttpResponseRedirect(reverse("admin:index"))

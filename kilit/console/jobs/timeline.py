@@ -1,8 +1,8 @@
 """A job's timeline: one sentence for each event, newest first, with the time since the event before."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,8 @@ class Story:
         self, events: Iterable[Event], failures: Failures | None = None, labels: Sentences | None = None
     ) -> list["TimelineStep"]:
         """Return the steps of a timeline that is given oldest first, newest first; `labels` are those of states."""
-        steps = [self._step(event, before, failures) for before, event in pairwise([None, *events]) if event]
-        return [replace(step, state_label=_label(step.state, labels or {})) for step in steps[::-1]]
+        pairs = [(before, event) for before, event in pairwise([None, *events]) if event]
+        return [self._step(event, before, failures, labels or {}) for before, event in reversed(pairs)]
 
     def who(self, actor: str) -> str:
         return actor_in_words(actor, self.actors)
@@ -68,13 +68,13 @@ class Story:
         text = next((sentences[name] for name in names if name in sentences), "")
         return str(text) % {"who": self.who(actor)} if text else ""
 
-    def _step(self, event: Event, before: Event | None, failures: Failures | None) -> "TimelineStep":
+    def _step(self, event: Event, before: Event | None, failures: Failures | None, labels: Sentences) -> "TimelineStep":
         moved = event.from_state != event.to_state
         failed = failures if failures and moved and event.to_state in failures.states else None
         return TimelineStep(
             " · ".join(self._parts(event, before)),
             state=event.to_state if moved else "",
-            at=event.created_at,
+            state_label=_label(event.to_state, labels) if moved else "",
             message=with_local_times(event.message),
             error_code=event.details.get(failed.code, "") if failed else "",
             error_message=with_local_times(event.details.get(failed.message, "")) if failed else "",
@@ -103,13 +103,12 @@ class Story:
 class TimelineStep:
     sentence: str
     state: str  # that the job moved to, if it moved
-    at: datetime
+    state_label: str  # what people call it, unless it is the name itself
     message: str
     error_code: str
     error_message: str
     event: Event
     link: Any = ""
-    state_label: "StrOrPromise" = ""  # what people call the state
 
     @property
     def details(self) -> list[tuple[str, Any]]:
@@ -121,7 +120,6 @@ class TimelineStep:
 
 
 def _label(state: str, labels: Sentences) -> str:
-    """Return what people call a state, unless it is the name itself."""
     label = str(labels.get(state, ""))
     return "" if label.lower() == state.lower() else label
 

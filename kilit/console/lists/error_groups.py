@@ -73,23 +73,25 @@ def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     queue, scopes = model_admin.queue.table.queue, model_admin.queue.scopes_seen_by(request.user)
     largest = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
     listed = largest[:MOST_GROUPS]
-    trends = ErrorGroup.objects.trend([group.name for group in listed], queue=queue, scopes=scopes)
+    names = [group.name for group in listed]
+    trends = ErrorGroup.objects.trend(names, queue=queue, scopes=scopes)
     may_act = model_admin.has_operate_permission(request)
-    advice = model_admin.group_advice([group.name for group in listed]) if may_act else {}
     expected = model_admin.expected_groups(listed)
+    advice = model_admin.group_advice(names) if may_act else {}
     return page(
         model_admin,
         request,
         "admin/console/error_groups.html",
         title=_("Error groups of %(name)s") % {"name": model_admin.opts.verbose_name_plural},
         groups=[
-            _group_row(
-                model_admin,
-                group,
-                trends[group.name],
+            ErrorGroupRow(
+                group._replace(shape=model_admin.group_text(group)),
+                Trend(trends[group.name]),
+                f"{model_admin.address('changelist')}?{encode({'group': group.name})}",
+                actions=list(_actions_on(model_admin, group)) if may_act and group.name not in expected else [],
+                states=[(model_admin.states.badge(state), number) for state, number in sorted(group.states.items())],
                 advice="" if group.name in expected else advice.get(group.name, ""),
                 is_expected=group.name in expected,
-                may_act=may_act,
             )
             for group in listed
         ],
@@ -97,20 +99,6 @@ def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         most=MOST_GROUPS,
         list_href=model_admin.address("changelist"),
         states=", ".join(map(str, model_admin.failures.states)),
-    )
-
-
-def _group_row(
-    model_admin: ModelAdmin, group: Group, hours: list[int], *, advice: str, is_expected: bool, may_act: bool
-) -> ErrorGroupRow:
-    return ErrorGroupRow(
-        group._replace(shape=model_admin.group_text(group)),
-        Trend(hours),
-        f"{model_admin.address('changelist')}?{encode({'group': group.name})}",
-        actions=list(_actions_on(model_admin, group)) if may_act and not is_expected else [],
-        states=[(model_admin.states.badge(state), number) for state, number in sorted(group.states.items())],
-        advice=advice,
-        is_expected=is_expected,
     )
 
 
