@@ -149,8 +149,8 @@ def _not_started_here(request: HttpRequest) -> HttpResponse:
 
 
 def _refused(request: HttpRequest, reason: str, status: int = 403) -> HttpResponse:
-    context = {**admin.site.each_context(request), "title": _("You are not logged in"), "reason": reason}
-    return render(request, "admin/login_refused.html", context, status=status)
+    context = {**admin.site.each_context(request), "title": _("You are not logged in"), "notes": [reason]}
+    return render(request, "admin/login_notes.html", context, status=status)
 
 
 urls = [

@@ -55,7 +55,16 @@ class RequestPage(ResetPage, views.PasswordResetView):
 
 
 class RequestedPage(ResetPage, views.PasswordResetDoneView):
-    template_name = "admin/password_reset_done.html"
+    template_name = "admin/login_notes.html"
+    extra_context = {
+        "notes": (
+            _(
+                "If an account has this e-mail address, a link is on its way to it. The mail may take a few minutes; "
+                "look into your spam folder, too."
+            ),
+            _("If no mail arrives, ask an admin which address your account has."),
+        )
+    }
     title = _("Check your mail")
 
 
@@ -77,7 +86,8 @@ class NewPasswordPage(ResetPage, views.PasswordResetConfirmView):
 
 
 class ResetCompletePage(ResetPage, views.PasswordResetCompleteView):
-    template_name = "admin/password_reset_complete.html"
+    template_name = "admin/login_notes.html"
+    extra_context = {"notes": [_("You can log in with your new password. You were logged out everywhere else.")]}
     title = _("Your password was changed")
 
 

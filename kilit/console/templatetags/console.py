@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from django import template
 from django.conf import settings
 from django.utils.formats import date_format, number_format
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
@@ -15,6 +16,9 @@ from kilit.console import formatting
 
 register = template.Library()
 register.filter("duration", formatting.duration)
+register.filter("distance", formatting.distance)
+register.filter("thousands", formatting.number)
+register.filter("in_words", machine_errors.in_words)
 
 DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
@@ -23,6 +27,18 @@ SECOND = timedelta(seconds=1)
 @register.simple_tag
 def badge(word: object, colour: str = "", hint: object = "") -> SafeString:
     return formatting.badge(str(word), colour, title=str(hint))
+
+
+@register.inclusion_tag("unfold/components/button.html")
+def button(text: object, href: str = "", **options: object) -> dict[str, object]:
+    """A link to `href`, or the button that sends its form; as wide as a phone, unless it has a class of its own."""
+    return {"children": text, "href": href, "submit": not href, "class": "w-full lg:w-auto", **options}
+
+
+@register.simple_tag
+def table_head(*labels: object) -> SafeString:
+    cells = format_html_join("", '<th scope="col">{}</th>', ((label,) for label in labels))
+    return format_html("<thead><tr>{}</tr></thead>", cells)
 
 
 @register.simple_tag
@@ -47,24 +63,18 @@ def lookup(mapping: Mapping[str, object], key: str) -> object:
 
 
 @register.filter
-def in_words(text: str) -> SafeString:
-    return machine_errors.in_words(text)
-
-
-@register.filter
-def thousands(number: int) -> str:
-    return formatting.number(number)
-
-
-@register.filter
 def percent(share: float) -> str:
     """Return a share as a percentage; a small share is never rounded to zero."""
     return _("%(number)s %%") % {"number": "<1" if 0 < share < 0.01 else f"{share * 100:.0f}"}
 
 
-@register.filter
-def distance(time: datetime) -> str:
-    return formatting.distance(time)
+@register.simple_tag
+def ago(time: datetime | None, now: datetime) -> str:
+    if time is None:
+        return _("never")
+    exactly, span = date_format(localtime(time), "Y-m-d H:i:s T"), formatting.duration(now - time)
+    text = _("%(span)s ago") % {"span": span}
+    return format_html('<time datetime="{}" title="{}">{}</time>', localtime(time).isoformat(), exactly, text)
 
 
 @register.filter
