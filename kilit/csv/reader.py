@@ -94,9 +94,10 @@ class FileTally(ABC):
     rejected_lines: int = 0
 
     def add(self, other: Self, *, most: int = 0) -> None:
-        for name in ("lines", "created", "duplicates", "rejected_lines"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.rejected += other.rejected[: max(0, most - len(self.rejected))]
+        """Add the numbers, and lines until there are `most`."""
+        for name, own in vars(self).items():
+            more = getattr(other, name)
+            setattr(self, name, own + (more[: max(0, most - len(own))] if isinstance(own, list) else more))
 
     @property
     def changes(self) -> int:

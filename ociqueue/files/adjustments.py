@@ -13,13 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.csv.index import LineKey, digest_of
-from kilit.csv.reader import (
-    REASON,
-    CsvLine,
-    FileTally,
-    read_header,
-    read_lines,
-)
+from kilit.csv.reader import REASON, CsvLine, FileTally, read_header, read_lines
 from kilit.csv.text import START, FilePlace
 from ociqueue.files.table import CsvTable, rejected_line, unreadable_line
 from ociqueue.intake.adjustments import Entry, adjust, read_adjustment
@@ -49,10 +43,6 @@ GOOGLE_KINDS = {"RETRACT": AdjustmentKind.RETRACTION, "RESTATE": AdjustmentKind.
 class AdjustmentTally(FileTally):
     ignores_time: bool = False
 
-    def add(self, other: "AdjustmentTally", *, most: int = 0) -> None:
-        super().add(other, most=most)
-        self.ignores_time |= other.ignores_time
-
     def summary(self, *, dry_run: bool) -> str:
         if not self.lines:
             return _("Nothing to adjust: the file has a header and no lines.")
@@ -69,6 +59,8 @@ class AdjustmentTally(FileTally):
 
 class AdjustmentTable(CsvTable[AdjustmentTally]):
     queue = ADJUSTMENTS.queue
+    fields = FIELDS
+    about = gettext_lazy("This is a file of adjustments.")
     tally = AdjustmentTally
     reason = gettext_lazy("Adjusted in a file.")
     amounts = ("value",)

@@ -35,7 +35,7 @@ from ociqueue.models.conversion import PREFIX
 from ociqueue.models.import_job import LineIndex
 from ociqueue.models.key import MADE_BY_IMPORT
 from ociqueue.schemas.columns import format_amount
-from ociqueue.schemas.conversions import CONSENTS, NOT_ACCEPTED, REQUIRED, fields_of
+from ociqueue.schemas.conversions import CONSENTS, FIELDS, NOT_ACCEPTED, REQUIRED, fields_of
 from ociqueue.states import CONVERSIONS, AdjustmentKind
 
 # The headings of Google's template, in small letters. Its order id is your own id; ours is made of it.
@@ -62,13 +62,6 @@ class ImportTally(FileTally):
     # Duplicates with other data than what is stored.
     differing: list[RejectedLine] = field(default_factory=list)
     differing_lines: int = 0
-
-    def add(self, other: "ImportTally", *, most: int = 0) -> None:
-        super().add(other, most=most)
-        self.defaulted += other.defaulted
-        self.corrected += other.corrected
-        self.differing_lines += other.differing_lines
-        self.differing += other.differing[: max(0, most - len(self.differing))]
 
     @property
     def changes(self) -> int:
@@ -109,6 +102,7 @@ class ImportTally(FileTally):
 
 class ConversionTable(CsvTable[ImportTally]):
     queue = CONVERSIONS.queue
+    fields = FIELDS
     tally = ImportTally
     amounts = ("conversionValue",)
     time = "conversionTime"
@@ -166,8 +160,7 @@ class PlannedLines:
         """Return the content of an earlier line with the same key; "" if it is not known."""
         if digest in self._contents:
             return self._contents[digest]
-        key = line_key(line)
-        before = (other.line < (self._first or 0) for other in self._others.get(line.number, ()) if key)
+        before = (other.line < (self._first or 0) for other in self._others.get(line.number, ()))
         return "" if any(before) else None
 
     def keep(self, line: CsvLine, digest: bytes, content: str) -> None:

@@ -9,18 +9,10 @@ from django.utils.translation import gettext_lazy
 
 from kilit.csv.index import LineKey, digest_of
 from kilit.csv.numbers import AmountScan
-from kilit.csv.reader import (
-    REASON,
-    CsvLine,
-    FileTally,
-    RejectedField,
-    RejectedLine,
-    read_lines,
-    shorten,
-)
+from kilit.csv.reader import REASON, CsvLine, FileTally, read_lines
 from kilit.csv.text import START, FilePlace
 from ociqueue.files import exports as dead_letters
-from ociqueue.files.table import CsvTable
+from ociqueue.files.table import CsvTable, rejected_line
 from ociqueue.intake.corrections import FIXED, Correction, CorrectionResult, read_id, replace_rows
 from ociqueue.models import Site
 from ociqueue.models.import_job import LineIndex
@@ -36,17 +28,13 @@ IGNORED = (REASON, *(name for name in dead_letters.FIELDS if name not in (*COLUM
 class CorrectionTally(FileTally):
     unchanged: int = 0
 
-    def add(self, other: "CorrectionTally", *, most: int = 0) -> None:
-        super().add(other, most=most)
-        self.unchanged += other.unchanged
-
     def count(self, result: CorrectionResult) -> None:
         self.lines += 1
         self.created += bool(result.corrected)
         self.unchanged += result.is_unchanged
         if result.errors and result.correction.line:
             self.rejected_lines += 1
-            self.rejected.append(_rejected(result.correction.line, result))
+            self.rejected.append(rejected_line(result.correction.line, result.errors, subject="id"))
 
     def summary(self, *, dry_run: bool) -> str:
         if not self.lines:
@@ -63,6 +51,8 @@ class CorrectionTable(CsvTable[CorrectionTally]):
     """A CSV file with a column `id` and any columns to correct; an empty cell keeps the value."""
 
     queue = CONVERSIONS.queue
+    fields = COLUMNS
+    about = gettext_lazy("The file has a column “id”: its lines are corrections of failed conversions.")
     tally = CorrectionTally
     reason = gettext_lazy("Corrected in a file.")
     amounts = ("conversionValue",)
@@ -109,13 +99,3 @@ def _correction(line: CsvLine, *, is_repeated: bool = False) -> Correction:
     name = line.cells.get("id", "")
     fault = line.fault or ("" if name else _("the id is missing")) or (_("named twice") if is_repeated else "")
     return Correction(name or f"line {line.number}", changes, fault, line)
-
-
-def _rejected(line: CsvLine, result: CorrectionResult) -> RejectedLine:
-    fields = [
-        RejectedField(
-            line.number, error["field"], error["message"], shorten(line.shown(error["field"] or "id") or line.text)
-        )
-        for error in result.errors
-    ]
-    return RejectedLine(line, fields)

@@ -17,7 +17,6 @@ from kilit.csv.reader import read_header
 from kilit.csv.text import find_encoding
 from kilit.lock.audit import acting_as
 from kilit.lock.text import CONTROL_CHARS
-from kilit.workers import doorbells
 from ociqueue.files.adjustments import AdjustmentTable
 from ociqueue.files.conversions import ConversionTable
 from ociqueue.files.corrections import CorrectionTable
@@ -61,7 +60,9 @@ def begin(
             language=translation.get_language() or "en",
             is_confirmed=is_confirmed,
         )
-        keep_file(job, stream)
+        stream.seek(0)
+        for number, content in enumerate(iter(partial(stream.read, CHUNK), b"")):
+            ImportChunk.objects.create(job=job, number=number, content=content)
     return job
 
 
@@ -79,12 +80,6 @@ def may_import(user: User | AnonymousUser, site: Site) -> bool:
     return may_operate and Site.objects.run_by(user).filter(pk=site.pk).exists()
 
 
-def start(job: ImportJob) -> bool:
-    started = ImportJob.objects.filter(pk=job.pk).start()
-    doorbells.ring(BELL)
-    return bool(started)
-
-
 def acting_for(user: User | None, *, reason: str = "") -> AbstractContextManager[None]:
     return acting_as(actor_of(user) if user else COMMAND, reason=reason)
 
@@ -97,12 +92,6 @@ def end(job: ImportJob) -> None:
     ImportChunk.objects.filter(job=job).delete()
     with acting_for(job.asked_by):
         TABLES[job.kind].record(job.site, job.counts.get("created", 0))
-
-
-def keep_file(job: ImportJob, file: IO[bytes]) -> None:
-    file.seek(0)
-    for number, content in enumerate(iter(partial(file.read, CHUNK), b"")):
-        ImportChunk.objects.create(job=job, number=number, content=content)
 
 
 def open_file(job: ImportJob) -> IO[bytes]:

@@ -3,9 +3,11 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import IO, Any, cast
 
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
@@ -17,11 +19,15 @@ from kilit.csv.reader import CsvLine, FileTally, RejectedLine
 from kilit.csv.text import START, CsvError, FilePlace
 from kilit.lock.audit import without_activity
 from kilit.lock.text import strip_control_chars
+from kilit.workers import doorbells
 from ociqueue.files.import_jobs import BELL, TABLES, acting_for, begin, end, may_import, open_file
 from ociqueue.files.table import CsvTable, batches
 from ociqueue.models import ImportJob, ImportKey, ImportLine, Site
 from ociqueue.models.import_job import LineIndex
 from ociqueue.states import ImportState
+
+AT_ONCE = 1024**2  # bytes, about 10,000 lines
+SECONDS = 15  # in a request
 
 
 def steps(job: ImportJob) -> Iterator[FileTally | None]:
@@ -38,30 +44,48 @@ def steps(job: ImportJob) -> Iterator[FileTally | None]:
 ENGINE = BatchEngine(bell=BELL, rows=ImportJob.objects.all, steps=steps, end=end, language=lambda job: job.language)
 
 
+def check(site: Site, file: UploadedFile[bytes], user: User) -> ImportJob:
+    """Check a file for its user to confirm: a small one in this process, others by workers."""
+    stream: Any = file.file
+    if (file.size or 0) <= AT_ONCE:
+        return import_now(site, stream, is_confirmed=False, seconds=SECONDS, user=user, name=file.name)
+    job = begin(site, stream, user=user, name=file.name or "")
+    doorbells.ring(BELL)
+    return job
+
+
+def start(job: ImportJob) -> bool:
+    """Store what was checked: a small file in this process, others by workers."""
+    own_row, is_small = ImportJob.objects.filter(pk=job.pk), job.size <= AT_ONCE
+    with transaction.atomic(), without_activity() if is_small else nullcontext():
+        if not own_row.filter(status=ImportState.READY).start():
+            return False
+        claimed = own_row.claim_now() if is_small else None
+    if claimed:
+        ENGINE.work_now(claimed, seconds=SECONDS)
+    else:
+        doorbells.ring(BELL)
+    return True
+
+
 def import_now(
     site: Site,
     stream: IO[bytes],
     *,
-    dry_run: bool,
+    is_confirmed: bool,
     seconds: float = math.inf,
     report: Callable[[FileTally, int], None] = lambda _tally, _done_bytes: None,
     **columns: Any,
 ) -> ImportJob:
-    """Check a file, or store it, in this process. If it dies, or the seconds are over, workers go on.
-
-    Of a dry run only the rejected lines are kept.
-    """
+    """Check a file, or store a confirmed one, in this process. If it dies, or the seconds are over, workers go on."""
     # The activity shows what is stored, as one line.
     with transaction.atomic(), without_activity():
-        job = ImportJob.objects.filter(pk=begin(site, stream, is_confirmed=not dry_run, **columns).pk).claim_now()
+        job = ImportJob.objects.filter(pk=begin(site, stream, is_confirmed=is_confirmed, **columns).pk).claim_now()
     try:
         ENGINE.work_now(job, seconds=seconds, report=lambda tally: report(tally, job.done_bytes) if tally else None)
     except KeyboardInterrupt:
         ENGINE.cancel(job)
         raise
-    if dry_run and job.status == ImportState.READY:
-        with transaction.atomic(), without_activity():
-            ENGINE.cancel(job)
     return job
 
 

@@ -78,7 +78,6 @@ class LineKeys:
         return KEY not in line.cells and len(self._times[_subject(line.cells)]) > 1
 
     def _stored(self, lines: Sequence[Mapping[str, str]]) -> defaultdict[int, list[StoredKey]]:
-        """Return the rows that were imported without a source key, by subject."""
         stored: defaultdict[int, list[StoredKey]] = defaultdict(list)
         if not lines:
             return stored

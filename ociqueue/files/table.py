@@ -34,6 +34,8 @@ class CsvTable(ABC, Generic[Tally]):
     """One kind of file, opened for a site. The stream must be able to seek: it is read several times."""
 
     queue: ClassVar[str]  # that the lines are stored in
+    fields: ClassVar[Sequence[str]]  # of the file of rejected lines
+    about: ClassVar[str | Promise] = ""  # what the console says of such a file
     tally: ClassVar[type[FileTally]]
     reason: ClassVar[str | Promise] = ""  # of what the lines do, in the events
     amounts: ClassVar[Sequence[str]] = ()
@@ -85,13 +87,12 @@ class CsvTable(ABC, Generic[Tally]):
             Activity.objects.record(ActivityKind.IMPORT, "import", rows=created, **place)
 
 
-def rejected_line(line: CsvLine, errors: Sequence[FieldError]) -> RejectedLine:
+def rejected_line(line: CsvLine, errors: Sequence[FieldError], *, subject: str = "") -> RejectedLine:
+    """Describe what is wrong with a line; an error of no field shows the column `subject`."""
+    shown = [shorten(line.shown(error["field"] or subject) or line.text) for error in errors]
+    pairs = zip(errors, shown, strict=True)
     return RejectedLine(
-        line,
-        [
-            RejectedField(line.number, error["field"], error["message"], shorten(line.shown(error["field"])))
-            for error in errors
-        ],
+        line, [RejectedField(line.number, error["field"], error["message"], value) for error, value in pairs]
     )
 
 

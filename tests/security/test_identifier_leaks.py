@@ -111,11 +111,9 @@ def send_by_api(seen: Seen, site: Site, key: str, sent: list[SentRow]) -> None:
 
 
 def send_by_page(seen: Seen, client: Client, site: Site, content: bytes) -> None:
-    checked = ""
-    for step in ("check", "import"):
-        given = {"site": site.pk, "step": step, "checked": checked}
-        answer = client.post(reverse(IMPORT), {**given, "file": SimpleUploadedFile("a.csv", content)})
-        checked = answer.context["proof"]
+    checked = client.post(reverse(IMPORT), {"site": site.pk, "file": SimpleUploadedFile("a.csv", content)})
+    start = checked.context["start_address"]
+    for answer in (checked, *([client.post(start, follow=True)] if start else [])):
         seen.add(answer)
         for report in filter(None, (answer.context.get("rejected"), answer.context.get("differing"))):
             seen.add(client.get(report["address"]))

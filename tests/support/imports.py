@@ -22,9 +22,10 @@ def good_lines(count: int, *, first: int = 0) -> str:
 
 
 def upload(client: Client, site: Site, content: str | bytes) -> Any:
+    """Choose a file on the import page, which checks it."""
     data = content.encode() if isinstance(content, str) else content
     file = SimpleUploadedFile("satışlar.csv", data)
-    return client.post(ADDRESS, {"site": str(site.pk), "file": file, "step": "check"})
+    return client.post(ADDRESS, {"site": str(site.pk), "file": file})
 
 
 def uploaded(client: Client, site: Site, content: str | bytes) -> ImportJob:
@@ -41,8 +42,10 @@ def worked(job: ImportJob) -> ImportJob:
     return job
 
 
-def confirm(client: Client, job: ImportJob) -> Any:
-    return client.post(f"{PAGES}{job.pk}/start/")
+def confirm(client: Client, job: ImportJob | None = None) -> Any:
+    """Import what was checked, or what was checked last."""
+    job = job or ImportJob.objects.latest("created_at")
+    return client.post(f"{PAGES}{job.pk}/start/", follow=True)
 
 
 def imported(client: Client, site: Site, content: str | bytes) -> ImportJob:
@@ -61,7 +64,9 @@ def rejected_lines(client: Client, job: ImportJob, query: str = "") -> str:
 def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False, user: User | None = None) -> list[Any]:
     """Import a file at once, as the command does, and return the tally of each batch."""
     tallies: list[Any] = []
-    job = import_now(site, stream, dry_run=dry_run, user=user, report=lambda tally, _done: tallies.append(tally))
+    job = import_now(
+        site, stream, is_confirmed=not dry_run, user=user, report=lambda tally, _done: tallies.append(tally)
+    )
     if job.error:
         raise CsvError(job.error)
     return tallies

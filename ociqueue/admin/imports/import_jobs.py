@@ -21,29 +21,18 @@ from kilit.console.jobs.timeline import Story
 from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
-from ociqueue.files import import_jobs
 from ociqueue.files.adjustments import AdjustmentTally
 from ociqueue.files.conversions import format_advice
-from ociqueue.files.corrections import COLUMNS as CORRECTION_COLUMNS
 from ociqueue.files.corrections import CorrectionTally
 from ociqueue.files.import_jobs import TABLES, may_import
-from ociqueue.files.import_run import ENGINE, MOST_LINES_KEPT
-from ociqueue.models import ImportJob, ImportLine, Site
-from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet, ImportKind
+from ociqueue.files.import_run import ENGINE, MOST_LINES_KEPT, start
+from ociqueue.models import ImportJob, ImportLine
+from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet
 from ociqueue.operating.filters import IMPORT_FILTERS
-from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import fields_of
 from ociqueue.states import IMPORTS, ImportState
 
 MOST_SHOWN = 200  # rejected lines on the page
-
-
-def about_kind(kind: str) -> str:
-    if kind == ImportKind.ADJUSTMENTS:
-        return _("This is a file of adjustments.")
-    if kind == ImportKind.CORRECTIONS:
-        return _("The file has a column “id”: its lines are corrections of failed conversions.")
-    return ""
 
 
 def submit_label(tally: FileTally) -> str:
@@ -54,12 +43,6 @@ def submit_label(tally: FileTally) -> str:
         text = ngettext("Correct and resend %(number)s row", "Correct and resend %(number)s rows", tally.created)
         return text % {"number": number(tally.created)}
     return _("Import %(number)s lines") % {"number": number(tally.changes)}
-
-
-def columns_of(kind: str, site: Site) -> Sequence[str]:
-    if kind == ImportKind.ADJUSTMENTS:
-        return ADJUSTMENT_FIELDS
-    return fields_of(site, CORRECTION_COLUMNS) if kind == ImportKind.CORRECTIONS else fields_of(site)
 
 
 STORY = Story(
@@ -109,7 +92,7 @@ def tally_of(job: ImportJob) -> FileTally:
 def report_of(job: ImportJob) -> dict[str, Any]:
     tally = tally_of(job)
     return {
-        "about": about_kind(job.kind),
+        "about": TABLES[job.kind].about,
         "summary": tally.summary(dry_run=not job.is_storing),
         "submit": submit_label(tally),
         "changes": tally.changes,
@@ -142,13 +125,18 @@ class ImportJobAdmin(BatchJobAdmin):
         rows: ImportJobQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user)
 
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """List no checks that ended without a confirmation: nothing was imported."""
+        imports = queryset.exclude(status=ImportState.CANCELLED, started_at=None)
+        return super().get_search_results(request, imports, search_term)
+
     def views(self) -> dict[str, Callable[..., HttpResponseBase]]:
-        start, cancel = require_POST(self.start_view), require_POST(self.cancel_view)
-        return {"lines": self.lines_view, "start": start, "cancel": cancel}
+        post = require_POST
+        return {"lines": self.lines_view, "start": post(self.start_view), "cancel": post(self.cancel_view)}
 
     def start_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         job = self._found_to_act(request, object_id)
-        if not import_jobs.start(job):
+        if not start(job):
             self.refuse(request, job)
         return self.to_page(job)
 
@@ -165,7 +153,7 @@ class ImportJobAdmin(BatchJobAdmin):
         job = self._found_to_act(request, object_id)
         is_differing = "differing" in request.GET
         lines = ImportLine.objects.shown_for(job).filter(is_differing=is_differing)
-        columns, first = columns_of(job.kind, job.site), lines.first()
+        columns, first = fields_of(job.site, TABLES[job.kind].fields), lines.first()
         delimiter = first.delimiter if first else ","
         name = "differing-lines" if is_differing else "rejected-lines"
         rows = _cells(lines.iterator(chunk_size=CHUNK), columns)

@@ -1,13 +1,11 @@
-"""The CSV import page: a dry run first, then the import, and a file of the rejected lines to correct."""
+"""The CSV import page: it checks a file, which is imported when the user confirms it, and offers templates."""
 
-import hashlib
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
-from django.core import signing
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
@@ -22,19 +20,13 @@ from kilit.console.formatting import page
 from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
 from kilit.masking import IDENTIFIERS
-from kilit.workers import doorbells
 from ociqueue.admin.imports.import_jobs import lines_of, page_of, report_of
-from ociqueue.files.import_jobs import begin
-from ociqueue.files.import_run import ENGINE, import_now
+from ociqueue.files.import_run import check
 from ociqueue.models import ImportJob, Site
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import TEMPLATE_FIELDS, without_identifiers
 
 MEGABYTES = settings.MOST_UPLOADED // 1024**2
-AT_ONCE = 1024**2  # about 10,000 lines, some seconds; workers do larger ones
-SECONDS = 15  # in a request
-SALT = "ociqueue.import"
-PROOF_MAX_AGE = timedelta(hours=1)
 
 
 def too_large() -> str:
@@ -48,8 +40,6 @@ class UploadForm(forms.Form):
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,text/csv"}),
         error_messages={"empty": gettext_lazy("The file is empty.")},
     )
-    # Proof that this file was checked for this site; without it nothing is stored.
-    checked = forms.CharField(required=False)
 
     def __init__(self, *args: Any, user: User | AnonymousUser, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -61,30 +51,14 @@ class UploadForm(forms.Form):
             raise forms.ValidationError(too_large())
         return file
 
-    def is_large(self) -> bool:
-        """Return whether a check would take longer than a page can wait for."""
-        return bool(self.cleaned_data["file"].size > AT_ONCE)
-
-    def proof(self) -> str:
-        file: Any = self.cleaned_data["file"].file
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        file.seek(0)
-        return signing.dumps([str(self.cleaned_data["site"].pk), digest], salt=SALT)
-
-    def was_checked(self) -> bool:
-        try:
-            proof = signing.loads(self.cleaned_data["checked"], salt=SALT, max_age=PROOF_MAX_AGE)
-        except signing.BadSignature:
-            return False
-        return bool(proof == signing.loads(self.proof(), salt=SALT))
-
 
 def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
-    job = _import(form, request) if form.is_valid() else None
-    if job and job.is_open:
+    job = _check(form, request) if form.is_valid() else None
+    if job and job.is_working:
         return _go_to(request, page_of(job.pk))
     report = report_of(job) | lines_of(job) if job else {}
+    accepts_identifiers = Site.objects.run_by(request.user).filter(accepts_identifiers=True).exists()
     return page(
         model_admin,
         request,
@@ -93,9 +67,9 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         form=form,
         faults=[f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts],
         **report,
-        proof=form.proof() if job and report["changes"] and not job.is_storing else "",
+        start_address=reverse("admin:ociqueue_importjob_start", args=[job.pk]) if job and report["changes"] else "",
         fields=", ".join(without_identifiers(TEMPLATE_FIELDS)),
-        identifiers=", ".join(IDENTIFIERS) if _accept_identifiers(request) else "",
+        identifiers=", ".join(IDENTIFIERS) if accepts_identifiers else "",
         template_address=reverse("admin:ociqueue_conversion_import_template"),
         imports_address=reverse("admin:ociqueue_importjob_changelist"),
         megabytes=MEGABYTES,
@@ -104,19 +78,9 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     )
 
 
-def _import(form: UploadForm, request: HttpRequest) -> ImportJob | None:
-    """Check or store a file; what is large, or takes too long, is left to workers."""
-    file, is_stored = form.cleaned_data["file"], request.POST.get("step") == "import"
-    if is_stored and not form.is_large() and not form.was_checked():
-        form.add_error("file", _("This is not the file that was checked for this site. Check it first."))
-        return None
-    columns = {"user": request.user, "name": file.name}
+def _check(form: UploadForm, request: HttpRequest) -> ImportJob | None:
     try:
-        if form.is_large():
-            job = begin(form.cleaned_data["site"], file.file, **columns)
-            doorbells.ring(ENGINE.bell)
-            return job
-        job = import_now(form.cleaned_data["site"], file.file, dry_run=not is_stored, seconds=SECONDS, **columns)
+        job = check(form.cleaned_data["site"], form.cleaned_data["file"], cast("User", request.user))
         if job.error and not job.is_open:
             raise CsvError(job.error)
     except CsvError as error:
@@ -129,10 +93,6 @@ def _go_to(request: HttpRequest, address: str) -> HttpResponse:
     if "HX-Request" in request.headers:  # htmx would put the other page into this one
         return HttpResponse(status=204, headers={"HX-Redirect": address})
     return HttpResponseRedirect(address)
-
-
-def _accept_identifiers(request: HttpRequest) -> bool:
-    return Site.objects.run_by(request.user).filter(accepts_identifiers=True).exists()
 
 
 def template_file(request: HttpRequest) -> StreamingHttpResponse:

@@ -4,13 +4,14 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
 from kilit.csv.reader import FileTally
 from kilit.csv.text import CsvError
-from kilit.lock.audit import acting_as
+from kilit.lock.audit import acting_as, without_activity
 from ociqueue.files.conversions import ImportTally, format_advice
 from ociqueue.files.import_jobs import COMMAND, TABLES, kind_of
-from ociqueue.files.import_run import import_now
+from ociqueue.files.import_run import ENGINE, import_now
 from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site
 from ociqueue.models.import_job import ImportKind
@@ -85,7 +86,7 @@ class Command(BaseCommand):
             bar.show(done_bytes, f"{tally.lines:,} lines")
 
         try:
-            job = import_now(site, stream, name=name, kind=kind, dry_run=dry_run, report=report)
+            job = import_now(site, stream, name=name, kind=kind, is_confirmed=not dry_run, report=report)
         except KeyboardInterrupt:
             raise CommandError("Stopped; a second run stores the rest.", returncode=130) from None
         finally:
@@ -93,6 +94,9 @@ class Command(BaseCommand):
             bar.clear()
             if tally.lines:
                 self.stdout.write(tally.summary(dry_run=dry_run))
+        if dry_run:
+            with transaction.atomic(), without_activity():
+                ENGINE.cancel(job)
         if job.status == ImportState.REFUSED:
             raise CsvError(job.error)
         if job.error:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import transaction
 from django.utils import timezone
@@ -22,11 +21,10 @@ from ociqueue.schemas.adjustments import FIELDS
 from ociqueue.states import SyncMethod
 from tests.support.conversions import new_conversion
 from tests.support.examples import few
-from tests.support.imports import import_file
+from tests.support.imports import ADDRESS, confirm, import_file, upload
 
 pytestmark = pytest.mark.django_db
 
-ADDRESS = "/admin/ociqueue/conversion/import/"
 HEADER = "id,orderId,conversionSourceKey,sourceKey,conversionName,kind,value,currency"
 
 
@@ -199,13 +197,10 @@ def test_the_command_imports_adjustments(site, sold, tmp_path: Path) -> None:
 def test_the_page_checks_and_stores_adjustments_and_offers_the_rejected_ones(site, sold, make_person) -> None:
     operator = make_person(sites={site: "operator"})
 
-    def send(content: bytes, **fields: str) -> Any:
-        return operator.post(ADDRESS, {"site": str(site.pk), "file": SimpleUploadedFile("a.csv", content), **fields})
-
     file = file_of(",,order-0,,,RESTATEMENT,80,", ",,nowhere,,,RETRACTION,,")
-    checked = send(file, step="check")
+    checked = upload(operator, site, file)
     assert not Adjustment.objects.exists()
-    done = send(file, step="import", checked=checked.context["proof"])
+    done = confirm(operator)
 
     assert "This is a file of adjustments." in checked.text
     assert "Adjust 1 conversion" in checked.text

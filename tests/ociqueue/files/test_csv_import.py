@@ -207,7 +207,7 @@ def test_batches_are_reported_as_they_are_stored(site) -> None:
     def report(tally: Any, _done_bytes: int) -> None:
         stored.append((tally.created, Conversion.objects.count()))
 
-    import_run.import_now(site, file, dry_run=False, report=report)
+    import_run.import_now(site, file, is_confirmed=True, report=report)
 
     assert stored == [(BATCH, BATCH), (1, BATCH + 1)]
 

@@ -1,41 +1,31 @@
 """The console's import: look first, then store."""
 
 import csv
-from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from kilit.lock.models import Activity, Event
 from ociqueue.admin.imports import import_jobs
 from ociqueue.admin.imports import pages as imports
 from ociqueue.files import import_run, table
-from ociqueue.models import Conversion, ImportChunk, ImportJob, Site
+from ociqueue.models import Conversion, ImportChunk, ImportJob
 from ociqueue.schemas.conversions import FIELDS, without_identifiers
+from tests.support.imports import ADDRESS, HEADER, PAGES, TIME, confirm, upload
 
 pytestmark = pytest.mark.django_db
 
-ADDRESS = "/admin/ociqueue/conversion/import/"
-TIME = (datetime.now(UTC) - timedelta(hours=3)).isoformat(timespec="seconds")
-HEADER = "conversionName,gclid,conversionTime,conversionValue,conversionCurrency\n"
 GOOD = f"{HEADER}Satış,first,{TIME},1,TRY\nSatış,second,{TIME},2,TRY\nSatış,,{TIME},3,TRY\n"
-
-
-def send(client: Client, site: Site, content: str | bytes, *, step: str = "check", proof: str = "") -> Any:
-    data = content.encode() if isinstance(content, str) else content
-    file = SimpleUploadedFile("conversions.csv", data)
-    return client.post(ADDRESS, {"site": str(site.pk), "file": file, "step": step, "checked": proof})
 
 
 def test_a_file_is_checked_and_then_stored(make_person, site) -> None:
     operator = make_person(sites={site: "operator"})
 
-    checked = send(operator, site, GOOD)
+    checked = upload(operator, site, GOOD)
     assert not Conversion.objects.exists()
-    stored = send(operator, site, GOOD, step="import", proof=checked.context["proof"])
+    stored = confirm(operator)
 
     assert checked.context["summary"].startswith("Would store 2 of 3 lines; 0 duplicates, 1 rejected.")
     assert stored.context["summary"] == "Stored 2 of 3 lines; 0 duplicates, 1 rejected."
@@ -47,54 +37,71 @@ def test_a_file_is_checked_and_then_stored(make_person, site) -> None:
     assert Event.objects.of(Conversion.objects.first()).get().actor == "operator:ayse"
 
 
-def test_a_small_file_is_an_import_too_and_is_not_kept(make_person, site) -> None:
+def test_a_check_becomes_the_import_when_it_is_confirmed(make_person, site) -> None:
     operator = make_person(sites={site: "operator"})
 
-    proof = send(operator, site, GOOD).context["proof"]
+    upload(operator, site, GOOD)
     checked = ImportJob.objects.get()
-    assert (checked.status, checked.checked["created"], ImportChunk.objects.count()) == ("CANCELLED", 2, 0)
-    send(operator, site, GOOD, step="import", proof=proof)
+    assert (checked.status, checked.checked["created"], ImportChunk.objects.count()) == ("READY", 2, 1)
+    confirm(operator)
 
-    stored = ImportJob.objects.latest("created_at")
+    stored = ImportJob.objects.get()
     assert (stored.status, stored.counts["created"], ImportChunk.objects.count()) == ("DONE", 2, 0)
-    assert "conversions.csv" in operator.get("/admin/ociqueue/importjob/").text
+    assert "satışlar.csv" in operator.get(PAGES).text
     assert not Activity.objects.filter(queue="conversion_import").exists(), "the activity has one line"
     assert Activity.objects.get(kind="import").rows == 2
 
 
-@pytest.mark.parametrize(("step", "end"), [("check", ("READY", 0)), ("import", ("DONE", 2))])
-def test_what_takes_too_long_for_a_request_is_left_to_workers(
-    make_person, site, monkeypatch, step: str, end: tuple[str, int]
-) -> None:
+def test_a_check_that_no_one_confirms_is_not_listed_once_it_ended(make_person, site) -> None:
     operator = make_person(sites={site: "operator"})
-    proof = send(operator, site, GOOD).context["proof"]
-    monkeypatch.setattr(imports, "SECONDS", 0)
+    upload(operator, site, GOOD)
+    job = ImportJob.objects.get()
+    assert "satışlar.csv" in operator.get(PAGES).text
+
+    import_run.ENGINE.cancel(job)
+
+    assert "satışlar.csv" not in operator.get(PAGES).text
+    assert "satışlar.csv" in operator.get(f"{PAGES}{job.pk}/change/").text
+
+
+def test_a_check_that_takes_too_long_for_a_request_is_left_to_workers(make_person, site, monkeypatch) -> None:
+    operator = make_person(sites={site: "operator"})
+    monkeypatch.setattr(import_run, "SECONDS", 0)
     monkeypatch.setattr(table, "BATCH", 1)
 
-    answer = send(operator, site, GOOD, step=step, proof=proof)
+    answer = upload(operator, site, GOOD)
     import_run.ENGINE.work_due()
 
-    job = ImportJob.objects.latest("created_at")
-    assert answer.headers["Location"] == f"/admin/ociqueue/importjob/{job.pk}/change/"
-    assert (job.status, Conversion.objects.count()) == end
+    job = ImportJob.objects.get()
+    assert answer.headers["Location"] == f"{PAGES}{job.pk}/change/"
+    assert (job.status, Conversion.objects.count()) == ("READY", 0)
 
 
-def test_nothing_is_stored_that_was_not_checked(make_person, make_site) -> None:
-    site, other = make_site(), make_site()
-    operator = make_person(sites={site: "operator", other: "operator"})
-    proof = send(operator, site, GOOD).context["proof"]
+def test_an_import_that_takes_too_long_for_a_request_is_left_to_workers(make_person, site, monkeypatch) -> None:
+    operator = make_person(sites={site: "operator"})
+    upload(operator, site, GOOD)
+    monkeypatch.setattr(import_run, "SECONDS", 0)
+    monkeypatch.setattr(table, "BATCH", 1)
 
-    answers = [
-        send(operator, site, GOOD, step="import"),
-        send(operator, site, GOOD, step="import", proof="forged"),
-        send(operator, site, GOOD + f"Satış,third,{TIME},1,TRY\n", step="import", proof=proof),
-        send(operator, other, GOOD, step="import", proof=proof),
-    ]
+    confirm(operator)
+    assert Conversion.objects.count() == 1
+    import_run.ENGINE.work_due()
 
-    for answer in answers:
-        assert answer.context["faults"] == [
-            "CSV file: This is not the file that was checked for this site. Check it first."
-        ]
+    assert (ImportJob.objects.get().status, Conversion.objects.count()) == ("DONE", 2)
+
+
+@pytest.mark.parametrize("state", ["READING", "CHECKING"])
+def test_nothing_is_stored_that_was_not_checked(make_person, site, monkeypatch, state: str) -> None:
+    operator = make_person(sites={site: "operator"})
+    monkeypatch.setattr(import_run, "AT_ONCE", 0)
+    monkeypatch.setattr(table, "BATCH", 1)
+    upload(operator, site, GOOD)
+    while ImportJob.objects.get().status != state:
+        import_run.ENGINE.work(ImportJob.objects.all().claim_now(), until=0)
+
+    refused = confirm(operator)
+
+    assert f"Nothing was changed: it is {state}." in refused.text
     assert not Conversion.objects.exists()
 
 
@@ -108,18 +115,18 @@ def test_nothing_is_stored_that_was_not_checked(make_person, make_site) -> None:
     ],
 )
 def test_a_bad_file_is_reported_in_a_sentence(make_person, site, content: bytes, fault: str) -> None:
-    answer = send(make_person(sites={site: "operator"}), site, content)
+    answer = upload(make_person(sites={site: "operator"}), site, content)
 
     assert answer.status_code == 200
     assert answer.context["faults"][0].startswith(f"CSV file: {fault}")
-    assert answer.context["proof"] == ""
+    assert answer.context["start_address"] == ""
 
 
 def test_what_a_file_says_is_text_on_the_page(make_person, site) -> None:
     operator = make_person(sites={site: "operator"})
 
-    line = send(operator, site, f"{HEADER}Satış,first,{TIME},1,<B>\n").content.decode()
-    header = send(operator, site, f"{HEADER.strip()},<img src=x onerror=run()>\n").content.decode()
+    line = upload(operator, site, f"{HEADER}Satış,first,{TIME},1,<B>\n").content.decode()
+    header = upload(operator, site, f"{HEADER.strip()},<img src=x onerror=run()>\n").content.decode()
 
     assert "&#x27;&lt;B&gt;&#x27; is not an ISO 4217 currency" in line
     assert "&lt;img src=x onerror=run()&gt;" in header
@@ -130,7 +137,7 @@ def test_what_a_file_says_is_text_on_the_page(make_person, site) -> None:
 def test_a_file_beyond_the_limit_is_refused_in_a_sentence(make_person, site, monkeypatch) -> None:
     monkeypatch.setattr(imports, "MEGABYTES", 0)
 
-    answer = send(make_person(sites={site: "operator"}), site, GOOD)
+    answer = upload(make_person(sites={site: "operator"}), site, GOOD)
 
     assert answer.context["faults"] == ["CSV file: Larger than 0 MB; split the file."]
 
@@ -138,10 +145,10 @@ def test_a_file_beyond_the_limit_is_refused_in_a_sentence(make_person, site, mon
 def test_many_refused_lines_are_counted_and_the_first_shown(make_person, site, monkeypatch) -> None:
     monkeypatch.setattr(import_jobs, "MOST_SHOWN", 5)
 
-    answer = send(make_person(sites={site: "operator"}), site, HEADER + f"Satış,,{TIME},1,TRY\n" * 12)
+    answer = upload(make_person(sites={site: "operator"}), site, HEADER + f"Satış,,{TIME},1,TRY\n" * 12)
 
     assert "… and 7 more lines." in answer.content.decode()
-    assert answer.context["proof"] == "", "there is nothing to import"
+    assert answer.context["start_address"] == "", "there is nothing to import"
 
 
 def test_only_operators_import_and_only_for_sites_they_run(make_person, make_site) -> None:
@@ -149,12 +156,12 @@ def test_only_operators_import_and_only_for_sites_they_run(make_person, make_sit
     operator = make_person(sites={mine: "operator", seen: "viewer"})
     viewer = make_person("ali", role="viewer", sites={mine: "operator"})
 
-    answer = send(operator, seen, GOOD)
+    answer = upload(operator, seen, GOOD)
 
     assert answer.context["faults"][0].startswith("Site: Select a valid choice.")
     assert list(answer.context["form"].fields["site"].queryset) == [mine]
     assert viewer.get(ADDRESS).status_code == 403
-    assert send(viewer, mine, GOOD).status_code == 403
+    assert upload(viewer, mine, GOOD).status_code == 403
     assert "Import CSV" not in viewer.get("/admin/ociqueue/conversion/").content.decode()
     assert "Import CSV" in operator.get("/admin/ociqueue/conversion/").content.decode()
 
@@ -172,7 +179,9 @@ def test_the_template_imports_as_it_is(make_person, make_site) -> None:
     assert b"consentAdUserData,consentAdPersonalization,eventSource\r\n" in file
     assert f'href="{ADDRESS}template/"' in operator.get(ADDRESS).text
     assert (
-        send(operator, site, file).context["summary"].startswith("Would store 2 of 2 lines; 0 duplicates, 0 rejected.")
+        upload(operator, site, file)
+        .context["summary"]
+        .startswith("Would store 2 of 2 lines; 0 duplicates, 0 rejected.")
     )
     assert make_person("ali", role="viewer").get(f"{ADDRESS}template/").status_code == 403
 
@@ -180,7 +189,7 @@ def test_the_template_imports_as_it_is(make_person, make_site) -> None:
 def test_a_rejected_value_is_shown_shortened(make_person, site) -> None:
     long = "9" * 80 + "x"
 
-    answer = send(make_person(sites={site: "operator"}), site, f"{HEADER}Satış,Cj0,{TIME},{long},TRY\nSatış,b\n")
+    answer = upload(make_person(sites={site: "operator"}), site, f"{HEADER}Satış,Cj0,{TIME},{long},TRY\nSatış,b\n")
 
     shown = [(each.line, each.field, each.value) for each in answer.context["rejected"]["fields"]]
     assert shown == [(2, "conversionValue", "9" * 59 + "…"), (3, "", "Satış,b")]
@@ -192,11 +201,11 @@ def test_a_rejected_value_is_shown_shortened(make_person, site) -> None:
 def test_rejected_lines_are_corrected_and_imported_again(make_person, site, delimiter: str) -> None:
     operator = make_person(sites={site: "operator"})
     good, bad = f"Satış,first,{TIME},1,TRY\n", f"=Satış,second,{TIME},many,TRY\nSatış,short\n"
-    checked = send(operator, site, (HEADER + good + bad).replace(",", delimiter))
+    checked = upload(operator, site, (HEADER + good + bad).replace(",", delimiter))
 
     file = lines_of(operator, checked.context["rejected"])
-    again = send(operator, site, file)
-    corrected = send(operator, site, file.replace("many", "2"))
+    again = upload(operator, site, file)
+    corrected = upload(operator, site, file.replace("many", "2"))
 
     header, second, unreadable = (
         csv.DictReader(StringIO(file), delimiter=delimiter),
@@ -209,7 +218,7 @@ def test_rejected_lines_are_corrected_and_imported_again(make_person, site, deli
     assert unreadable["reason"] == "line 4: 2 cells, but the header has 5."
     assert again.context["summary"].startswith("Would store 0 of 2 lines; 0 duplicates, 2 rejected.")
     assert corrected.context["summary"].startswith("Would store 1 of 2 lines; 0 duplicates, 1 rejected.")
-    send(operator, site, file.replace("many", "2"), step="import", proof=corrected.context["proof"])
+    confirm(operator)
     assert Conversion.objects.get().action == "=Satış", "as it was before the export made it safe"
 
 
@@ -218,7 +227,7 @@ def test_the_file_of_rejected_lines_has_a_limit_that_is_stated(make_person, site
         monkeypatch.setattr(module, "MOST_LINES_KEPT", 3)
     operator = make_person(sites={site: "operator"})
 
-    answer = send(operator, site, HEADER + f"Satış,,{TIME},1,TRY\n" * 5)
+    answer = upload(operator, site, HEADER + f"Satış,,{TIME},1,TRY\n" * 5)
 
     assert "It has the first 3 lines." in answer.text
     assert len(lines_of(operator, answer.context["rejected"]).splitlines()) == 4
@@ -227,9 +236,10 @@ def test_the_file_of_rejected_lines_has_a_limit_that_is_stated(make_person, site
 def test_duplicates_that_differ_are_shown_with_what_is_stored_and_offered_as_a_file(make_person, site) -> None:
     operator = make_person(sites={site: "operator"})
     file = f"{HEADER}Satış,first,{TIME},1,TRY\nSatış,second,{TIME},2,TRY\n"
-    send(operator, site, file, step="import", proof=send(operator, site, file).context["proof"])
+    upload(operator, site, file)
+    confirm(operator)
 
-    answer = send(operator, site, file.replace(",1,TRY", ",7,TRY"))
+    answer = upload(operator, site, file.replace(",1,TRY", ",7,TRY"))
 
     assert "1 duplicate differs from what is stored." in answer.text
     assert "give a second conversion of the same click a sourceKey" in answer.text
@@ -238,5 +248,5 @@ def test_duplicates_that_differ_are_shown_with_what_is_stored_and_offered_as_a_f
     offered = lines_of(operator, answer.context["differing"])
     (line,) = csv.DictReader(StringIO(offered))
     assert (line["gclid"], line["reason"]) == ("first", "line 2: conversionValue: Already imported with 1.00.")
-    assert send(operator, site, offered).context["summary"].startswith("Would store 0 of 1 lines; 1 duplicates")
+    assert upload(operator, site, offered).context["summary"].startswith("Would store 0 of 1 lines; 1 duplicates")
     assert answer.context["rejected"] is None

@@ -2,18 +2,17 @@
 
 import csv
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from kilit.access.models import DeniedRequest
 from kilit.lock.models import Activity, Event
 from kilit.problems.registry import find_problems
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Conversion
 from tests.support.conversions import make_failed
+from tests.support.imports import confirm, upload
 
 pytestmark = pytest.mark.django_db
 
@@ -167,20 +166,15 @@ def written(lines: list[dict[str, str]]) -> bytes:
     return file.getvalue().encode()
 
 
-def send(client: Client, site: Site, content: bytes, *, step: str = "check", proof: str = "") -> Any:
-    file = SimpleUploadedFile("dead-letters.csv", content)
-    return client.post(f"{LIST}import/", {"site": str(site.pk), "file": file, "step": step, "checked": proof})
-
-
 def test_an_export_that_nobody_edited_changes_nothing(make_person, site) -> None:
     make_failed(site, gclid="-starts-like-a-formula", message="two\nlines", source_key="order-1")
     make_failed(site, wbraid="CkQKC-w", currency="JPY", value=120)
     operator = make_person(sites={site: "operator"})
 
-    answer = send(operator, site, written(exported(operator)))
+    answer = upload(operator, site, written(exported(operator)))
 
     assert answer.context["summary"].startswith("Would correct 0 of 2 rows; 2 unchanged, 0 rejected.")
-    assert answer.context["proof"] == ""
+    assert answer.context["start_address"] == ""
     assert Conversion.objects.count() == 2
 
 
@@ -191,9 +185,9 @@ def test_edited_lines_are_sent_as_copies_and_leave_the_next_export(make_person, 
     lines[0]["gclid"], lines[1]["conversionValue"] = "Cj0KCQ-right", "many"
     file = written(lines)
 
-    checked = send(operator, site, file)
+    checked = upload(operator, site, file)
     assert Conversion.objects.count() == 3
-    stored = send(operator, site, file, step="import", proof=checked.context["proof"])
+    stored = confirm(operator)
 
     assert checked.context["summary"].startswith("Would correct 1 of 3 rows; 1 unchanged, 1 rejected.")
     assert checked.context["submit"] == "Correct and resend 1 row"
@@ -208,7 +202,7 @@ def test_a_row_of_another_site_is_a_fault_of_its_id(make_person, make_site, site
     (row,) = make_failed(make_site())
     operator = make_person(sites={site: "operator"})
 
-    answer = send(operator, site, f"id,gclid\n{row},new\n,new\n".encode())
+    answer = upload(operator, site, f"id,gclid\n{row},new\n,new\n".encode())
 
     faults = [(fault.line, fault.field, fault.value, fault.reason) for fault in answer.context["rejected"]["fields"]]
     assert faults[0] == (2, "id", str(row), "there is no such row at this site")
