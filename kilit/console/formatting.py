@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.contrib.admin import display
-from django.http import HttpRequest
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.utils.formats import date_format, number_format
@@ -140,6 +142,10 @@ def column(
     return display(description=label, ordering=order)(show)
 
 
+def fieldset(title: "StrOrPromise | None", *fields: object) -> tuple[Any, dict[str, Any]]:
+    return title, {"fields": list(fields)}
+
+
 def new_key(sentence: str, text: str) -> SafeString:
     """Return a message with a key that is shown once, and a button that copies it."""
     return with_copy_button(sentence, text, what=_("the new key"))
@@ -153,6 +159,22 @@ def with_copy_button(sentence: str, text: str, *, what: str) -> SafeString:
 def button(*, icon: str, danger: bool = False, **options: object) -> Callable[[Method], Method]:
     variant = ActionVariant.DANGER if danger else ActionVariant.DEFAULT
     return cast("Callable[[Method], Method]", action(icon=icon, variant=variant, **options))
+
+
+def find_object(
+    model_admin: "ModelAdmin",
+    request: HttpRequest,
+    object_id: str,
+    *,
+    allowed: Callable[[Any, Any], bool] | None = None,
+) -> Any:
+    """Return an object that the user may see, or act on; those of others are not found."""
+    row = model_admin.get_object(request, unquote(object_id))
+    if row is None:
+        raise Http404
+    if not (allowed(request.user, row) if allowed else model_admin.has_view_permission(request, row)):
+        raise PermissionDenied
+    return row
 
 
 def page(

@@ -67,7 +67,10 @@ class QueueAdmin(LongListAdmin):
         queue = self.queue.table.queue
         if queue not in answers:
             answers[queue] = self.queue.may_act(request.user)
-        return answers[queue]
+        if object_id is None or not (answers[queue] and self.scope_filter):
+            return answers[queue]
+        pk = self.read_id(unquote(object_id))
+        return pk is not None and self.acted_on_by(request).filter(pk=pk).exists()
 
     def has_pause_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         return self.queue.may_pause(request.user)

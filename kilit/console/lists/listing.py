@@ -162,7 +162,18 @@ class CappedPaginator(Paginator[Any]):
         return max(1, min(number, self.num_pages))
 
 
-class CappedChangeList(ChangeList):
+class CompletedChangeList(ChangeList):
+    """Lets the admin fetch what the rows of a page show, for all of them at once."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        self.model_admin.complete(self.result_list)
+
+
+class CappedChangeList(CompletedChangeList):
     """Leaves the total to the pagination, which knows where counting stopped."""
 
     page_num: int
@@ -231,6 +242,9 @@ class CappedListAdmin(ReadOnlyAdmin):
 
     def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
         return CappedChangeList
+
+    def complete(self, rows: list[Any]) -> None:
+        """Fetch what the rows of a page show besides their columns."""
 
 
 class LongListAdmin(CappedListAdmin):

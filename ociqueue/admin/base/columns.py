@@ -16,6 +16,7 @@ from kilit.console.formatting import (
     column,
     error_cell,
     exactly,
+    fieldset,
     joined,
     link,
     since,
@@ -59,20 +60,10 @@ def row_name(row: Conversion) -> str:
     return f"…{str(row.pk)[-12:]}"
 
 
-@display(description=gettext_lazy("conversion"))
-def name(row: Conversion) -> SafeString:
-    return two_lines(row_name(row), mask_click_id(row.click_id), title=str(row))
-
-
 def site_cell(site: Site, below: str) -> SafeString:
     """Return a site's name over its customer id, which stays in one piece, and something else."""
     customer = format_html('<span class="whitespace-nowrap">{}</span>', site.customer) if site.customer_id else ""
     return two_lines(site.name, joined(customer, below), title=site.label)
-
-
-@display(description=gettext_lazy("state"))
-def state(row: Conversion) -> SafeString:
-    return state_cell(row, replaced_badge(row), erased_badge(row))
 
 
 def state_cell(row: Uploadable, *more: SafeString) -> SafeString:
@@ -179,6 +170,12 @@ def replaced_by(row: Conversion) -> SafeString | str:
     return link(address, breakable(str(row.replacement)))
 
 
+name = column(
+    "name",
+    gettext_lazy("conversion"),
+    lambda row: two_lines(row_name(row), mask_click_id(row.click_id), title=str(row)),
+)
+state = column("state", gettext_lazy("state"), lambda row: state_cell(row, replaced_badge(row), erased_badge(row)))
 whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_words(row.last_error) or "-")
 site = column("site", gettext_lazy("site"), lambda row: site_cell(row.site, row.action))
 age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
@@ -195,20 +192,17 @@ source_key = column("source_key", gettext_lazy("source key"), lambda row: breaka
 
 # Columns are functions, so that Django offers no sorting by them, which would read the whole table.
 COLUMNS = [name, state, site, amount, attempts, error, age]
-FIELDSETS: Any = [
-    (
+# Of adjustments, too.
+SENDING = [
+    fieldset(gettext_lazy("Answer"), "provider_error_code", whole_error, "provider_request_id", "uploaded_at", upload),
+    fieldset(gettext_lazy("Attempts"), attempts, "claimed_at", "next_retry_at"),
+]
+FIELDSETS = [
+    fieldset(
         None,
-        {
-            "fields": [
-                *(source_key, order_id, whole_click_id, hashes, "site", "action", amount, "conversion_time"),
-                *("event_source", ad_user_data, ad_personalization),
-            ]
-        },
+        *(source_key, order_id, whole_click_id, hashes, "site", "action", amount, "conversion_time"),
+        *("event_source", ad_user_data, ad_personalization),
     ),
-    (
-        gettext_lazy("Answer"),
-        {"fields": ["provider_error_code", whole_error, "provider_request_id", "uploaded_at", upload]},
-    ),
-    (gettext_lazy("Attempts"), {"fields": [attempts, "claimed_at", "next_retry_at"]}),
-    (gettext_lazy("Origin"), {"fields": ["replaces", replaced_by, "created_at", "updated_at"]}),
+    *SENDING,
+    fieldset(gettext_lazy("Origin"), "replaces", replaced_by, "created_at", "updated_at"),
 ]

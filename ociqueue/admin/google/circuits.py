@@ -13,15 +13,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import badge, distance, number, page, two_lines
+from kilit.console.formatting import badge, distance, find_object, number, page, two_lines
 from kilit.console.jobs.activity import ActivitySource, register_activity
 from kilit.console.jobs.timeline import Story, TimelineStep
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.machine_errors import explain
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.permissions import may_administer, may_run, site_of
-from ociqueue.admin.base.site_header import header_context
+from ociqueue.admin.base.permissions import may_administer, may_run
+from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.admin.google.switching import is_shut_out
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet
@@ -46,7 +46,7 @@ register_activity(
 
 
 def circuit_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site = site_of(model_admin, request, object_id)
+    site: Site = find_object(model_admin, request, object_id)
     circuits = Circuit.objects.filter(site=site).order_by("-status", "action")
     return page(
         model_admin,
@@ -82,7 +82,7 @@ def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
 
 
 def probe_now(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site = site_of(model_admin, request, object_id, allowed=may_run)
+    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST":
         with transaction.atomic():
             circuits = open_circuits([site.pk])
@@ -94,7 +94,7 @@ def probe_now(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> 
             messages.success(request, next_step(site, circuits))
         else:
             messages.warning(request, _("No circuit of %(site)s is open.") % {"site": site})
-    return HttpResponseRedirect(reverse("admin:ociqueue_site_circuit", args=[site.pk]))
+    return HttpResponseRedirect(site_address(site, "circuit"))
 
 
 def next_step(site: Site, circuits: CircuitQuerySet) -> str:
@@ -131,9 +131,9 @@ def sender_cell(site: Site, health: SiteHealth) -> SafeString:
 
 def alarms(site: Site, health: SiteHealth) -> Iterator[SafeString]:
     if health.needs_credentials:
-        address = reverse("admin:ociqueue_site_credentials", args=[site.pk])
+        address = site_address(site, "credentials")
         yield badge(_("no credentials"), "danger", title=_("Nothing is sent until they are stored"), href=address)
-    address = reverse("admin:ociqueue_site_circuit", args=[site.pk])
+    address = site_address(site, "circuit")
     for name, circuit in sorted(health.circuits.items()):
         label = _("%(name)s: circuit open") % {"name": name} if name else _("circuit open")
         yield badge(label, "danger", title=f"{circuit.code}: {explain(circuit.reason)}", href=address)

@@ -13,7 +13,6 @@ from django.core.exceptions import PermissionDenied
 from django.core.validators import RegexValidator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
@@ -25,10 +24,10 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from kilit.console.formatting import page
+from kilit.console.formatting import find_object, page
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.permissions import may_administer, may_run, site_of
-from ociqueue.admin.base.site_header import header_context
+from ociqueue.admin.base.permissions import may_administer, may_run
+from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.admin.google.switching import confirmation
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import LONGEST, GoogleAdsAccount, normalize_action, normalize_customer_id
@@ -238,7 +237,7 @@ def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
 
 def credentials_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """Show which parts are stored and what the last test found; a site's admins store credentials here."""
-    site = site_of(model_admin, request, object_id)
+    site: Site = find_object(model_admin, request, object_id)
     is_change = request.method == "POST"
     if is_change and not may_administer(request.user, site):
         raise PermissionDenied
@@ -256,7 +255,7 @@ def credentials_page(model_admin: ModelAdmin, request: HttpRequest, object_id: s
         if form.is_valid():
             store_login(request.user, site, form.change, open_rows)
             messages.success(request, describe(form.change))
-            return HttpResponseRedirect(_address(site))
+            return HttpResponseRedirect(site_address(site, "credentials"))
     return page(
         model_admin,
         request,
@@ -278,11 +277,7 @@ def credentials_page(model_admin: ModelAdmin, request: HttpRequest, object_id: s
 
 
 def request_check(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site = site_of(model_admin, request, object_id, allowed=may_run)
+    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST" and not request_test(site):
         messages.warning(request, _("No credentials are stored."))
-    return HttpResponseRedirect(f"{_address(site)}#check")
-
-
-def _address(site: Site) -> str:
-    return reverse("admin:ociqueue_site_credentials", args=[site.pk])
+    return HttpResponseRedirect(f"{site_address(site, 'credentials')}#check")

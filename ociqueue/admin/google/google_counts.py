@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import badge, number, page
+from kilit.console.formatting import badge, find_object, number, page
 from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.permissions import may_run, site_of
+from ociqueue.admin.base.permissions import may_run
 from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.models import Credentials, ReadBack, Site
 from ociqueue.problems.sites import worst_difference
@@ -39,7 +39,7 @@ NOTES = {
 
 
 def counts_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site = site_of(model_admin, request, object_id)
+    site: Site = find_object(model_admin, request, object_id)
     stored = ReadBack.objects.filter(site=site).select_related("site").first()
     is_waiting = bool(stored and stored.asked_at and (not stored.tried_at or stored.asked_at > stored.tried_at))
     return page(
@@ -64,7 +64,7 @@ def counts_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -
 
 
 def request_reading(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site: Site = site_of(model_admin, request, object_id, allowed=may_run)
+    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST" and site.sync_method == SyncMethod.API and Credentials.objects.filter(site=site):
         ReadBack.objects.request(site)
         doorbells.ring("oci_reconcile")
@@ -85,7 +85,6 @@ def result_of(stored: ReadBack) -> Blocker:
 
 
 def count_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line of the table: our numbers, Google's, and what their difference means in words."""
     google = row["google"]
     total = sum(google.values())
     findings = [Finding(name) for name in row["findings"]]

@@ -14,11 +14,12 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldBooleanWidget
 
-from kilit.console.formatting import link, number
+from kilit.console.formatting import find_object, link, number
 from kilit.console.lists.confirming import confirm_page
-from ociqueue.admin.base.permissions import may_administer, site_of
+from ociqueue.admin.base.permissions import may_administer
 from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.models import Circuit, Site
+from ociqueue.models.circuit import NOT_ALLOWLISTED
 from ociqueue.operating.senders import UnsettledRows, after_switch, unsettled_rows, with_open_rows
 from ociqueue.operating.site_health import site_health
 from ociqueue.states import CircuitStatus, ConversionStatus, SyncMethod
@@ -54,8 +55,6 @@ def confirmation(site: Site, rows: UnsettledRows, label: str) -> forms.BooleanFi
     return forms.BooleanField(label=label, required=False, widget=UnfoldBooleanWidget, help_text=warnings(site, rows))
 
 
-# The code of a circuit when the developer token may not upload over the Google Ads API.
-NOT_ALLOWLISTED = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
 # What helps to choose a sender.
 SENDERS = {
     SyncMethod.SCRIPT: gettext_lazy(
@@ -85,12 +84,6 @@ def rows_in_flight(site: Site) -> list[str]:
     ]
 
 
-def _unknown(site: Site) -> list[SafeString]:
-    """Warn of rows that Google may have: by the other API they are sent again, under the same order id."""
-    rows = unsettled_rows(site)
-    return [warnings(site, rows)] if rows else []
-
-
 def is_shut_out(site: Site) -> bool:
     """Return whether Google refuses the site's uploads because it closed the Ads API to its developer token."""
     shut = Circuit.objects.filter(site=site, status=CircuitStatus.OPEN, code=NOT_ALLOWLISTED)
@@ -99,11 +92,13 @@ def is_shut_out(site: Site) -> bool:
 
 def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """Confirm, then let a site of the Google Ads API send through the Data Manager API."""
-    site = site_of(model_admin, request, object_id, allowed=may_administer)
+    site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
     if request.method == "POST":
-        return _switch(model_admin, request, site)
-    if site.sync_method != SyncMethod.API:
-        return _to_google(site)
+        _switch(model_admin, request, site)
+    if request.method == "POST" or site.sync_method != SyncMethod.API:
+        return HttpResponseRedirect(site_address(site, "credentials"))
+    # Google may have them: by the other API they are sent again, under the same order id.
+    open_rows = unsettled_rows(site)
     return confirm_page(
         model_admin,
         request,
@@ -113,7 +108,7 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -
         sentences=[
             _("Google closed click uploads over the Ads API to new developer tokens; the Data Manager API takes them."),
             *rows_in_flight(site),
-            *_unknown(site),
+            *([warnings(site, open_rows)] if open_rows else []),
             _(
                 "The login needs the scope datamanager, and the Data Manager API must be enabled in its Google Cloud "
                 "project. The login is tested right after the switch; if it does not pass, store a new one."
@@ -125,18 +120,13 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -
     )
 
 
-def _switch(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
+def _switch(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> None:
     with transaction.atomic():
         api_site = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
         if not api_site.update(sync_method=SyncMethod.DATA_MANAGER):
             messages.warning(request, _("Nothing was changed: the site does not use the Google Ads API any more."))
-            return _to_google(site)
+            return
         site.refresh_from_db()
         model_admin.log_change(request, site, with_open_rows("Switched to the Data Manager API", unsettled_rows(site)))
         after_switch(site)
     messages.success(request, _("%(site)s sends through the Data Manager API now.") % {"site": site})
-    return _to_google(site)
-
-
-def _to_google(site: Site) -> HttpResponse:
-    return HttpResponseRedirect(reverse("admin:ociqueue_site_credentials", args=[site.pk]))

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, breakable, column, error_cell, exactly, link, two_lines
+from kilit.console.formatting import badge, breakable, column, error_cell, exactly, fieldset, link, two_lines
 from kilit.lock.models import Event
 from ociqueue.admin.base import columns
 from ociqueue.models import Adjustment, Conversion
@@ -30,21 +30,6 @@ def row_name(row: Adjustment) -> str:
     return _("%(kind)s of %(name)s") % values
 
 
-@display(description=gettext_lazy("adjustment"))
-def name(row: Adjustment) -> SafeString:
-    return two_lines(columns.row_name(row.original), kind_label(row.kind), title=str(row))
-
-
-@display(description=gettext_lazy("state"))
-def state(row: Adjustment) -> SafeString:
-    return columns.state_cell(row, overtaken_badge(row))
-
-
-@display(description=gettext_lazy("error"))
-def error(row: Adjustment) -> SafeString | str:
-    return error_cell(row.provider_error_code, f"{row.provider_error_category}: {row.last_error}")
-
-
 def state_notes(row: Adjustment) -> SafeString:
     if row.status == ConversionStatus.COMPLETED and not row.uploaded_at:
         return badge(_("not sent"), "info", title=_("The conversion ended here, so nothing had to be sent."))
@@ -61,38 +46,35 @@ def amount(row: Adjustment) -> SafeString | str:
     return columns.amount(row)
 
 
-@display(description=gettext_lazy("conversion"))
-def original(row: Adjustment) -> SafeString:
+def _original(row: Adjustment) -> SafeString:
     href = reverse("admin:ociqueue_conversion_change", args=[row.original_id])
     return link(href, columns.row_name(row.original))
 
 
+name = column(
+    "name",
+    gettext_lazy("adjustment"),
+    lambda row: two_lines(columns.row_name(row.original), kind_label(row.kind), title=str(row)),
+)
+state = column("state", gettext_lazy("state"), lambda row: columns.state_cell(row, overtaken_badge(row)))
+error = column(
+    "error",
+    gettext_lazy("error"),
+    lambda row: error_cell(row.provider_error_code, f"{row.provider_error_category}: {row.last_error}"),
+)
+original = column("original", gettext_lazy("conversion"), _original)
 kind = column("kind", gettext_lazy("kind"), lambda row: kind_label(row.kind))
 old_amount = column("old_amount", gettext_lazy("value of the conversion"), lambda row: columns.amount(row.original))
 source_key = column("source_key", gettext_lazy("own key"), lambda row: breakable(row.source_key or "-"))
 
 COLUMNS = [name, state, columns.site, amount, columns.attempts, error, columns.age]
-FIELDSETS: Any = [
-    (
+FIELDSETS = [
+    fieldset(
         None,
-        {
-            "fields": [
-                *(kind, original, columns.order_id, source_key, "site", "action"),
-                *(amount, old_amount, "adjusted_at"),
-            ]
-        },
+        *(kind, original, columns.order_id, source_key, "site", "action", amount, old_amount, "adjusted_at"),
     ),
-    (
-        gettext_lazy("Answer"),
-        {
-            "fields": [
-                *("provider_error_code", columns.whole_error, "provider_request_id", "uploaded_at"),
-                columns.upload,
-            ]
-        },
-    ),
-    (gettext_lazy("Attempts"), {"fields": [columns.attempts, "claimed_at", "next_retry_at"]}),
-    (gettext_lazy("Origin"), {"fields": ["created_at", "updated_at"]}),
+    *columns.SENDING,
+    fieldset(gettext_lazy("Origin"), "created_at", "updated_at"),
 ]
 
 

@@ -29,14 +29,7 @@ from ociqueue.schemas.columns import outcome_unknown
 from ociqueue.states import IN_UPLOAD, Category, ConversionStatus, SyncMethod
 
 
-def reasons(row: Adjustment, timeline: list[Event]) -> list[Blocker]:
-    causes = list(_reasons(row, timeline))
-    if outcome_unknown(row):
-        causes.append(blocked(_("Outcome unknown: it was sent and no answer came; Google may have it.")))
-    return causes
-
-
-def _reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
+def reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
     limits = blockers.limits_of(row)
     match row.status:
         case ConversionStatus.COMPLETED if row.uploaded_at:
@@ -56,6 +49,8 @@ def _reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
                 *_by_sender(row),
             ]
             yield from causes or [ready(_("seconds"))]
+    if outcome_unknown(row):
+        yield blocked(_("Outcome unknown: it was sent and no answer came; Google may have it."))
 
 
 def _failed(row: Adjustment, limits: object) -> Iterator[Blocker]:

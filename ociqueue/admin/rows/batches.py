@@ -1,6 +1,5 @@
 """Upload batches in the console, and the receipts of their requests."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +15,7 @@ from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from kilit.console.formatting import badge, breakable, code_badge, column, distance, number, since, two_lines
+from kilit.console.formatting import badge, breakable, code_badge, column, distance, fieldset, number, since, two_lines
 from kilit.console.lists.listing import LongListAdmin
 from ociqueue.admin.base import columns
 from ociqueue.admin.rows import adjustment_columns
@@ -33,6 +32,7 @@ SIZE = Func(F("row_ids"), function="cardinality", output_field=IntegerField())
 IN_ORDER = Receipt.objects.defer("row_ids").order_by("received_at", "pk")
 RECEIPTS = Prefetch("receipts", IN_ORDER)
 COLOURS = {"SUCCESS": "success", "PARTIAL_SUCCESS": "warning", "FAILED": "danger", "FAILURE": "danger"}
+SETTLED = ("confirmed", "rejected", "put_off", "late")  # what became of a receipt's rows
 # What we made of an answer that is no verdict.
 MEANINGS = {
     VerdictStatus.UNPROVEN: gettext_lazy("Google did not say which rows failed: they are sent again, one by one."),
@@ -40,24 +40,6 @@ MEANINGS = {
     VerdictStatus.PENDING: gettext_lazy("No verdict came within 72 hours: its rows are sent again."),
     VerdictStatus.UNKNOWN: gettext_lazy("No verdict could be read within 72 hours: its rows are sent again."),
 }
-
-
-@dataclass
-class SettledCounts:
-    confirmed: int = 0
-    rejected: int = 0
-    put_off: int = 0
-    late: int = 0
-    pending: int = 0
-
-
-def settled_counts(batch: UploadBatch) -> SettledCounts:
-    receipts = batch.receipts.all()
-    counts = [(receipt.confirmed, receipt.rejected, receipt.put_off, receipt.late) for receipt in receipts]
-    total = SettledCounts(*map(sum, zip(*counts, strict=True)))
-    if any(receipt.settled_at is None for receipt in receipts):
-        total.pending = max(0, batch.received - sum(map(sum, counts)))
-    return total
 
 
 def verdict_badge(batch: UploadBatch) -> SafeString:
@@ -74,7 +56,7 @@ def verdict_badge(batch: UploadBatch) -> SafeString:
 
 
 def receipt_line(receipt: Any) -> dict[str, object]:
-    counts = (receipt.confirmed, receipt.rejected, receipt.put_off, receipt.late)
+    counts = [getattr(receipt, name) for name in SETTLED]
     return {
         "receipt": receipt,
         "request_id": breakable(receipt.request_id),
@@ -109,22 +91,12 @@ def _questions(receipt: Receipt) -> str:
 MOST_ROWS = 200
 
 
-@admin.display(description=gettext_lazy("upload"))
-def upload(batch: UploadBatch) -> SafeString:
-    return two_lines(f"…{str(batch.pk)[-12:]}", batch.request_id, title=str(batch.pk))
-
-
 @admin.display(description=gettext_lazy("rows"))
 def size(batch: UploadBatch) -> SafeString:
     of_adjustments = badge(_("adjustments"), "info") if batch.queue == ADJUSTMENTS.queue else ""
     return format_html(
         "{} {} {}", number(batch.size), badge(_("probe"), "info") if batch.is_probe else "", of_adjustments
     )
-
-
-@admin.display(description=gettext_lazy("sent"))
-def sent(batch: UploadBatch) -> SafeString | str:
-    return since(batch.sent_at) if batch.sent_at else _("not sent")
 
 
 @admin.display(description=gettext_lazy("answer"))
@@ -146,13 +118,20 @@ def answer(batch: UploadBatch) -> SafeString:
 def result(batch: UploadBatch) -> SafeString | str:
     if not batch.answered_at:
         return "-"
-    settled = settled_counts(batch)
-    late = batch.late + settled.late
+    receipts = batch.receipts.all()
+    settled = {name: sum(getattr(receipt, name) for receipt in receipts) for name in SETTLED}
+    is_pending = any(receipt.settled_at is None for receipt in receipts)
+    pending = max(0, batch.received - sum(settled.values())) if is_pending else 0
+    late = batch.late + settled["late"]
     below = [
-        _("verdict pending: %(number)s") % {"number": number(settled.pending)} if settled.pending else "",
+        _("verdict pending: %(number)s") % {"number": number(pending)} if pending else "",
         _("too late for %(number)s") % {"number": number(late)} if late else "",
     ]
-    counts = (batch.accepted + settled.confirmed, batch.failed + settled.rejected, batch.put_off + settled.put_off)
+    counts = (
+        batch.accepted + settled["confirmed"],
+        batch.failed + settled["rejected"],
+        batch.put_off + settled["put_off"],
+    )
     return two_lines(" / ".join(map(number, counts)), ", ".join(filter(None, below)))
 
 
@@ -172,24 +151,22 @@ def job(batch: UploadBatch) -> str:
     return _("%(sent)s; Google answered %(answered)s") % {"sent": batch.job_id, "answered": batch.answered_job_id}
 
 
+upload = column(
+    "upload",
+    gettext_lazy("upload"),
+    lambda batch: two_lines(f"…{str(batch.pk)[-12:]}", batch.request_id, title=str(batch.pk)),
+)
+sent = column("sent", gettext_lazy("sent"), lambda batch: since(batch.sent_at) if batch.sent_at else _("not sent"))
 site = column("site", gettext_lazy("site"), lambda batch: columns.site_cell(batch.site, batch.get_sender_display()))
 whole_id = column("whole_id", gettext_lazy("id"), lambda batch: breakable(str(batch.pk)))
 
 FIELDSETS: Any = [
-    (
+    fieldset(
         None,
-        {
-            "fields": [
-                (answer, "site"),
-                ("sender", size),
-                whole_id,
-                ("created_at", "sent_at"),
-                ("answered_at", "request_id"),
-                job,
-            ]
-        },
+        *((answer, "site"), ("sender", size), whole_id),
+        *(("created_at", "sent_at"), ("answered_at", "request_id"), job),
     ),
-    (gettext_lazy("Results"), {"fields": [("accepted", "received"), ("failed", "put_off"), "late", "note"]}),
+    fieldset(gettext_lazy("Results"), ("accepted", "received"), ("failed", "put_off"), "late", "note"),
 ]
 READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]
 

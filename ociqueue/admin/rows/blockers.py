@@ -23,6 +23,7 @@ from kilit.machine_errors import explain
 from kilit.spans import format_span, moment
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.base.columns import UNKNOWN, upload
+from ociqueue.admin.base.site_header import site_address
 from ociqueue.codes.table import WITHHELD
 from ociqueue.intake.corrections import why_not
 from ociqueue.models import Conversion, Credentials, Receipt
@@ -34,12 +35,7 @@ from ociqueue.schemas.columns import outcome_unknown
 from ociqueue.states import LIVE, UPLOADED_HERE, Category, ConversionStatus, SyncMethod
 
 
-def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:
-    causes = list(_reasons(row, timeline))
-    return [*causes, blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})] if outcome_unknown(row) else causes
-
-
-def _reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
+def reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
     limits = limits_of(row)
     match row.status:
         case ConversionStatus.COMPLETED:
@@ -52,6 +48,8 @@ def _reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
             yield from uploaded(row)
         case _:
             yield from _waiting(row, limits)
+    if outcome_unknown(row):
+        yield blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})
 
 
 def limits_of(row: Uploadable) -> Any:
@@ -83,14 +81,11 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
 
 
 def _withheld(row: Conversion, limits: Any) -> Blocker:
-    link = {"link": row.site.name, "href": reverse("admin:ociqueue_site_settings", args=[row.site_id])}
     if limits.is_withheld:
-        return ended(
-            _("Not sent: the visitor denied consent. The site's settings decide whether such rows are sent."), **link
-        )
-    return blocked(
-        _("Not sent: the visitor denied consent. The site sends such rows now: use Retry to send it."), **link
-    )
+        sentence = _("Not sent: the visitor denied consent. The site's settings decide whether such rows are sent.")
+        return ended(sentence, **site_link(row, "settings"))
+    sentence = _("Not sent: the visitor denied consent. The site sends such rows now: use Retry to send it.")
+    return blocked(sentence, **site_link(row, "settings"))
 
 
 def failed(row: Any, limits: Any) -> Iterator[Blocker]:
@@ -104,11 +99,8 @@ def failed(row: Any, limits: Any) -> Iterator[Blocker]:
         return
     yield blocked(_("Failed. It will not be retried automatically. Fix the cause, then use Retry."))
     if is_transient and not row.site.requeue_transient:
-        yield blocked(
-            _("The error is TRANSIENT, but automatic retries are switched off for this site."),
-            link=row.site.name,
-            href=reverse("admin:ociqueue_site_settings", args=[row.site_id]),
-        )
+        sentence = _("The error is TRANSIENT, but automatic retries are switched off for this site.")
+        yield blocked(sentence, **site_link(row, "settings"))
 
 
 def processing(row: Any, limits: Any, timeline: list[Event]) -> Iterator[Blocker]:
@@ -204,8 +196,7 @@ def blocked_by_account(row: Any) -> Iterator[Blocker]:
             if circuit.action
             else _("The site's circuit is open. %(code)s: %(reason)s. The next probe is sent at %(time)s.")
         )
-        href = reverse("admin:ociqueue_site_circuit", args=[row.site_id])
-        yield blocked(message % context, link=_("The circuit"), href=href)
+        yield blocked(message % context, link=_("The circuit"), href=site_address(row.site, "circuit"))
     yield from no_worker()
 
 
@@ -216,8 +207,8 @@ def _blocked_by_script(row: Conversion) -> Iterator[Blocker]:
         yield blocked(last_call or _("The site's script has never called."), **site_link(row))
 
 
-def site_link(row: Any) -> dict[str, str]:
-    return {"link": row.site.name, "href": reverse("admin:ociqueue_site_change", args=[row.site_id])}
+def site_link(row: Any, page: str = "change") -> dict[str, str]:
+    return {"link": row.site.name, "href": site_address(row.site, page)}
 
 
 def holdings(row: Any) -> list[tuple[str, object]]:

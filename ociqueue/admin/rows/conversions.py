@@ -1,5 +1,6 @@
 """Conversions in the console: read-only rows, the operators' actions, and the page that exports their history."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -83,13 +84,10 @@ def _sites(request: HttpRequest, named: str) -> SiteQuerySet[Site]:
     sites = Site.objects.seen_by(request.user)
     if not named:
         return sites
-    try:
-        site = sites.filter(pk=UUID(named))
-    except ValueError:
-        raise Http404 from None
-    if not site.exists():
-        raise Http404
-    return site
+    with suppress(ValueError):
+        if (site := sites.filter(pk=UUID(named))).exists():
+            return site
+    raise Http404
 
 
 @admin.register(Conversion)

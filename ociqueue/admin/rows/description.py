@@ -13,6 +13,7 @@ from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers
 from kilit.console.jobs.timeline import Story
 from kilit.lock.models import Event
 from ociqueue.admin.base.columns import STATES, money, row_name, state_notes
+from ociqueue.admin.base.site_header import site_address
 from ociqueue.admin.rows import blockers
 from ociqueue.admin.rows.adjustment_columns import adjustments_context, kind_label
 from ociqueue.admin.rows.row_forms import with_forms
@@ -132,8 +133,7 @@ ADJUSTMENT_STORY = Story(
 
 
 def belongs_to(row: Any) -> SafeString:
-    site = link(reverse("admin:ociqueue_site_change", args=[row.site_id]), row.site.name)
-    return joined(site, row.action)
+    return joined(link(site_address(row.site, "change"), row.site.name), row.action)
 
 
 def explain_error(row: Any) -> str:
@@ -142,10 +142,8 @@ def explain_error(row: Any) -> str:
 
 
 def choose_primary(row: Any, offers: Offers) -> JobOffer | None:
-    """Return what helps against the error's category, among what the user may do."""
     if offers and row.status == ConversionStatus.FAILED and row.provider_error_category == Category.AUTH:
-        href = reverse("admin:ociqueue_site_credentials", args=[row.site_id])
-        return JobOffer(_("Open the site's connection"), "passkey", href)
+        return JobOffer(_("Open the site's connection"), "passkey", site_address(row.site, "credentials"))
     if row.status == ConversionStatus.FAILED and row.provider_error_category == Category.VALIDATION:
         return offers.get("correct") or offers.get("retry")
     return offers.get("retry")

@@ -208,7 +208,6 @@ FORMS = {AdjustmentKind.RETRACTION: RetractForm, AdjustmentKind.RESTATEMENT: Cha
 
 
 def with_forms(row: Conversion, offers: Offers, _user: object) -> Offers:
-    """Offer these pages, too, as far as they apply."""
     if not why_not(row):
         label = _("Correct") if row.status in WAITING else _("Correct and resend")
         offers = {"correct": JobOffer(label, "edit", _address("correct", row)), **offers}
@@ -245,7 +244,19 @@ def adjust_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *
     elif request.method != "POST" and (reason := why_not_adjust(row, kind)):
         messages.warning(request, _("It cannot be adjusted: %(reason)s") % {"reason": reason})
         return back
-    return _ask_adjustment(model_admin, request, row, newest, kind=kind, form=form)
+    is_retraction = kind == AdjustmentKind.RETRACTION
+    return confirm_page(
+        model_admin,
+        request,
+        title=f"{TITLES[kind]}: {model_admin.page.name(row)}",
+        sentences=[what_happens(row, kind), *([_("Nothing can follow a retraction.")] if is_retraction else [])],
+        facts=[(_("Current value"), amount(_current(row, newest)))],
+        form=form,
+        submit=TITLES[kind],
+        reasons_for="JOB_CREATED",
+        is_dangerous=is_retraction,
+        back=model_admin.address("change", row.pk),
+    )
 
 
 def why_not_adjust(row: Conversion, kind: AdjustmentKind) -> str:
@@ -315,29 +326,3 @@ def _current(row: Conversion, newest: Adjustment | None) -> Any:
     """Return what has the value that is in force, or will be: the newest restatement that did not fail."""
     is_in_force = newest and newest.value is not None and newest.status != ConversionStatus.FAILED
     return newest if is_in_force else row
-
-
-def _ask_adjustment(
-    model_admin: ModelAdmin,
-    request: HttpRequest,
-    row: Conversion,
-    newest: Adjustment | None,
-    *,
-    kind: AdjustmentKind,
-    form: RetractForm,
-) -> HttpResponse:
-    sentences = [what_happens(row, kind)]
-    if kind == AdjustmentKind.RETRACTION:
-        sentences.append(_("Nothing can follow a retraction."))
-    return confirm_page(
-        model_admin,
-        request,
-        title=f"{TITLES[kind]}: {model_admin.page.name(row)}",
-        sentences=sentences,
-        facts=[(_("Current value"), amount(_current(row, newest)))],
-        form=form,
-        submit=TITLES[kind],
-        reasons_for="JOB_CREATED",
-        is_dangerous=kind == AdjustmentKind.RETRACTION,
-        back=model_admin.address("change", row.pk),
-    )

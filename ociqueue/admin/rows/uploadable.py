@@ -4,14 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 from django import forms
-from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
 from kilit.console.lists.actions import Action
 from kilit.console.lists.confirming import ReasonForm
-from kilit.console.lists.listing import CappedChangeList
 from kilit.console.queue_admin import QueueAdmin
 from ociqueue.models import Circuit, Site
 from ociqueue.models.sending import UploadableQuerySet
@@ -19,20 +17,6 @@ from ociqueue.operating import operations
 from ociqueue.operating.presenters import with_upload
 from ociqueue.operating.site_health import open_circuits
 from ociqueue.states import Category, ConversionStatus
-
-
-class UploadableChangeList(CappedChangeList):
-    """Fetches the open circuits for all rows of a page at once."""
-
-    result_list: Any
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        circuits = open_circuits({row.site_id for row in self.result_list})
-        by_name = {(circuit.site_id, circuit.action): circuit for circuit in circuits}
-        for row in self.result_list:
-            row.held_by = by_name.get((row.site_id, Circuit.EVERY_ACTION)) or by_name.get((row.site_id, row.action))
 
 
 class UploadableAdmin(QueueAdmin):
@@ -45,21 +29,18 @@ class UploadableAdmin(QueueAdmin):
         rows: UploadableQuerySet[Any] = super().get_queryset(request)
         return with_upload(rows.visible_to(request.user)).select_related("site")
 
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
-        return UploadableChangeList
+    def complete(self, rows: list[Any]) -> None:
+        circuits = {
+            (circuit.site_id, circuit.action): circuit for circuit in open_circuits({row.site_id for row in rows})
+        }
+        for row in rows:
+            row.held_by = circuits.get((row.site_id, Circuit.EVERY_ACTION)) or circuits.get((row.site_id, row.action))
 
     # Actions
 
     def acted_on_by(self, request: HttpRequest) -> UploadableQuerySet[Any]:
         rows: UploadableQuerySet[Any] = self.model._default_manager.filter(site__in=Site.objects.run_by(request.user))
         return rows
-
-    def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
-        allowed = super().has_operate_permission(request)
-        if not allowed or object_id is None:
-            return allowed
-        pk = self.read_id(unquote(object_id))
-        return pk is not None and self.acted_on_by(request).filter(pk=pk).exists()
 
 
 class ResetForm(ReasonForm):

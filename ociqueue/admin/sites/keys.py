@@ -8,21 +8,21 @@ from django.contrib import messages
 from django.db import transaction
 from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.key_scopes import KeyScope
 from kilit.console.account.key_scopes import ScopesField, format_scopes
-from kilit.console.formatting import exactly, new_key, page
+from kilit.console.formatting import exactly, find_object, new_key, page
 from kilit.console.lists.confirming import confirm_page
 from kilit.sites import site_keys
 from kilit.sites.models import Tenant
 from kilit.sites.site_keys import KeyRequest
-from ociqueue.admin.base.permissions import may_administer, site_of
-from ociqueue.admin.base.site_header import header_context
+from ociqueue.admin.base.permissions import may_administer
+from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.admin.sites.site_setup import COPIED, is_copied
+from ociqueue.models import Site
 from ociqueue.script.ads_script import KEY_PLACEHOLDER, render_script
 from ociqueue.states import SyncMethod
 
@@ -40,7 +40,7 @@ class KeyForm(forms.Form):
 
 def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
     """Show the script; it contains a key only right after that was issued on this page."""
-    site = site_of(model_admin, request, object_id)
+    site: Site = find_object(model_admin, request, object_id)
     script = render_script(
         base_url=request.build_absolute_uri("/").rstrip("/"),
         site_id=site.public_id,
@@ -65,7 +65,7 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
 
 def note_copied(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     """Record that the script was copied, once; the first steps of a new site show it."""
-    site = site_of(model_admin, request, object_id, allowed=may_administer)
+    site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
     if request.method == "POST" and not is_copied(site):
         model_admin.log_change(request, site, COPIED)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
@@ -73,7 +73,7 @@ def note_copied(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
 
 @transaction.atomic  # a key and its record
 def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    site = site_of(model_admin, request, object_id, allowed=may_administer)
+    site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
     form = KeyForm(request.POST or None)
     if form.is_valid():
         name, scopes = form.cleaned_data["name"], form.cleaned_data["scopes"]
@@ -83,7 +83,7 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
                 "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
             )
             messages.error(request, message)
-            return HttpResponseRedirect(_script_address(site))
+            return HttpResponseRedirect(site_address(site, "ads_script"))
         messages.warning(request, new_key(_("Copy the key now; it is not shown again:"), text))
         # A script with a key that cannot claim would fail on its first run.
         in_script = text if KeyScope.SCRIPT in scopes else ""
@@ -100,7 +100,7 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
         form=form,
         kept={"after": _newest(site)},
         submit=_("Issue the key"),
-        back=_script_address(site),
+        back=site_address(site, "ads_script"),
     )
 
 
@@ -121,7 +121,7 @@ def _newest(site: Tenant) -> str:
 
 @transaction.atomic
 def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
-    site = site_of(model_admin, request, object_id, allowed=may_administer)
+    site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
     held = site.keys().filter(pk=key).first()
     if held is None:
         raise Http404
@@ -129,7 +129,7 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
         revoked = site_keys.revoke_key(request.user, site, held)
         message = _("Revoked %(key)s.") if revoked else _("%(key)s was already revoked.")
         messages.success(request, message % {"key": held})
-        return HttpResponseRedirect(_script_address(site))
+        return HttpResponseRedirect(site_address(site, "ads_script"))
     used = _("It was never used.")
     if held.used_at:
         used = _("It was last used on %(time)s.") % {"time": exactly(held.used_at)}
@@ -141,9 +141,5 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
         sentences=[_("Programs that use this key are denied from now on. This cannot be undone."), used],
         submit=_("Revoke the key"),
         is_dangerous=True,
-        back=_script_address(site),
+        back=site_address(site, "ads_script"),
     )
-
-
-def _script_address(site: Tenant) -> str:
-    return reverse("admin:ociqueue_site_ads_script", args=[site.pk])

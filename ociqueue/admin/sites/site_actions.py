@@ -8,20 +8,24 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise
 
-from kilit.console.formatting import number
+from kilit.console.account.form_pages import back_to_page
+from kilit.console.formatting import find_object, number
 from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.archiving import sites_with_open_rows
+from kilit.sites.models import Tenant
 from kilit.sites.operations import SiteOperation
+from ociqueue.admin.base.permissions import may_run
+from ociqueue.admin.base.site_header import site_address
 from ociqueue.models import Site
 
 MOST_NAMED = 10
@@ -41,9 +45,6 @@ class SiteAction:
     effect: StrOrPromise
     done: Callable[[int], str]
     form: type[forms.Form] = forms.Form
-
-    def may(self, user: User | AnonymousUser) -> bool:
-        return self.operation.may(user)
 
 
 PAUSE = SiteAction(
@@ -79,7 +80,6 @@ ACTIONS = {action.operation.name: action for action in (PAUSE, RESUME, ARCHIVE, 
 
 
 def actions_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    """Confirm an action on some sites, named by their ids, and then do it."""
     action = ACTIONS.get(request.POST.get("action", ""))
     if action is None:  # logging in again leads here without the form
         return HttpResponseRedirect(_list_address())
@@ -93,7 +93,7 @@ def actions_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 def ask(
     model_admin: Any, request: HttpRequest, action: SiteAction, ids: Iterable[UUID], form: forms.Form | None = None
 ) -> HttpResponse:
-    if not action.may(request.user):
+    if not action.operation.may(request.user):
         raise PermissionDenied
     chosen = set(ids)
     able = action.operation.applies(action.operation.allowed(request.user).filter(pk__in=chosen))
@@ -122,7 +122,6 @@ def ask(
 
 
 def _left_out(action: SiteAction, count: int, busy: set[UUID]) -> Iterable[str]:
-    """Say which of the chosen sites stay as they are."""
     if busy:
         names = Site.objects.filter(pk__in=busy).order_by(NameOrder("name")).values_list("name", flat=True)
         text = ngettext(
@@ -144,7 +143,7 @@ def _left_out(action: SiteAction, count: int, busy: set[UUID]) -> Iterable[str]:
 
 
 def _apply(request: HttpRequest, action: SiteAction, ids: list[UUID], reason: str) -> HttpResponse:
-    if not action.may(request.user):
+    if not action.operation.may(request.user):
         raise PermissionDenied
     count = len(site_operations.run_where_possible(action.operation, request.user, ids, reason=reason))
     if count:
@@ -163,3 +162,37 @@ def _read_ids(text: str) -> Iterable[UUID]:
 
 def _list_address() -> str:
     return reverse("admin:ociqueue_site_changelist")
+
+
+@transaction.atomic  # a pause and its record
+def pause(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
+    if request.method == "POST":
+        reason = request.POST.get("reason", "").strip()[:LONGEST_REASON]
+        if not reason:
+            messages.error(request, _("Enter a reason for the pause."))
+        elif Tenant.objects.filter(pk=site.pk).pause(reason=reason):
+            model_admin.log_change(request, site, f"Paused: {reason}")
+            messages.success(request, _("%(site)s is paused.") % {"site": site.name})
+        else:
+            messages.warning(request, _("%(site)s is already paused.") % {"site": site.name})
+    return back_to_page(request, site_address(site, "change"))
+
+
+@transaction.atomic
+def resume(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """End the pause that the page showed; another that began since goes on."""
+    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
+    if request.method == "POST":  # logging in again leads here without the form
+        paused = Tenant.objects.filter(pk=site.pk)
+        if "reason" in request.POST:
+            paused = paused.filter(pause_reason=request.POST["reason"])
+        if paused.resume():
+            model_admin.log_change(request, site, "Resumed.")
+            messages.success(request, _("%(site)s is resumed.") % {"site": site.name})
+        elif Tenant.objects.filter(pk=site.pk, is_paused=True).exists():
+            message = _("Nothing was changed: %(site)s was paused for another reason after you opened the page.")
+            messages.warning(request, message % {"site": site.name})
+        else:
+            messages.info(request, _("%(site)s was not paused.") % {"site": site.name})
+    return back_to_page(request, site_address(site, "change"))

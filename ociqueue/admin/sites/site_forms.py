@@ -32,7 +32,6 @@ CONFIRM_SENDER = "confirm_sender"
 
 
 def sender_choices() -> list[tuple[str, Any]]:
-    """Return the senders, each with what helps to choose it."""
     text = '<span class="kilit-choice"><b>{}</b><span class="text-subtle">{}</span></span>'
     return [(sender, format_html(text, sender.label, SENDERS[sender])) for sender in SyncMethod]
 

@@ -1,31 +1,33 @@
 """Sites in the console: the list, and the pages of one site."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
-from unfold.views import ChangeList
 
 from kilit.access.roles import Role
-from kilit.console.formatting import ago, badge, button, column, link, number, two_lines
+from kilit.console.formatting import ago, badge, button, column, find_object, link, number, two_lines
+from kilit.console.lists.listing import CompletedChangeList
 from kilit.postgres.collation import NameOrder
+from kilit.sites import operations as site_operations
 from kilit.sites.models import SiteMembership
-from ociqueue.admin.base.archived_filter import ArchivedFilter
-from ociqueue.admin.base.permissions import may_administer, site_of
-from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.admin.base.permissions import may_administer
+from ociqueue.admin.base.site_header import header_context, list_of, site_address
 from ociqueue.admin.google import circuits, credentials, google_counts, switching
-from ociqueue.admin.sites import bulk_files, keys, pauses, site_actions
+from ociqueue.admin.sites import bulk_files, keys, site_actions
 from ociqueue.admin.sites.site_forms import (
     CONFIRM_SENDER,
     SENDER,
@@ -50,17 +52,22 @@ MEMBERS = "ociqueue_site_members"
 ONE_BUTTON = {"show_save_and_continue": False, "show_save_and_add_another": False}
 
 
-class SiteChangeList(ChangeList):
-    """Fetches the health of all sites of a page at once."""
+class ArchivedFilter(admin.SimpleListFilter):
+    """Archived sites are listed only when they are asked for."""
 
-    result_list: Any
+    title = gettext_lazy("archived")
+    parameter_name = "archived"
 
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        found = site_health(self.result_list)
-        for site in self.result_list:
-            site.health = found[site.pk]
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, Any]]:
+        return [("1", _("Archived"))]
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        for choice in super().choices(changelist):
+            is_default = choice["display"] == _("All")
+            yield {**choice, "display": _("In use")} if is_default else choice
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Site]) -> QuerySet[Site]:
+        return queryset.filter(archived_at__isnull=self.value() is None)
 
 
 waiting = column("waiting", gettext_lazy("waiting"), lambda site: number(site.health.waiting))
@@ -96,8 +103,13 @@ class SiteAdmin(ModelAdmin):
     def get_ordering(self, request: HttpRequest) -> list[object]:
         return [NameOrder("name").asc()]
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[SiteChangeList]:
-        return SiteChangeList
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CompletedChangeList]:
+        return CompletedChangeList
+
+    def complete(self, rows: list[Any]) -> None:
+        health_by_site = site_health(rows)
+        for site in rows:
+            site.health = health_by_site[site.pk]
 
     @admin.display(description=gettext_lazy("site"), ordering=NameOrder("name"))
     def site(self, site: Site) -> SafeString:
@@ -113,9 +125,8 @@ class SiteAdmin(ModelAdmin):
 
     @admin.display(description=gettext_lazy("failed"))
     def failed(self, site: Site) -> SafeString:
-        filters = {"site": site.pk, "status": ConversionStatus.FAILED}
-        address = reverse("admin:ociqueue_conversion_changelist", query=filters)
-        return link(address, number(health(site).totals[ConversionStatus.FAILED]))
+        failed = health(site).totals[ConversionStatus.FAILED]
+        return link(list_of(site, status=ConversionStatus.FAILED), number(failed))
 
     @admin.display(description=gettext_lazy("sent by"), ordering="sync_method")
     def sender(self, site: Site) -> SafeString:
@@ -149,7 +160,7 @@ class SiteAdmin(ModelAdmin):
     # What is done with many sites
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        return site_actions.PAUSE.may(request.user)
+        return site_operations.PAUSE.may(request.user)
 
     @button(description=gettext_lazy("Import sites"), icon="upload", permissions=["archive"], url_path="import")
     def import_sites(self, request: HttpRequest) -> HttpResponse:
@@ -162,7 +173,7 @@ class SiteAdmin(ModelAdmin):
         return bulk_files.import_page(self, request, bulk_files.MEMBERS)
 
     def has_archive_permission(self, request: HttpRequest) -> bool:
-        return site_actions.ARCHIVE.may(request.user)
+        return site_operations.ARCHIVE.may(request.user)
 
     @admin.action(description=gettext_lazy("Pause"), permissions=["operate"])
     def pause_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
@@ -194,8 +205,7 @@ class SiteAdmin(ModelAdmin):
         return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})
 
     def form_page(self, request: HttpRequest, object_id: str, *, tab: str) -> HttpResponse:
-        """Show a form of the site below its header: its settings or its members."""
-        site = site_of(self, request, object_id)
+        site: Site = find_object(self, request, object_id)
         shown = {**ONE_BUTTON, **header_context(request, site, tab=tab)}
         return super().change_view(request, object_id, extra_context=shown)
 
@@ -203,8 +213,8 @@ class SiteAdmin(ModelAdmin):
         pages: list[tuple[str, str, Any]] = [
             ("settings", "settings/", partial(SiteAdmin.form_page, tab="settings")),
             ("members", "members/", partial(SiteAdmin.form_page, tab="members")),
-            ("pause", "pause/", pauses.pause),
-            ("resume", "resume/", pauses.resume),
+            ("pause", "pause/", site_actions.pause),
+            ("resume", "resume/", site_actions.resume),
             ("ads_script", "ads-script/", keys.ads_script_page),
             ("issue_key", "ads-script/issue-key/", keys.issue_key),
             ("revoke_key", "ads-script/revoke-key/<int:key>/", keys.revoke_key),
@@ -227,7 +237,6 @@ class SiteAdmin(ModelAdmin):
         return [many, export, *own, *super().get_urls()]
 
     def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
-        """Explain the senders where one is chosen."""
         own = {"choices": sender_choices()} if db_field.name == SENDER else {}
         return super().formfield_for_choice_field(db_field, request, **(options | own))
 
@@ -273,7 +282,6 @@ class SiteAdmin(ModelAdmin):
         SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
 
     def response_post_save_add(self, request: HttpRequest, obj: Site) -> HttpResponse:
-        """Go on with what a new site needs next."""
         page = "credentials" if obj.sync_method in UPLOADED_HERE else "ads_script"
         return HttpResponseRedirect(site_address(obj, page))
 

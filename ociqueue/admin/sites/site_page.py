@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -16,7 +15,7 @@ from kilit.console.jobs.timeline import Story
 from kilit.console.templatetags.console import percent
 from kilit.lock.models import Count
 from ociqueue.admin.base.columns import STATES
-from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.admin.base.site_header import header_context, list_of, site_address
 from ociqueue.admin.dashboard import ConversionPanel
 from ociqueue.admin.google.circuits import sending_context
 from ociqueue.admin.sites.site_setup import setup_steps
@@ -42,7 +41,7 @@ def overview(model_admin: Any, request: HttpRequest, site: Site) -> HttpResponse
         states=list(_states(site, health)),
         last_sent=_last_sent(site),
         panel=PANEL,
-        chart=Chart(periods, 1, (list_of(site, ConversionStatus.COMPLETED), list_of(site, ConversionStatus.FAILED))),
+        chart=Chart(periods, 1, (list_of(site, status="COMPLETED"), list_of(site, status="FAILED"))),
         days=1,
         **sending_context(site, request) | header_context(request, site, tab="change"),
     )
@@ -75,7 +74,7 @@ def _faults(site: Site, health: SiteHealth) -> Iterator[Blocker]:
         yield blocked(_("Conversions wait, and the script has not called for %(span)s.") % {"span": since}, **script)
     if health.is_alarming:
         sentence = _("%(share)s of the conversions that finished in the last 24 hours failed.")
-        failed = {"link": _("Failed conversions"), "href": list_of(site, ConversionStatus.FAILED)}
+        failed = {"link": _("Failed conversions"), "href": list_of(site, status=ConversionStatus.FAILED)}
         yield blocked(sentence % {"share": percent(health.error_rate or 0)}, **failed)
     if health.google_differs:
         counts = {"link": _("Google's counts"), "href": site_address(site, "google_counts")}
@@ -106,19 +105,12 @@ def _works(site: Site, health: SiteHealth) -> Blocker:
 
 def _states(site: Site, health: SiteHealth) -> Iterator[tuple[StateCount, Any]]:
     for state in ConversionStatus:
-        count = StateCount(state, STATES.colours[state], health.totals[state], list_of(site, state))
+        count = StateCount(state, STATES.colours[state], health.totals[state], list_of(site, status=state))
         yield count, STATES.labels[state]
 
 
 def _last_sent(site: Site) -> tuple[str, str, Any]:
-    """Return what the last export or upload is called, its list and its time."""
     if site.sync_method == SyncMethod.SCRIPT:
         return _("Last export"), list_of(site), site.last_export_at
-    uploads = reverse("admin:ociqueue_uploadbatch_changelist", query={"site": site.pk})
     newest = site.upload_batches.order_by("-created_at").values_list("sent_at", flat=True).first()
-    return _("Last upload"), uploads, newest
-
-
-def list_of(site: Site, state: str = "") -> str:
-    chosen = {"site": str(site.pk), **({"status": state} if state else {})}
-    return PANEL.list_address(**chosen)
+    return _("Last upload"), list_of(site, "uploadbatch"), newest

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Q
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from ociqueue.admin.base.site_header import site_address
+from ociqueue.admin.base.site_header import list_of, site_address
 from ociqueue.models import Credentials, Site
 from ociqueue.states import SyncMethod
 
@@ -45,15 +44,15 @@ def _steps_of_script_site(site: Site) -> Iterator[SetupStep]:
     yield SetupStep(_("Issue a key"), is_done=keys.valid().exists(), href=script)
     yield SetupStep(_("Copy the script into Google Ads"), is_done=is_called or is_copied(site), href=script)
     yield SetupStep(_("First request"), is_done=is_called, href=script)
-    yield SetupStep(_("First export"), is_done=False, href=_list_of(site))
+    yield SetupStep(_("First export"), is_done=False, href=list_of(site))
 
 
 def _steps_of_upload_site(site: Site) -> Iterator[SetupStep]:
     stored, google = Credentials.objects.filter(site=site).first(), site_address(site, "credentials")
     yield SetupStep(_("Store the credentials"), is_done=stored is not None, href=google)
     yield SetupStep(_("Pass the connection test"), is_done=bool(stored and stored.check_passed), href=google)
-    yield SetupStep(_("First conversion"), is_done=site.conversions.exists(), href=_list_of(site))
-    uploads = reverse("admin:ociqueue_uploadbatch_changelist", query={"site": site.pk})
+    yield SetupStep(_("First conversion"), is_done=site.conversions.exists(), href=list_of(site))
+    uploads = list_of(site, "uploadbatch")
     is_sent = site.upload_batches.filter(sent_at__isnull=False).exists()
     yield SetupStep(_("First upload"), is_done=is_sent, href=uploads)
     if site.sync_method == SyncMethod.DATA_MANAGER:
@@ -63,7 +62,3 @@ def _steps_of_upload_site(site: Site) -> Iterator[SetupStep]:
 def is_copied(site: Site) -> bool:
     of_site = LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(Site), object_id=str(site.pk))
     return of_site.filter(change_message=COPIED).exists()
-
-
-def _list_of(site: Site) -> str:
-    return reverse("admin:ociqueue_conversion_changelist", query={"site": site.pk})
