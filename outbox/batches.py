@@ -53,10 +53,6 @@ def signed_headers(message: OutboxMessage, signers: Sequence[Webhook], *, at: da
     }
 
 
-def without_signature(headers: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name != SIGNATURE}
-
-
 @dataclass(frozen=True)
 class Try:
     message: OutboxMessage
@@ -93,9 +89,9 @@ class MessageBatch:
         end = time.monotonic() + STOP_AFTER
         for message in self.unsent:
             started_at = self.clock.now()
-            with job_trace(self.trace_of(message)):
+            with job_trace(self.traces.get(message.object_id, "") if message.object_id else ""):
                 headers = signed_headers(message, self.signers, at=started_at)
-                result = poster.post(self.url_of(message), message.body.encode(), headers)
+                result = poster.post(message.url or self.endpoint.url, message.body.encode(), headers)
             self.tries.append(Try(message, started_at, headers, result))
             if time.monotonic() > end or self.ends_with(result):
                 break
@@ -103,14 +99,7 @@ class MessageBatch:
 
     @staticmethod
     def ends_with(result: PostResult) -> bool:
-        """Return whether the receiver wants no more messages now."""
         return result.error == PostError.GONE or requested_wait(result) is not None
-
-    def trace_of(self, message: OutboxMessage) -> str:
-        return self.traces.get(message.object_id, "") if message.object_id else ""
-
-    def url_of(self, message: OutboxMessage) -> str:
-        return message.url or self.endpoint.url
 
     @property
     def unsent(self) -> list[OutboxMessage]:

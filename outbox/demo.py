@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db.models.functions import Now
@@ -42,27 +41,20 @@ def load_failed_messages() -> None:
     if Endpoint.objects.filter(description=FAILED_DESCRIPTION).exists():
         return
     with acting_as("demo"):
-        fill(_make_endpoint())
-
-
-def _make_endpoint() -> Endpoint:
-    return Endpoint.objects.create(
-        url="https://warehouse.invalid/kilit?tenant=7",
-        kinds=KINDS,
-        description=FAILED_DESCRIPTION,
-        is_on=False,
-        off_reason=OffReason.FAILING,
-        off_at=timezone.now() - OFF_FOR,
-    )
-
-
-def fill(endpoint: Endpoint) -> None:
-    message: dict[str, Any] = {"endpoint": endpoint}
-    for number in range(FAILED + DELIVERED):
-        kind = webhook_kinds[KINDS[number % len(KINDS)]]
-        body = webhook_body(kind.name, timezone.now(), kind.example)
-        end(OutboxMessage.objects.create(kind=kind.name, body=body, **message), is_delivered=number < DELIVERED)
-    OutboxMessage.objects.create(kind=kind.name, body=body, **message)
+        endpoint = Endpoint.objects.create(
+            url="https://warehouse.invalid/kilit?tenant=7",
+            kinds=KINDS,
+            description=FAILED_DESCRIPTION,
+            is_on=False,
+            off_reason=OffReason.FAILING,
+            off_at=timezone.now() - OFF_FOR,
+        )
+        for number in range(FAILED + DELIVERED + 1):
+            kind = webhook_kinds[KINDS[number % len(KINDS)]]
+            body = webhook_body(kind.name, timezone.now(), kind.example)
+            message = OutboxMessage.objects.create(endpoint=endpoint, kind=kind.name, body=body)
+            if number < FAILED + DELIVERED:  # the last one waits
+                end(message, is_delivered=number < DELIVERED)
 
 
 def end(message: OutboxMessage, *, is_delivered: bool) -> None:

@@ -1,4 +1,4 @@
-"""Tests of endpoints, and what other apps may know about them."""
+"""What is done with endpoints in the console and by API, and what other apps may know about them."""
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
@@ -9,11 +9,11 @@ from kilit.lock.models import Activity, ActivityKind
 from kilit.workers import doorbells
 from outbox.log_reader import webhook_body
 from outbox.models import Endpoint, OutboxMessage
+from outbox.models.endpoint import OffReason
 from outbox.states import MESSAGES
 
 
 def callback_hosts(user: User | AnonymousUser) -> frozenset[str]:
-    """Return the hosts that a caller may name in `callbackUrl`."""
     return frozenset(endpoint.host for endpoint in Endpoint.objects.usable_by(user))
 
 
@@ -26,6 +26,18 @@ def send_test(endpoint: Endpoint) -> OutboxMessage:
         )
         doorbells.ring(MESSAGES.queue)
     return message
+
+
+@transaction.atomic
+def switch(endpoint: Endpoint, *, on: bool, why: str) -> bool:
+    """Switch an endpoint on or off, with its record; return whether that changed anything."""
+    own_row = Endpoint.objects.filter(pk=endpoint.pk)
+    is_changed = own_row.switch_on() if on else own_row.switch_off(OffReason.OPERATOR)
+    if is_changed:
+        record_change(endpoint, "changed", f"Switched {'on' if on else 'off'}{why}")
+    if is_changed and on:
+        doorbells.ring(MESSAGES.queue)
+    return bool(is_changed)
 
 
 def record_change(

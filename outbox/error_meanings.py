@@ -14,7 +14,6 @@ MEANINGS = {
 
 
 def explain_code(code: str) -> str:
-    """Return what an error code means, or nothing for one that is not known."""
     if code in PostError.values:
         return str(PostError(code).label)
     return str(MEANINGS.get(code, ""))

@@ -95,7 +95,6 @@ def _writers() -> list[str]:
 
 
 def _make_messages(first: int, last: int) -> int:
-    """Store the messages about the events after `first` up to `last`."""
     endpoints = list(Endpoint.objects.on())
     kind_names = {name for endpoint in endpoints for name in endpoint.kinds}
     kinds = [kind for kind in webhook_kinds.values() if kind.name in kind_names or kind.has_callbacks]

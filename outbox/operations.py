@@ -26,12 +26,11 @@ from kilit.batches.search import Found, PrefixSearch
 from kilit.outgoing.results import PostError
 from kilit.sites.scopes import scope_choices, scopes_seen_by
 from kilit.workers import doorbells
+from outbox.error_meanings import MEANINGS
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
 from outbox.states import MESSAGES, MessageStatus
 
-# Besides those of a POST.
-OTHER_CODES = ("SECRET_UNREADABLE", "WORKER_LOST", "EXPIRED", "MARKED_FAILED")
 MOST_FOUND = 500  # messages about one job
 # What ids of messages and jobs begin with, such as msg_ and pdf_.
 PREFIX = re.compile(r"^[a-z]+_", re.IGNORECASE)
@@ -78,7 +77,7 @@ FILTERS = FilterSet(
             title=_("error code"),
             column="error_code",
             where=Q(status=MessageStatus.FAILED),
-            choices=[(code, code) for code in (*PostError.values, *OTHER_CODES)],
+            choices=[(code, code) for code in (*PostError.values, *MEANINGS)],
         ),
         AgeFilter(),
         *CREATED_BETWEEN,

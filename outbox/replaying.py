@@ -39,6 +39,9 @@ class Span:
     def __contains__(self, moment: datetime) -> bool:
         return self.start <= moment < self.end
 
+    def __str__(self) -> str:
+        return f"{self.start.isoformat()} to {self.end.isoformat()}"
+
 
 @dataclass
 class ReplayResult:

@@ -14,7 +14,7 @@ from django.utils import translation
 
 from kilit.lock.text import strip_control_chars
 from kilit.outgoing.results import PostError, PostResult
-from outbox.batches import SECRET_UNREADABLE, MessageBatch, Try, requested_wait, without_signature
+from outbox.batches import SECRET_UNREADABLE, SIGNATURE, MessageBatch, Try, requested_wait
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.attempt import LONGEST_ANSWER
 from outbox.models.endpoint import OffReason
@@ -66,7 +66,7 @@ def _attempt(batch: MessageBatch, attempt: Try) -> dict[str, Any]:
         "started_at": attempt.started_at,
         "seconds": result.seconds,
         "url": (Endpoint(url=attempt.message.url) if attempt.message.url else batch.endpoint).shown_url,
-        "request_headers": without_signature(attempt.headers),
+        "request_headers": {name: value for name, value in attempt.headers.items() if name != SIGNATURE},
         "response_code": result.status,
         "answer": strip_control_chars(result.answer[:LONGEST_ANSWER]),
         "error_code": result.error,

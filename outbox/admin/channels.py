@@ -4,12 +4,11 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.forms import ModelForm
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
@@ -24,7 +23,7 @@ from unfold.widgets import (
 from kilit.access.roles import is_owner
 from kilit.console.account.preferences import zone_of, zones
 from kilit.console.dashboard.panels import panels
-from kilit.console.formatting import ago, badge, button, column, joined
+from kilit.console.formatting import ago, badge, button, column, find_object, joined
 from kilit.console.lists.confirming import confirm_page
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
@@ -89,7 +88,6 @@ class ChannelForm(ModelForm[Channel]):
 
 
 def parts() -> list[tuple[str, Any]]:
-    """Return the parts of the product that have problems, for a rule to choose one."""
     queues = [(panel.table.queue, panel.queue.title) for panel in panels]
     other_parts = [(WORKERS, _("Workers")), (TASKS, _("Scheduled tasks")), (INSTALLATION, _("Installation"))]
     return [("", _("All")), *queues, *other_parts]
@@ -196,9 +194,7 @@ class ChannelAdmin(ModelAdmin):
         return self.has_module_permission(request)
 
     has_change_permission = has_view_permission
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return self.has_module_permission(request)
+    has_add_permission = has_module_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: Channel | None = None) -> bool:
         """Channels are switched off and stay, as their messages do."""
@@ -232,11 +228,7 @@ class ChannelAdmin(ModelAdmin):
 
     @button(description=gettext_lazy("Send a test"), icon="send", permissions=["change"], url_path="test")
     def test(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        channel = self.get_object(request, unquote(object_id))
-        if channel is None:
-            raise Http404
-        if not self.has_change_permission(request, channel):
-            raise PermissionDenied
+        channel: Channel = find_object(self, request, object_id)
         back = reverse("admin:outbox_channel_change", args=[channel.pk])
         if request.method == "POST":
             self._send_test(request, channel)

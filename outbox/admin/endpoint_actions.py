@@ -1,33 +1,29 @@
 """What is done with an endpoint on its page: switch it on or off, rotate its secret, test it, replay a time span."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import AnonymousUser, User
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import new_key, number
+from kilit.console.formatting import find_object, new_key, number
 from kilit.console.lists.confirming import confirm_page
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
 from kilit.sites.scopes import scopes_run_by
 from kilit.spans import moment
-from kilit.workers import doorbells
 from outbox.admin.endpoint_forms import SpanForm, SwitchForm
-from outbox.endpoints import record_change, send_test
+from outbox.endpoints import record_change, send_test, switch
 from outbox.models import Endpoint
-from outbox.models.endpoint import ROTATION, OffReason
+from outbox.models.endpoint import ROTATION
 from outbox.replaying import Span, replay
-from outbox.states import EXPIRES_AFTER, MESSAGES
+from outbox.states import EXPIRES_AFTER
 
 REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
 SUGGESTED_SPAN = timedelta(hours=24)
@@ -41,68 +37,41 @@ def may_manage_any(user: User | AnonymousUser) -> bool:
     return bool(user.has_perm("outbox.operate_endpoint") and scopes_run_by(user) != [])
 
 
-def endpoint_of(
-    model_admin: ModelAdmin,
-    request: HttpRequest,
-    object_id: str,
-    *,
-    allowed: Callable[[Any, Endpoint], bool] | None = None,
-) -> Endpoint:
-    """Return an endpoint that the user may see, or manage; those of others are not found."""
-    endpoint: Endpoint | None = model_admin.get_object(request, unquote(object_id))
-    if endpoint is None:
-        raise Http404
-    if not (allowed(request.user, endpoint) if allowed else model_admin.has_view_permission(request, endpoint)):
-        raise PermissionDenied
-    return endpoint
-
-
 def page_of(endpoint: Endpoint) -> str:
     return reverse("admin:outbox_endpoint_change", args=[endpoint.pk])
 
 
-@transaction.atomic  # a switch and its record
-def switch_off(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
-    form = SwitchForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        if Endpoint.objects.filter(pk=endpoint.pk).switch_off(OffReason.OPERATOR):
-            record_change(endpoint, "changed", f"Switched off: {form.cleaned_data['reason']}")
-            messages.success(request, _("%(endpoint)s is switched off.") % {"endpoint": endpoint})
-        else:
-            messages.info(request, _("%(endpoint)s was off already.") % {"endpoint": endpoint})
-        return HttpResponseRedirect(page_of(endpoint))
-    sentences = [
-        _("Events are not reported to it while it is off."),
-        _("Messages that wait are kept for %(days)s days, then they fail.") % {"days": EXPIRES_AFTER.days},
-    ]
-    title = _("Switch off %(endpoint)s?") % {"endpoint": endpoint}
-    return _confirm(model_admin, request, endpoint, title=title, sentences=sentences, form=form, submit=_("Switch off"))
-
-
-@transaction.atomic
-def switch_on(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
-    form = SwitchForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        if Endpoint.objects.filter(pk=endpoint.pk).switch_on():
-            record_change(endpoint, "changed", f"Switched on: {form.cleaned_data['reason']}")
-            doorbells.ring(MESSAGES.queue)
-            messages.success(request, _("%(endpoint)s is switched on.") % {"endpoint": endpoint})
-        else:
-            messages.info(request, _("%(endpoint)s was on already.") % {"endpoint": endpoint})
-        return HttpResponseRedirect(page_of(endpoint))
-    sentences = [
-        _("Messages that wait are sent, and events are reported from now on."),
-        _("What happened while it was off is not sent automatically: replay that time span afterwards."),
-    ]
-    title = _("Switch on %(endpoint)s?") % {"endpoint": endpoint}
-    return _confirm(model_admin, request, endpoint, title=title, sentences=sentences, form=form, submit=_("Switch on"))
+def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *, on: bool) -> HttpResponse:
+    endpoint: Endpoint = find_object(model_admin, request, object_id, allowed=may_manage)
+    if on:
+        title, submit = _("Switch on %(endpoint)s?"), _("Switch on")
+        done, already = _("%(endpoint)s is switched on."), _("%(endpoint)s was on already.")
+        sentences = [
+            _("Messages that wait are sent, and events are reported from now on."),
+            _("What happened while it was off is not sent automatically: replay that time span afterwards."),
+        ]
+    else:
+        title, submit = _("Switch off %(endpoint)s?"), _("Switch off")
+        done, already = _("%(endpoint)s is switched off."), _("%(endpoint)s was off already.")
+        sentences = [
+            _("Events are not reported to it while it is off."),
+            _("Messages that wait are kept for %(days)s days, then they fail.") % {"days": EXPIRES_AFTER.days},
+        ]
+    form, name = SwitchForm(request.POST or None), {"endpoint": endpoint}
+    if not form.is_valid():
+        return _confirm(
+            model_admin, request, endpoint, title=title % name, sentences=sentences, form=form, submit=submit
+        )
+    if switch(endpoint, on=on, why=f": {form.cleaned_data['reason']}"):
+        messages.success(request, done % name)
+    else:
+        messages.info(request, already % name)
+    return HttpResponseRedirect(page_of(endpoint))
 
 
 @transaction.atomic
 def rotate_secret(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
+    endpoint: Endpoint = find_object(model_admin, request, object_id, allowed=may_manage)
     if request.method == "POST":
         Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)  # serializes two clicks
         endpoint.refresh_from_db()
@@ -134,7 +103,7 @@ def _last_rotation(endpoint: Endpoint) -> str:
 
 @transaction.atomic
 def send_test_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
+    endpoint: Endpoint = find_object(model_admin, request, object_id, allowed=may_manage)
     if request.method != "POST":  # logging in again leads here without the form
         return HttpResponseRedirect(page_of(endpoint))
     if not endpoint.is_on:
@@ -147,15 +116,16 @@ def send_test_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str
 
 
 def replay_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
-    form, kept = SpanForm(request.POST or None, initial=_suggested_span()), {}
+    endpoint: Endpoint = find_object(model_admin, request, object_id, allowed=may_manage)
+    now, kept = timezone.now(), {}
+    form = SpanForm(request.POST or None, initial={"start": now - SUGGESTED_SPAN, "end": now})
     if not endpoint.is_on:
         messages.error(request, _("Switch the endpoint on first."))
         return HttpResponseRedirect(page_of(endpoint))
     if request.method == "POST" and form.is_valid():
         span, after = Span(form.cleaned_data["start"], form.cleaned_data["end"]), request.POST.get("after", "")
         result = replay(endpoint, span, after=read_digits(after), seconds=REPLAY_SECONDS)
-        record_change(endpoint, "changed", f"Replayed {span.start.isoformat()} to {span.end.isoformat()}.")
+        record_change(endpoint, "changed", f"Replayed {span}.")
         values = {"replayed": number(result.replayed), "created": number(result.created)}
         done = _("Sent again: %(replayed)s messages. New: %(created)s, about events that had no message.") % values
         if result.resume_after is None:
@@ -174,19 +144,5 @@ def replay_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -
     )
 
 
-def _suggested_span() -> dict[str, object]:
-    now = timezone.now()
-    return {"start": now - SUGGESTED_SPAN, "end": now}
-
-
-def _confirm(
-    model_admin: ModelAdmin,
-    request: HttpRequest,
-    endpoint: Endpoint,
-    *,
-    title: str,
-    sentences: list[str],
-    **context: Any,
-) -> HttpResponse:
-    context |= {"original": endpoint, "sentences": sentences, "back": page_of(endpoint)}
-    return confirm_page(model_admin, request, title=title, **context)
+def _confirm(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint, **context: Any) -> HttpResponse:
+    return confirm_page(model_admin, request, original=endpoint, back=page_of(endpoint), **context)

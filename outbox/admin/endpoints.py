@@ -19,16 +19,28 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
-from unfold.views import ChangeList
 
 from kilit.api.webhooks import webhook_kinds
-from kilit.console.formatting import ago, badge, breakable, column, exactly, link, new_key, number, page, two_lines
+from kilit.console.formatting import (
+    ago,
+    badge,
+    breakable,
+    column,
+    exactly,
+    find_object,
+    link,
+    new_key,
+    number,
+    page,
+    two_lines,
+)
 from kilit.console.jobs.blockers import Blocker, blocked, ended, paused, waiting
 from kilit.console.jobs.timeline import Story
+from kilit.console.lists.listing import CompletedChangeList
 from kilit.sites.scopes import scope_names
 from kilit.spans import moment
 from outbox.admin import columns, endpoint_actions
-from outbox.admin.endpoint_actions import endpoint_of, may_manage, may_manage_any
+from outbox.admin.endpoint_actions import may_manage, may_manage_any
 from outbox.admin.endpoint_forms import EndpointForm
 from outbox.endpoints import record_change
 from outbox.error_meanings import explain_code
@@ -176,19 +188,6 @@ def _message(message: OutboxMessage) -> dict[str, object]:
     }
 
 
-class EndpointChangeList(ChangeList):
-    """Fetches the health and the names of the sites for all endpoints of a page at once."""
-
-    result_list: Any
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list, names = list(self.result_list), scope_names()
-        fetch_health(self.result_list)
-        for endpoint in self.result_list:
-            endpoint.site_name = names.get(endpoint.scope, endpoint.scope)
-
-
 def _name(endpoint: Endpoint) -> SafeString:
     return two_lines(str(endpoint), endpoint.shown_url if endpoint.description else "")
 
@@ -227,37 +226,43 @@ class EndpointAdmin(ModelAdmin):
         rows: EndpointQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user)
 
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[EndpointChangeList]:
-        return EndpointChangeList
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[CompletedChangeList]:
+        return CompletedChangeList
+
+    def complete(self, rows: list[Any]) -> None:
+        fetch_health(rows)
+        names = scope_names()
+        for endpoint in rows:
+            endpoint.site_name = names.get(endpoint.scope, endpoint.scope)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
-        endpoint = endpoint_of(self, request, object_id)
+        endpoint: Endpoint = find_object(self, request, object_id)
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
         return overview(self, request, endpoint)
 
     def settings_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        endpoint_of(self, request, object_id, allowed=may_manage)
+        find_object(self, request, object_id, allowed=may_manage)
         return super().change_view(request, object_id, extra_context=ONE_BUTTON)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: object = None) -> HttpResponse:
-        endpoint_of(self, request, object_id)
+        find_object(self, request, object_id)
         return super().delete_view(request, object_id, extra_context)
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: object = None) -> HttpResponse:
         """Lead to the activity, where changes are recorded for those who see the endpoint."""
-        endpoint = endpoint_of(self, request, object_id)
+        endpoint: Endpoint = find_object(self, request, object_id)
         filters = {"site": endpoint.scope} if endpoint.scope else None
         return HttpResponseRedirect(reverse("admin:lock_activity_changelist", query=filters))
 
     def get_urls(self) -> list[object]:
         pages: list[tuple[str, str, Any]] = [
             ("settings", "settings/", EndpointAdmin.settings_page),
-            ("switch_on", "switch-on/", endpoint_actions.switch_on),
-            ("switch_off", "switch-off/", endpoint_actions.switch_off),
+            ("switch_on", "switch-on/", partial(endpoint_actions.switch_page, on=True)),
+            ("switch_off", "switch-off/", partial(endpoint_actions.switch_page, on=False)),
             ("rotate_secret", "rotate-secret/", endpoint_actions.rotate_secret),
             ("send_test", "send-test/", endpoint_actions.send_test_page),
             ("replay", "replay/", endpoint_actions.replay_page),
@@ -271,13 +276,10 @@ class EndpointAdmin(ModelAdmin):
 
     # What may be changed
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return self._may_add(request)
-
     def has_change_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
-        return self._may_add(request) if obj is None else may_manage(request.user, obj)
+        return self.has_add_permission(request) if obj is None else may_manage(request.user, obj)
 
-    def _may_add(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest) -> bool:
         """Ask the database once a request; the sidebar of every page asks several times."""
         permissions: dict[str, bool] = request.__dict__.setdefault("may_act_in", {})
         if self.opts.label_lower not in permissions:

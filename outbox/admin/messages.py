@@ -1,13 +1,10 @@
 """Messages in the console."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.utils import unquote
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -31,7 +28,6 @@ from kilit.console.jobs.blockers import (
 from kilit.console.jobs.job_page import JobDescription
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
-from kilit.console.lists.listing import CappedChangeList
 from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Event
 from kilit.lock.models.error_groups import Group
@@ -154,35 +150,21 @@ def _endpoint_link(endpoint: Endpoint) -> dict[str, str]:
     return {"link": str(endpoint), "href": reverse("admin:outbox_endpoint_change", args=[endpoint.pk])}
 
 
-@dataclass(frozen=True)
-class ShownAttempt:
-    number: int
-    at: datetime
-    took: str
-    status: int | None
-    outcome: str
-    detail: str
-    headers: Mapping[str, str]
-    answer: str
-
-
-def attempts_of(message: OutboxMessage) -> list[ShownAttempt]:
+def attempts_of(message: OutboxMessage) -> list[dict[str, object]]:
     newest = Attempt.objects.filter(message_id=message.pk).order_by("-id")[:MOST_SHOWN]
     return [_shown(attempt, message.address) for attempt in newest]
 
 
-def _shown(attempt: Attempt, url: str) -> ShownAttempt:
-    outcome = explain_code(attempt.error_code) or attempt.error_message if attempt.error_code else _("Delivered.")
-    return ShownAttempt(
-        number=attempt.number,
-        at=attempt.started_at,
-        took=_("%(number)s s") % {"number": number_format(attempt.seconds, 2)},
-        status=attempt.response_code,
-        outcome=outcome,
-        detail=hide_query(attempt.error_message, url) if attempt.error_code else "",
-        headers={name: hide_query(str(value), url) for name, value in attempt.request_headers.items()},
-        answer=hide_query(attempt.answer, url),
-    )
+def _shown(attempt: Attempt, url: str) -> dict[str, object]:
+    code, text = attempt.error_code, attempt.error_message
+    return {
+        "attempt": attempt,
+        "took": _("%(number)s s") % {"number": number_format(attempt.seconds, 2)},
+        "outcome": (explain_code(code) or text) if code else _("Delivered."),
+        "detail": hide_query(text, url) if code else "",
+        "headers": {name: hide_query(str(value), url) for name, value in attempt.request_headers.items()},
+        "answer": hide_query(attempt.answer, url),
+    }
 
 
 def pretty_body(message: OutboxMessage) -> str:
@@ -191,18 +173,6 @@ def pretty_body(message: OutboxMessage) -> str:
     except ValueError:  # the text of an alert
         return message.body
     return json.dumps(body, indent=2, ensure_ascii=False)
-
-
-class MessageChangeList(CappedChangeList):
-    """Fetches the names of the sites for all rows of a page at once."""
-
-    result_list: Any
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list, names = list(self.result_list), scope_names()
-        for row in self.result_list:
-            row.site_name = names.get(row.scope, row.scope)
 
 
 @admin.register(OutboxMessage)
@@ -241,18 +211,13 @@ class OutboxMessageAdmin(QueueAdmin):
         rows: OutboxMessageQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user).select_related("endpoint", "channel").defer("body")
 
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
-        return MessageChangeList
+    def complete(self, rows: list[Any]) -> None:
+        names = scope_names()
+        for row in rows:
+            row.site_name = names.get(row.scope, row.scope)
 
     def group_text(self, group: Group) -> str:
         return explain_code(group.code) or group.shape
 
     def acted_on_by(self, request: HttpRequest) -> OutboxMessageQuerySet:
         return OutboxMessage.objects.managed_by(request.user)
-
-    def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
-        allowed = super().has_operate_permission(request)
-        if not allowed or object_id is None:
-            return allowed
-        pk = self.read_id(unquote(object_id))
-        return pk is not None and self.acted_on_by(request).filter(pk=pk).exists()

@@ -25,7 +25,6 @@ PUBLIC_HOSTS = re.compile(r"^(ntfy\.sh|[a-z0-9.-]+\.(logic\.azure\.com|api\.powe
 
 
 def check_address(kind: str, text: str, *, may_name_hosts: bool) -> None:
-    """Raise ValidationError if a channel cannot have this address."""
     if kind == ChannelKind.EMAIL:
         if not settings.EMAIL_HOST:
             raise ValidationError(_("E-mail is not set up: set EMAIL_URL."))

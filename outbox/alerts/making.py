@@ -21,14 +21,14 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
-from django.utils.formats import date_format, number_format
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from pydantic_core import to_json
 
 from kilit.lock.clock import database_time
 from kilit.problems.models import ProblemRecord
-from kilit.problems.registry import Severity
+from kilit.problems.registry import Severity, number
 from kilit.spans import format_span
 from kilit.workers import doorbells
 from outbox.models import AlertedProblem, AlertRule, Channel, OutboxMessage
@@ -182,10 +182,10 @@ def _digest_subject(changes: Sequence[Change]) -> str:
     opened = len(changes) - over
     parts = []
     if opened:
-        parts.append(ngettext("%(number)s problem", "%(number)s problems", opened) % {"number": _number(opened)})
+        parts.append(ngettext("%(number)s problem", "%(number)s problems", opened) % {"number": number(opened)})
     if over:
         parts.append(
-            ngettext("%(number)s problem is over", "%(number)s problems are over", over) % {"number": _number(over)}
+            ngettext("%(number)s problem is over", "%(number)s problems are over", over) % {"number": number(over)}
         )
     return ", ".join(parts)
 
@@ -214,7 +214,7 @@ def _details(change: Change) -> Iterator[str]:
         yield cause
     if where := change.record.text("where", translation.get_language()):
         beyond = change.record.text("beyond", translation.get_language())
-        more = [_("%(number)s more") % {"number": _number(beyond)}] if beyond else []
+        more = [_("%(number)s more") % {"number": number(beyond)}] if beyond else []
         yield _("Where: %(places)s") % {"places": ", ".join([*where, *more])}
     since = change.record.since or change.record.opened_at
     yield _("Since: %(time)s") % {"time": date_format(timezone.localtime(since), "DATETIME_FORMAT")}
@@ -222,10 +222,6 @@ def _details(change: Change) -> Iterator[str]:
 
 def _record_text(change: Change, name: str) -> str:
     return str(change.record.text(name, translation.get_language()))
-
-
-def _number(value: int) -> str:
-    return number_format(value, force_grouping=True)
 
 
 class AlertsNotMade(Exception):

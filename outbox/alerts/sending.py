@@ -47,6 +47,18 @@ class AlertError(TextChoices):
     FAILED = "FAILED", "The message could not be sent."
 
 
+# Special ones first: most are OSErrors, too.
+CAUSES: dict[type[Exception], AlertError] = {
+    DecryptionError: AlertError.ADDRESS_UNREADABLE,
+    smtplib.SMTPAuthenticationError: AlertError.LOGIN_FAILED,
+    smtplib.SMTPResponseException: AlertError.REJECTED,
+    smtplib.SMTPRecipientsRefused: AlertError.REJECTED,
+    TimeoutError: AlertError.TIMEOUT,
+    OSError: AlertError.UNREACHABLE,
+    Exception: AlertError.FAILED,
+}
+
+
 @dataclass(frozen=True)
 class Delivery:
     seconds: float = 0.0
@@ -118,23 +130,11 @@ def _type(text: dict[str, Any]) -> str:
     return "failure" if text["severity"] >= Severity.SERIOUS else "warning" if text["severity"] > 1 else "info"
 
 
-def _explain(error: Exception) -> DeliveryError:  # noqa: PLR0911 - a line for each cause
-    match error:
-        case DeliveryError():
-            return error
-        case DecryptionError():
-            return DeliveryError(AlertError.ADDRESS_UNREADABLE)
-        case smtplib.SMTPAuthenticationError():
-            return DeliveryError(AlertError.LOGIN_FAILED, error.smtp_code)
-        case smtplib.SMTPResponseException():
-            return DeliveryError(AlertError.REJECTED, error.smtp_code)
-        case smtplib.SMTPRecipientsRefused():
-            return DeliveryError(AlertError.REJECTED)
-        case TimeoutError():
-            return DeliveryError(AlertError.TIMEOUT)
-        case OSError():
-            return DeliveryError(AlertError.UNREACHABLE)
-    return DeliveryError(AlertError.FAILED)
+def _explain(error: Exception) -> DeliveryError:
+    if isinstance(error, DeliveryError):
+        return error
+    cause = next(cause for kind, cause in CAUSES.items() if isinstance(error, kind))
+    return DeliveryError(cause, getattr(error, "smtp_code", None))
 
 
 def send_alerts() -> int:

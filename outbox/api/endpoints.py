@@ -7,21 +7,19 @@ from rest_framework.response import Response
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.models import ActivityKind
-from kilit.workers import doorbells
 from outbox import replaying, schemas
 from outbox.api.access import (
     OneEndpointView,
     OutboxView,
     check_kinds,
     managed_endpoints,
+    note_of,
     scope_for,
     visible_endpoints,
 )
 from outbox.api.presenters import present_endpoint, present_endpoints, present_message
-from outbox.endpoints import send_test
+from outbox.endpoints import send_test, switch
 from outbox.models import Endpoint
-from outbox.models.endpoint import OffReason
-from outbox.states import MESSAGES
 
 MOST_ENDPOINTS = 50  # of a site, or of the installation
 REPLAY_SECONDS = 10.0
@@ -114,35 +112,32 @@ class RotateSecretView(OneEndpointView):
         return Response({**present_endpoint(row, is_manager=True), "secret": secret})
 
 
-class SwitchOnView(OneEndpointView):
+class SwitchView(OneEndpointView):
+    def switch(self, request: Request, pk: str, *, on: bool) -> Response:
+        row = self.find_endpoint(request, pk)
+        switch(row, on=on, why=f". {note_of(request)}".rstrip())
+        row.refresh_from_db()
+        return Response(present_endpoint(row, is_manager=True))
+
+
+class SwitchOnView(SwitchView):
     @endpoint(schemas.EndpointShown)
     def post(self, request: Request, pk: str) -> Response:
         """Switch an endpoint on.
 
         Messages that wait are sent. What happened while it was off is not sent by itself; replay it.
         """
-        row = self.find_endpoint(request, pk)
-        with transaction.atomic():
-            if Endpoint.objects.filter(pk=row.pk).switch_on():
-                self.record(request, row, "changed", "Switched on.")
-                doorbells.ring(MESSAGES.queue)
-        row.refresh_from_db()
-        return Response(present_endpoint(row, is_manager=True))
+        return self.switch(request, pk, on=True)
 
 
-class SwitchOffView(OneEndpointView):
+class SwitchOffView(SwitchView):
     @endpoint(schemas.EndpointShown)
     def post(self, request: Request, pk: str) -> Response:
         """Switch an endpoint off.
 
         Messages that wait are kept, and fail after four days.
         """
-        row = self.find_endpoint(request, pk)
-        with transaction.atomic():
-            if Endpoint.objects.filter(pk=row.pk).switch_off(OffReason.OPERATOR):
-                self.record(request, row, "changed", "Switched off.")
-        row.refresh_from_db()
-        return Response(present_endpoint(row, is_manager=True))
+        return self.switch(request, pk, on=False)
 
 
 class SendTestView(OneEndpointView):
@@ -177,5 +172,5 @@ class ReplayView(OneEndpointView):
             )
         except replaying.ReplayRefused as error:
             raise ApiError(409, "ENDPOINT_OFF", str(error)) from None
-        self.record(request, row, "changed", f"Replayed {span.start.isoformat()} to {span.end.isoformat()}.")
+        self.record(request, row, "changed", f"Replayed {span}.")
         return Response(vars(result))

@@ -144,7 +144,6 @@ class Endpoint(models.Model):
         return text
 
     def secrets(self, now: Any) -> list[str]:
-        """Return the secrets that sign a message at a time, the newest first."""
         valid = [self.encrypted_secret]
         if self.previous_until is not None and self.previous_until > now:
             valid.append(self.previous_secret)

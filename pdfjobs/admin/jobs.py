@@ -266,11 +266,11 @@ class PdfJobAdmin(QueueAdmin):
         try:
             return file_response(request, row, as_attachment="download" in request.GET)
         except (ArtifactMissingError, StorageUnavailable):
-            return HttpResponse(_("The file does not exist."), status=410, content_type="text/plain; charset=utf-8")
+            text = _("The file does not exist.")
         except ArtifactChangedError:
             expire_changed(row)
             text = _("The file was changed after it was stored, so it is not shown. The job is expired.")
-            return HttpResponse(text, status=410, content_type="text/plain; charset=utf-8")
+        return HttpResponse(text, status=410, content_type="text/plain; charset=utf-8")
 
     def create_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
         row = row_to_change(self, request, object_id)
