@@ -14,6 +14,7 @@ from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Disposition, SyncMethod
 from ociqueue.uploader.datamanager.verdicts import read_status
 from ociqueue.uploader.results import RowResult, Verdict
+from ociqueue.uploader.upload_run import upload_due
 
 Status = dict[str, Any]
 
@@ -152,3 +153,9 @@ def without_places(status: Status) -> None:
 def make_due(**age: int) -> None:
     """Make every open receipt due now, and so old."""
     Receipt.objects.open().update(received_at=Now() - timedelta(**(age or {"minutes": 31})), next_check_at=Now())
+
+
+def send(site: Site) -> None:
+    """Let each sender do its work; only the site's own may find rows."""
+    run_script(site)
+    upload_due()

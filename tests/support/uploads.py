@@ -6,7 +6,9 @@ from django.test import Client
 
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.states import Category, Disposition
+from ociqueue.states import Category, Disposition, SyncMethod
+from ociqueue.uploader import upload_run
+from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
@@ -69,3 +71,28 @@ def account(**columns: Any) -> GoogleAdsAccount:
 
 def states(site: Site) -> list[str]:
     return list(Conversion.objects.for_site(site).order_by("created_at", "id").values_list("status", flat=True))
+
+
+def next_turn(site: Site) -> SiteTurn:
+    turn = upload_run.next_turn(site, Conversion.objects.for_site(site))
+    assert turn
+    return turn
+
+
+def upload_once(site: Site) -> None:
+    """Send one batch; the run would go on with what was put back."""
+    provider = provider_for(site)
+    provider.refresh()
+    batch, rows = claim(site, next_turn(site))
+    rows = mark_sent(batch, rows)
+    settle(batch, rows, upload_run.send(provider, rows))
+
+
+def change_sender(site: Site, sender: SyncMethod) -> None:
+    Site.objects.filter(pk=site.pk).update(sync_method=sender)
+    site.sync_method = sender
+
+
+def deny_permission(call: Any) -> None:
+    """Refuse a request of the Google Ads API for a fault of the account."""
+    call.refuse("PERMISSION_DENIED", {"family": "authorization_error", "name": "USER_PERMISSION_DENIED"})

@@ -9,6 +9,7 @@ from ociqueue.models import Credentials, ReadBack, UploadBatch
 from ociqueue.reconcile import run
 from ociqueue.reconcile.compare import Finding
 from simulators.googleads.books import BookEntry
+from tests.support.adjustments import applied_but_late
 from tests.support.readback import OTHER_CLIENT, found, noon
 from tests.support.uploads import CUSTOMER, account
 
@@ -151,10 +152,6 @@ def test_credentials_with_the_same_actions_change_nothing(api_site, upload, goog
 
 
 def test_a_lost_answer_explains_what_google_has_more(google, api_site, make_rows, upload) -> None:
-    def applied_but_late(call):
-        call.accept()
-        call.refuse("DEADLINE_EXCEEDED")
-
     google.replies.append(applied_but_late)
     upload(api_site, noon(3))
 

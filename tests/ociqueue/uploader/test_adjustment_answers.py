@@ -111,19 +111,11 @@ def test_what_a_dead_worker_sent_may_be_overtaken(google, api_site, sold, die_af
     assert_google_ads_has_ours(google)
 
 
-def test_a_retraction_that_google_has_is_done_only_when_in_doubt(google, api_site, sold) -> None:
+@pytest.mark.parametrize(("adjusting", "in_doubt"), [(retract, False), (restate_80, True)])
+def test_only_a_retraction_in_doubt_is_done_if_google_has_one(google, api_site, sold, adjusting, in_doubt) -> None:
     refuse_with(google, sold, "CONVERSION_ALREADY_RETRACTED")
-    retract(api_site, sold)
-
-    upload_due()
-
-    assert adjustment_states(sold) == [("FAILED", "CONVERSION_ALREADY_RETRACTED")]
-
-
-def test_a_restatement_of_a_retracted_conversion_fails_even_in_doubt(google, api_site, sold) -> None:
-    refuse_with(google, sold, "CONVERSION_ALREADY_RETRACTED")
-    restate(api_site, sold, 80)
-    Adjustment.objects.update(outcome_unknown=True)
+    adjusting(api_site, sold)
+    Adjustment.objects.update(outcome_unknown=in_doubt)
 
     upload_due()
 

@@ -7,7 +7,7 @@ from ociqueue.states import SyncMethod
 from ociqueue.uploader.circuits import is_outage
 from ociqueue.uploader.upload_run import due_sites, upload_due
 from tests.support.adjustments import adjustment_states, assert_google_ads_has_ours, retract
-from tests.support.uploads import account
+from tests.support.uploads import account, deny_permission
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,12 +21,8 @@ def retracted(api_site, sold):
     return sold
 
 
-def reject(call):
-    call.refuse("PERMISSION_DENIED", {"family": "authorization_error", "name": "USER_PERMISSION_DENIED"})
-
-
 def test_a_fault_of_the_account_opens_the_circuit_and_an_adjustment_is_the_probe(google, api_site, retracted) -> None:
-    google.replies.append(reject)
+    google.replies.append(deny_permission)
     upload_due()
     circuit = Circuit.objects.open().get()
     assert (circuit.site, circuit.action, circuit.code) == (api_site, "", "USER_PERMISSION_DENIED")
@@ -45,7 +41,7 @@ def test_a_fault_of_the_account_opens_the_circuit_and_an_adjustment_is_the_probe
 
 
 def test_a_conversion_is_the_probe_before_an_adjustment(google, api_site, retracted, make_rows) -> None:
-    google.replies.append(reject)
+    google.replies.append(deny_permission)
     upload_due()
     make_rows(api_site, "next")
     google.calls.clear()
@@ -88,7 +84,7 @@ def test_a_site_of_the_data_manager_api_retracts_over_the_google_ads_api(google,
 
 
 def test_a_fault_there_does_not_stop_the_site(google, switched, retracted) -> None:
-    google.replies.extend([reject] * 3)
+    google.replies.extend([deny_permission] * 3)
 
     upload_due()
 

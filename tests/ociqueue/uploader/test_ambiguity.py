@@ -9,21 +9,12 @@ from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import Call, accept
+from tests.support.adjustments import applied_but_late, due_again
 from tests.support.conversions import DAY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 IN_USE = [{"family": "conversion_upload_error", "name": "ORDER_ID_ALREADY_IN_USE"}]
-EXISTS = [{"family": "conversion_upload_error", "name": "CLICK_CONVERSION_ALREADY_EXISTS"}]
-
-
-def applied_but_late(call):
-    accept(call)
-    call.refuse("DEADLINE_EXCEEDED")
-
-
-def due_again() -> None:
-    Conversion.objects.update(next_retry_at=None)
 
 
 def without_job_id(call: Call) -> bytes:
@@ -50,18 +41,6 @@ def test_after_a_timeout_the_same_bytes_go_out_and_a_duplicate_is_success(google
         assert (row.status, row.provider_error_code, row.outcome_unknown) == ("COMPLETED", "", False)
         assert row.uploaded_at
         assert "the answer to an earlier upload was lost" in Event.objects.of(row).last().message
-
-
-@pytest.mark.parametrize("duplicate", [IN_USE, EXISTS])
-def test_the_same_answer_to_a_first_attempt_is_a_failure(google, api_site, make_rows, duplicate) -> None:
-    (row,) = make_rows(api_site, "counted-before")
-    google.errors["counted-before"] = duplicate
-
-    upload_due()
-
-    row.refresh_from_db()
-    assert (row.status, row.provider_error_code) == ("FAILED", duplicate[0]["name"])
-    assert row.uploaded_at is None
 
 
 def test_a_duplicate_with_another_error_is_no_success(google, api_site, make_rows) -> None:
@@ -94,17 +73,6 @@ def test_a_row_stays_unknown_through_later_errors_until_google_says(google, api_
 
     row.refresh_from_db()
     assert row.status == "COMPLETED"
-
-
-def test_refusals_are_not_ambiguous(google, api_site, make_rows) -> None:
-    """A call that Google refused was not applied: a duplicate afterwards is a failure."""
-    (row,) = make_rows(api_site, "refused")
-    google.replies.append(lambda call: call.refuse("RESOURCE_EXHAUSTED"))
-
-    upload_due()
-
-    row.refresh_from_db()
-    assert (row.status, row.outcome_unknown) == ("RETRY", False)
 
 
 @pytest.mark.parametrize("index", [None, 0, 1])

@@ -23,30 +23,6 @@ def due_again() -> None:
     Circuit.objects.all().probe_now()
 
 
-def test_several_poison_rows_are_found_in_one_go(google, api_site, make_rows) -> None:
-    names = [f"poison-{number}" if number in (3, 15, 35) else f"row-{number}" for number in range(40)]
-    make_rows(api_site, *names)
-    google.replies.extend([picky] * 100)
-
-    upload_due()
-
-    ended = dict(Conversion.objects.values_list("gclid", "status"))
-    assert {name for name, status in ended.items() if status == "FAILED"} == {"poison-3", "poison-15", "poison-35"}
-    assert list(ended.values()).count("COMPLETED") == 37
-    assert not Circuit.objects.open().exists()
-
-
-@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
-def test_poison_rows_in_every_part_are_found_too(google, api_site, make_rows) -> None:
-    make_rows(api_site, *[f"poison-{number}" if number % 8 == 0 else f"row-{number}" for number in range(64)])
-    google.replies.extend([picky] * 200)
-
-    upload_due()
-
-    assert states(api_site).count("FAILED") == 8
-    assert states(api_site).count("COMPLETED") == 56
-
-
 @pytest.mark.parametrize(
     "fault",
     [
@@ -127,15 +103,19 @@ def test_an_expired_token_is_renewed_once(google, api_site, make_rows) -> None:
     assert not Circuit.objects.open().exists()
 
 
-def test_one_poison_row_is_found_and_the_others_pass(google, api_site, make_rows) -> None:
+@pytest.mark.parametrize(
+    ("rows", "poison"),
+    [(11, [9]), (40, [3, 15, 35]), pytest.param(64, range(0, 64, 8), marks=pytest.mark.slow)],
+    ids=["one", "several", "in every part"],
+)
+def test_poison_rows_are_found_and_the_others_pass(google, api_site, make_rows, rows, poison) -> None:
     """A request rejected without an index is halved until the invalid row is alone."""
-    make_rows(api_site, *[f"row-{number}" for number in range(9)], "poison", "last")
-
-    google.replies.extend([picky] * 20)
+    make_rows(api_site, *[f"poison-{number}" if number in poison else f"row-{number}" for number in range(rows)])
+    google.replies.extend([picky] * 200)
 
     upload_due()
 
-    assert states(api_site) == ["COMPLETED"] * 9 + ["FAILED", "COMPLETED"]
+    assert states(api_site) == ["FAILED" if number in poison else "COMPLETED" for number in range(rows)]
     assert not Circuit.objects.open().exists()
 
 
@@ -185,20 +165,3 @@ def test_time_that_runs_out_while_halving_proves_nothing_either(
 
     assert len(google.calls) == 2
     assert states(api_site) == ["RETRY", "RETRY"]
-
-
-def test_a_request_that_is_too_large_is_sent_in_halves(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=8)
-    too_many = {"family": "conversion_upload_error", "name": "TOO_MANY_CONVERSIONS_IN_REQUEST"}
-
-    def at_most_two(call):
-        if len(call.request.conversions) > 2:
-            call.refuse("INVALID_ARGUMENT", too_many)
-        return accept(call)
-
-    google.replies.extend([at_most_two] * 20)
-
-    upload_due()
-
-    assert states(api_site) == ["COMPLETED"] * 8
-    assert not Circuit.objects.open().exists()

@@ -27,10 +27,6 @@ class TestCircuits(LifecycleConformance):
     specimen = Specimen(Circuit, make=make_circuit, changes={"trip": open_columns})
 
 
-def gate(call):
-    call.refuse("PERMISSION_DENIED", {"family": "authorization_error", "name": "USER_PERMISSION_DENIED"})
-
-
 def test_a_revoked_login_claims_nothing_and_one_probe_after_the_fix_closes_it(google, api_site, make_rows) -> None:
     """invalid_grant: nothing claimed, circuit open with a reason, no attempt used; one probe, then the rest."""
     make_rows(api_site, count=5)
@@ -80,18 +76,6 @@ def test_a_login_that_cannot_be_asked_opens_the_circuit_for_a_minute_only(
     assert states(api_site) == ["QUEUED"]
 
 
-def test_claimed_rows_go_back_unharmed(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=3)
-    google.replies.append(gate)
-
-    upload_due()
-
-    for row in Conversion.objects.all():
-        assert (row.status, row.provider_error_category) == ("RETRY", Category.AUTH)
-        assert row.attempt_count == row.attempts_forgiven == 1
-        assert (row.provider_error_code, row.outcome_unknown) == ("USER_PERMISSION_DENIED", False)
-
-
 @pytest.mark.parametrize("level", ["request", "row"])
 def test_an_account_that_is_not_on_googles_list_is_reported_in_plain_words(google, api_site, make_rows, level) -> None:
     """New integrations need the Data Manager API; the hint says so, not only CUSTOMER_NOT_ALLOWLISTED."""
@@ -132,18 +116,6 @@ def test_a_bad_conversion_action_holds_back_its_own_name_only(google, api_site, 
 
     assert set(broken.values_list("status", flat=True)) == {"COMPLETED"}
     assert not Circuit.objects.open().exists()
-
-
-def test_a_version_that_google_switched_off_stops_every_site(google, make_api_site, make_rows) -> None:
-    sites = [make_api_site(name=name) for name in ("first", "second")]
-    make_rows(sites[0], count=1)
-    google.replies.append(
-        lambda call: call.refuse("INVALID_ARGUMENT", {"family": "request_error", "name": "UNSUPPORTED_VERSION"})
-    )
-
-    upload_due()
-
-    assert Circuit.objects.open().count() == 2
 
 
 def test_keys_that_open_nothing_open_the_circuit(google, api_site, make_rows, settings) -> None:

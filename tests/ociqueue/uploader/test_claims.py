@@ -16,13 +16,10 @@ from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.upload_run import due_sites, upload_due
 from simulators.googleads.server import accept
+from tests.support.uploads import next_turn
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def next_turn(site):
-    return upload_run.next_turn(site, Conversion.objects.for_site(site))
 
 
 def test_two_uploaders_share_the_work_and_send_nothing_twice(google, api_site, make_rows, in_threads) -> None:
@@ -108,16 +105,6 @@ def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site,
     assert upload_run.mark_sent(batch, rows) == []
     assert UploadBatch.objects.get().sent_at is None
     assert not Conversion.objects.filter(outcome_unknown=True).exists()
-
-
-def test_a_batch_that_lost_a_row_before_it_was_sent_sends_the_others(google, api_site, make_rows) -> None:
-    lost, *kept = make_rows(api_site, count=3)
-    batch, rows = upload_run.claim(api_site, next_turn(api_site))
-    Conversion.objects.filter(pk=lost.pk).reset_to_queued()
-
-    still = upload_run.mark_sent(batch, rows)
-
-    assert {row.pk for row in still} == set(UploadBatch.objects.get().row_ids) == {row.pk for row in kept}
 
 
 @pytest.mark.parametrize("answer", [RuntimeError("a bug of theirs"), [RowResult(Disposition.ACCEPTED)]])

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from kilit.lock.models import Event
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
-from ociqueue.models import Circuit, Conversion, Site, UploadBatch
+from ociqueue.models import Circuit, Site, UploadBatch
 from ociqueue.states import Category
 from simulators.googleads.server import accept
 from tests.support.api import Api
@@ -41,7 +41,7 @@ def test_a_rehearsal_reports_each_row_and_writes_nothing(google, api_site, make_
 
     said = upload("--dry-run")
 
-    assert google.calls[0].request.validate_only
+    assert (google.calls[0].request.validate_only, google.calls[0].request.job_id) == (True, 0)
     assert google.applied == {}
     assert f"{good} would be accepted" in said
     assert f"{bad} would not: UNPARSEABLE_GCLID (VALIDATION, FATAL)" in said
@@ -168,35 +168,6 @@ def test_the_schedule_and_the_bell_upload(google, api_site, make_rows) -> None:
 
     assert "Uploaded 1" in sweeps.run("oci_upload")
     assert not doorbells.doorbells["oci_upload"].is_due()
-
-
-def test_a_sweep_never_requeues_what_is_not_passing(google, make_api_site, make_rows) -> None:
-    """VALIDATION and AUTH are never requeued by machines."""
-    site = make_api_site(requeue_transient=True)
-    make_rows(site, "FAIL-EXPIRED_EVENT-1", "FAIL-UNAUTHORIZED_CUSTOMER-2")
-
-    upload()
-    sweeps.run("oci_requeue_transient")
-
-    found = set(Conversion.objects.values_list("status", "provider_error_category"))
-    assert found == {("FAILED", Category.VALIDATION), ("FAILED", Category.AUTH)}
-
-
-def test_caps_are_eight_here_and_five_for_scripts(google, api_site, make_site, make_rows) -> None:
-    script = make_site(name="script")
-    make_rows(api_site, "seven", attempt_count=7)
-    make_rows(api_site, "eight", attempt_count=8)
-    make_rows(script, "five", attempt_count=5)
-
-    upload()
-    sweeps.run("oci_attempt_cap")
-    Conversion.objects.all().cap()
-
-    assert dict(Conversion.objects.values_list("gclid", "status")) == {
-        "seven": "COMPLETED",
-        "eight": "FAILED",
-        "five": "FAILED",
-    }
 
 
 def test_click_ids_never_reach_the_logs(google, api_site, make_rows, caplog, capfd) -> None:

@@ -6,7 +6,7 @@ from django.db import connection
 from ociqueue.models import UploadBatch
 from ociqueue.models.batch import JOB_IDS
 from ociqueue.uploader.providers import provider_for
-from ociqueue.uploader.upload_run import dry_run_upload, upload_due
+from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
 from tests.support.uploads import LIST, html
 
@@ -33,14 +33,6 @@ def test_every_request_of_an_upload_has_its_number(google, api_site, make_rows) 
     upload_due()
 
     assert [call.request.job_id for call in google.calls] == [UploadBatch.objects.get().job_id] * 3
-
-
-def test_a_dry_run_has_no_number(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=1)
-
-    list(dry_run_upload(api_site, provider_for(api_site)))
-
-    assert [call.request.job_id for call in google.calls] == [0]
 
 
 def test_only_the_number_differs_when_the_same_rows_are_sent_again(google, api_site, make_rows) -> None:
@@ -87,20 +79,18 @@ def test_what_google_answered_is_counted_by_conversion_name(google, api_site, ma
     }
 
 
-def test_rows_of_a_lost_answer_are_counted_as_unknown(google, api_site, make_rows) -> None:
+REVOKED = {"family": "authentication_error", "name": "OAUTH_TOKEN_REVOKED"}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "counted"), [(["UNAVAILABLE"], {"Sale": {"unknown": 2}}), (["UNAUTHENTICATED", REVOKED], {})]
+)
+def test_rows_of_a_lost_answer_are_counted_as_unknown_and_refused_ones_not_at_all(
+    google, api_site, make_rows, refusal, counted
+) -> None:
     make_rows(api_site, count=2, action="Sale")
-    google.replies.append(lambda call: call.refuse("UNAVAILABLE"))
+    google.replies.append(lambda call: call.refuse(*refusal))
 
     upload_due()
 
-    assert UploadBatch.objects.get().by_action == {"Sale": {"unknown": 2}}
-
-
-def test_rows_of_a_request_that_google_refused_are_not_counted(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=2, action="Sale")
-    refused = {"family": "authentication_error", "name": "OAUTH_TOKEN_REVOKED"}
-    google.replies.append(lambda call: call.refuse("UNAUTHENTICATED", refused))
-
-    upload_due()
-
-    assert UploadBatch.objects.get().by_action == {}
+    assert UploadBatch.objects.get().by_action == counted

@@ -8,18 +8,14 @@ from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
 from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.upload_run import upload_due
-from tests.support.uploads import states
+from tests.support.uploads import deny_permission, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def gate(call):
-    call.refuse("PERMISSION_DENIED", {"family": "authorization_error", "name": "USER_PERMISSION_DENIED"})
-
-
 def test_a_failed_probe_uses_one_row_and_waits_longer_each_time(google, api_site, make_rows, sql) -> None:
     make_rows(api_site, count=3)
-    google.replies.extend([gate] * 4)
+    google.replies.extend([deny_permission] * 4)
     upload_due()
     waits = []
     for _ in range(3):
@@ -35,7 +31,7 @@ def test_a_failed_probe_uses_one_row_and_waits_longer_each_time(google, api_site
 
 def test_of_many_uploaders_one_gets_the_probe(google, api_site, make_rows, in_threads) -> None:
     make_rows(api_site, count=3)
-    google.replies.extend([gate] * 5)
+    google.replies.extend([deny_permission] * 5)
     upload_due()
     Circuit.objects.all().probe_now()
 
@@ -56,11 +52,12 @@ def test_a_row_that_fails_on_its_own_closes_the_circuit_too(google, api_site, ma
     assert not Circuit.objects.open().exists()
 
 
-def test_a_probe_that_is_lost_on_the_way_closes_nothing(google, api_site, make_rows) -> None:
+@pytest.mark.parametrize("reply", [lambda call: call.refuse("UNAVAILABLE"), lambda call: call.accept(results=0)])
+def test_a_probe_that_is_lost_on_the_way_or_proves_nothing_closes_nothing(google, api_site, make_rows, reply) -> None:
     make_rows(api_site, count=3)
     Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
     Circuit.objects.all().probe_now()
-    google.replies.append(lambda call: call.refuse("UNAVAILABLE"))
+    google.replies.append(reply)
 
     upload_due()
 
@@ -70,7 +67,7 @@ def test_a_probe_that_is_lost_on_the_way_closes_nothing(google, api_site, make_r
 
 def test_the_next_probe_is_another_rows_turn(google, api_site, make_rows) -> None:
     make_rows(api_site, "first", "second")
-    google.replies.extend([gate] * 3)
+    google.replies.extend([deny_permission] * 3)
     upload_due()
     for _ in range(2):
         Circuit.objects.all().probe_now()
@@ -146,14 +143,3 @@ def test_a_row_on_which_our_own_library_fails_comes_to_an_end(google, api_site, 
 
     row.refresh_from_db()
     assert (row.status, row.attempt_count, row.attempts_forgiven) == ("FAILED", 8, 0)
-
-
-def test_a_probe_that_proves_nothing_closes_nothing(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=1)
-    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
-    Circuit.objects.all().probe_now()
-    google.replies.append(lambda call: call.accept(results=0))
-
-    upload_due()
-
-    assert Circuit.objects.open().exists()

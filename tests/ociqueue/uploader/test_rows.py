@@ -48,15 +48,6 @@ def test_of_two_thousand_rows_the_right_hundred_fail(google, api_site, make_rows
     assert batch.sent_at < batch.answered_at
 
 
-def test_the_first_row_is_not_mistaken_for_no_row(google, api_site, make_rows) -> None:
-    make_rows(api_site, "bad", "good", "fine")
-    google.errors["bad"] = [error("UNPARSEABLE_GCLID")]
-
-    upload_due()
-
-    assert states(api_site) == ["FAILED", "COMPLETED", "COMPLETED"]
-
-
 def test_of_several_errors_on_a_row_the_worst_counts_and_all_are_reported(google, api_site, make_rows) -> None:
     (row,) = make_rows(api_site, "bad")
     google.errors["bad"] = [error("TOO_RECENT_EVENT", message="too fresh"), error("EXPIRED_EVENT", message="too old")]
@@ -69,7 +60,7 @@ def test_of_several_errors_on_a_row_the_worst_counts_and_all_are_reported(google
     assert "too old" in row.last_error
 
 
-@pytest.mark.parametrize("elements", [{}, {"index": 3, "field": "operations"}, {"index": 99}])
+@pytest.mark.parametrize("elements", [{}, {"index": 3, "field": "operations"}, {"index": 99}, {"index": -1}])
 def test_an_error_that_points_at_no_row_proves_nothing(google, api_site, make_rows, elements) -> None:
     """No row of that answer is COMPLETED; all are put off and flagged."""
     make_rows(api_site, count=5)
@@ -167,15 +158,6 @@ def test_an_error_that_cannot_be_read_proves_nothing(google, api_site, make_rows
 
     assert states(api_site) == ["RETRY", "RETRY"]
     assert not Conversion.objects.filter(outcome_unknown=False).exists()
-
-
-def test_a_negative_index_points_at_no_row(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=2)
-    google.replies.append(lambda call: call.accept([error("EXPIRED_EVENT", index=-1)]))
-
-    upload_due()
-
-    assert states(api_site) == ["RETRY", "RETRY"]
 
 
 def test_an_account_that_takes_some_rows_is_not_held_back_for_one(google, api_site, make_rows) -> None:

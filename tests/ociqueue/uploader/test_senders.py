@@ -6,24 +6,15 @@ import pytest
 from django.db.models.functions import Now
 
 from kilit.lock.models import Event
-from ociqueue.models import Conversion, Credentials, Site, UploadBatch
+from ociqueue.models import Conversion, Credentials, UploadBatch
 from ociqueue.states import SyncMethod
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.api import Api
-from tests.support.uploads import account, states
+from tests.support.uploads import account, change_sender, next_turn, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def next_turn(site):
-    return upload_run.next_turn(site, Conversion.objects.for_site(site))
-
-
-def change_sender(site: Site, sender: SyncMethod) -> None:
-    Site.objects.filter(pk=site.pk).update(sync_method=sender)
-    site.sync_method = sender
 
 
 def claimed_ago(**span: int) -> None:

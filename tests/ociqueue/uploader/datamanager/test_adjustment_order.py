@@ -8,11 +8,11 @@ from django.core.management import call_command
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.states import SyncMethod
-from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due
+from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 from ociqueue.uploader.verdict_run import ask_for_verdicts
-from tests.support.adjustments import adjustment_states, restate, retract, sent_values, take_back
-from tests.support.api import Api
-from tests.support.later_provider import GOOGLE, make_due, run_script
+from tests.support.adjustments import adjustment_states, end_everything, restate, retract, sent_values, take_back
+from tests.support.later_provider import make_due, send
+from tests.support.uploads import change_sender
 
 pytestmark = pytest.mark.django_db
 
@@ -62,39 +62,6 @@ def test_a_failed_row_with_an_adjustment_is_not_corrected(data_manager, dm_site,
     assert not data_manager.uploads
 
 
-def test_the_same_conversion_enqueued_again_is_a_duplicate(data_manager, dm_site, restated, site_key, work) -> None:
-    time = restated.conversion_time.isoformat()
-    item = {"conversionName": restated.action, "conversionTime": time, "gclid": restated.gclid}
-    item |= {"conversionValue": 120, "conversionCurrency": "TRY", "sourceKey": "order-1"}
-    api = Api(site_key(dm_site))
-    first = api.post("oci/conversions", {"siteId": dm_site.public_id, "conversions": [item]})
-    second = api.post("oci/conversions", {"siteId": dm_site.public_id, "conversions": [item]})
-    work()
-    row = Conversion.objects.get(source_key="order-1")
-    restate(dm_site, row, 70)
-    work()
-    third = api.post("oci/conversions", {"siteId": dm_site.public_id, "conversions": [item]})
-    work(2)
-
-    assert [answer.json()["results"][0]["status"] for answer in (first, second, third)] == [
-        "created",
-        "duplicate",
-        "duplicate",
-    ]
-    assert sent_values(data_manager, row) == [120, 70]
-
-
-def change_sender(site: Site, sender: SyncMethod) -> None:
-    Site.objects.filter(pk=site.pk).update(sync_method=sender)
-    site.sync_method = sender
-
-
-def send(site: Site) -> None:
-    """Let each sender do its work; only the site's own may find rows."""
-    run_script(site)
-    upload_due()
-
-
 def send_without_answer(site: Site) -> None:
     mark_sent(*claim(site, SiteTurn(Adjustment.objects.for_site(site))))
 
@@ -132,13 +99,13 @@ def test_an_adjustment_survives_a_change_of_sender(senders, make_dm_site, make_r
     senders.log.clear()
 
     change_sender(site, after)
-    settle_everything(site)
+    end_everything(site)
 
     if after == SCRIPT and state != "UPLOADED":
         assert adjustment_states(row)[0][0] in ("QUEUED", "RETRY")
         assert senders.log == []
         change_sender(site, before)
-        settle_everything(site)
+        end_everything(site)
     sender = before if after == SCRIPT else after
     assert adjustment_states(row) == [("COMPLETED", "")]
     assert (senders.log, senders.conflicts) == ([] if state == "UPLOADED" else [(sender, "one=80")], [])
@@ -152,14 +119,3 @@ def test_an_upload_that_saw_the_old_sender_claims_nothing(data_manager, dm_site,
     for sender in (DATA_MANAGER, API):  # retractions go through the second
         _, rows = claim(dm_site, SiteTurn(Adjustment.objects.for_site(dm_site)), sender=sender)
         assert rows == []
-
-
-def settle_everything(site: Site) -> None:
-    """Run every task after its time, twice, as a row may be recovered, sent and judged."""
-    for _ in range(2):
-        take_back()
-        Adjustment.objects.filter(status="RETRY").update(next_retry_at=None)
-        send(site)
-        make_due()
-        ask_for_verdicts()
-    assert GOOGLE.conflicts == []

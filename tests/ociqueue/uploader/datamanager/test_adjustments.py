@@ -173,14 +173,18 @@ def processing(data_manager, dm_site, make_rows):
     return row, send
 
 
-def test_while_the_conversion_is_processing_a_retraction_waits(data_manager, dm_site, processing, work) -> None:
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_while_the_conversion_is_processing_a_retraction_waits_and_one_in_doubt_is_sent_again_first(
+    data_manager, dm_site, processing, work, is_answered
+) -> None:
     row, send = processing
     assert retract(dm_site, row)["state"] == "QUEUED"
     assert retract(dm_site, row)["status"] == "duplicate"
-    send()
+    send(is_answered=is_answered)
+    take_back()
     work(3)
 
-    assert sent_values(data_manager, row) == [120, 0]
+    assert sent_values(data_manager, row) == ([120, 0] if is_answered else [120, 120, 0])
     assert adjustment_states(row) == [("COMPLETED", "")]
     assert_books_are_ours(data_manager)
 
@@ -196,18 +200,6 @@ def test_a_conversion_that_is_taken_back_unsent_ends_with_its_retraction(
     row.refresh_from_db()
     assert (row.provider_error_code, adjustment_states(row)) == ("RETRACTED_BEFORE_UPLOAD", [("COMPLETED", "")])
     assert not data_manager.uploads
-
-
-def test_a_conversion_in_doubt_is_sent_again_and_then_retracted(data_manager, dm_site, processing, work) -> None:
-    row, send = processing
-    retract(dm_site, row)
-    send(is_answered=False)
-    take_back()
-    work(3)
-
-    assert sent_values(data_manager, row) == [120, 120, 0]
-    assert adjustment_states(row) == [("COMPLETED", "")]
-    assert_books_are_ours(data_manager)
 
 
 @pytest.mark.parametrize("ask", [retract, lambda site, row: restate(site, row, 5)])

@@ -12,7 +12,7 @@ from ociqueue.uploader.results import GATES
 from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager import refusals
 from simulators.datamanager.refusals import GoogleRefusal, Violation
-from simulators.datamanager.server import cut_after, cut_before, refuse
+from simulators.datamanager.server import refuse
 from tests.support.uploads import account, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -196,18 +196,6 @@ def test_a_fault_of_the_account_that_names_a_row_concerns_all_rows(data_manager,
     assert len(data_manager.uploads) == 1
 
 
-def test_after_a_fault_of_the_account_the_other_requests_wait(data_manager, make_dm_site, make_rows) -> None:
-    site = make_dm_site(login={"conversion_actions": {"Teklif": "customers/1234567890/conversionActions/8"}})
-    make_rows(site, "a", action="Satış")
-    make_rows(site, "b", action="Teklif")
-    data_manager.replies.append(refuse(refusals.permission_denied()))
-
-    upload_due()
-
-    assert len(data_manager.uploads) == 1
-    assert set(Conversion.objects.values_list("status", "attempts_forgiven")) == {("RETRY", 1)}
-
-
 def test_a_rate_limit_stops_all_sites_of_the_project(data_manager, make_dm_site, make_rows) -> None:
     one, two, other = (make_dm_site(name=name) for name in ("one", "two", "other"))
     Credentials.objects.store(other, account(client_id="another"))
@@ -218,23 +206,6 @@ def test_a_rate_limit_stops_all_sites_of_the_project(data_manager, make_dm_site,
 
     assert {circuit.site for circuit in Circuit.objects.open()} == {one, two}
     assert {circuit.wait.total_seconds() for circuit in Circuit.objects.open()} == {120}
-
-
-@pytest.mark.parametrize("reply", [cut_before, cut_after])
-def test_no_answer_leaves_the_outcome_unknown_and_the_same_bytes_go_again(
-    data_manager, dm_site, make_rows, reply
-) -> None:
-    make_rows(dm_site, count=3)
-    data_manager.replies.append(reply)
-    upload_due()
-    assert set(Conversion.objects.values_list("status", "outcome_unknown")) == {("RETRY", True)}
-    assert "did not answer" in Conversion.objects.first().last_error
-
-    Conversion.objects.update(next_retry_at=None)
-    upload_due()
-
-    assert states(dm_site) == ["UPLOADED"] * 3
-    assert data_manager.uploads[0].body == data_manager.uploads[1].body
 
 
 @pytest.mark.parametrize(

@@ -14,24 +14,19 @@ from django.core.management import call_command
 
 from ociqueue.models import Circuit, Conversion, Credentials, Receipt, Site
 from ociqueue.models.credentials import normalize_service_account
-from ociqueue.uploader import upload_run
 from ociqueue.uploader.datamanager import provider as provider_module
 from ociqueue.uploader.datamanager.provider import MOST_EVENTS, ingest_body, split_requests
 from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.upload_run import upload_due
-from simulators.datamanager.refusals import invalid
-from simulators.datamanager.server import accept, cut_before, held
+from simulators.datamanager.refusals import invalid, permission_denied
+from simulators.datamanager.server import accept, cut_before, held, refuse
 from tests.support.guarded_columns import write_unguarded
 from tests.support.service_accounts import service_account
-from tests.support.uploads import account, states
+from tests.support.uploads import account, states, upload_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OTHER_ACTION = {"conversion_actions": {"Teklif": "customers/1234567890/conversionActions/8"}}
-
-
-def next_turn(site):
-    return upload_run.next_turn(site, Conversion.objects.for_site(site))
 
 
 def row(**columns):
@@ -208,7 +203,7 @@ def test_rows_whose_turn_does_not_come_in_time_keep_their_attempt(
 
     data_manager.replies.append(slowly)
 
-    upload_run_once(site)
+    upload_once(site)
 
     assert list(Conversion.objects.order_by("gclid").values_list("status", "attempts_forgiven")) == [
         ("UPLOADED", 0),
@@ -226,30 +221,25 @@ def test_rows_that_are_refused_slowly_pay(data_manager, dm_site, make_rows, sett
     data_manager.replies.append(slowly)
     make_rows(dm_site, count=4)
 
-    upload_run_once(dm_site)
+    upload_once(dm_site)
 
     assert set(Conversion.objects.values_list("status", "attempts_forgiven")) == {("RETRY", 0)}
 
 
-def upload_run_once(site) -> None:
-    """Send one batch; the run would go on with what was put back."""
-    provider = provider_for(site)
-    provider.refresh()
-    batch, rows = upload_run.claim(site, next_turn(site))
-    rows = upload_run.mark_sent(batch, rows)
-    upload_run.settle(batch, rows, upload_run.send(provider, rows))
-
-
-def test_after_an_outage_the_other_requests_wait(data_manager, make_dm_site, make_rows) -> None:
+@pytest.mark.parametrize(("reply", "forgiven"), [(cut_before, [0, 1]), (refuse(permission_denied()), [1, 1])])
+def test_after_an_outage_or_a_fault_of_the_account_the_other_requests_wait(
+    data_manager, make_dm_site, make_rows, reply, forgiven
+) -> None:
     site = make_dm_site(login=OTHER_ACTION)
     make_rows(site, "a", action="Satış")
     make_rows(site, "b", action="Teklif")
-    data_manager.upload_reply = cut_before
+    data_manager.upload_reply = reply
 
-    upload_run_once(site)
+    upload_once(site)
 
     assert len(data_manager.uploads) == 1
-    assert Conversion.objects.get(gclid="b").attempts_forgiven == 1
+    rows = Conversion.objects.order_by("gclid").values_list("status", "attempts_forgiven")
+    assert list(rows) == [("RETRY", number) for number in forgiven]
 
 
 def test_a_dry_run_validates_each_row_and_writes_nothing(data_manager, dm_site, make_rows, sql) -> None:

@@ -78,6 +78,13 @@ def pass_time_to_probe() -> None:
     Circuit.objects.open().update(next_probe_at=Now())
 
 
+def probe_and_ask() -> None:
+    pass_time_to_probe()
+    upload_due()
+    make_due()
+    ask_for_verdicts()
+
+
 @pytest.fixture
 def open_circuit(uploaded, later) -> Callable[[str], Circuit]:
     """Let a verdict open a circuit; the rows wait for it."""
@@ -122,10 +129,7 @@ def test_a_new_action_is_probed_after_six_hours(open_circuit) -> None:
 def test_a_probe_with_the_same_fault_keeps_the_circuit_open(open_circuit, later, dm_site) -> None:
     open_circuit(TERMS)
 
-    pass_time_to_probe()
-    upload_due()
-    make_due()
-    ask_for_verdicts()
+    probe_and_ask()
 
     assert Circuit.objects.open().get().code == TERMS
     assert states(dm_site) == ["RETRY"] * 3
@@ -135,10 +139,7 @@ def test_a_probe_does_not_fail_for_the_reason_that_blamed_the_account(open_circu
     """Alone, the row says what all rows said before: the account is still at fault. The attempt counts."""
     open_circuit("UNKNOWN_CONSENT")
 
-    pass_time_to_probe()
-    upload_due()
-    make_due()
-    ask_for_verdicts()
+    probe_and_ask()
 
     assert Circuit.objects.open().get().code == "UNKNOWN_CONSENT"
     assert states(dm_site) == ["RETRY"] * 3
@@ -150,10 +151,7 @@ def test_a_probe_that_is_rejected_for_its_own_data_closes_the_circuit(open_circu
     circuit = open_circuit(TERMS)
     later.reasons = {click: ["INVALID_GCLID"] for click in ("one", "two", "three")}
 
-    pass_time_to_probe()
-    upload_due()
-    make_due()
-    ask_for_verdicts()
+    probe_and_ask()
 
     circuit.refresh_from_db()
     assert (circuit.status, sorted(states(dm_site))) == ("CLOSED", ["FAILED", "RETRY", "RETRY"])
@@ -166,10 +164,7 @@ def test_a_verdict_that_proves_nothing_closes_nothing(open_circuit, later, reaso
     if not reasons:
         later.change = lambda status: status.pop("eventsIngestionStatus")
 
-    pass_time_to_probe()
-    upload_due()
-    make_due()
-    ask_for_verdicts()
+    probe_and_ask()
 
     assert Circuit.objects.open().exists()
 
@@ -218,14 +213,20 @@ def test_the_circuit_is_opened_in_the_transaction_of_the_verdict(uploaded, later
     """After a crash in between, rows would be sent again at once to an account that is known to be at fault."""
     (row,) = uploaded("one")
     later.reasons = {"one": [TERMS]}
+    events = Event.objects.count()
 
     def crash(*_args: object, **_columns: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ociqueue.models.batch.ReceiptQuerySet.mark_settled", crash)
-    with pytest.raises(KeyboardInterrupt):
-        ask_for_verdicts()
+    with monkeypatch.context() as patch:
+        patch.setattr("ociqueue.models.batch.ReceiptQuerySet.mark_settled", crash)
+        with pytest.raises(KeyboardInterrupt):
+            ask_for_verdicts()
 
     row.refresh_from_db()
     assert (row.status, Circuit.objects.exists(), Receipt.objects.open().count()) == ("UPLOADED", False, 1)
-    assert not Event.objects.filter(queue="circuit").exists()
+    assert Event.objects.count() == events
+    make_due()
+    ask_for_verdicts()
+    row.refresh_from_db()
+    assert (row.status, Circuit.objects.open().exists()) == ("RETRY", True)

@@ -98,24 +98,6 @@ def test_a_crash_after_taking_a_receipt_only_delays_the_question(uploaded, dm_si
     assert states(dm_site) == ["COMPLETED"]
 
 
-def test_a_crash_before_the_commit_changes_nothing(uploaded, later, dm_site, monkeypatch) -> None:
-    (row,) = uploaded("one")
-    before = events(row)
-
-    def crash(*_args: object, **_columns: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("ociqueue.models.batch.ReceiptQuerySet.mark_settled", crash)
-        with pytest.raises(KeyboardInterrupt):
-            ask_for_verdicts()
-    assert (states(dm_site), events(row)) == (["UPLOADED"], before)
-
-    make_due()
-    ask_for_verdicts()
-    assert states(dm_site) == ["COMPLETED"]
-
-
 def test_the_order_that_was_sent_is_kept(uploaded, later, dm_site) -> None:
     """The verdict names places, so a row that was pruned or moved on meanwhile keeps its own."""
     uploaded("one", "two", "three")

@@ -13,24 +13,14 @@ from ociqueue.models import Conversion, Receipt, Site
 from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.states import ENDED, SyncMethod
 from ociqueue.uploader import upload_run
-from ociqueue.uploader.providers import provider_for
-from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due
+from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 from ociqueue.uploader.verdict_run import ask_for_verdicts
-from tests.support.later_provider import GOOGLE, make_due, run_script
+from tests.support.adjustments import end_everything
+from tests.support.later_provider import GOOGLE, make_due, run_script, send
+from tests.support.uploads import change_sender
 
 SCRIPT, API, DATA_MANAGER = SyncMethod.SCRIPT, SyncMethod.API, SyncMethod.DATA_MANAGER
 Arrange = Callable[[Site], object]
-
-
-def change_sender(site: Site, sender: SyncMethod) -> None:
-    Site.objects.filter(pk=site.pk).update(sync_method=sender)
-    site.sync_method = sender
-
-
-def send(site: Site) -> None:
-    """Let each sender do its work; only the site's own may find rows."""
-    run_script(site)
-    upload_due()
 
 
 def rows_of_site(site: Site) -> ConversionQuerySet:
@@ -104,17 +94,6 @@ def test_a_row_in_any_state_survives_the_change(senders, make_dm_site, make_rows
     assert row.status == ("FAILED" if state == "FAILED" else "COMPLETED")
     by_new_sender = [] if state in ("COMPLETED", "FAILED", "UPLOADED") else [(after, "one")]
     assert (senders.log, senders.conflicts) == (by_new_sender, [])
-
-
-def end_everything(site: Site) -> None:
-    """Run every task after its time, twice, as a row may be recovered, sent and judged."""
-    for _ in range(2):
-        Conversion.objects.filter(status="PROCESSING").update(claimed_at=Now() - timedelta(minutes=46))
-        Conversion.objects.recover()
-        Conversion.objects.filter(status="RETRY").update(next_retry_at=None)
-        send(site)
-        make_due()
-        ask_for_verdicts()
 
 
 ROWS = 120

@@ -44,13 +44,12 @@ def test_success_with_the_right_count_confirms_every_row() -> None:
     assert dispositions(verdict) == ["ACCEPTED"] * 3
 
 
-@pytest.mark.parametrize("name", ["PROCESSING", "REQUEST_STATUS_UNKNOWN", "SOMETHING_NEW", None, 1, {}, ["SUCCESS"]])
-def test_a_status_that_is_not_final_is_pending(name) -> None:
-    assert read_status(status(name, 3), rows(3)).status == VerdictStatus.PENDING
+NOT_FINAL = ["PROCESSING", "REQUEST_STATUS_UNKNOWN", "SOMETHING_NEW", None, 1, {}, ["SUCCESS"]]
+NO_DESTINATION = [{}, {"requestStatusPerDestination": []}, {"requestStatusPerDestination": None}, []]
 
 
-@pytest.mark.parametrize("answer", [{}, {"requestStatusPerDestination": []}, {"requestStatusPerDestination": None}, []])
-def test_a_status_without_a_destination_is_pending(answer) -> None:
+@pytest.mark.parametrize("answer", [*(status(name, 3) for name in NOT_FINAL), *NO_DESTINATION])
+def test_a_status_that_is_not_final_or_without_a_destination_is_pending(answer) -> None:
     assert read_status(answer, rows(3)).status == VerdictStatus.PENDING
 
 

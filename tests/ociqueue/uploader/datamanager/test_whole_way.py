@@ -1,18 +1,11 @@
 """From the queue to Google's verdict and back, with the real provider and a server whose books we compare with ours."""
 
-import math
 from collections import Counter
-from datetime import timedelta
 
 import pytest
-from django.db.models.functions import Now
 
 from ociqueue.models import Conversion, Receipt, UploadBatch
-from ociqueue.models.quota import RequestQuota
-from ociqueue.uploader.datamanager import provider
-from ociqueue.uploader.datamanager.provider import DataManager
 from ociqueue.uploader.upload_run import upload_due
-from ociqueue.uploader.verdict_run import ask_for_verdicts
 from simulators.datamanager import statuses
 from simulators.datamanager.refusals import GoogleRefusal
 from simulators.datamanager.server import cut_after, cut_before, refuse
@@ -24,17 +17,10 @@ LATER = ("CLICK_NOT_FOUND", "EXPIRED_CLICK", "INVALID_GCLID", "CONVERSION_PRECED
 
 
 @pytest.fixture
-def until_settled(let_time_pass, monkeypatch):
-    """Upload and ask in turns until nothing waits; between two turns as much time passes as each of them needs."""
-    for quota, name in ((DataManager, "can_send"), (DataManager, "can_ask"), (provider, "wait_to_send")):
-        monkeypatch.setattr(quota, name, lambda *_, **__: True)
-
-    def run(*, most: int = 10) -> None:
-        for _ in range(most):
-            Conversion.objects.filter(status="RETRY").update(next_retry_at=Now())
-            upload_due()
-            let_time_pass()
-            ask_for_verdicts()
+def until_settled(work):
+    def run() -> None:
+        for _ in range(10):
+            work()
             if not Conversion.objects.exclude(status__in=("COMPLETED", "FAILED")).exists():
                 return
         raise AssertionError(Counter(Conversion.objects.values_list("status", flat=True)))
@@ -115,51 +101,6 @@ def test_without_an_answer_the_same_bytes_go_again(data_manager, dm_site, make_r
     assert first.body == second.body
     assert set(dm_site.conversions.values_list("status", "outcome_unknown")) == {("COMPLETED", False)}
     assert data_manager.applied == set(dm_site.conversions.values_list("order_id", flat=True))
-
-
-def test_a_verdict_that_never_comes_is_lost_after_three_days(data_manager, dm_site, make_rows, let_time_pass) -> None:
-    make_rows(dm_site, count=2)
-    data_manager.processing = math.inf
-    upload_due()
-
-    for _ in range(71 // 5):
-        let_time_pass(timedelta(hours=5))
-        RequestQuota.objects.all().delete()
-        ask_for_verdicts()
-    assert set(dm_site.conversions.values_list("status", flat=True)) == {"UPLOADED"}
-    assert Receipt.objects.get().checks == 71 // 5
-    let_time_pass(timedelta(hours=5))
-    ask_for_verdicts()
-
-    assert set(dm_site.conversions.values_list("status", "outcome_unknown")) == {("RETRY", True)}
-    assert not Receipt.objects.open().exists()
-
-
-def test_sites_of_one_client_share_its_quota(data_manager, make_dm_site, make_rows, settings, monkeypatch) -> None:
-    # A request waits a second for its turn, and then has two to be answered, however busy this machine is.
-    settings.GOOGLE_ADS_TIMEOUT = 3
-    monkeypatch.setattr(provider, "SHORTEST_CALL", 2)
-    names = [f"Action {number}" for number in range(50)]
-    actions = {name: f"customers/1234567890/conversionActions/{number + 10}" for number, name in enumerate(names)}
-    sites = [
-        make_dm_site(name=client + str(number), login={"client_id": client, "conversion_actions": actions})
-        for number, client in enumerate(("shared", "shared", "other"))
-    ]
-    for site in sites:
-        for name in names:
-            make_rows(site, f"click-{name}", action=name)
-
-    upload_due()
-    upload_due()
-    upload_due()
-
-    calls = Counter(call.client for call in data_manager.uploads)
-    span = data_manager.uploads[-1].at - data_manager.uploads[0].at
-    assert calls["other"] == 50
-    assert calls["shared"] <= 60 + 4 * span + 1
-    unsent = Conversion.objects.filter(site__in=sites[:2]).exclude(status="UPLOADED")
-    assert unsent.count() == 100 - calls["shared"]
-    assert not unsent.filter(outcome_unknown=True).exists()  # on a slow machine none may be left
 
 
 def test_two_sites_never_meet_in_a_request(data_manager, make_dm_site, make_rows, until_settled) -> None:

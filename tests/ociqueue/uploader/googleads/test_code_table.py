@@ -125,9 +125,12 @@ def test_faults_of_an_action_hold_back_its_name(google, api_site, make_rows) -> 
     assert set(Circuit.objects.open().values_list("action", "code")) == {(case[1], case[1]) for case in cases}
 
 
-def test_a_version_that_google_shut_down_stops_all_sites(google, make_api_site, make_rows) -> None:
+@pytest.mark.parametrize("is_whole_request", [True, False])
+def test_a_version_that_google_shut_down_stops_all_sites(google, make_api_site, make_rows, is_whole_request) -> None:
     (case,) = of("GATE_ALL")
     first, second = make_api_site(), make_api_site()
+    if is_whole_request:
+        google.replies.append(lambda call: call.refuse("INVALID_ARGUMENT", reported(case)))
 
     upload_one_row_of_each(google, first, make_rows, [case])
 
@@ -150,6 +153,7 @@ def test_a_request_that_is_too_large_is_sent_in_halves(google, api_site, make_ro
 
     assert [len(call.request.conversions) for call in google.calls] == [4, 2, 2]
     assert set(api_site.conversions.values_list("status", flat=True)) == {"COMPLETED"}
+    assert not Circuit.objects.open().exists()
 
 
 def test_a_grpc_status_without_a_failure(google, make_api_site, make_rows) -> None:

@@ -4,17 +4,9 @@ import pytest
 
 from ociqueue.codes.google import GOOGLE_ADS, ads_meaning, worst
 from ociqueue.states import Category, Disposition
-from ociqueue.uploader.googleads.responses import read_response, reported_errors
-from simulators.googleads.responses import failure, response
+from ociqueue.uploader.googleads.responses import read_response
+from simulators.googleads.responses import response
 from tests.support.google_ads_errors import CASES, ENUMS, NOT_CODES
-
-
-@pytest.mark.parametrize(("family", "name", "disposition", "category"), CASES)
-def test_a_listed_code_comes_to(family: str, name: str, disposition: str, category: str) -> None:
-    (fault,) = reported_errors([failure({"family": family, "name": name, "index": 0})])
-
-    assert fault.name == name
-    assert (fault.meaning.disposition, fault.meaning.category) == (disposition, category)
 
 
 @pytest.mark.parametrize(
