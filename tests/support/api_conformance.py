@@ -11,8 +11,6 @@ from drf_spectacular.generators import SchemaGenerator
 
 from kilit.api.pages import ONE_AT_A_TIME
 
-METHODS = ("GET", "POST")
-
 
 def schema() -> dict[str, Any]:
     """Return the whole schema; a test's threads may be the first to ask."""

@@ -7,7 +7,6 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from ociqueue.models import Credentials
 from ociqueue.models.credentials import GoogleAdsAccount, normalize_service_account
 from tests.support.service_accounts import service_account
 from tests.support.uploads import CUSTOMER, account
@@ -63,22 +62,3 @@ def test_an_account_has_one_of_two_logins() -> None:
     assert account().project == "client:client"
     assert "PRIVATE KEY" not in repr(robot)
     assert "gserviceaccount" not in repr(robot)
-
-
-@pytest.mark.django_db
-def test_credentials_stored_by_an_earlier_version_still_load(make_site) -> None:
-    from kilit.access.encryption import encrypt
-
-    earlier = {
-        "customer_id": CUSTOMER,
-        "client_id": "client",
-        "client_secret": "client-secret-word",
-        "refresh_token": "refresh-token-word",
-        "conversion_action": f"customers/{CUSTOMER}/conversionActions/7",
-        "login_customer_id": "",
-        "developer_token": "",
-        "conversion_actions": {},
-    }
-    stored = Credentials.objects.create(site=make_site(), encrypted=encrypt(json.dumps(earlier)))
-
-    assert stored.account() == account()

@@ -7,7 +7,6 @@ import pytest
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
 from ociqueue.operating.site_health import site_health
-from ociqueue.script.acknowledge import ack
 from tests.support.api import Api
 from tests.support.conversions import new_conversion
 
@@ -90,17 +89,6 @@ def test_claims_of_different_numbers_are_compared_row_by_row(api, site, make_con
 
     assert (mixed["updated"], mixed["ignored"]) == (2, [{"id": str(fresh), "status": "PROCESSING"}])
     assert rest["updated"] == 1
-
-
-def test_several_numbers_in_one_report(site, make_conversion) -> None:
-    rows = [make_conversion(site) for _ in range(3)]
-    Conversion.objects.all().claim(limit=3)
-    one, two, three = (row.pk for row in rows)
-
-    result = ack(site, [one, two, three], claims={one: 1, two: 2})
-
-    assert result.moved == 2, "the third is not numbered"
-    assert result.skipped == [(two, "PROCESSING")]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from hypothesis.strategies import datetimes, integers, lists, sampled_from
 from kilit.api.input_model import EARLIEST, LATEST
 from ociqueue.models import Conversion, Site
 from ociqueue.values.local_times import LocalTimes
-from tests.support.api import Api
 
 pytestmark = pytest.mark.django_db
 
@@ -60,10 +59,6 @@ def test_consent_is_handed_out_only_where_it_was_given(api, site, make_conversio
         {"consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"},
         {"consentAdPersonalization": "GRANTED"},
     ]
-
-
-def test_nothing_to_hand_out_is_an_empty_array(api, site) -> None:
-    assert api.claim(site) == []
 
 
 def test_the_oldest_come_first_and_the_limit_holds(api, site, make_conversion) -> None:
@@ -217,35 +212,3 @@ def test_a_head_request_claims_nothing(api, site, make_conversion) -> None:
 
     assert answer.status_code == 405
     assert Conversion.objects.get().status == "QUEUED"
-
-
-def test_without_a_key_nothing_is_reported(site) -> None:
-    answer = Api().get("oci/google-ads-export", siteId=site.public_id, markAsExported="true")
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
-
-
-def test_too_many_requests_of_one_key_are_reported_when_to_come_back(api, site, settings) -> None:
-    settings.RATE_PER_MINUTE = 2
-    answers = [api.get("oci/google-ads-export", siteId=site.public_id) for _ in range(4)]
-
-    assert {answer.status_code for answer in answers} <= {200, 429}
-    assert answers[-1].status_code == 429
-    assert 1 <= int(answers[-1]["Retry-After"]) <= 60
-    assert answers[-1].json()["error"]["code"] == "TOO_MANY_REQUESTS"
-
-
-@pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100_000, b'{"siteId": NaN}', b""])
-def test_a_body_that_is_no_json_is_refused_in_json(api, body: bytes) -> None:
-    answer = api.client.post("/api/oci/ack", body, content_type="application/json", headers=api.headers)
-
-    assert answer.status_code == 400
-    assert answer.json()["error"]["code"] in {"BAD_REQUEST", "VALIDATION"}
-
-
-def test_a_body_larger_than_five_megabytes_is_refused(api) -> None:
-    answer = api.client.post(
-        "/api/oci/ack", b" " * (5 * 1024**2 + 1), content_type="application/json", headers=api.headers
-    )
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "TOO_LARGE")

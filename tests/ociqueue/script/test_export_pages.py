@@ -62,13 +62,6 @@ def test_rows_that_wait_for_their_time_are_not_promised(api, site, rows) -> None
     assert [len(page["items"]) for page in found] == [2, 2]
 
 
-def test_without_being_asked_the_answers_are_as_before(api, site, rows) -> None:
-    preview = api.get("oci/google-ads-export", siteId=site.public_id, limit=2).json()
-
-    assert preview.keys() == {"siteId", "items", "counts", "warnings"}
-    assert [item["id"] for item in api.claim(site, limit=2)] == [str(row) for row in rows[:2]]
-
-
 @pytest.mark.parametrize("cursor", ["nonsense", "AAAAAAAAAAAAAAAAAAAAAA", "a b"])
 def test_a_cursor_that_is_not_ours_is_refused(api, site, rows, cursor: str) -> None:
     answer = api.get("oci/google-ads-export", siteId=site.public_id, paged="true", cursor=cursor)
