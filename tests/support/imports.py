@@ -1,6 +1,7 @@
 """Imports in the background, as an operator starts them and workers do them."""
 
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from typing import IO, Any
 
 from django.contrib.auth.models import User
@@ -8,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from kilit.csv.text import CsvError
+from ociqueue.files.conversions import ImportTally
 from ociqueue.files.import_run import ENGINE, import_now
 from ociqueue.models import ImportJob, Site
 
@@ -61,12 +63,16 @@ def rejected_lines(client: Client, job: ImportJob, query: str = "") -> str:
     return b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[attr-defined]
 
 
-def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False, user: User | None = None) -> list[Any]:
-    """Import a file at once, as the command does, and return the tally of each batch."""
+def import_file(site: Site, content: bytes | IO[bytes], *, dry_run: bool = False, user: User | None = None) -> Any:
+    """Import a file at once, as the command does, and return the tally of all its batches."""
     tallies: list[Any] = []
+    stream = BytesIO(content) if isinstance(content, bytes) else content
     job = import_now(
         site, stream, is_confirmed=not dry_run, user=user, report=lambda tally, _done: tallies.append(tally)
     )
     if job.error:
         raise CsvError(job.error)
-    return tallies
+    total = type(tallies[0])() if tallies else ImportTally()
+    for tally in tallies:
+        total.add(tally, most=1000)
+    return total

@@ -9,6 +9,7 @@ from django.test import Client
 from ociqueue.admin import erasures
 from ociqueue.models import Conversion, Erasure
 from tests.support.api import Api
+from tests.support.bulk_actions import said
 from tests.support.conversions import make_failed, new_conversion
 from tests.support.erasure import GCLID, finish
 
@@ -24,10 +25,6 @@ def look(client: Client, **given: Any) -> Any:
 
 def confirm(client: Client, found: Any) -> Any:
     return client.post(PAGE, found.context["kept"], follow=True)
-
-
-def said(answer: Any) -> list[str]:
-    return [str(message) for message in answer.context["messages"]]
 
 
 def test_what_is_found_is_counted_per_site_and_erased_once_confirmed(make_person, site, make_site, caplog) -> None:

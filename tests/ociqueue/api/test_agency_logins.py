@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
 from django.db.models.functions import Now
 
 from kilit.workers.models import Heartbeat
@@ -99,15 +98,6 @@ def test_the_history_says_which_parts_and_which_key_and_no_value(agency: Api, ap
     assert text.startswith("Stored credentials: customer id, login customer id, oauth client id, oauth client secret")
     assert " With the API key provisioning (…" in text
     assert [value for value in VALUES if value in text] == []
-
-
-def test_nothing_of_it_is_readable_in_the_database(agency: Api, api_site: Site) -> None:
-    store(agency, api_site, **FULL)
-
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT row_to_json(c)::text FROM ociqueue_credentials c")
-        ((row,),) = cursor.fetchall()
-    assert "stored-" not in row
 
 
 def test_the_same_login_again_changes_nothing(agency: Api, api_site: Site) -> None:
@@ -214,27 +204,3 @@ def test_a_test_is_run_by_a_worker_and_its_words_are_answered(
 def test_without_a_login_there_is_nothing_to_test(agency: Api, api_site: Site) -> None:
     assert show(agency, api_site)["kind"] is None
     assert run_test(agency, api_site, status=409)["error"]["code"] == "NO_CREDENTIALS"
-
-
-def test_another_sites_login_is_like_that_of_an_unknown_site(agency: Api, make_site: Callable[..., Site]) -> None:
-    foreign = make_site(name="Foreign")
-
-    answers = [
-        [
-            agency.get("oci/credentials", siteId=site),
-            agency.post("oci/credentials", {"siteId": site, **FULL}),
-            agency.post("oci/credentials/test", {"siteId": site}),
-        ]
-        for site in (foreign.public_id, "f" * 32)
-    ]
-
-    assert [[answer.status_code for answer in each] for each in answers] == [[404] * 3] * 2
-    assert [each.json() for each in answers[0]] == [each.json() for each in answers[1]]
-    assert not Credentials.objects.exists()
-
-
-@pytest.mark.parametrize("path", ["oci/credentials", "oci/keys", "oci/queue-stats", "oci/google-counts"])
-def test_a_sites_own_key_reads_none_of_it(api_site: Site, path: str) -> None:
-    answer = Api(api_site.issue_key(name="shop")).get(path, siteId=api_site.public_id)
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "MISSING_SCOPE")

@@ -166,7 +166,7 @@ def test_a_key_lists_and_acts_on_rows_and_their_events_name_it(agency: Api, site
     assert event.message.startswith("A test order. With the API key provisioning (…")
 
 
-@pytest.mark.parametrize("path", ["queue-stats", "queue-rows", "google-counts"])
+@pytest.mark.parametrize("path", ["queue-stats", "queue-rows", "google-counts", "credentials"])
 def test_a_key_reads_nothing_of_sites_that_its_user_does_not_administer(agency: Api, foreign: Site, path: str) -> None:
     foreign.memberships.create(user=User.objects.get(username="agency"), role="operator")
 

@@ -1,14 +1,13 @@
 """Files of adjustments: the API's checks, errors by line, and a second run changes nothing."""
 
 import csv
-from io import BytesIO, StringIO
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.db import transaction
-from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +18,7 @@ from ociqueue.files.conversions import stored_contents
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.schemas.adjustments import FIELDS
 from ociqueue.states import SyncMethod
-from tests.support.conversions import new_conversion
+from tests.support.adjusted import make_sold
 from tests.support.examples import few
 from tests.support.imports import ADDRESS, confirm, import_file, upload
 
@@ -33,22 +32,11 @@ def sold(site) -> list[Conversion]:
     """Three conversions that Google has, at a site of the Google Ads API."""
     Site.objects.filter(pk=site.pk).update(sync_method=SyncMethod.API)
     site.refresh_from_db()
-    rows = [new_conversion(site, value=100, source_key=f"order-{number}") for number in range(3)]
-    Conversion.objects.bulk_create(rows)
-    Conversion.objects.all().move("claim", claimed_at=timezone.now())
-    Conversion.objects.all().move("ack")
-    return rows
+    return [make_sold(site, source_key=f"order-{number}") for number in range(3)]
 
 
 def file_of(*lines: str, header: str = HEADER) -> bytes:
     return "\n".join([header, *lines]).encode()
-
-
-def load(site: Site, content: bytes, *, dry_run: bool = False) -> AdjustmentTally:
-    tally = AdjustmentTally()
-    for batch in import_file(site, BytesIO(content), dry_run=dry_run):
-        tally.add(batch, most=1000)
-    return tally
 
 
 def counts(tally: AdjustmentTally) -> tuple[int, int, int]:
@@ -66,7 +54,7 @@ def test_a_file_is_stored_once_however_its_lines_name_the_conversion(site, sold)
         ",,order-2,return-17,Satış,RESTATEMENT,70.50,TRY",
     )
 
-    first, again = load(site, file), load(site, file)
+    first, again = import_file(site, file), import_file(site, file)
 
     assert (counts(first), counts(again)) == ((3, 0, 0), (0, 3, 0))
     assert stored() == {
@@ -78,7 +66,7 @@ def test_a_file_is_stored_once_however_its_lines_name_the_conversion(site, sold)
 
 
 def test_a_source_key_alone_names_the_conversion(site, sold) -> None:
-    tally = load(site, file_of("order-1,RETRACTION", header="sourceKey,kind"))
+    tally = import_file(site, file_of("order-1,RETRACTION", header="sourceKey,kind"))
 
     assert counts(tally) == (1, 0, 0)
     assert Adjustment.objects.get().original == sold[1]
@@ -94,7 +82,7 @@ def test_rejected_lines_say_what_is_wrong_and_cost_the_others_nothing(site, sold
         ",,order-2,,,RESTATEMENT,5,",
     )
 
-    tally = load(site, file)
+    tally = import_file(site, file)
 
     assert [str(field) for line in tally.rejected for field in line.fields][:2] == [
         "line 2: conversionSourceKey “nowhere”: There is no such conversion at this site.",
@@ -108,7 +96,7 @@ def test_a_line_with_a_source_key_adjusts_the_corrected_copy(site, sold) -> None
     call_command("oci_enqueue_fix", str(sold[0]), site=site.public_id, stdout=StringIO())
     copy = Conversion.objects.get(replaces=sold[0])
 
-    tally = load(site, file_of(",,order-0,,,RETRACTION,,"))
+    tally = import_file(site, file_of(",,order-0,,,RETRACTION,,"))
 
     assert counts(tally) == (1, 0, 0)
     assert Adjustment.objects.get().original_id == copy.pk
@@ -118,15 +106,15 @@ def test_several_lines_for_one_conversion_need_keys_of_their_own(site, sold) -> 
     unclear = file_of(f"{sold[0]},,,,,RESTATEMENT,80,", f",{sold[0].order_id},,,,RESTATEMENT,60,")
     clear = file_of(",,order-0,return-1,,RESTATEMENT,80,", ",,order-0,return-2,,RESTATEMENT,60,")
 
-    assert counts(load(site, unclear)) == (0, 0, 2)
-    assert (counts(load(site, clear)), counts(load(site, clear))) == ((2, 0, 0), (0, 2, 0))
+    assert counts(import_file(site, unclear)) == (0, 0, 2)
+    assert (counts(import_file(site, clear)), counts(import_file(site, clear))) == ((2, 0, 0), (0, 2, 0))
     assert Adjustment.objects.newest().get().value == 60
 
 
 def test_nothing_follows_a_retraction(site, sold) -> None:
-    load(site, file_of(",,order-0,,,RETRACTION,,"))
+    import_file(site, file_of(",,order-0,,,RETRACTION,,"))
 
-    tally = load(site, file_of(",,order-0,,,RESTATEMENT,5,"))
+    tally = import_file(site, file_of(",,order-0,,,RESTATEMENT,5,"))
 
     assert counts(tally) == (0, 0, 1)
     assert tally.rejected[0].fields[0].field == "kind"
@@ -142,7 +130,7 @@ def test_googles_own_file_is_understood(site, sold) -> None:
         header="Parameters:TimeZone=Europe/Istanbul",
     )
 
-    tally = load(site, file)
+    tally = import_file(site, file)
 
     assert counts(tally) == (2, 0, 1), "the third has another name"
     assert "“Adjustment Time” is ignored" in tally.summary(dry_run=False)
@@ -159,9 +147,9 @@ def test_a_second_run_changes_nothing_and_a_dry_run_says_what_a_run_does(site, s
     with transaction.atomic():
         file = file_of(*(f",,{name},{key},,{kind},{value}," for name, key, (kind, value) in lines))
 
-        planned, done = load(site, file, dry_run=True), load(site, file)
+        planned, done = import_file(site, file, dry_run=True), import_file(site, file)
         before = stored()
-        again = load(site, file)
+        again = import_file(site, file)
 
         assert planned == done
         assert (again.created, again.duplicates) == (0, done.created + done.duplicates)
@@ -173,7 +161,7 @@ def test_a_second_run_changes_nothing_and_a_dry_run_says_what_a_run_does(site, s
 def test_lines_for_one_conversion_are_noticed_across_batches(site, sold, monkeypatch) -> None:
     monkeypatch.setattr(csv_table, "BATCH", 1)
 
-    assert counts(load(site, file_of(*[",,order-0,,,RESTATEMENT,5,"] * 2))) == (0, 0, 2)
+    assert counts(import_file(site, file_of(*[",,order-0,,,RESTATEMENT,5,"] * 2))) == (0, 0, 2)
 
 
 def test_the_command_imports_adjustments(site, sold, tmp_path: Path) -> None:
@@ -194,9 +182,7 @@ def test_the_command_imports_adjustments(site, sold, tmp_path: Path) -> None:
     assert Event.objects.of(Adjustment.objects.get()).first().actor == "command:oci_import"
 
 
-def test_the_page_checks_and_stores_adjustments_and_offers_the_rejected_ones(site, sold, make_person) -> None:
-    operator = make_person(sites={site: "operator"})
-
+def test_the_page_checks_and_stores_adjustments_and_offers_the_rejected_ones(site, sold, operator) -> None:
     file = file_of(",,order-0,,,RESTATEMENT,80,", ",,nowhere,,,RETRACTION,,")
     checked = upload(operator, site, file)
     assert not Adjustment.objects.exists()
@@ -208,17 +194,15 @@ def test_the_page_checks_and_stores_adjustments_and_offers_the_rejected_ones(sit
     offered = b"".join(operator.get(done.context["rejected"]["address"]).streaming_content)
     (line,) = csv.DictReader(StringIO(offered.decode("utf-8-sig")))
     assert (line["conversionSourceKey"], line["kind"]) == ("nowhere", "RETRACTION")
-    assert counts(load(site, offered.replace(b"nowhere", b"order-1"))) == (1, 0, 0), "corrected, it is imported"
+    assert counts(import_file(site, offered.replace(b"nowhere", b"order-1"))) == (1, 0, 0), "corrected, it is imported"
 
 
-def test_the_page_offers_a_template_of_adjustments(site, make_person) -> None:
-    operator = make_person(sites={site: "operator"})
-
+def test_the_page_offers_a_template_of_adjustments(site, operator) -> None:
     file = b"".join(operator.get(f"{ADDRESS}template/?adjustments").streaming_content)
 
     assert f'href="{ADDRESS}template/?adjustments"' in operator.get(ADDRESS).text
     assert file.decode("utf-8-sig").splitlines()[0] == ",".join(FIELDS)
-    tally = load(site, file)
+    tally = import_file(site, file)
     assert counts(tally) == (0, 0, 2)
     assert {field.reason for line in tally.rejected for field in line.fields} == {
         "There is no such conversion at this site."
@@ -226,7 +210,7 @@ def test_the_page_offers_a_template_of_adjustments(site, make_person) -> None:
 
 
 def test_an_adjusted_value_counts_as_what_is_stored(site, sold) -> None:
-    load(site, file_of(",,order-0,,,RESTATEMENT,80,"))
+    import_file(site, file_of(",,order-0,,,RESTATEMENT,80,"))
 
     contents = stored_contents(row.pk for row in sold)
 

@@ -9,7 +9,6 @@ import pytest
 from kilit.csv.numbers import decimal_mark
 from kilit.csv.text import LONGEST_LINE, CsvError, find_encoding, open_table
 from kilit.csv.times import TimeFormat
-from ociqueue.files.conversions import ImportTally
 from ociqueue.models import Conversion
 from tests.support.imports import import_file
 
@@ -28,18 +27,11 @@ def records_of(text: str) -> list[tuple[int, str]]:
     return [(record.number, record.text) for record in records]
 
 
-def imported(site, content: bytes) -> ImportTally:
-    tally = ImportTally()
-    for batch in import_file(site, BytesIO(content)):
-        tally.add(batch, most=100)
-    return tally
-
-
 @pytest.mark.django_db
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1254"])
 @pytest.mark.parametrize("separator", ["", "sep=;\r\n"], ids=["plain", "separator named"])
 def test_a_file_of_turkish_excel_is_read(site, encoding: str, separator: str) -> None:
-    tally = imported(site, (separator + excel("1.250,50", "12,5", "1.250")).encode(encoding))
+    tally = import_file(site, (separator + excel("1.250,50", "12,5", "1.250")).encode(encoding))
 
     assert (tally.created, tally.rejected) == (3, [])
     rows = Conversion.objects.order_by("gclid").values_list("action", "conversion_time", "value")
@@ -63,7 +55,7 @@ def test_a_file_of_turkish_excel_is_read(site, encoding: str, separator: str) ->
 )
 def test_a_file_that_is_not_certain_is_refused_whole(site, content: bytes, sentence: str) -> None:
     with pytest.raises(CsvError, match=sentence):
-        imported(site, content)
+        import_file(site, content)
 
     assert not Conversion.objects.exists()
 
@@ -75,7 +67,7 @@ def test_a_line_break_in_a_cell_stores_no_half_of_it(site) -> None:
     good = f"Sale,click-b,{time},5,TRY,b"
     content = "\n".join([",".join(NAMES), '"Sale\n', f'Sale",click-a,{time},5,TRY,a', good])
 
-    tally = imported(site, content.encode())
+    tally = import_file(site, content.encode())
 
     assert [(row.line.number, row.fields[0].field) for row in tally.rejected] == [(2, "conversionName")]
     assert list(Conversion.objects.values_list("source_key", flat=True)) == ["b"]
@@ -108,7 +100,7 @@ def test_googles_own_template_is_read(site) -> None:
         f'click-b,Sale,"{NOON:%Y-%m-%d %H:%M:%S}+0300",7,TRY,order-b,',
     ]
 
-    tally = imported(site, "\n".join(lines).encode())
+    tally = import_file(site, "\n".join(lines).encode())
 
     assert (tally.created, tally.rejected) == (2, [])
     first, second = Conversion.objects.order_by("gclid")
@@ -131,7 +123,7 @@ def test_the_instructions_of_googles_template_may_stay(site) -> None:
         f"click-b,Sale,{NOON:%m/%d/%Y} 06:30:00 PM,many,TRY",
     ]
 
-    tally = imported(site, "\n".join(lines).encode())
+    tally = import_file(site, "\n".join(lines).encode())
 
     assert (tally.created, [rejected.line.number for rejected in tally.rejected]) == (1, [9])
     assert Conversion.objects.get().conversion_time == NOON.replace(hour=18, tzinfo=ZoneInfo("America/New_York"))
@@ -185,7 +177,7 @@ def test_an_amount_shows_its_decimal_mark_or_not(text: str, mark: str) -> None:
 @pytest.mark.django_db
 def test_between_commas_a_point_is_a_decimal_point(site) -> None:
     """As a program writes it, and as we export it: Kuwait's dinar has three digits."""
-    imported(site, f"{','.join(NAMES)}\nSale,click-a,{NOON.isoformat()},1.250,KWD,\n".encode())
+    import_file(site, f"{','.join(NAMES)}\nSale,click-a,{NOON.isoformat()},1.250,KWD,\n".encode())
 
     assert str(Conversion.objects.get().value) == "1.250"
 

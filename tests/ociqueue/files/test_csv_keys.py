@@ -4,7 +4,7 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
-from io import BytesIO, StringIO
+from io import StringIO
 from threading import Thread
 from typing import Any
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ociqueue.files import table as csv_table
 from ociqueue.files.conversions import ImportTally
 from ociqueue.intake.corrections import Correction, replace_rows
-from ociqueue.models import Conversion, IdentifierKind, Site
+from ociqueue.models import Conversion, IdentifierKind
 from ociqueue.operating.erasure import Person, forget
 from tests.support.examples import few
 from tests.support.imports import import_file
@@ -45,13 +45,6 @@ def file_of(*lines: Sequence[Any]) -> bytes:
     return "\n".join([HEADER, *texts]).encode()
 
 
-def load(site: Site, content: bytes, *, dry_run: bool = False) -> ImportTally:
-    tally = ImportTally()
-    for batch in import_file(site, BytesIO(content), dry_run=dry_run):
-        tally.add(batch, most=1000)
-    return tally
-
-
 def counts(tally: ImportTally) -> tuple[int, int, int, int]:
     return tally.created, tally.duplicates, tally.differing_lines, tally.rejected_lines
 
@@ -61,9 +54,9 @@ def reasons(tally: ImportTally) -> list[str]:
 
 
 def test_a_corrected_time_is_no_second_conversion_and_is_reported(site) -> None:
-    load(site, file_of(("aa", 0), ("bb", 0)))
+    import_file(site, file_of(("aa", 0), ("bb", 0)))
 
-    tally = load(site, file_of(("aa", 5), ("bb", 0)))
+    tally = import_file(site, file_of(("aa", 5), ("bb", 0)))
 
     assert counts(tally) == (0, 2, 1, 0)
     assert reasons(tally) == [f"line 2: conversionTime “{at(5)}”: Already imported with {at(0)}."]
@@ -72,11 +65,11 @@ def test_a_corrected_time_is_no_second_conversion_and_is_reported(site) -> None:
 
 @pytest.mark.parametrize("key", ["", "order-1"])
 def test_another_value_or_currency_is_reported_also_for_lines_with_a_source_key(site, key: str) -> None:
-    load(site, file_of(("aa", 0, "99.90", key)))
+    import_file(site, file_of(("aa", 0, "99.90", key)))
     Conversion.objects.all().claim(limit=1)  # in flight: it is not corrected any more
 
-    same = load(site, file_of(("aa", 0, "99.9", key)))
-    other = load(site, file_of(("aa", 0, "5", key)).replace(b"TRY", b"eur"))
+    same = import_file(site, file_of(("aa", 0, "99.9", key)))
+    other = import_file(site, file_of(("aa", 0, "5", key)).replace(b"TRY", b"eur"))
 
     assert counts(same) == (0, 1, 0, 0)
     assert reasons(other) == [
@@ -86,10 +79,10 @@ def test_another_value_or_currency_is_reported_also_for_lines_with_a_source_key(
 
 
 def test_a_stored_time_is_shown_in_the_zone_of_the_line(site) -> None:
-    load(site, file_of(("aa", 0)))
+    import_file(site, file_of(("aa", 0)))
     elsewhere = timezone(timedelta(hours=3))
 
-    tally = load(site, file_of(("aa", (START + timedelta(minutes=5)).astimezone(elsewhere).isoformat())))
+    tally = import_file(site, file_of(("aa", (START + timedelta(minutes=5)).astimezone(elsewhere).isoformat())))
 
     assert reasons(tally)[0].endswith(f"Already imported with {START.astimezone(elsewhere).isoformat()}.")
 
@@ -97,22 +90,22 @@ def test_a_stored_time_is_shown_in_the_zone_of_the_line(site) -> None:
 def test_a_second_conversion_of_a_click_in_the_same_file_is_a_row_of_its_own(site) -> None:
     file = file_of(("aa", 0), ("aa", 5), ("aa", 0), ("aa", 0, "99.90", "", "Teklif"))
 
-    assert counts(load(site, file)) == (3, 1, 0, 0), "the third line repeats the first"
-    assert counts(load(site, file)) == (0, 4, 0, 0)
+    assert counts(import_file(site, file)) == (3, 1, 0, 0), "the third line repeats the first"
+    assert counts(import_file(site, file)) == (0, 4, 0, 0)
 
 
 def test_a_second_conversion_of_a_click_in_another_file_is_reported_and_stored_with_a_key(site) -> None:
-    load(site, file_of(("aa", 0)))
+    import_file(site, file_of(("aa", 0)))
 
-    assert counts(load(site, file_of(("aa", 5)))) == (0, 1, 1, 0)
-    assert counts(load(site, file_of(("aa", 5, "99.90", "second")))) == (1, 0, 0, 0)
+    assert counts(import_file(site, file_of(("aa", 5)))) == (0, 1, 1, 0)
+    assert counts(import_file(site, file_of(("aa", 5, "99.90", "second")))) == (1, 0, 0, 0)
 
 
 def test_files_that_overlap_store_each_conversion_once_whatever_their_order(site) -> None:
-    load(site, file_of(("aa", 0)))
+    import_file(site, file_of(("aa", 0)))
 
-    newest_first = load(site, file_of(("aa", 9), ("aa", 0)))
-    window = load(site, file_of(("aa", 9)))
+    newest_first = import_file(site, file_of(("aa", 9), ("aa", 0)))
+    window = import_file(site, file_of(("aa", 9)))
 
     assert (counts(newest_first), counts(window)) == ((1, 1, 0, 0), (0, 1, 0, 0))
     assert sorted(row.conversion_time.isoformat() for row in Conversion.objects.all()) == [at(0), at(9)]
@@ -121,51 +114,51 @@ def test_files_that_overlap_store_each_conversion_once_whatever_their_order(site
 def test_clicks_of_other_kinds_cases_and_sites_are_others(site, make_site) -> None:
     file = file_of(("aa", 0), ("AA", 0)) + f"\nSatış,,aa,{at(0)},1,TRY,".encode()
 
-    assert counts(load(site, file)) == (3, 0, 0, 0)
-    assert counts(load(make_site(), file)) == (3, 0, 0, 0)
-    assert counts(load(site, file)) == (0, 3, 0, 0)
+    assert counts(import_file(site, file)) == (3, 0, 0, 0)
+    assert counts(import_file(make_site(), file)) == (3, 0, 0, 0)
+    assert counts(import_file(site, file)) == (0, 3, 0, 0)
 
 
 def test_a_file_does_not_bring_back_what_was_erased(site) -> None:
-    load(site, file_of(("aa", 0), ("bb", 0), ("bb", 5)))
+    import_file(site, file_of(("aa", 0), ("bb", 0), ("bb", 5)))
     Conversion.objects.claim(limit=9)
     Conversion.objects.all().move("ack")
     for click in ("aa", "bb"):
         list(forget(Person(IdentifierKind.CLICK_ID, click), [site]))
 
-    again = load(site, file_of(("aa", 0), ("bb", 0), ("bb", 5)))
+    again = import_file(site, file_of(("aa", 0), ("bb", 0), ("bb", 5)))
 
     assert counts(again) == (0, 3, 0, 0)
     assert not Conversion.objects.exclude(gclid="").exists()
 
 
 def test_a_corrected_copy_counts_as_what_is_stored(site) -> None:
-    load(site, file_of(("aa", 0)))
+    import_file(site, file_of(("aa", 0)))
     Conversion.objects.claim(limit=1)
     Conversion.objects.all().ack_failed(code="E", category="VALIDATION", message="no")
     row = Conversion.objects.get()
     list(replace_rows(site, [Correction(str(row), {"conversionTime": at(5)})]))
 
-    assert counts(load(site, file_of(("aa", 5)))) == (0, 1, 0, 0)
-    assert reasons(load(site, file_of(("aa", 6)))) == [
+    assert counts(import_file(site, file_of(("aa", 5)))) == (0, 1, 0, 0)
+    assert reasons(import_file(site, file_of(("aa", 6)))) == [
         f"line 2: conversionTime “{at(6)}”: Already imported with {at(5)}."
     ]
 
 
 def test_a_rejected_line_beside_others_of_its_click_keeps_its_place(site) -> None:
     bad, good = ("aa", 0, "many"), ("aa", 5)
-    first = load(site, file_of(bad, good))
+    first = import_file(site, file_of(bad, good))
     (rejected,) = first.rejected
     key = rejected.line.cells["sourceKey"]
 
-    alone = load(site, file_of(("aa", 0, "7", key)))
-    whole = load(site, file_of(("aa", 0, "7"), good))
+    alone = import_file(site, file_of(("aa", 0, "7", key)))
+    whole = import_file(site, file_of(("aa", 0, "7"), good))
 
     assert (counts(first), counts(alone), counts(whole)) == ((1, 0, 0, 1), (1, 0, 0, 0), (0, 2, 0, 0))
 
 
 def test_rejected_lines_of_other_clicks_get_no_key(site) -> None:
-    tally = load(site, file_of(("aa", 0, "many"), ("undefined", 0), ("undefined", 5)))
+    tally = import_file(site, file_of(("aa", 0, "many"), ("undefined", 0), ("undefined", 5)))
 
     assert [line.line.cells.get("sourceKey") for line in tally.rejected] == [None, None, None]
 
@@ -195,16 +188,16 @@ def test_a_file_with_changed_times_and_values_adds_no_row(site, lines: list[Line
         order.shuffle(times)
         permuted = [(click, minute, value) for (click, _, value), minute in zip(valid, times, strict=True)]
         shifted = [(click, minute + shift, "3") for click, minute, _ in valid]
-        load(site, file_of(*valid))
+        import_file(site, file_of(*valid))
         stored = set(Conversion.objects.values_list("order_id", "conversion_time", "value"))
 
-        again = [load(site, file_of(*changed)) for changed in (valid, shifted, order.sample(valid, len(valid)))]
+        again = [import_file(site, file_of(*changed)) for changed in (valid, shifted, order.sample(valid, len(valid)))]
 
         assert [tally.created for tally in again] == [0, 0, 0]
         assert again[0].duplicates == again[1].duplicates == len(lines)
         assert again[1].differing_lines == len(lines), "another value, if not another time"
         assert set(Conversion.objects.values_list("order_id", "conversion_time", "value")) == stored
-        load(site, file_of(*permuted))
+        import_file(site, file_of(*permuted))
         assert Conversion.objects.count() == most_of(valid, permuted)
         transaction.set_rollback(True)
 
@@ -215,7 +208,7 @@ def test_a_dry_run_says_what_the_import_then_does(site, files: list[list[Line]],
     with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_table, "BATCH", batch)
         for lines in files:
-            planned, done = load(site, file_of(*lines), dry_run=True), load(site, file_of(*lines))
+            planned, done = import_file(site, file_of(*lines), dry_run=True), import_file(site, file_of(*lines))
             assert planned == done
         transaction.set_rollback(True)
 
@@ -226,13 +219,13 @@ def test_two_imports_at_the_same_moment_store_each_conversion_once(site) -> None
 
     def second() -> None:
         try:
-            found.append(load(site, file_of(("aa", 5), ("aa", 0))))
+            found.append(import_file(site, file_of(("aa", 5), ("aa", 0))))
         finally:
             connections.close_all()
 
     other = Thread(target=second)
     with transaction.atomic():
-        first = load(site, file_of(("aa", 0)))
+        first = import_file(site, file_of(("aa", 0)))
         other.start()
         wait_until(has_waiter, every=0.01)
     other.join(timeout=PATIENCE)
@@ -242,7 +235,7 @@ def test_two_imports_at_the_same_moment_store_each_conversion_once(site) -> None
 
 
 def test_the_command_reports_them_with_advice_and_reads_a_pipe(site, tmp_path) -> None:
-    load(site, file_of(("aa", 0)))
+    import_file(site, file_of(("aa", 0)))
     out, pipe = StringIO(), tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = Thread(target=pipe.write_bytes, args=[file_of(("aa", 5), ("bb", 0, "many"))])

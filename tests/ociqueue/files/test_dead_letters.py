@@ -96,20 +96,6 @@ def test_no_cell_is_taken_for_a_formula(make_person, site, start: str) -> None:
     assert escape_formula(5) == "5"
 
 
-def test_only_rows_of_the_users_sites_are_reported(make_person, make_site) -> None:
-    mine, other = make_site(), make_site()
-    (row,) = make_failed(mine)
-    make_failed(other)
-    viewer = make_person(sites={mine: "viewer"})
-
-    assert [reported["id"] for reported in downloaded(viewer)] == [str(row)]
-    assert viewer.get(ADDRESS, {"site": str(other.pk)}).status_code == 302, (
-        "to the list, which says that it knows no such"
-    )
-    assert downloaded(make_person("fatma")) == []
-    assert Client().get(ADDRESS).status_code == 302
-
-
 def test_the_lists_filters_narrow_the_file_too(admin_client, make_site) -> None:
     site, other = make_site(), make_site()
     (one,), (two,) = make_failed(site), make_failed(site, code="INVALID_CURRENCY")
@@ -136,22 +122,18 @@ def test_a_list_of_another_state_has_no_dead_letters(make_person, site) -> None:
     assert reported == ["The export has FAILED rows; the list shows QUEUED rows."]
 
 
-def test_the_list_offers_the_file_with_its_own_filters(make_person, site) -> None:
-    viewer = make_person(sites={site: "viewer"})
-
+def test_the_list_offers_the_file_with_its_own_filters(viewer, site) -> None:
     answer = viewer.get("/admin/ociqueue/conversion/", {"site": str(site.pk)})
 
     assert f'href="{ADDRESS}?site={site.pk}"' in answer.content.decode()
 
 
-def test_no_row_costs_a_question_of_its_own(make_person, site) -> None:
+def test_no_row_costs_a_question_of_its_own(viewer, site) -> None:
     def questions(number: int) -> int:
         make_failed(site, number)
         with CaptureQueriesContext(connection) as asked:
             downloaded(viewer)
         return len(asked)
-
-    viewer = make_person(sites={site: "viewer"})
 
     assert questions(1) == questions(10)
 

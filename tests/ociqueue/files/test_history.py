@@ -125,9 +125,7 @@ def test_members_download_the_history_of_their_sites(make_person, make_site) -> 
     assert Client().get(PAGE).status_code == 302
 
 
-def test_the_list_offers_the_history_of_the_site_it_shows(make_person, site) -> None:
-    viewer = make_person(sites={site: "viewer"})
-
+def test_the_list_offers_the_history_of_the_site_it_shows(viewer, site) -> None:
     listed = viewer.get("/admin/ociqueue/conversion/", {"site": str(site.pk)}).text
     page = viewer.get(PAGE, {"site": str(site.pk)})
 

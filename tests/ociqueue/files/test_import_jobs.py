@@ -11,7 +11,6 @@ from kilit.lock.models import Activity, Event
 from ociqueue.files import import_run
 from ociqueue.files.import_run import tidy
 from ociqueue.models import Conversion, ImportChunk, ImportJob, ImportKey, ImportLine
-from ociqueue.states import SyncMethod
 from tests.support.fixtures.imports import operator, small_steps
 from tests.support.imports import (
     ADDRESS,
@@ -72,18 +71,6 @@ def test_the_trials_sequence_line_breaks_turkish_excel_and_refused_lines(operato
     assert rejected[1]["sourceKey"] == "A-7\nikinci satır"
 
 
-def test_the_rejected_lines_are_corrected_and_imported(operator, site) -> None:
-    job = imported(operator, site, HEADER + good_lines(4) + f"=Satış,late,{TIME},many,TRY\nSatış,short\n")
-
-    file = rejected_lines(operator, job)
-    again = imported(operator, site, file.replace("many", "7"))
-
-    assert "'=Satış" in file, "safe to open in a spreadsheet"
-    assert file.splitlines()[1].endswith("line 6: conversionValue: Expected a number.")
-    assert (again.counts["created"], again.counts["rejected_lines"]) == (1, 1)
-    assert Conversion.objects.get(gclid="late").action == "=Satış"
-
-
 @pytest.mark.parametrize(
     ("late", "sentence"),
     [
@@ -100,18 +87,6 @@ def test_nothing_is_stored_of_a_file_that_is_not_certain_at_its_end(operator, si
     assert sentence in (refused.error if refused else answer.context["faults"][0])
     assert refused is None or (refused.status, ImportChunk.objects.count()) == ("REFUSED", 0)
     assert not Conversion.objects.exists()
-
-
-def test_two_lines_of_a_click_get_their_keys_whatever_happens_between(operator, site) -> None:
-    """A click converts at three times, in different batches: each is a conversion, and a second import finds all."""
-    lines = [f"Satış,same,{TIME[:14]}0{minute}:00+00:00,1,TRY\n" for minute in (1, 2, 3)]
-    file = HEADER + lines[0] + good_lines(4) + lines[1] + good_lines(4, first=4) + lines[2]
-
-    first, second = imported(operator, site, file), worked(uploaded(operator, site, file))
-
-    assert first.counts["created"] == 11, first.counts
-    assert (second.checked["created"], second.checked["duplicates"]) == (0, 11)
-    assert Conversion.objects.filter(gclid="same").count() == 3
 
 
 def test_a_click_with_too_many_lines_is_rejected(operator, site, monkeypatch) -> None:
@@ -190,22 +165,3 @@ def test_rejected_lines_about_a_person_are_erased_and_waiting_files_are_named(op
 
     assert {line.cells["gclid"] for line in ImportLine.objects.all()} == {"other"}
     assert "Files of 1 imports wait or are being imported, and are not searched." in warned.getvalue()
-
-
-def test_what_is_kept_of_rejected_lines_hides_identifiers(make_person, make_site, small_steps) -> None:
-    site = make_site(accepts_identifiers=True, sync_method=SyncMethod.DATA_MANAGER)
-    operator = make_person(sites={site: "operator"})
-    header = HEADER.strip() + ",email,sourceKey\n"
-    lines = [
-        f"Satış,,{TIME},many,TRY,jane.doe@example.com,k-1\n",
-        f"Satış,,{TIME},1,TRY,jane,k-2\n",
-        f"jane.doe@example.com,,{TIME},many,TRY,,k-3\n",
-        f"Satış,,{TIME},1,TRY,jane.doe@example.com,k-4,one too many\n",
-    ]
-
-    job = worked(uploaded(operator, site, header + "".join(lines)))
-
-    kept = ImportLine.objects.filter(job=job)
-    assert kept.count() == 4
-    assert "jane" not in str([[line.cells, line.text, line.faults, line.reason] for line in kept])
-    assert "jane" not in rejected_lines(operator, job)

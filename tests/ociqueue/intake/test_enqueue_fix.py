@@ -91,16 +91,6 @@ def test_an_export_that_turkish_excel_saved_is_read_as_an_import_is(fix, site, m
     assert (copy.value, Conversion.objects.get(replaces=second).value) == (Decimal("1250.50"), 2500)
 
 
-def test_a_second_run_does_nothing(fix, site, make_reported) -> None:
-    original = make_reported(site)
-    fix(site, original)
-
-    reported = fix(site, original.pk)
-
-    assert reported == [f"{original.pk}: already replaced by {original.replacement}", "Corrected 0 of 1."]
-    assert Conversion.objects.count() == 2
-
-
 def test_a_file_corrects_what_it_fills_in(fix, site, make_reported) -> None:
     renamed, other_click = make_reported(site, value="10.50"), make_reported(site, gclid="typed-by-hand")
     file = "id;conversionName;wbraid;conversionValue\n"
@@ -155,17 +145,6 @@ def test_only_reported_rows_of_the_site_are_replaced(fix, site, make_site, make_
     ]
 
 
-def test_a_copy_that_was_rejected_too_can_be_replaced_in_turn(fix, site, make_reported) -> None:
-    original = make_reported(site)
-    fix(site, original)
-    Conversion.objects.filter(pk=original.replacement.pk).claim(limit=1)
-    Conversion.objects.filter(pk=original.replacement.pk).move("ack")
-
-    fix(site, original.replacement)
-
-    assert original.replacement.replacement.order_id == original.order_id
-
-
 def test_a_dry_run_writes_nothing(fix, site, make_reported) -> None:
     original = make_reported(site)
     events = Event.objects.count()
@@ -187,16 +166,6 @@ def test_the_witness_tells_who_made_the_copy_and_why(fix, site, make_reported) -
     assert {event.message for event in events} == {"A corrected copy of a row that Google rejected."}
     assert events[1].details == {"replaces": str(original)}
     assert events[2].details == {"replaced_by": str(original.replacement)}
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_concurrent_runs_one_replaces(fix, site, make_reported, in_threads) -> None:
-    original = make_reported(site)
-
-    reported = in_threads(lambda _: fix(site, original)[-1], count=6)
-
-    assert sorted(reported) == ["Corrected 0 of 1."] * 5 + ["Corrected 1 of 1."]
-    assert Conversion.objects.filter(replaces=original).count() == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Where a conversion happened: taken at every entrance, kept with the row, and sent to the Data Manager API alone."""
 
 import json
-from io import BytesIO
 from typing import Any
 
 import pytest
@@ -62,7 +61,7 @@ def test_a_file_has_a_column_for_it_in_any_case(site) -> None:
         f"Sale,Cj0KCQ-{n},{YESTERDAY},5,TRY,key-{n},{source}" for n, source in enumerate(["phone", "In_Store", ""])
     ]
 
-    import_file(site, BytesIO("\n".join([header, *lines]).encode()))
+    import_file(site, "\n".join([header, *lines]).encode())
 
     sources = Conversion.objects.order_by("source_key").values_list("event_source", flat=True)
     assert list(sources) == ["PHONE", "IN_STORE", "WEB"]

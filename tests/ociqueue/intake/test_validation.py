@@ -59,20 +59,6 @@ def test_a_source_key_is_stored_once_and_answers_the_first_id(api, site) -> None
     assert float(Conversion.objects.get(source_key="order-1").value) == 99.9
 
 
-def test_the_same_source_key_of_another_action_is_another_conversion(api, site) -> None:
-    reported = post(api, site, item(sourceKey="1"), item(sourceKey="1", conversionName="Teklif"))
-
-    assert reported["created"] == 2
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_concurrent_deliveries_of_one_source_key_one_is_stored(site, api, in_threads) -> None:
-    reported = in_threads(lambda _: post(api, site, item(sourceKey="order-1")), count=8)
-
-    assert sum(report["created"] for report in reported) == 1
-    assert len({report["results"][0]["id"] for report in reported}) == 1
-
-
 @pytest.mark.django_db(transaction=True)
 def test_overlapping_deliveries_in_opposite_order_do_not_deadlock(site, api, in_threads) -> None:
     items = [item(sourceKey=f"order-{number}", gclid=f"c{number}") for number in range(1000)]

@@ -24,11 +24,6 @@ def site(make_site) -> Site:
     return site
 
 
-@pytest.fixture
-def admin(make_person, site) -> Client:
-    return make_person("fatma", role="admin", sites={site: "admin"})
-
-
 def make_unknown(site: Site, number: int = 1) -> None:
     """Make rows that a worker claimed and never reported."""
     rows = Conversion.objects.bulk_create([new_conversion(site) for _ in range(number)])

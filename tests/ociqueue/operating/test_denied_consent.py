@@ -11,7 +11,6 @@ from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.operating.site_health import site_health
 from ociqueue.states import DeniedConsent
 from ociqueue.uploader.upload_run import due_sites
-from tests.support.conversions import new_conversion
 from tests.support.dashboard import text_of
 from tests.support.redelivered import ORDER, claim, only, send
 from tests.support.uploads import account
@@ -229,11 +228,3 @@ def test_the_export_of_failed_rows_has_the_consent_and_the_reason(site, admin_cl
 
     assert "DENIED" in lines
     assert "WITHHELD_CONSENT_DENIED" in lines
-
-
-def test_a_row_that_the_old_version_inserts_is_withheld_too(site) -> None:
-    """A rolling upgrade: its web process inserts the row and does not end it."""
-    Conversion.objects.bulk_create([new_conversion(site, consent_ad_user_data="DENIED")])
-
-    assert Conversion.objects.claim(limit=10) == []
-    assert Conversion.objects.sweep_withheld() == 1

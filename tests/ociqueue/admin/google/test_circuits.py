@@ -14,16 +14,9 @@ from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim
 from tests.support.api import Api
 from tests.support.conversions import new_conversion
-from tests.support.uploads import CONVERSIONS, SITES, account, html, row_page, sent, trip
+from tests.support.uploads import CONVERSIONS, SITES, html, row_page, sent, trip
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def api_site(make_site) -> Site:
-    site = make_site(sync_method=SyncMethod.API)
-    Credentials.objects.store(site, account())
-    return site
 
 
 def probe(client: Client, site: Site) -> str:
@@ -159,6 +152,7 @@ def test_a_row_says_what_it_waits_for(make_person, make_conversion, api_site) ->
     assert "The site&#x27;s circuit is open. INVALID_GRANT: The login was revoked. The next probe" in shown
     assert "has no credentials" in shown
     assert "The site is paused: review" in shown
+    assert "No worker is running" in shown
     assert html(viewer, CONVERSIONS).count("held back") == 2
 
 

@@ -19,11 +19,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def admin(make_person, site) -> Client:
-    return make_person("fatma", role="admin", sites={site: "admin"})
-
-
-@pytest.fixture
 def _worker() -> None:
     """A supervisor that lives, so that bells are rung."""
     Heartbeat.objects.create(name="w1", alive_at=Now())
@@ -63,20 +58,6 @@ def test_only_a_sites_admins_store_and_its_operators_check_and_probe(make_person
     assert operator.post(page_of(site, "circuit/probe")).status_code == 302
     assert Credentials.objects.awaiting_check().exists()
     assert not Circuit.objects.blocking().exists()
-
-
-def test_another_tenants_login_and_circuit_do_not_exist(admin, make_api_site) -> None:
-    foreign = make_api_site(name="Rakip")
-    Circuit.objects.trip(foreign, code="X", category=Category.AUTH, reason="no")
-
-    for name in ("credentials", "circuit"):
-        assert admin.get(page_of(foreign, name)).status_code == 404
-    for name in ("credentials", "credentials/check", "circuit/probe"):
-        assert admin.post(page_of(foreign, name), FULL).status_code == 404
-
-    assert stored(foreign) == account()
-    assert Credentials.objects.get().check_asked_at is None
-    assert Circuit.objects.blocking().exists()
 
 
 # Checks

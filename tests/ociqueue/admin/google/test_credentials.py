@@ -5,7 +5,6 @@ from dataclasses import asdict
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.db.models.functions import Now
-from django.test import Client
 
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Credentials, Site
@@ -14,11 +13,6 @@ from tests.support.credentials_form import FULL, LIST, MINE, VALUES, errors_of, 
 from tests.support.uploads import account
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def admin(make_person, site) -> Client:
-    return make_person("fatma", role="admin", sites={site: "admin"})
 
 
 @pytest.fixture

@@ -98,19 +98,6 @@ def test_read_now_asks_a_worker(operator, api_site, google) -> None:
     assert "waiting for a worker" not in html(operator, counts_of(api_site))
 
 
-def test_viewers_see_the_page_and_cannot_read(make_person, api_site) -> None:
-    viewer = make_person("veli", role="viewer", sites={api_site: "viewer"})
-    other = make_person("can", role="operator", sites={})
-    store(api_site, MISSING, differs=True)
-
-    assert "Read now" not in html(viewer, counts_of(api_site))
-    assert viewer.post(f"{counts_of(api_site)}read/").status_code == 403
-    assert [other.get(counts_of(api_site)).status_code, other.post(f"{counts_of(api_site)}read/").status_code] == [
-        404
-    ] * 2
-    assert ReadBack.objects.get().asked_at is None
-
-
 @pytest.mark.parametrize(
     ("sender", "has_login", "expected"),
     [

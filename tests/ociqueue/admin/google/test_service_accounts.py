@@ -4,7 +4,6 @@ import json
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 
 from ociqueue.models import Credentials
 from tests.support.credentials_form import FULL, MINE, errors_of, page_of, store, stored
@@ -13,11 +12,6 @@ from tests.support.service_accounts import service_account
 pytestmark = pytest.mark.django_db
 
 ACCOUNT = {"customer_id": "555-123-4567", "conversion_action": "7654321"}
-
-
-@pytest.fixture
-def admin(make_person, site) -> Client:
-    return make_person("fatma", role="admin", sites={site: "admin"})
 
 
 def test_a_pasted_key_is_stored_and_only_its_address_is_shown(admin, site) -> None:

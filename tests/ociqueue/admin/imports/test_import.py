@@ -20,9 +20,7 @@ pytestmark = pytest.mark.django_db
 GOOD = f"{HEADER}Satış,first,{TIME},1,TRY\nSatış,second,{TIME},2,TRY\nSatış,,{TIME},3,TRY\n"
 
 
-def test_a_file_is_checked_and_then_stored(make_person, site) -> None:
-    operator = make_person(sites={site: "operator"})
-
+def test_a_file_is_checked_and_then_stored(operator, site) -> None:
     checked = upload(operator, site, GOOD)
     assert not Conversion.objects.exists()
     stored = confirm(operator)
@@ -37,9 +35,7 @@ def test_a_file_is_checked_and_then_stored(make_person, site) -> None:
     assert Event.objects.of(Conversion.objects.first()).get().actor == "operator:ayse"
 
 
-def test_a_check_becomes_the_import_when_it_is_confirmed(make_person, site) -> None:
-    operator = make_person(sites={site: "operator"})
-
+def test_a_check_becomes_the_import_when_it_is_confirmed(operator, site) -> None:
     upload(operator, site, GOOD)
     checked = ImportJob.objects.get()
     assert (checked.status, checked.checked["created"], ImportChunk.objects.count()) == ("READY", 2, 1)
@@ -52,8 +48,7 @@ def test_a_check_becomes_the_import_when_it_is_confirmed(make_person, site) -> N
     assert Activity.objects.get(kind="import").rows == 2
 
 
-def test_a_check_that_no_one_confirms_is_not_listed_once_it_ended(make_person, site) -> None:
-    operator = make_person(sites={site: "operator"})
+def test_a_check_that_no_one_confirms_is_not_listed_once_it_ended(operator, site) -> None:
     upload(operator, site, GOOD)
     job = ImportJob.objects.get()
     assert "satışlar.csv" in operator.get(PAGES).text
@@ -64,8 +59,7 @@ def test_a_check_that_no_one_confirms_is_not_listed_once_it_ended(make_person, s
     assert "satışlar.csv" in operator.get(f"{PAGES}{job.pk}/change/").text
 
 
-def test_a_check_that_takes_too_long_for_a_request_is_left_to_workers(make_person, site, monkeypatch) -> None:
-    operator = make_person(sites={site: "operator"})
+def test_a_check_that_takes_too_long_for_a_request_is_left_to_workers(operator, site, monkeypatch) -> None:
     monkeypatch.setattr(import_run, "SECONDS", 0)
     monkeypatch.setattr(table, "BATCH", 1)
 
@@ -77,8 +71,7 @@ def test_a_check_that_takes_too_long_for_a_request_is_left_to_workers(make_perso
     assert (job.status, Conversion.objects.count()) == ("READY", 0)
 
 
-def test_an_import_that_takes_too_long_for_a_request_is_left_to_workers(make_person, site, monkeypatch) -> None:
-    operator = make_person(sites={site: "operator"})
+def test_an_import_that_takes_too_long_for_a_request_is_left_to_workers(operator, site, monkeypatch) -> None:
     upload(operator, site, GOOD)
     monkeypatch.setattr(import_run, "SECONDS", 0)
     monkeypatch.setattr(table, "BATCH", 1)
@@ -91,8 +84,7 @@ def test_an_import_that_takes_too_long_for_a_request_is_left_to_workers(make_per
 
 
 @pytest.mark.parametrize("state", ["READING", "CHECKING"])
-def test_nothing_is_stored_that_was_not_checked(make_person, site, monkeypatch, state: str) -> None:
-    operator = make_person(sites={site: "operator"})
+def test_nothing_is_stored_that_was_not_checked(operator, site, monkeypatch, state: str) -> None:
     monkeypatch.setattr(import_run, "AT_ONCE", 0)
     monkeypatch.setattr(table, "BATCH", 1)
     upload(operator, site, GOOD)
@@ -122,9 +114,7 @@ def test_a_bad_file_is_reported_in_a_sentence(make_person, site, content: bytes,
     assert answer.context["start_address"] == ""
 
 
-def test_what_a_file_says_is_text_on_the_page(make_person, site) -> None:
-    operator = make_person(sites={site: "operator"})
-
+def test_what_a_file_says_is_text_on_the_page(operator, site) -> None:
     line = upload(operator, site, f"{HEADER}Satış,first,{TIME},1,<B>\n").content.decode()
     header = upload(operator, site, f"{HEADER.strip()},<img src=x onerror=run()>\n").content.decode()
 
@@ -173,7 +163,6 @@ def lines_of(client: Client, report: Any) -> str:
 def test_the_template_imports_as_it_is(make_person, make_site) -> None:
     site = make_site(default_currency="")
     operator = make_person(sites={site: "operator"})
-
     file = b"".join(operator.get(f"{ADDRESS}template/").streaming_content)
 
     assert b"consentAdUserData,consentAdPersonalization,eventSource\r\n" in file
@@ -198,8 +187,7 @@ def test_a_rejected_value_is_shown_shortened(make_person, site) -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";"])
-def test_rejected_lines_are_corrected_and_imported_again(make_person, site, delimiter: str) -> None:
-    operator = make_person(sites={site: "operator"})
+def test_rejected_lines_are_corrected_and_imported_again(operator, site, delimiter: str) -> None:
     good, bad = f"Satış,first,{TIME},1,TRY\n", f"=Satış,second,{TIME},many,TRY\nSatış,short\n"
     checked = upload(operator, site, (HEADER + good + bad).replace(",", delimiter))
 
@@ -222,10 +210,9 @@ def test_rejected_lines_are_corrected_and_imported_again(make_person, site, deli
     assert Conversion.objects.get().action == "=Satış", "as it was before the export made it safe"
 
 
-def test_the_file_of_rejected_lines_has_a_limit_that_is_stated(make_person, site, monkeypatch) -> None:
+def test_the_file_of_rejected_lines_has_a_limit_that_is_stated(operator, site, monkeypatch) -> None:
     for module in (import_jobs, import_run):
         monkeypatch.setattr(module, "MOST_LINES_KEPT", 3)
-    operator = make_person(sites={site: "operator"})
 
     answer = upload(operator, site, HEADER + f"Satış,,{TIME},1,TRY\n" * 5)
 
@@ -233,8 +220,7 @@ def test_the_file_of_rejected_lines_has_a_limit_that_is_stated(make_person, site
     assert len(lines_of(operator, answer.context["rejected"]).splitlines()) == 4
 
 
-def test_duplicates_that_differ_are_shown_with_what_is_stored_and_offered_as_a_file(make_person, site) -> None:
-    operator = make_person(sites={site: "operator"})
+def test_duplicates_that_differ_are_shown_with_what_is_stored_and_offered_as_a_file(operator, site) -> None:
     file = f"{HEADER}Satış,first,{TIME},1,TRY\nSatış,second,{TIME},2,TRY\n"
     upload(operator, site, file)
     confirm(operator)

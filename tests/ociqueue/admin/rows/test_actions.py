@@ -12,6 +12,7 @@ from kilit.lock.models import Event
 from ociqueue.admin import ConversionAdmin
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.states import Category, ConversionStatus
+from tests.support.bulk_actions import said
 
 pytestmark = pytest.mark.django_db
 
@@ -64,10 +65,6 @@ def confirm(client: Client, verb: str, *rows: Any, reason: str = "fixed", **fiel
     return client.post(f"{LIST}act/{verb}/", {"ids": ids, "reason": reason, **fields}, follow=True)
 
 
-def said(answer: Any) -> list[str]:
-    return [str(message) for message in answer.context["messages"]]
-
-
 def test_an_action_first_says_what_it_will_do(make_person, site, make_in_state) -> None:
     rows = [make_in_state(site, status) for status in ("FAILED", "FAILED", "RETRY", "COMPLETED", "QUEUED")]
 
@@ -107,9 +104,8 @@ def test_reset_clears_errors_only_when_reported(make_person, site, make_in_state
     assert Conversion.objects.get(pk=rows[ConversionStatus.values.index("FAILED")].pk).provider_error_code == code
 
 
-def test_mark_failed_takes_a_reason_and_has_defaults(make_person, site, make_in_state) -> None:
+def test_mark_failed_takes_a_reason_and_has_defaults(operator, site, make_in_state) -> None:
     queued, processing, failed = (make_in_state(site, status) for status in ("QUEUED", "PROCESSING", "FAILED"))
-    operator = make_person(sites={site: "operator"})
 
     first = confirm(operator, "mark_failed", queued, failed, reason="a test order")
     confirm(operator, "mark_failed", processing, reason="fraud", code="FRAUD", category="VALIDATION")
@@ -122,11 +118,10 @@ def test_mark_failed_takes_a_reason_and_has_defaults(make_person, site, make_in_
     assert Conversion.objects.values_list(*errors).get(pk=processing.pk) == ("FRAUD", "VALIDATION", "fraud")
 
 
-def test_what_is_marked_failed_is_not_tried_again_by_a_sweep(make_person, site, make_in_state) -> None:
+def test_what_is_marked_failed_is_not_tried_again_by_a_sweep(operator, site, make_in_state) -> None:
     """The page promises it; TRANSIENT would be requeued on a site that wants it, so it is not offered."""
     Site.objects.update(requeue_transient=True)
     rows = [make_in_state(site, "QUEUED") for _ in Category]
-    operator = make_person(sites={site: "operator"})
 
     answers = [
         confirm(operator, "mark_failed", row, category=category) for row, category in zip(rows, Category, strict=True)
@@ -158,9 +153,8 @@ def test_a_reason_is_asked_for(make_person, site, make_in_state, verb: str, numb
         ("FAILED", ["Correct and resend", "Retry", "Reset to queued"]),
     ],
 )
-def test_a_rows_buttons_are_its_legal_moves(make_person, site, make_in_state, status, offered) -> None:
+def test_a_rows_buttons_are_its_legal_moves(operator, site, make_in_state, status, offered) -> None:
     row = make_in_state(site, status)
-    operator = make_person(sites={site: "operator"})
 
     answer = operator.get(f"{LIST}{row.pk}/change/")
 
@@ -172,21 +166,29 @@ def test_a_rows_buttons_are_its_legal_moves(make_person, site, make_in_state, st
             assert asked["submit"]
 
 
-def test_reset_is_not_offered_for_queued_rows_and_says_why(make_person, site, make_in_state) -> None:
-    row = make_in_state(site, "QUEUED")
-    operator = make_person(sites={site: "operator"})
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("retry", "retry_selected", "COMPLETED", "Retried 0 of 1; 1 was COMPLETED."),
+        ("reset", "reset_to_queued", "QUEUED", "Reset 0 of 1; 1 was QUEUED."),
+    ],
+)
+def test_nothing_eligible_offers_nothing_to_confirm(operator, site, make_in_state, case) -> None:
+    action, verb, status, reply = case
+    row = make_in_state(site, status)
 
-    asked = select(operator, "reset", row)
-    done = confirm(operator, "reset_to_queued", row)
+    asked = select(operator, action, row)
+    answer = confirm(operator, verb, row)
 
-    assert asked.context["sentences"] == ["Reset to queued: 0 of 1 selected.", "1 is QUEUED and will not change."]
-    assert said(done) == ["Reset 0 of 1; 1 was QUEUED."]
+    assert asked.context["submit"] == ""
+    label = LABELS[action].partition(" —")[0]
+    assert asked.context["sentences"] == [f"{label}: 0 of 1 selected.", f"1 is {status} and will not change."]
+    assert said(answer) == [reply]
     assert not Event.objects.of(row).filter(message="fixed").exists()
 
 
-def test_acting_on_a_row_leads_back_to_it_and_on_the_list_back_to_its_filters(make_person, site, make_in_state) -> None:
+def test_acting_on_a_row_leads_back_to_it_and_on_the_list_back_to_its_filters(operator, site, make_in_state) -> None:
     row = make_in_state(site, "FAILED")
-    operator = make_person(sites={site: "operator"})
 
     from_row = confirm(operator, "retry_selected", row, from_row="1")
     from_list = confirm(operator, "reset_to_queued", row, filters="status=QUEUED")
@@ -197,7 +199,7 @@ def test_acting_on_a_row_leads_back_to_it_and_on_the_list_back_to_its_filters(ma
     assert chosen.context["kept"]["filters"] == "status=QUEUED"
 
 
-def test_a_viewer_sees_no_action(make_person, site, make_in_state) -> None:
+def test_a_viewer_sees_no_action_and_posts_made_by_hand_are_refused(make_person, site, make_in_state) -> None:
     row = make_in_state(site, "FAILED")
     by_role = make_person("ali", role="viewer", sites={site: "operator"})
     by_membership = make_person("veli", role="operator", sites={site: "viewer"})
@@ -205,14 +207,6 @@ def test_a_viewer_sees_no_action(make_person, site, make_in_state) -> None:
     for viewer in (by_role, by_membership):
         assert "_selected_action" not in viewer.get(LIST).content.decode()
         assert offers(viewer.get(f"{LIST}{row.pk}/change/")) == []
-
-
-def test_posts_made_by_hand_are_refused_too(make_person, site, make_in_state) -> None:
-    row = make_in_state(site, "FAILED")
-    by_role = make_person("ali", role="viewer", sites={site: "operator"})
-    by_membership = make_person("veli", role="operator", sites={site: "viewer"})
-
-    for viewer in (by_role, by_membership):
         select(viewer, "retry", row)
         assert confirm(viewer, "retry_selected", row).status_code == 403
         assert viewer.get(f"{LIST}{row.pk}/retry/").status_code == 403
@@ -234,20 +228,9 @@ def test_rows_of_sites_that_a_user_does_not_run_are_never_touched(make_person, m
     assert operator.get(f"{LIST}{rows[2].pk}/retry/").status_code == 403
 
 
-def test_one_action_reaches_rows_of_several_sites(make_person, make_site, make_in_state) -> None:
-    sites = [make_site() for _ in range(3)]
-    rows = [make_in_state(site, "FAILED") for site in sites for _ in range(2)]
-
-    answer = confirm(make_person(sites=dict.fromkeys(sites, "operator")), "retry_selected", *rows)
-
-    assert said(answer) == ["Retried 6 of 6."]
-    assert set(states(*rows)) == {"QUEUED"}
-
-
-def test_more_than_an_action_takes_is_refused(make_person, site, make_in_state, monkeypatch) -> None:
+def test_more_than_an_action_takes_is_refused(operator, site, make_in_state, monkeypatch) -> None:
     rows = [make_in_state(site, "FAILED") for _ in range(3)]
     monkeypatch.setattr(ConversionAdmin, "most_acted_on", 2)
-    operator = make_person(sites={site: "operator"})
     everything = {"action": "mark_failed", "_selected_action": str(rows[0].pk), "select_across": "1"}
 
     answer = operator.post(LIST, everything, follow=True)
@@ -256,21 +239,7 @@ def test_more_than_an_action_takes_is_refused(make_person, site, make_in_state, 
     assert set(states(*rows)) == {"FAILED"}
 
 
-def test_nothing_eligible_offers_nothing_to_confirm(make_person, site, make_in_state) -> None:
-    row = make_in_state(site, "COMPLETED")
-    operator = make_person(sites={site: "operator"})
-
-    asked = select(operator, "retry", row)
-    answer = confirm(operator, "retry_selected", row)
-
-    assert asked.context["submit"] == ""
-    assert asked.context["sentences"] == ["Retry: 0 of 1 selected.", "1 is COMPLETED and will not change."]
-    assert said(answer) == ["Retried 0 of 1; 1 was COMPLETED."]
-
-
-def test_nonsense_is_refused_in_words(make_person, site) -> None:
-    operator = make_person(sites={site: "operator"})
-
+def test_nonsense_is_refused_in_words(operator) -> None:
     assert said(confirm(operator, "retry_selected", "nonsense")) == ["Select from 1 to 5,000 rows."]
     assert said(confirm(operator, "retry_selected", *(uuid4() for _ in range(5001)))) == [
         "Select from 1 to 5,000 rows."

@@ -26,11 +26,6 @@ def sold(site: Site) -> Conversion:
     return make_sold(site, source_key="order-1")
 
 
-@pytest.fixture
-def operator(make_person, site):
-    return make_person(sites={site: "operator"})
-
-
 def address(row: Conversion, page: str = "change") -> str:
     return f"{LIST}{row.pk}/{page}/"
 
@@ -181,7 +176,7 @@ def test_viewers_and_members_of_other_sites_are_refused_and_recorded(make_person
     reader = make_person("rana", sites={site: "viewer"})
     stranger = make_person("sami", sites={make_site(name="other"): "operator"})
 
-    for page in ("retract", "change-value"):
+    for page in ("retract", "change-value", "correct"):
         answers = [client.post(address(sold, page), NEW_VALUE) for client in (viewer, reader, stranger)]
         assert [answer.status_code for answer in answers] == [403, 403, 404]
 

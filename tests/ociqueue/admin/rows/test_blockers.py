@@ -9,8 +9,8 @@ from django.test import Client
 
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, SweepRun
-from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
-from ociqueue.states import Category, SyncMethod
+from ociqueue.models import Conversion, Credentials, Site, UploadBatch
+from ociqueue.states import SyncMethod
 from tests.support.guarded_columns import write_unguarded
 
 pytestmark = pytest.mark.django_db
@@ -67,22 +67,6 @@ def test_a_retry_time_in_the_future_is_reported(reported, site, make_conversion)
 
     assert says(reported(row), "waiting", "It is retried at ")
     assert says(reported(row), "waiting", "not earlier")
-
-
-def test_an_api_site_without_login_or_worker_or_with_an_open_circuit_is_reported(
-    reported, make_site, make_conversion
-) -> None:
-    site = make_site(sync_method="api")
-    row = make_conversion(site)
-    Circuit.objects.trip(site, code="QUOTA", category=Category.RATE_LIMIT, reason="too many today")
-    Circuit.objects.trip(site, action="Other", code="X", category=Category.AUTH, reason="not ours")
-
-    reasons = reported(row)
-
-    assert says(reasons, "blocked", "has no credentials")
-    assert says(reasons, "blocked", "The site's circuit is open. QUOTA: too many today. The next probe")
-    assert says(reasons, "blocked", "No worker is running")
-    assert not says(reasons, "blocked", "not ours")
 
 
 def test_when_nothing_keeps_it_that_is_said(reported, worker_lives, make_site, make_conversion) -> None:
@@ -165,28 +149,3 @@ def test_an_ended_row_says_so_and_a_failed_one_what_to_do(reported, worker_lives
     assert says(reported(done), "ended", "Completed: it was sent.")
     assert says(reported(failed), "blocked", "Its data is wrong: correct it and send it again.")
     assert says(reported(passing), "waiting", "The scheduled task oci_requeue_transient retries it within")
-
-
-def test_a_hand_made_post_changes_no_field(admin_client, site, make_conversion) -> None:
-    row = make_conversion(site)
-    names = [field.name for field in Conversion._meta.fields]
-    before = Conversion.objects.filter(pk=row.pk).values().get()
-
-    answer = admin_client.post(f"{LIST}{row.pk}/change/", {**dict.fromkeys(names, "1"), "status": "COMPLETED"})
-
-    assert answer.status_code == 403
-    assert Conversion.objects.filter(pk=row.pk).values().get() == before
-
-
-def test_the_page_shows_the_diagram_and_takes_few_queries(
-    admin_client, site, make_conversion, django_assert_max_num_queries
-) -> None:
-    row = make_conversion(site)
-    claim(row)
-
-    with django_assert_max_num_queries(30):
-        page = admin_client.get(f"{LIST}{row.pk}/change/").content.decode()
-
-    assert "kilit-diagram" in page
-    assert "● PROCESSING" in page
-    assert "✓ QUEUED" in page

@@ -16,7 +16,7 @@ from ociqueue.uploader.results import RowResult
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim
 from tests.support.conversions import new_conversion
-from tests.support.uploads import CONVERSIONS, LIST, SITES, html, row_page, sent, trip
+from tests.support.uploads import LIST, html, row_page, sent
 
 pytestmark = pytest.mark.django_db
 
@@ -87,20 +87,6 @@ def test_an_upload_that_was_claimed_and_not_sent_shows_what_it_holds(admin_clien
     assert "holds no rows any more" in html(admin_client, f"{LIST}{pk}/change/")
 
 
-def test_membership_narrows_the_uploads(make_person, make_site, api_site) -> None:
-    other = make_site(name="Rakip", sync_method=SyncMethod.API)
-    mine, _ = sent(api_site)
-    foreign, _ = sent(other)
-    viewer = make_person(sites={api_site: "viewer"})
-
-    assert listed(viewer) == [mine]
-    assert listed(viewer, site=str(other.pk)) == [], "a site that is not offered is like none"
-    assert listed(viewer, q=str(foreign.pk)) == []
-    assert viewer.get(f"{LIST}{foreign.pk}/change/").status_code == 302
-    assert "Rakip" not in html(viewer, LIST)
-    assert listed(make_person("fatma")) == []
-
-
 def test_filters_and_search_narrow_the_uploads(admin_client, make_site, api_site) -> None:
     first, rows = sent(api_site)
     settle(first.pk, rows, [RowResult(Disposition.ACCEPTED)])
@@ -124,30 +110,6 @@ def test_nobody_changes_an_upload_by_hand(admin_client, api_site) -> None:
     assert admin_client.post(f"{LIST}{batch.pk}/change/", {"accepted": 1}).status_code == 403
     assert admin_client.post(f"{LIST}{batch.pk}/delete/", {"post": "yes"}).status_code == 403
     assert UploadBatch.objects.get().accepted == 0
-
-
-@pytest.mark.parametrize("address", [LIST, CONVERSIONS, SITES])
-def test_lists_take_few_queries_however_long_they_are(admin_client, make_site, address) -> None:
-    def fill(number: int) -> None:
-        for _ in range(number):
-            site = make_site(sync_method=SyncMethod.API)
-            sent(site, count=2)
-            trip(site)
-            trip(site, action="Satış")
-            Conversion.objects.bulk_create([new_conversion(site)])
-
-    def asked() -> list[str]:
-        with CaptureQueriesContext(connection) as captured:
-            assert admin_client.get(address).status_code == 200
-        return [query["sql"] for query in captured.captured_queries]
-
-    fill(2)
-    few = asked()
-    fill(8)
-    many = asked()
-
-    assert len(many) == len(few)
-    assert not [sql for sql in many if '"row_ids"' in sql], "the rows of an upload are many; a list needs none"
 
 
 def test_an_uploads_page_takes_few_queries_however_many_rows(admin_client, make_site) -> None:

@@ -104,18 +104,6 @@ def test_rows_that_google_does_not_have_are_confirmed_without_a_word_of_it(
     assert "Google has them" not in confirmed(operator, "mark-failed", make_conversion(data_manager_site))
 
 
-@pytest.mark.parametrize("verb", ["reset_to_queued", "mark_failed"])
-def test_a_row_that_was_taken_back_keeps_that_its_outcome_is_unknown(operator, data_manager_site, verb: str) -> None:
-    _batch, (row,) = received(data_manager_site)
-
-    operator.post(f"{CONVERSIONS}act/{verb}/", {"ids": str(row.pk), "reason": "wrong value"})
-
-    row.refresh_from_db()
-    assert row.status == {"reset_to_queued": "QUEUED", "mark_failed": "FAILED"}[verb]
-    assert row.outcome_unknown
-    assert "outcome unknown" in html(operator, row_page(row))
-
-
 def test_the_api_counts_the_rows_that_google_has(operator, data_manager_site, make_conversion) -> None:
     _batch, rows = received(data_manager_site, count=2)
     waiting = make_conversion(data_manager_site)
@@ -124,15 +112,6 @@ def test_the_api_counts_the_rows_that_google_has(operator, data_manager_site, ma
     answer = Api(client=operator).post("oci/queue-actions", asked).json()
 
     assert answer == {"ok": True, "affected": 3, "outcomeUnknown": 2, "skipped": []}
-
-
-def test_viewers_are_offered_nothing(make_person, data_manager_site) -> None:
-    _batch, (row,) = received(data_manager_site)
-    viewer = make_person("ali", role="viewer", sites={data_manager_site: "viewer"})
-
-    assert not viewer.get(row_page(row)).context["offers"]
-    assert viewer.get(f"{CONVERSIONS}{row.pk}/reset/").status_code == 403
-    assert viewer.post(f"{CONVERSIONS}act/mark_failed/", {"ids": str(row.pk), "reason": "no"}).status_code == 403
 
 
 # The story

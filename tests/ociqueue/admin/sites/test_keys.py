@@ -44,10 +44,9 @@ def test_nobody_else_issues_a_key_of_a_superuser(make_person, admin_user, role: 
     assert not ApiKey.objects.exists()
 
 
-def test_an_admin_issues_keys_of_the_people_and_services_of_its_sites(make_person, site) -> None:
+def test_an_admin_issues_keys_of_the_people_and_services_of_its_sites(admin, site) -> None:
     service = User.objects.create_user("site-manager")
     service.site_memberships.create(site=site)
-    admin = make_person(role="admin", sites={site: "admin"})
 
     choice = admin.get(f"{CHOICE}site-").json()
     admin.post(f"{KEYS}add/", {"user": service.pk, "name": "billing", "scopes": DEFAULT_SCOPES})
@@ -131,8 +130,7 @@ def test_an_owner_revokes_every_key(make_person, site, site_key, admin_user) -> 
     assert not ApiKey.objects.filter(revoked_at=None).exists()
 
 
-def test_a_page_that_is_sent_again_issues_no_second_key(make_person, site) -> None:
-    admin = make_person(role="admin", sites={site: "admin"})
+def test_a_page_that_is_sent_again_issues_no_second_key(admin, site) -> None:
     address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
     form = {"name": "New script", "scopes": DEFAULT_SCOPES, **admin.get(address).context["kept"]}
 
@@ -155,10 +153,9 @@ def test_a_page_that_is_sent_again_issues_no_second_key(make_person, site) -> No
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("first", [True, False])
-def test_two_clicks_at_once_issue_one_key(make_person, site, site_key, in_threads, first) -> None:
+def test_two_clicks_at_once_issue_one_key(admin, site, site_key, in_threads, first) -> None:
     if not first:
         site_key(site)
-    admin = make_person(role="admin", sites={site: "admin"})
     address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
     form = {"name": "New script", "scopes": DEFAULT_SCOPES, **admin.get(address).context["kept"]}
 
@@ -222,8 +219,7 @@ def test_keys_are_found_by_the_name_of_their_site(admin_client, make_site) -> No
     assert "key of Anadolu" not in html
 
 
-def test_a_sites_page_offers_the_scopes_of_a_key_in_words_and_lists_them(make_person, site) -> None:
-    admin = make_person(role="admin", sites={site: "admin"})
+def test_a_sites_page_offers_the_scopes_of_a_key_in_words_and_lists_them(admin, site) -> None:
     address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
 
     for page in (admin.get(address), admin.get(f"/admin/ociqueue/site/{site.pk}/ads-script/")):

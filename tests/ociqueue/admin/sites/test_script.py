@@ -24,9 +24,8 @@ def test_the_script_has_the_sites_values_and_no_key(make_person, site, site_key)
     assert "Issue a new key" not in answer.content.decode()
 
 
-def test_a_new_key_is_shown_once_in_the_script(make_person, site, site_key) -> None:
+def test_a_new_key_is_shown_once_in_the_script(admin, site, site_key) -> None:
     old = site_key(site)
-    admin = make_person(role="admin", sites={site: "admin"})
     address = f"{LIST}{site.pk}/ads-script/issue-key/"
 
     asked = admin.get(address)

@@ -85,8 +85,7 @@ def test_each_number_leads_to_its_list(make_person, make_site) -> None:
     assert f"{ROWS}?site={site.pk}&amp;status=FAILED&amp;from=" in answer.text
 
 
-def test_the_tabs_are_the_same_on_all_pages_of_a_site(make_person, site) -> None:
-    viewer = make_person(sites={site: "viewer"})
+def test_the_tabs_are_the_same_on_all_pages_of_a_site(viewer, site) -> None:
     pages = ["change", "ads-script", "credentials", "google-counts", "members", "settings"]
 
     for name in pages:
@@ -97,9 +96,7 @@ def test_the_tabs_are_the_same_on_all_pages_of_a_site(make_person, site) -> None
         assert "Pause the site" not in shown, "viewers do nothing"
 
 
-def test_pause_is_in_the_header_of_every_page(make_person, site) -> None:
-    operator = make_person(sites={site: "operator"})
-
+def test_pause_is_in_the_header_of_every_page(operator, site) -> None:
     for name in ("change", "ads-script", "credentials", "settings"):
         assert f'action="{LIST}{site.pk}/pause/"' in operator.get(f"{LIST}{site.pk}/{name}/").text
     Site.objects.update(is_paused=True, pause_reason="wrong prices")
@@ -109,8 +106,7 @@ def test_pause_is_in_the_header_of_every_page(make_person, site) -> None:
     assert 'name="reason" value="wrong prices"' in shown
 
 
-def test_a_new_site_has_a_checklist_until_its_first_export(make_person, site) -> None:
-    admin = make_person(role="admin", sites={site: "admin"})
+def test_a_new_site_has_a_checklist_until_its_first_export(admin, site) -> None:
     begun = {
         "Settings": True,
         "Issue a key": False,

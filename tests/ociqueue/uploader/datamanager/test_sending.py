@@ -16,7 +16,6 @@ from ociqueue.models import Circuit, Conversion, Credentials, Receipt, Site
 from ociqueue.models.credentials import normalize_service_account
 from ociqueue.uploader.datamanager import provider as provider_module
 from ociqueue.uploader.datamanager.provider import MOST_EVENTS, ingest_body, split_requests
-from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager.refusals import invalid, permission_denied
 from simulators.datamanager.server import accept, cut_before, held, refuse

@@ -13,6 +13,7 @@ from ociqueue.models import Conversion, Receipt, Site
 from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.states import ENDED, SyncMethod
 from ociqueue.uploader import upload_run
+from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.support.adjustments import end_everything
