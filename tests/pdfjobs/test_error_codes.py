@@ -42,3 +42,4 @@ def test_the_guides_list_every_code_with_its_retry_rule(code: ErrorCode, guide: 
 
 def test_the_console_says_what_to_do_about_every_code() -> None:
     assert set(REMEDIES) == set(ErrorCode)
+    assert "manage.py browser" in str(REMEDIES[ErrorCode.UNSUPPORTED_PLATFORM])

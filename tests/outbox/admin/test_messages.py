@@ -1,14 +1,14 @@
 """Messages in the console: the list, the page, what blocks one, and what operators do with them."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.db.models.functions import Now
 
-from kilit.lock.models import Event, QueuePause
+from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat
 from outbox.models import Attempt, Endpoint, OutboxMessage
-from outbox.states import MESSAGES as TABLE
 from tests.support.dashboard import text_of
 from tests.support.outbox import make_delivered_message, make_endpoint, make_failed_message, make_message
 
@@ -91,15 +91,6 @@ def test_the_page_shows_body_attempts_and_answers(operator) -> None:
     assert message.webhook_id in text
 
 
-def test_a_failed_message_is_retried_at_once(operator) -> None:
-    message = make_failed_message()
-
-    operator.post(f"{MESSAGES}act/retry/", {"ids": str(message.pk), "from_row": "1"})
-
-    assert status_of(message) == "QUEUED"
-    assert "Retried by ayse" in text_of(operator, page(message))
-
-
 def test_a_delivered_message_is_sent_again_under_its_id(operator) -> None:
     message, failed = make_delivered_message(), make_failed_message()
 
@@ -118,67 +109,26 @@ def test_a_waiting_message_is_marked_failed(operator) -> None:
     assert "An operator marked it failed." in text_of(operator, page(message))
 
 
-def test_a_group_of_failures_is_retried_by_its_filter(operator) -> None:
-    message = make_failed_message()
-    message.refresh_from_db()
-
-    answer = operator.get(f"{MESSAGES}all/retry/?group={message.error_group}")
-
-    assert answer.status_code == 200
-    assert "Retry 1 message?" in answer.text
-
-
-def test_the_export_names_what_failed(operator) -> None:
-    message = make_failed_message()
-    make_delivered_message()
-
-    lines = operator.get(f"{MESSAGES}dead-letters/").getvalue().decode().splitlines()
-
-    assert len(lines) == 2
-    assert message.webhook_id in lines[1]
-    assert "https://shop.example/hook" in lines[1]
-
-
-# What blocks a message
-
-
-def test_a_message_that_is_due_has_no_blocker(operator) -> None:
-    assert "Nothing: it is due" in text_of(operator, page(make_message()))
-
-
-def test_a_later_attempt_says_when(operator) -> None:
-    message = make_message(next_try_at=Now() + timedelta(hours=2))
-
-    assert "Attempt 1 is made at" in text_of(operator, page(message))
-
-
-def test_an_endpoint_that_is_off_blocks_its_messages(operator) -> None:
-    message = make_message()
-    Endpoint.objects.all().switch_off("FAILING")
-
-    text = text_of(operator, page(message))
-
-    assert "The endpoint is switched off: it failed for three days." in text
-    assert "if the endpoint stays off" in text
-
-
-def test_a_receiver_may_ask_to_wait(operator) -> None:
-    message = make_message()
-    Endpoint.objects.update(wait_until=Now() + timedelta(minutes=30))
-
-    assert "The receiver asked to wait until" in text_of(operator, page(message))
-
-
-def test_a_paused_queue_blocks_its_messages(operator) -> None:
-    message = make_message()
-    QueuePause.objects.pause(TABLE, reason="Maintenance")
-
-    assert "The queue is paused by" in text_of(operator, page(message))
-
-
-def test_a_worker_that_does_not_report_is_named(operator) -> None:
-    message = make_message()
+def claim_and_lapse() -> None:
     OutboxMessage.objects.claim(limit=1)
     OutboxMessage.objects.update(lease_until=Now() - timedelta(minutes=3))
 
-    assert "the scheduled task outbox_recover takes it back" in text_of(operator, page(message))
+
+BLOCKERS: dict[str, Callable[[], object]] = {
+    "Nothing: it is due": lambda: None,
+    "Attempt 1 is made at": lambda: OutboxMessage.objects.update(next_try_at=Now() + timedelta(hours=2)),
+    "The endpoint is switched off: it failed for three days.": lambda: Endpoint.objects.all().switch_off("FAILING"),
+    "The receiver asked to wait until": lambda: Endpoint.objects.update(wait_until=Now() + timedelta(minutes=30)),
+    "the scheduled task outbox_recover takes it back": claim_and_lapse,
+}
+
+
+@pytest.mark.parametrize("sentence", BLOCKERS)
+def test_a_message_says_what_it_waits_for(operator, sentence: str) -> None:
+    message = make_message()
+    BLOCKERS[sentence]()
+
+    text = text_of(operator, page(message))
+
+    assert sentence in text
+    assert ("if the endpoint stays off" in text) == ("switched off" in sentence)

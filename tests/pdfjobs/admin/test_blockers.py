@@ -33,14 +33,6 @@ def test_a_lapsed_lease_names_the_sweep_and_whether_it_runs(make_person, make_jo
     assert blockers_of(client, job)[1].startswith("The scheduled task pdf_reap is overdue")
 
 
-@pytest.mark.parametrize("state", ["queued", "running", "succeeded", "failed", "expired"])
-def test_every_state_has_a_reason_and_a_diagram(make_person, make_job, state: str) -> None:
-    job, client = make_job(state), make_person()
-
-    assert blockers_of(client, job)
-    assert f"● {state}" in client.get(f"{LIST}{job.pk}/change/").content.decode()
-
-
 @pytest.mark.usefixtures("worker_lives")
 def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifact_folder) -> None:
     make_job("succeeded")
@@ -74,23 +66,3 @@ def test_a_job_that_the_last_worker_is_not_for_says_so(make_person, settings, wo
     assert blockers_of(make_person(), last) == [
         "Its owner has a running job, and the last worker stays free for other owners (KILIT_PDF_FREE_WORKERS)."
     ]
-
-
-def test_a_hand_made_post_changes_no_field(admin_client, make_job) -> None:
-    job = make_job()
-    before = PdfJob.objects.filter(pk=job.pk).values().get()
-    form = {field.name: "1" for field in PdfJob._meta.fields} | {"status": "succeeded"}
-
-    assert admin_client.post(f"{LIST}{job.pk}/change/", form).status_code == 403
-    assert PdfJob.objects.filter(pk=job.pk).values().get() == before
-
-
-def test_failures_are_grouped_and_lead_to_their_rows(make_person, make_job) -> None:
-    job = make_job("failed")
-    client = make_person()
-
-    (shown,) = client.get(f"{LIST}groups/").context["groups"]
-
-    assert (shown.group.code, shown.group.total) == (job.error_code, 1)
-    assert [row.pk for row in client.get(shown.list_href).context["cl"].result_list] == [job.pk]
-    assert shown.actions[0][1] == f"{LIST}all/retry/?group={shown.group.name}"

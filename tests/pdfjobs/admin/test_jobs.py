@@ -2,7 +2,6 @@
 
 import os
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -10,6 +9,7 @@ from kilit.lock.models import Event
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES
 from pdfjobs.storage import artifacts
+from tests.support.bulk_actions import said
 from tests.support.guarded_columns import write_unguarded
 from tests.support.pdf_jobs import PDF, bring, files, new_job, some_user
 
@@ -25,10 +25,6 @@ def rows(answer: Any) -> set[Any]:
 def confirm(client: Any, verb: str, *jobs: Any, reason: str = "mended", **fields: Any) -> Any:
     ids = ",".join(str(getattr(job, "pk", job)) for job in jobs)
     return client.post(f"{LIST}act/{verb}/", {"ids": ids, "reason": reason, **fields}, follow=True)
-
-
-def said(answer: Any) -> list[str]:
-    return [str(message) for message in answer.context["messages"]]
 
 
 def offers(answer: Any) -> list[Any]:
@@ -86,15 +82,29 @@ def test_search_by_id_key_and_owner(make_person, make_job) -> None:
     assert rows(client.get(LIST, {"q": "nonsense"})) == set()
 
 
-@pytest.mark.parametrize("state", ["queued", "running", "succeeded", "failed", "expired"])
-def test_a_page_for_every_state(make_person, make_job, state: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "offered", "sentence"),
+    [
+        ("queued", {"Expire"}, "No worker is running."),
+        ("running", set(), "then the scheduled task pdf_reap takes it back"),
+        ("succeeded", {"Expire"}, "The PDF is kept until"),
+        ("failed", {"Retry", "Expire"}, "Fix the template or the request, then Retry."),
+        ("expired", set(), "The file and the variables are deleted"),
+    ],
+)
+def test_a_page_for_every_state(make_person, make_job, state: str, offered: set[str], sentence: str) -> None:
     job = make_job(state)
 
-    page = make_person().get(f"{LIST}{job.pk}/change/").content.decode()
+    answer = make_person().get(f"{LIST}{job.pk}/change/")
+    watched = make_person("can", role="viewer").get(f"{LIST}{job.pk}/change/")
 
-    assert "JOB_CREATED" in page
+    page = answer.content.decode()
+    assert ("JOB_CREATED" in page, f"● {state}" in page, sentence in page) == (True, True, True)
+    assert answer.context["blockers"]
     assert (f"{LIST}{job.pk}/file/" in page) == (state == "succeeded")
     assert ("invoice.html, line 3: broken" in page) == (state == "failed")
+    assert {str(offer.title) for offer in offers(answer)} == offered
+    assert offers(watched) == []
 
 
 def test_variables_are_shown_as_text(make_person, make_job) -> None:
@@ -105,26 +115,6 @@ def test_variables_are_shown_as_text(make_person, make_job) -> None:
 
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
-
-
-@pytest.mark.parametrize(
-    ("state", "offered"),
-    [
-        ("queued", {"Expire"}),
-        ("running", set()),
-        ("succeeded", {"Expire"}),
-        ("failed", {"Retry", "Expire"}),
-        ("expired", set()),
-    ],
-)
-def test_buttons_are_the_legal_moves(make_person, make_job, state: str, offered: set[str]) -> None:
-    job = make_job(state)
-
-    answer = make_person().get(f"{LIST}{job.pk}/change/")
-    watched = make_person("can", role="viewer").get(f"{LIST}{job.pk}/change/")
-
-    assert {str(offer.title) for offer in offers(answer)} == offered
-    assert offers(watched) == []
 
 
 def test_the_pdf_is_shown_in_the_page(make_person, make_job) -> None:
@@ -149,20 +139,6 @@ def test_a_missing_file_is_reported(make_person, make_job, client) -> None:
     assert person.get(f"{LIST}{queued.pk}/file/").status_code == 404
     assert person.get(f"{LIST}nonsense/file/").status_code == 404
     assert client.get(f"{LIST}{lost.pk}/file/").status_code == 302
-
-
-def test_an_action_first_says_what_it_will_do(make_person, make_job) -> None:
-    jobs = [make_job(state) for state in ("failed", "failed", "succeeded", "running")]
-
-    answer = make_person().post(LIST, {"action": "retry", "_selected_action": [str(job.pk) for job in jobs]})
-
-    assert answer.context["title"] == "Retry 2 PDF jobs?"
-    assert answer.context["sentences"][0] == "Retry: 2 of 4 selected."
-    assert answer.context["sentences"][2:] == [
-        "1 is running and will not change.",
-        "1 is succeeded and will not change.",
-    ]
-    assert [status(job) for job in jobs] == ["failed", "failed", "succeeded", "running"]
 
 
 def test_retry_reports_and_gives_a_fresh_budget(make_person, make_job) -> None:
@@ -198,27 +174,6 @@ def test_a_retry_whose_document_was_asked_for_anew_says_so(make_person, make_job
     assert said(answer) == ["Retried 0 of 1; 1 was failed (the same document was requested again)."]
 
 
-def test_from_a_jobs_page_one_returns_to_it(make_person, make_job) -> None:
-    job = make_job("failed")
-    client = make_person()
-
-    asked = client.get(f"{LIST}{job.pk}/retry/")
-    done = confirm(client, "retry_selected", job, from_row="1")
-
-    assert asked.context["kept"]["from_row"] == "1"
-    assert done.redirect_chain == [(f"{LIST}{job.pk}/change/", 302)]
-
-
-def test_viewers_cannot_act(make_person, make_job) -> None:
-    job = make_job("failed")
-    client = make_person(role="viewer")
-
-    answers = [confirm(client, "retry_selected", job), client.get(f"{LIST}{job.pk}/retry/")]
-
-    assert [answer.status_code for answer in answers] == [403, 403]
-    assert status(job) == "failed"
-
-
 @pytest.mark.parametrize(("verb", "number"), [("expire", 1), ("retry_selected", 2)])
 def test_what_ends_jobs_or_takes_many_needs_a_reason(make_person, make_job, verb: str, number: int) -> None:
     jobs = [make_job("failed") for _ in range(number)]
@@ -227,19 +182,6 @@ def test_what_ends_jobs_or_takes_many_needs_a_reason(make_person, make_job, verb
 
     assert answer.context["form"].errors == {"reason": ["This field is required."]}
     assert {status(job) for job in jobs} == {"failed"}
-
-
-@pytest.mark.parametrize("verb", ["claim", "succeed", "nonsense"])
-def test_other_verbs_are_no_actions(make_person, make_job, verb: str) -> None:
-    assert confirm(make_person(), verb, make_job()).status_code == 404
-
-
-def test_unknown_ids_do_no_harm(make_person) -> None:
-    client = make_person()
-
-    assert said(confirm(client, "expire", uuid4())) == ["Expired 0 of 1; 1 is not found."]
-    assert said(confirm(client, "expire", "nonsense")) == ["Select from 1 to 500 rows."]
-    assert client.post(LIST, {"action": "retry", "_selected_action": ["x"]}).status_code == 400
 
 
 def test_an_unreachable_storage_is_reported_and_nothing_expires(make_person, make_job, monkeypatch) -> None:
@@ -256,31 +198,16 @@ def test_an_unreachable_storage_is_reported_and_nothing_expires(make_person, mak
     assert status(job) == "succeeded"
 
 
-@pytest.mark.parametrize(
-    ("state", "code", "sentence"),
-    [
-        ("queued", "", "No worker is running."),
-        ("running", "", "then the scheduled task pdf_reap takes it back"),
-        ("succeeded", "", "The PDF is kept until"),
-        ("failed", "TEMPLATE_ERROR", "Fix the template or the request, then Retry."),
-        ("failed", "UNSUPPORTED_PLATFORM", "manage.py browser"),
-        ("expired", "", "The file and the variables are deleted"),
-    ],
-)
-def test_a_job_says_what_comes_next(make_person, make_job, state: str, code: str, sentence: str) -> None:
-    job = make_job(state, code=code)
-
-    assert sentence in make_person().get(f"{LIST}{job.pk}/change/").content.decode()
-
-
 def test_pages_that_the_caller_asked_for_are_not_blamed_on_the_template(make_person) -> None:
     asked = new_job(options={"pages": "7-9"})
     job = bring(asked, "failed", detail=f"{MISSING_PAGES}: Page range exceeds page count")
 
-    shown = make_person().get(f"{LIST}{job.pk}/change/").content.decode()
+    answer = make_person().get(f"{LIST}{job.pk}/change/")
 
-    assert "The request asks for the pages 7-9, which this document does not have." in shown
-    assert "Fix the template" not in shown
+    assert "The request asks for the pages 7-9, which this document does not have." in answer.text
+    assert "Fix the template" not in answer.text
+    assert answer.context["primary"] is None, "a retry cannot help"
+    assert [str(offer.title) for offer in answer.context["offers"]] == ["Retry", "Expire"]
 
 
 def test_a_waiting_job_says_how_many_wait_before_it(make_person, make_job, worker_lives) -> None:

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.db.models.functions import Now
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
@@ -16,13 +14,11 @@ from kilit.console.dashboard.panels import panels
 from kilit.lock.models import Count
 from kilit.problems.registry import Problem, find_problems
 from kilit.workers import sweeps
-from kilit.workers.models import Heartbeat
-from ociqueue.models import Circuit, Conversion
-from ociqueue.states import Category
+from ociqueue.models import Conversion
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.support.cutting_jobs import make_job
-from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
+from tests.support.dashboard import make_conversions, make_site, text_of
 from tests.support.outbox import make_endpoint
 
 pytestmark = pytest.mark.django_db
@@ -215,28 +211,3 @@ def test_more_than_a_fifth_of_failures_is_alarming(admin_client, well, badly, is
     make_conversions(make_site(), well=well, badly=badly)
 
     assert bool(re.search(r"errors \d+ %", text_of(admin_client))) is is_reported
-
-
-def test_the_number_of_queries_is_that_of_an_empty_installation(admin_client) -> None:
-    def asked() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            admin_client.get(BOARD)
-        return len(captured)
-
-    asked()  # the first request after a start reads what later ones know
-    Heartbeat.objects.create(name="pc:1:a", alive_at=Now())
-    make_job(order_id="S-0")
-    make_conversions(make_site("first"), well=1, badly=1, waiting=1)
-    paused = make_site("paused", is_paused=True, pause_reason="Audit", sync_method="api")
-    Circuit.objects.trip(paused, code="X", category=Category.AUTH, reason="No.")
-    before = asked()
-
-    for number in range(30):
-        site = make_site(f"site {number}", is_paused=number % 2 == 0, pause_reason="Audit", sync_method="api")
-        make_conversions(make_site(f"script {number}"), well=2, badly=2, waiting=2)
-        Circuit.objects.trip(site, code="X", category=Category.AUTH, reason="No.")
-        make_job(order_id=f"S-{number}")
-        Heartbeat.objects.create(name=f"pc:{number}:b", alive_at=Now())
-
-    assert asked() <= before + 4  # how many more there are of paused sites, circuits, missing logins, stuck rows
-    assert before < 30

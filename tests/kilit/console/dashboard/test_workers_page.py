@@ -4,10 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib import admin
-from django.db import connection
 from django.db.models.functions import Now
-from django.test.utils import CaptureQueriesContext
 
 from kilit.problems.processes import DoorbellStatus, RunnerStatus, ScheduledTask, SupervisorStatus
 from kilit.workers import sweeps
@@ -134,24 +131,3 @@ def test_who_may_not_see_workers_is_refused(make_person, client) -> None:
     assert make_person(role=None).get(PAGE).status_code == 403
     assert client.get(PAGE).status_code == 302
     assert make_person("ali", role="viewer").post(PAGE).status_code == 405
-
-
-@pytest.mark.django_db
-def test_the_page_asks_the_same_of_one_supervisor_and_of_many(admin_client) -> None:
-    def asked() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            admin_client.get(PAGE)
-        return len(captured)
-
-    asked()
-    before = asked()
-    for number in range(20):
-        Heartbeat.objects.create(name=f"pc:{number}:b", alive_at=Now())
-        Bell.objects.create(name=f"bell {number}", rung_at=Now())
-        Runner.objects.create(name=f"pc:{number}:r", queue="cutting_job", pid=number)
-
-    assert asked() == before
-
-
-def test_django_q2_has_no_page_of_its_own() -> None:
-    assert [model for model in admin.site._registry if model._meta.app_label == "django_q"] == []

@@ -6,7 +6,6 @@ import pytest
 
 from ociqueue.models import Conversion
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering.errors import MISSING_PAGES
 from tests.support.conversions import new_conversion
 from tests.support.dashboard import make_conversions, make_site
 from tests.support.pdf_jobs import bring, new_job
@@ -20,30 +19,12 @@ def make_pdf_job(state: str) -> PdfJob:
     return bring(new_job(), state)
 
 
-def test_one_job_is_retried_without_a_reason(make_person) -> None:
-    job = make_pdf_job("failed")
-
-    answer = make_person().post(f"{PDFS}act/retry_selected/", {"ids": job.pk, "from_row": "1"}, follow=True)
-
-    assert [str(message) for message in answer.context["messages"]] == ["Retried 1 of 1."]
-    assert PdfJob.objects.get(pk=job.pk).status == "queued"
-
-
 def test_the_pdf_of_a_job_is_its_primary_action(make_person) -> None:
     job = make_pdf_job("succeeded")
 
     answer = make_person(role="viewer").get(f"{PDFS}{job.pk}/change/")
 
     assert answer.context["primary"].href == f"{PDFS}{job.pk}/file/?download"
-
-
-def test_a_retry_that_cannot_help_does_not_stand_out(make_person) -> None:
-    job = bring(new_job(options={"pages": "7-9"}), "failed", detail=f"{MISSING_PAGES}: no page 7")
-
-    answer = make_person().get(f"{PDFS}{job.pk}/change/")
-
-    assert answer.context["primary"] is None
-    assert [str(offer.title) for offer in answer.context["offers"]] == ["Retry", "Expire"]
 
 
 def test_a_page_begins_with_the_name_that_people_know(make_person) -> None:

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils.html import escape
 
 from ociqueue.models import Conversion
+from tests.support.bulk_actions import said
 from tests.support.dashboard import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db
@@ -35,10 +36,6 @@ def row(operator) -> Conversion:
 def send(client: Client, asked: Any, **fields: Any) -> Any:
     """Confirm what a page asks, as its form does."""
     return client.post(asked.context["post_to"], {**asked.context["kept"], "reason": "fixed", **fields}, follow=True)
-
-
-def said(answer: Any) -> list[str]:
-    return [str(message) for message in answer.context["messages"]]
 
 
 def test_acting_on_a_row_keeps_the_filters_of_the_list_it_was_opened_from(operator, row) -> None:

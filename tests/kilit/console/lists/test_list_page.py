@@ -1,13 +1,10 @@
 """A queue's list: tabs with exact counts, filters that combine, sorting along an index, and a small page."""
 
 import re
-from collections import Counter
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from kilit.lock.models import Count, ErrorGroup
 from ociqueue.models import Conversion
@@ -153,21 +150,6 @@ def test_the_lists_of_all_queues_name_their_rows(admin_client) -> None:
 
     assert "N-7" in admin_client.get(QUEUES[1]).text
     assert "SIP-7" in admin_client.get(QUEUES[2]).text
-
-
-@pytest.mark.parametrize("path", QUEUES)
-def test_a_list_asks_the_database_the_same_question_at_most_twice(make_person, path: str) -> None:
-    """Django and unfold ask for the permission of every action of a page, several times."""
-    site = make_site()
-    make_conversions(site, badly=2, waiting=3)
-    client = make_person(sites=(site,))
-
-    with CaptureQueriesContext(connection) as captured:
-        client.get(path)
-
-    asked = Counter(query["sql"] for query in captured)
-    assert len(captured) < 30
-    assert asked.most_common(1)[0][1] <= 2, asked.most_common(1)
 
 
 def test_states_have_what_people_call_them_beside_them(admin_client) -> None:

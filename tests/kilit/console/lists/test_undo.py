@@ -12,32 +12,14 @@ from kilit.lock.models import Activity, Event
 from ociqueue.models import Conversion, Site
 from orchestrator.models import Job
 from orchestrator.models.job import LEASE
-from pdfjobs.models import PdfJob
 from tests.support.conversions import make_failed
-from tests.support.cutting_jobs import failure_columns, make_job
 from tests.support.dashboard import make_site
-from tests.support.pdf_jobs import bring, new_job
+from tests.support.queue_rows import FAILED, LISTS, RETRY
 
 pytestmark = pytest.mark.django_db
 
 
-def failed_conversion() -> Conversion:
-    return make_failed(make_site())[0]
-
-
-def failed_pdf() -> PdfJob:
-    return bring(new_job(), "failed")
-
-
-def failed_cutting_job() -> Job:
-    return make_job().move("fail", **failure_columns())
-
-
-QUEUES: dict[str, tuple[Any, str, str]] = {
-    "conversion": (failed_conversion, "/admin/ociqueue/conversion/", "retry_selected"),
-    "pdf": (failed_pdf, "/admin/pdfjobs/pdfjob/", "retry_selected"),
-    "cutting_job": (failed_cutting_job, "/admin/orchestrator/job/", "retry"),
-}
+QUEUES = ("conversion", "pdf", "cutting_job")
 
 
 def columns(row: Any) -> dict[str, Any]:
@@ -47,12 +29,14 @@ def columns(row: Any) -> dict[str, Any]:
     return {name: getattr(stored, name) for name in names}
 
 
-def retry(client: Client, address: str, verb: str, row: Any) -> Any:
-    return client.post(f"{address}act/{verb}/", {"ids": str(row.pk), "from_row": "1"}, follow=True)
+def retry(client: Client, row: Any, page: str = "act") -> Any:
+    queue = row.lifecycle.queue
+    address = f"{LISTS[queue]}{page}/{RETRY[queue]}/"
+    return client.post(address, {"ids": str(row.pk), "from_row": "1"}, follow=True)
 
 
-def undo(client: Client, address: str, verb: str, row: Any) -> Any:
-    return client.post(f"{address}undo/{verb}/", {"ids": str(row.pk), "from_row": "1"}, follow=True)
+def undo(client: Client, row: Any) -> Any:
+    return retry(client, row, "undo")
 
 
 def said(answer: Any) -> str:
@@ -61,47 +45,44 @@ def said(answer: Any) -> str:
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_a_retry_is_taken_back_to_the_very_same_row(admin_client, queue: str) -> None:
-    make, address, verb = QUEUES[queue]
-    row = make()
+    row = FAILED[queue]()
     before = columns(row)
 
-    retried = retry(admin_client, address, verb, row)
+    retried = retry(admin_client, row)
     (form,) = re.findall(r'<form method="post" action="([^"]+/undo/[^"]+)"', retried.text)
-    undone = undo(admin_client, address, verb, row)
+    undone = undo(admin_client, row)
 
-    assert form == f"{address}undo/{verb}/"
+    assert form == f"{LISTS[queue]}undo/{RETRY[queue]}/"
     assert said(undone) == f"Undone: it is {before['status']} again."
     assert columns(row) == before
     assert Event.objects.of(row).last().details["verb"] == "undo_retry"
     assert "Retry taken back by admin" in undone.text
-    assert said(undo(admin_client, address, verb, row)) == "There is nothing to undo."
+    assert said(undo(admin_client, row)) == "There is nothing to undo."
 
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_what_was_claimed_since_is_left_alone(admin_client, queue: str) -> None:
-    make, address, verb = QUEUES[queue]
-    row = make()
-    retry(admin_client, address, verb, row)
+    row = FAILED[queue]()
+    retry(admin_client, row)
     if queue == "cutting_job":
         Job.objects.filter(pk=row.pk).update(**new_lease(LEASE))
     else:
         type(row).objects.claim(**({"limit": 1} if queue == "conversion" else {}))
     claimed = columns(row)
 
-    late = undo(admin_client, address, verb, row)
+    late = undo(admin_client, row)
 
     assert said(late).startswith("Too late to undo: it has moved on.")
     assert columns(row) == claimed
 
 
 def test_a_row_that_was_claimed_and_came_back_is_left_alone(admin_client) -> None:
-    row = failed_conversion()
-    _make, address, verb = QUEUES["conversion"]
-    retry(admin_client, address, verb, row)
+    row = FAILED["conversion"]()
+    retry(admin_client, row)
     Conversion.objects.claim(limit=1)
     Conversion.objects.reset_to_queued()
 
-    late = undo(admin_client, address, verb, row)
+    late = undo(admin_client, row)
 
     assert said(late) == "Too late to undo: it has moved on. It is QUEUED."
     assert Conversion.objects.get().status == "QUEUED"
@@ -109,12 +90,11 @@ def test_a_row_that_was_claimed_and_came_back_is_left_alone(admin_client) -> Non
 
 def test_only_the_last_retry_of_the_same_person_can_be_undone(admin_client, make_person) -> None:
     first, second = make_failed(site := make_site(), 2)
-    _make, address, verb = QUEUES["conversion"]
     colleague = make_person("ayse", sites=(site,))
-    retry(admin_client, address, verb, first)
-    retry(admin_client, address, verb, second)
+    retry(admin_client, first)
+    retry(admin_client, second)
 
-    answers = [undo(admin_client, address, verb, first), undo(colleague, address, verb, second)]
+    answers = [undo(admin_client, first), undo(colleague, second)]
 
     assert [said(answer) for answer in answers] == ["There is nothing to undo."] * 2
     assert set(Conversion.objects.values_list("status", flat=True)) == {"QUEUED"}
@@ -122,12 +102,11 @@ def test_only_the_last_retry_of_the_same_person_can_be_undone(admin_client, make
 
 def test_viewers_cannot_undo_and_a_get_does_nothing(admin_client, make_person) -> None:
     (row,) = make_failed(site := make_site())
-    _make, address, verb = QUEUES["conversion"]
-    retry(admin_client, address, verb, row)
+    retry(admin_client, row)
     viewer = make_person("vera", role="viewer", sites=(site,))
 
-    assert undo(viewer, address, verb, row).status_code == 403
-    assert admin_client.get(f"{address}undo/{verb}/").status_code == 404
+    assert undo(viewer, row).status_code == 403
+    assert admin_client.get(f"{LISTS['conversion']}undo/retry_selected/").status_code == 404
     assert DeniedRequest.objects.get().actor == "viewer:vera"
     assert Conversion.objects.get().status == "QUEUED"
 
@@ -138,11 +117,12 @@ def test_a_row_that_was_not_failed_and_many_rows_offer_no_undo(admin_client) -> 
     Conversion.objects.filter(pk=rows[0].pk).update(provider_error_category="TRANSIENT", outcome_unknown=False)
     Site.objects.update(requeue_transient=True)
     Conversion.objects.requeue_transient()
-    _make, address, verb = QUEUES["conversion"]
 
-    from_retry = retry(admin_client, address, verb, rows[0])
+    from_retry = retry(admin_client, rows[0])
     many = admin_client.post(
-        f"{address}act/{verb}/", {"ids": f"{rows[1].pk},{rows[2].pk}", "reason": "again"}, follow=True
+        f"{LISTS['conversion']}act/retry_selected/",
+        {"ids": f"{rows[1].pk},{rows[2].pk}", "reason": "again"},
+        follow=True,
     )
 
     assert "Retried 1 of 1" in said(from_retry)
@@ -153,7 +133,7 @@ def test_a_row_that_was_not_failed_and_many_rows_offer_no_undo(admin_client) -> 
 def test_a_dialog_offers_the_persons_own_recent_reasons_those_for_the_action_first(admin_client, admin_user) -> None:
     site = make_site()
     rows = make_failed(site, 3)
-    address = QUEUES["conversion"][1]
+    address = LISTS["conversion"]
     given = [("retry_selected", "Google is back"), ("reset_to_queued", "<b>"), ("reset_to_queued", "stuck")]
     for verb, reason in given:
         ids = ",".join(str(row.pk) for row in rows)
