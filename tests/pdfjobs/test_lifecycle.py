@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from kilit.lock.leases import new_lease, no_lease
 from kilit.lock.models import Event
 from pdfjobs.models import PdfJob
-from pdfjobs.states import RETRYABLE, ErrorCode, PdfStatus
+from pdfjobs.states import RETRYABLE, ErrorCode
 from tests.support.lifecycle_conformance import LifecycleConformance
 from tests.support.pdf_jobs import PDF_JOBS, bring, new_job
 
@@ -35,14 +35,6 @@ def test_a_retryable_failure_is_retried_twice_and_the_history_shows_every_move(c
     once = [("queued", "running"), ("running", "failed")]
     assert moves == [("", "queued"), *once, ("failed", "queued"), *once, ("failed", "queued"), *once]
     assert (job.status, job.error_code, job.retry_count) == ("failed", code, 2)
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("code", [ErrorCode.TEMPLATE_ERROR, ErrorCode.UNSUPPORTED_PLATFORM, ErrorCode.UNKNOWN])
-def test_other_failures_are_not_retried(code: str) -> None:
-    job = bring(new_job(), PdfStatus.FAILED, code=code)
-
-    assert (job.status, job.error_code, job.retry_count) == ("failed", code, 0)
 
 
 @pytest.mark.django_db

@@ -57,7 +57,10 @@ def changed(sample: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 @a_hundred_times()
-@given(name=st.text(max_size=20) | st.sampled_from(NAMES), allowed=st.sets(st.sampled_from(NAMES)))
+@given(
+    name=st.text(max_size=20) | st.sampled_from([*NAMES, "../secret", "Invoice"]),
+    allowed=st.sets(st.sampled_from(NAMES)),
+)
 def test_only_names_on_the_list_are_rendered(settings, name: str, allowed: set[str]) -> None:
     """Feature: pdf-render-worker, Property 5: Allowlist Doğrulaması. An empty list refuses all."""
     settings.PDF_TEMPLATES = sorted(allowed)
@@ -68,6 +71,7 @@ def test_only_names_on_the_list_are_rendered(settings, name: str, allowed: set[s
         with pytest.raises(UnknownTemplateError) as refused:
             document(name)
         assert refused.value.allowed == sorted(allowed)
+    assert {known.name for known in documents.documents()} == allowed
 
 
 def test_an_unknown_name_on_the_list_is_left_out(settings) -> None:
