@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 from django.db import transaction
 from django.test import override_settings
+from django.utils import translation
 
 from tests.support.tenancy import doors, table, walk
 from tests.support.tenancy.doors import Door
@@ -41,7 +42,9 @@ class Found:
 def found(django_db_setup: None, django_db_blocker) -> Iterator[Found]:
     """Make the world once, and walk through it once."""
     logging.disable(logging.CRITICAL)  # every refusal would log its traceback
-    with django_db_blocker.unblock(), override_settings(**SETTINGS), transaction.atomic():
+    # In English, whatever the test before has left: the groups of pages are called by their models.
+    english = translation.override("en")
+    with django_db_blocker.unblock(), override_settings(**SETTINGS), transaction.atomic(), english:
         world = make_world()
         people, keys = walk.people(world), walk.keys(world)
         members = [identity for identity in people if identity.sees == ("own",)]

@@ -1,11 +1,25 @@
 """People and rows of all three queues for the tests of what the console shows of them together."""
 
-import pytest
+from collections.abc import Iterator
+from typing import Any
 
-from tests.support.fixtures.people import client_of, demo, showcase, stranger
+import pytest
+from django.db import transaction
+
+from tests.support.fixtures.people import client_of, load, showcase, stranger
 from tests.support.waiting import wait_until
 
-__all__ = ["client_of", "demo", "showcase", "stranger"]
+__all__ = ["client_of", "showcase", "stranger"]
+
+
+@pytest.fixture(scope="module")
+def demo(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Any]]:
+    """Load the demo once for a file of tests; every test takes back what it did to it."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield load(tmp_path_factory.mktemp("demo"))
+        transaction.set_rollback(True)
 
 
 @pytest.fixture

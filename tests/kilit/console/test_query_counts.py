@@ -20,17 +20,25 @@ FILE = ROOT / "tests" / "query_counts.json"
 @pytest.mark.slow
 @pytest.mark.usefixtures("demo")
 def test_no_page_takes_more_queries_than_were_reviewed(admin_client) -> None:
+    is_written = os.environ.get("KILIT_QUERY_COUNTS") == "write"
+    reviewed: dict[str, int] = {} if is_written else json.loads(FILE.read_text())
     rows = {model: [row.pk] for model in admin.site._registry if (row := model._base_manager.order_by("pk").first())}
     counts: dict[str, int] = {}
-    for page in addresses(rows):
-        if not page.path.endswith("/") or admin_client.get(page.path).status_code != 200:
-            continue  # a button or a file; the first request also fills what is kept in memory
-        with CaptureQueriesContext(connection) as captured:
-            admin_client.get(page.path)
-        counts[page.name] = max(len(captured), counts.get(page.name, 0))
 
-    if os.environ.get("KILIT_QUERY_COUNTS") == "write":
+    def queries(path: str) -> int | None:
+        with CaptureQueriesContext(connection) as captured:
+            answer = admin_client.get(path)
+        return len(captured) if answer.status_code == 200 else None  # others are buttons
+
+    for page in addresses(rows):
+        number = queries(page.path) if page.path.endswith("/") else None  # others are files
+        if number is not None and number > reviewed.get(page.name, 0):
+            number = queries(page.path)  # the first request also filled what is kept in memory
+        if number is not None:
+            counts[page.name] = max(number, counts.get(page.name, 0))
+
+    if is_written:
         FILE.write_text(json.dumps(counts, indent=2, sort_keys=True) + "\n")
-    reviewed = json.loads(FILE.read_text())
+        return
     assert sorted(counts) == sorted(reviewed)
     assert {name: number for name, number in counts.items() if number > reviewed[name]} == {}
