@@ -14,7 +14,7 @@ from django.db.models import F
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import Problem, Severity
-from outbox.models import Channel
+from outbox.models import Channel, OutboxMessage
 
 
 def make_channel(address: str = "ops@example.com", **columns: Any) -> Channel:
@@ -29,6 +29,15 @@ def held(count: int = 1, **columns: Any) -> Problem:
     columns = {"title": f"{count} jobs need approval", "name": "E_X", "count": count, **columns}
     columns = {"severity": Severity.WARNING, "kind": ProblemKind.HOLD, "part": "cutting_job", **columns}
     return Problem(**columns)
+
+
+def kinds() -> list[str]:
+    """Return the kinds of the alerts that were made."""
+    return list(OutboxMessage.objects.order_by("id").values_list("kind", flat=True))
+
+
+def bodies() -> list[dict[str, Any]]:
+    return [json.loads(body) for body in OutboxMessage.objects.order_by("id").values_list("body", flat=True)]
 
 
 def time_passes(span: timedelta) -> None:

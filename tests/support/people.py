@@ -21,7 +21,7 @@ def make_user(
     **columns: Any,
 ) -> User:
     """Store a person, who is at each site what is said, or what the role is."""
-    user = User.objects.create_user(username, **{"is_staff": True, **columns})
+    user = User.objects.create_user(username, is_staff=is_staff, **columns)
     user.groups.set(Group.objects.filter(name=role))
     roles = sites if isinstance(sites, Mapping) else dict.fromkeys(sites, role or "viewer")
     for site, site_role in roles.items():

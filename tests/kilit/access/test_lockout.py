@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.conf import settings
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db.models import F
 from django.test import Client
@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from kilit.access.lockout import client_address, forget_attempts
 from kilit.access.models import ApiKey, DeniedRequest, LoginWindow
+from tests.support.people import make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -24,9 +25,7 @@ LIST = "/admin/axes/accessattempt/"
 
 @pytest.fixture
 def ayse(db) -> User:
-    user = User.objects.create_user(**RIGHT, is_staff=True)
-    user.groups.set(Group.objects.filter(name="operator"))
-    return user
+    return make_user(RIGHT["username"], password=RIGHT["password"])
 
 
 def guess(times: int = settings.AXES_FAILURE_LIMIT, **headers: str):

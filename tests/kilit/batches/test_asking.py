@@ -20,8 +20,7 @@ def offers(client: Client, query: str) -> list[str]:
     return [offer["label"] for offer in client.get(f"{LIST}?{query}").context["bulk_offers"]]
 
 
-def test_all_that_match_is_offered_once_something_is_filtered(make_person, site) -> None:
-    operator = make_person(sites={site: "operator"})
+def test_all_that_match_is_offered_once_something_is_filtered(make_person, operator, site) -> None:
 
     assert offers(operator, "") == []
     assert offers(operator, "p=2") == []
@@ -35,11 +34,10 @@ def test_all_that_match_is_offered_once_something_is_filtered(make_person, site)
     assert offers(make_person("can", role="viewer", sites={site: "operator"}), "status=FAILED") == []
 
 
-def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, make_failed) -> None:
+def test_filters_that_are_typed_in_reach_as_far_as_the_list(operator, site, make_failed) -> None:
     """A group is retried by the filter that shows it, and so is a code or a span of days."""
     make_failed(site, 2, code="NO_CLICK")
     make_failed(site, 1)
-    operator = make_person(sites={site: "operator"})
     ErrorGroup.objects.fold()
     today = timezone.localdate(Conversion.objects.earliest("created_at").created_at).isoformat()
     group = Conversion.objects.filter(provider_error_code="NO_CLICK")[0].error_group
@@ -60,9 +58,8 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, m
     assert said(by_nonsense) == ["The filter “from” has no value “tomorrow”, so nothing matches."]
 
 
-def test_a_list_of_one_state_offers_what_applies_to_it(make_person, site, make_failed) -> None:
+def test_a_list_of_one_state_offers_what_applies_to_it(operator, site, make_failed) -> None:
     make_failed(site, 1)
-    operator = make_person(sites={site: "operator"})
 
     def offered(query: str) -> list[str]:
         choices = operator.get(f"{LIST}?{query}").context["action_form"].fields["action"].choices
@@ -90,11 +87,11 @@ def test_the_page_says_first_what_would_happen(make_person, make_site, make_fail
     assert not BulkAction.objects.exists(), "looking plans nothing"
 
 
-def test_few_rows_are_done_without_a_number(make_person, site, make_failed) -> None:
+def test_few_rows_are_done_without_a_number(operator, site, make_failed) -> None:
     make_failed(site, 3)
     make_failed(site, 2, code="OTHER")
 
-    action = worked(asked(make_person(sites={site: "operator"}), query="code=OTHER&status=FAILED"))
+    action = worked(asked(operator, query="code=OTHER&status=FAILED"))
 
     assert (action.status, action.total, action.moved_count) == ("DONE", 2, 2)
     assert states() == {"FAILED": 3, "QUEUED": 2}
@@ -103,9 +100,8 @@ def test_few_rows_are_done_without_a_number(make_person, site, make_failed) -> N
 
 
 @pytest.mark.parametrize("count", ["", "100", "1O1", "-101", "١٠١", "101000000000000"])
-def test_above_a_hundred_the_number_has_to_be_typed(make_person, site, make_failed, count: str) -> None:
+def test_above_a_hundred_the_number_has_to_be_typed(operator, site, make_failed, count: str) -> None:
     make_failed(site, 101)
-    operator = make_person(sites={site: "operator"})
 
     refused = ask(operator, count=count)
 
@@ -126,9 +122,8 @@ def test_above_a_hundred_the_number_has_to_be_typed(make_person, site, make_fail
         ("status=FAILED&site=nonsense", "The filter “site” has no value “nonsense”, so nothing matches."),
     ],
 )
-def test_filters_that_narrow_nothing_are_refused(make_person, site, make_failed, query: str, message: str) -> None:
+def test_filters_that_narrow_nothing_are_refused(operator, site, make_failed, query: str, message: str) -> None:
     make_failed(site, 1)
-    operator = make_person(sites={site: "operator"})
     address = f"{LIST}all/retry/?{query}"
 
     answers = [operator.get(address, follow=True), operator.post(address, {"reason": "x"}, follow=True)]
@@ -151,7 +146,7 @@ def test_a_filter_by_another_operators_site_reaches_nothing(make_person, make_si
     assert states() == {"FAILED": 2}
 
 
-def test_viewers_are_refused(make_person, site, make_failed, client) -> None:
+def test_viewers_are_refused(make_person, operator, site, make_failed, client) -> None:
     make_failed(site, 1)
     for number, person in enumerate([("viewer", "operator"), ("operator", "viewer")]):
         role, membership = person
@@ -159,24 +154,23 @@ def test_viewers_are_refused(make_person, site, make_failed, client) -> None:
         assert ask(viewer).status_code == 403
         assert viewer.get(f"{LIST}all/retry/?status=FAILED").status_code == 403
     assert client.post(f"{LIST}all/retry/?status=FAILED", {"reason": "x"}).status_code == 302
-    assert make_person(sites={site: "operator"}).get(f"{LIST}all/claim/?status=FAILED").status_code == 404
+    assert operator.get(f"{LIST}all/claim/?status=FAILED").status_code == 404
     assert not BulkAction.objects.exists()
 
 
-def test_a_reason_is_asked_for(make_person, site, make_failed) -> None:
+def test_a_reason_is_asked_for(operator, site, make_failed) -> None:
     make_failed(site, 1)
 
-    answer = ask(make_person(sites={site: "operator"}), reason="  ")
+    answer = ask(operator, reason="  ")
 
     assert answer.context["form"].errors == {"reason": ["This field is required."]}
     assert not BulkAction.objects.exists()
 
 
-def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site, make_failed, monkeypatch) -> None:
+def test_very_many_are_counted_by_a_worker_and_confirmed_then(operator, site, make_failed, monkeypatch) -> None:
     make_failed(site, 120)
     monkeypatch.setattr(run, "MOST_LOOKED_AT", 50)
     monkeypatch.setattr("kilit.console.lists.bulk_requests.MOST_LOOKED_AT", 50)
-    operator = make_person(sites={site: "operator"})
 
     asking = operator.get(f"{LIST}all/retry/?status=FAILED")
     action = asked(operator)
@@ -212,12 +206,12 @@ def test_only_whoever_asked_may_start_it(make_person, site, make_failed, monkeyp
     assert states() == {"FAILED": 3}
 
 
-def test_more_rows_than_an_action_takes_are_refused(make_person, site, make_failed, monkeypatch) -> None:
+def test_more_rows_than_an_action_takes_are_refused(operator, site, make_failed, monkeypatch) -> None:
     make_failed(site, 3)
     monkeypatch.setattr(run, "MOST_LOOKED_AT", 1)
     monkeypatch.setattr(run, "MOST_ROWS", 2)
 
-    action = worked(asked(make_person(sites={site: "operator"})))
+    action = worked(asked(operator))
 
     assert (action.status, action.error) == ("FAILED", "More than 2 rows match. Narrow the filter.")
     assert not BulkItem.objects.exists()
@@ -257,10 +251,10 @@ def test_strangers_can_neither_start_nor_cancel(make_person, make_site, make_fai
     assert worked(action).status == "DONE"
 
 
-def test_options_go_with_the_action(make_person, site, make_failed) -> None:
+def test_options_go_with_the_action(operator, site, make_failed) -> None:
     make_failed(site, 2)
 
-    action = worked(asked(make_person(sites={site: "operator"}), "reset", clear_errors="on"))
+    action = worked(asked(operator, "reset", clear_errors="on"))
 
     assert action.options == {"clear_errors": True}
     assert set(Conversion.objects.values_list("provider_error_code", flat=True)) == {""}

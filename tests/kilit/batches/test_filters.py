@@ -23,23 +23,23 @@ def fail(site, time: datetime) -> Conversion:
     return rows.get()
 
 
-def test_an_error_group_is_retried_as_a_whole(make_person, site, make_failed) -> None:
+def test_an_error_group_is_retried_as_a_whole(operator, site, make_failed) -> None:
     make_failed(site, 3)
     make_failed(site, 2, code="OTHER")
     group = Conversion.objects.filter(provider_error_code="OTHER").values_list("error_group", flat=True)[0]
 
-    action = worked(asked(make_person(sites={site: "operator"}), query=f"group={group}"))
+    action = worked(asked(operator, query=f"group={group}"))
 
     assert (action.total, action.moved_count) == (2, 2)
     assert not Conversion.objects.filter(provider_error_code="OTHER", status="FAILED").exists()
 
 
 @pytest.mark.parametrize("query", ["from=nonsense", "to=nonsense", "from=2026-01-01&to=nonsense"])
-def test_each_end_of_a_range_has_to_narrow(query, make_person, site, make_failed) -> None:
+def test_each_end_of_a_range_has_to_narrow(query, operator, site, make_failed) -> None:
     """One end alone would act on more than was meant."""
     make_failed(site, 1)
 
-    answer = ask(make_person(sites={site: "operator"}), query=query)
+    answer = ask(operator, query=query)
 
     assert said(answer) == [
         f"The filter “{query.rpartition('&')[2].split('=')[0]}” has no value “nonsense”, so nothing matches."
@@ -49,10 +49,9 @@ def test_each_end_of_a_range_has_to_narrow(query, make_person, site, make_failed
 
 @pytest.mark.parametrize("day", ["9999-12-31", "9999-01-01", "0001-01-01", "1969-12-31"])
 @pytest.mark.parametrize("name", ["from", "to"])
-def test_no_day_is_too_late_or_too_early_to_ask_for(name, day, make_person, site, make_failed) -> None:
+def test_no_day_is_too_late_or_too_early_to_ask_for(name, day, operator, site, make_failed) -> None:
     """The end of the last day there is has no time of its own."""
     make_failed(site, 1)
-    operator = make_person(sites={site: "operator"})
     query = f"{name}={day}"
 
     for door in (LIST, f"{LIST}dead-letters/", f"{LIST}all/retry/"):
@@ -60,11 +59,10 @@ def test_no_day_is_too_late_or_too_early_to_ask_for(name, day, make_person, site
 
 
 @pytest.mark.parametrize("most", [10_000, 0], ids=["written down at once", "written down by a worker"])
-def test_days_are_the_operators_wherever_rows_are_written_down(most, make_person, site, monkeypatch) -> None:
+def test_days_are_the_operators_wherever_rows_are_written_down(most, operator, site, monkeypatch) -> None:
     monkeypatch.setattr(run, "MOST_LOOKED_AT", most)
     second_of_march_in_istanbul = fail(site, datetime(2026, 3, 1, 22, tzinfo=UTC))
     fail(site, datetime(2026, 3, 1, 20, tzinfo=UTC))
-    operator = make_person(sites={site: "operator"})
     operator.cookies["kilit_zone"] = "Europe/Istanbul"
 
     action = worked(asked(operator, query="from=2026-03-02&to=2026-03-02"))
@@ -73,9 +71,9 @@ def test_days_are_the_operators_wherever_rows_are_written_down(most, make_person
     assert action.items.get().object_id == second_of_march_in_istanbul.pk
 
 
-def test_the_confirmation_calls_the_fields_by_their_labels(make_person, site, make_failed) -> None:
+def test_the_confirmation_calls_the_fields_by_their_labels(operator, site, make_failed) -> None:
     make_failed(site, 1)
 
-    answer = make_person(sites={site: "operator"}).get(f"{LIST}all/retry/?from=2026-01-01&code=INVALID_VALUE")
+    answer = operator.get(f"{LIST}all/retry/?from=2026-01-01&code=INVALID_VALUE")
 
     assert dict(answer.context["facts"])["Filter"] == "error code: INVALID_VALUE · From: 2026-01-01"

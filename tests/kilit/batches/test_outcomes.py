@@ -31,9 +31,8 @@ def listed(client: Client, address: str) -> set[Any]:
     return {row.pk for row in client.get(address).context["cl"].result_list}
 
 
-def test_a_finished_bulk_action_reports_where_its_rows_are_now(make_person, site, make_failed) -> None:
+def test_a_finished_bulk_action_reports_where_its_rows_are_now(operator, site, make_failed) -> None:
     rows = make_failed(site, 4)
-    operator = make_person(sites={site: "operator"})
     action = worked(asked(operator))
     make_failed(site, 1)
     done, again = (Conversion.objects.filter(pk=row.pk) for row in rows[:2])
@@ -53,9 +52,8 @@ def test_a_finished_bulk_action_reports_where_its_rows_are_now(make_person, site
     assert "data-live-ended" in operator.get(f"{PAGES}{action.pk}/change/").text
 
 
-def test_rows_that_were_skipped_are_not_in_the_list_of_changed_ones(make_person, site, make_failed) -> None:
+def test_rows_that_were_skipped_are_not_in_the_list_of_changed_ones(operator, site, make_failed) -> None:
     rows = make_failed(site, 2)
-    operator = make_person(sites={site: "operator"})
     action = asked(operator)
     Conversion.objects.filter(pk=rows[0].pk).reset_to_queued()
 
@@ -73,9 +71,8 @@ def test_the_rows_of_other_sites_stay_out_of_sight(make_person, make_site, make_
     assert len(listed(make_person("can", sites={mine: "viewer"}), f"{LIST}?bulk={action.pk}")) == 1
 
 
-def test_what_failed_again_can_be_retried_as_a_whole(make_person, site, make_failed) -> None:
+def test_what_failed_again_can_be_retried_as_a_whole(operator, site, make_failed) -> None:
     make_failed(site, 2)
-    operator = make_person(sites={site: "operator"})
     first = worked(asked(operator))
     Conversion.objects.claim(limit=2)
     Conversion.objects.all().ack_failed(code="X", category="VALIDATION", message="no")
@@ -86,8 +83,8 @@ def test_what_failed_again_can_be_retried_as_a_whole(make_person, site, make_fai
     assert (second.total, second.moved_count) == (2, 2)
 
 
-def test_an_unknown_bulk_action_is_reported(make_person, site) -> None:
-    answer = make_person(sites={site: "operator"}).get(f"{LIST}?bulk=nonsense")
+def test_an_unknown_bulk_action_is_reported(operator) -> None:
+    answer = operator.get(f"{LIST}?bulk=nonsense")
 
     assert "has no value “nonsense”" in answer.text
     assert list(answer.context["cl"].result_list) == []

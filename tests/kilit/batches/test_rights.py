@@ -16,9 +16,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("loss", ["role", "membership", "account", "console"])
-def test_whoever_may_no_longer_act_does_not(make_person, site, make_failed, small_batches, loss: str) -> None:
+def test_whoever_may_no_longer_act_does_not(operator, site, make_failed, small_batches, loss: str) -> None:
     make_failed(site, 6)
-    operator = make_person(sites={site: "operator"})
     asked(operator)
     action = BulkAction.objects.claim()
     run_batch(action)
@@ -106,8 +105,8 @@ def test_only_who_runs_all_its_sites_cancels_what_another_asked(make_person, mak
     assert action.status == "CANCELLED"
 
 
-def test_what_is_not_counted_yet_is_cancelled_by_who_asked_or_an_owner(make_person, site) -> None:
-    operator, owner = make_person(sites={site: "operator"}), make_person("deniz", role="owner")
+def test_what_is_not_counted_yet_is_cancelled_by_who_asked_or_an_owner(make_person, operator, site) -> None:
+    owner = make_person("deniz", role="owner")
     admin = make_person("can", role="admin", sites={site: "admin"})
     asks = {"queue": "conversion", "action": "retry", "filters_text": "", "options": {}, "reason": "fixed"}
     action = plan(user=user_of(operator), filters={"status": "FAILED"}, **asks)

@@ -43,9 +43,8 @@ def test_a_second_retry_of_the_same_rows_says_what_they_were(make_person, site, 
     agrees(second, actions[1])
 
 
-def test_a_worker_that_lost_its_claim_changes_nothing_more(make_person, site, make_failed, small_batches) -> None:
+def test_a_worker_that_lost_its_claim_changes_nothing_more(operator, site, make_failed, small_batches) -> None:
     make_failed(site, 6)
-    operator = make_person(sites={site: "operator"})
     asked(operator)
     slow = BulkAction.objects.claim()
     run_batch(slow)
@@ -62,10 +61,9 @@ def test_a_worker_that_lost_its_claim_changes_nothing_more(make_person, site, ma
 
 @pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 @pytest.mark.django_db(transaction=True)
-def test_two_workers_never_do_the_same_batch(make_person, site, make_failed, small_batches, in_threads) -> None:
+def test_two_workers_never_do_the_same_batch(operator, site, make_failed, small_batches, in_threads) -> None:
     """Each believes the other dead: the lease is over before every batch."""
     make_failed(site, 60)
-    operator = make_person(sites={site: "operator"})
     action = asked(operator)
     claimed = [BulkAction.objects.claim()]
     BulkAction.objects.update(lease_until="2020-01-01T00:00Z")
@@ -107,9 +105,8 @@ def test_two_operators_over_the_same_rows_at_once(make_person, make_site, make_f
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_cancel_amid_a_batch_waits_for_its_end(make_person, site, make_failed, small_batches, in_threads) -> None:
+def test_a_cancel_amid_a_batch_waits_for_its_end(operator, site, make_failed, small_batches, in_threads) -> None:
     make_failed(site, 40)
-    operator = make_person(sites={site: "operator"})
     action = asked(operator)
 
     def both(number: int) -> None:

@@ -20,9 +20,8 @@ from tests.support.bulk_results import agrees, results
 pytestmark = pytest.mark.django_db
 
 
-def test_every_event_has_the_user_and_the_reason(make_person, site, make_failed) -> None:
+def test_every_event_has_the_user_and_the_reason(operator, site, make_failed) -> None:
     rows = make_failed(site, 3)
-    operator = make_person(sites={site: "operator"})
 
     action = worked(asked(operator))
 
@@ -37,9 +36,9 @@ def test_every_event_has_the_user_and_the_reason(make_person, site, make_failed)
     agrees(operator, action)
 
 
-def test_rows_that_come_later_are_not_touched(make_person, site, make_failed) -> None:
+def test_rows_that_come_later_are_not_touched(operator, site, make_failed) -> None:
     make_failed(site, 2)
-    action = asked(make_person(sites={site: "operator"}))
+    action = asked(operator)
     make_failed(site, 3)
 
     worked(action)
@@ -47,11 +46,11 @@ def test_rows_that_come_later_are_not_touched(make_person, site, make_failed) ->
     assert states() == {"QUEUED": 2, "FAILED": 3}
 
 
-def test_rows_that_come_before_a_worker_counts_are_not_touched(make_person, site, make_failed, monkeypatch) -> None:
+def test_rows_that_come_before_a_worker_counts_are_not_touched(operator, site, make_failed, monkeypatch) -> None:
     """Filters count from the moment of asking, also when a worker comes to it much later."""
     make_failed(site, 2)
     monkeypatch.setattr(run, "MOST_LOOKED_AT", 1)
-    action = asked(make_person(sites={site: "operator"}), query="since=1&status=FAILED")
+    action = asked(operator, query="since=1&status=FAILED")
     # What was made an hour before the worker came, and after it was asked for.
     make_failed(site, 3)
     BulkAction.objects.update(as_of=Now() - timedelta(minutes=30))
@@ -89,9 +88,8 @@ def test_cancel_stops_before_the_next_batch(make_person, site, make_failed, smal
 
 
 @pytest.mark.parametrize("reason", [{}, {"reason": "  "}])
-def test_nothing_is_cancelled_without_a_reason(make_person, site, make_failed, reason) -> None:
+def test_nothing_is_cancelled_without_a_reason(operator, site, make_failed, reason) -> None:
     make_failed(site, 2)
-    operator = make_person(sites={site: "operator"})
     action = asked(operator)
 
     page = operator.get(f"{PAGES}{action.pk}/change/")
@@ -111,10 +109,9 @@ def test_nothing_is_cancelled_without_a_reason(make_person, site, make_failed, r
 
 
 def test_a_batch_that_breaks_off_leaves_nothing_and_is_tried_again(
-    make_person, site, make_failed, small_batches, monkeypatch
+    operator, site, make_failed, small_batches, monkeypatch
 ) -> None:
     make_failed(site, 4)
-    operator = make_person(sites={site: "operator"})
     action = asked(operator)
     record_results, calls = run.record_results, []
 
@@ -136,9 +133,9 @@ def test_a_batch_that_breaks_off_leaves_nothing_and_is_tried_again(
     agrees(operator, action)
 
 
-def test_an_operation_that_never_works_fails_with_its_message(make_person, site, make_failed, monkeypatch) -> None:
+def test_an_operation_that_never_works_fails_with_its_message(operator, site, make_failed, monkeypatch) -> None:
     make_failed(site, 2)
-    action = asked(make_person(sites={site: "operator"}))
+    action = asked(operator)
 
     def never(*_: Any) -> None:
         raise OperationUnavailable("The store does not answer.")
@@ -153,9 +150,9 @@ def test_an_operation_that_never_works_fails_with_its_message(make_person, site,
     assert states() == {"FAILED": 2}
 
 
-def test_unconfirmed_plans_are_cancelled_and_old_results_deleted(make_person, site, make_failed, sql) -> None:
+def test_unconfirmed_plans_are_cancelled_and_old_results_deleted(operator, site, make_failed, sql) -> None:
     make_failed(site, 1)
-    done = worked(asked(make_person(sites={site: "operator"})))
+    done = worked(asked(operator))
     stale = BulkAction.objects.create(
         queue="conversion", action="retry", reason="x", filters={"status": "FAILED"}, asked_by=done.asked_by
     ).move("prepare", total=0, eligible=0)
@@ -169,9 +166,8 @@ def test_unconfirmed_plans_are_cancelled_and_old_results_deleted(make_person, si
     assert stale.status == "CANCELLED"
 
 
-def test_the_page_refreshes_itself(make_person, site, make_failed) -> None:
+def test_the_page_refreshes_itself(operator, site, make_failed) -> None:
     make_failed(site, 2)
-    operator = make_person(sites={site: "operator"})
     action = asked(operator)
 
     before = operator.get(f"{PAGES}{action.pk}/change/").content.decode()
@@ -186,9 +182,8 @@ def test_the_page_refreshes_itself(make_person, site, make_failed) -> None:
     assert "<html" not in after
 
 
-def test_a_file_of_results_has_a_line_for_each_row(make_person, site, make_failed) -> None:
+def test_a_file_of_results_has_a_line_for_each_row(operator, site, make_failed) -> None:
     rows = make_failed(site, 2)
-    operator = make_person(sites={site: "operator"})
     action = asked(operator)
     Conversion.objects.filter(pk=rows[0].pk).reset_to_queued()
     operator.cookies["kilit_zone"] = "Asia/Tokyo"

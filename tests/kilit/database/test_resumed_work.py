@@ -72,27 +72,40 @@ def alert_receiver() -> Iterator[JsonReceiver]:
     server.stop()
 
 
+def is_in(row: Any, *states: str) -> Callable[[], bool]:
+    def is_there() -> bool:
+        row.refresh_from_db()
+        return row.status in states
+
+    return is_there
+
+
 def held_rows_lapse(model: Any) -> None:
     model.objects.exclude(lease_until=None).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def recover(model: Any) -> None:
+    held_rows_lapse(model)
+    model.objects.recover()
+
+
+def cutting_jobs_lapse() -> None:
+    held_rows_lapse(Job)
+    Job.objects.update(next_run_at=Now(), lapse_count=0)
 
 
 def test_a_cutting_job_reaches_the_saw_once(floor, customer, at_rest_at_once, resume) -> None:
     job = make_job(opti_mode="C", parts=[GOVDE])
     saw = player(floor, only="saw")
 
-    def is_in(*states: str) -> bool:
-        job.refresh_from_db()
-        return job.status in states
-
     def lapse() -> None:
-        held_rows_lapse(Job)
-        Job.objects.update(next_run_at=Now(), lapse_count=0)
+        cutting_jobs_lapse()
         saw.look()
 
-    resume(lambda: tick(patient=True), until=lambda: is_in("HOLD"), lapse=lapse)
+    resume(lambda: tick(patient=True), until=is_in(job, "HOLD"), lapse=lapse)
     player(floor, only="opti").look()
     approve(job.pk)
-    resume(lambda: tick(patient=True), until=lambda: is_in("DONE", "FAILED"), lapse=lapse)
+    resume(lambda: tick(patient=True), until=is_in(job, "DONE", "FAILED"), lapse=lapse)
 
     assert (job.status, job.error_code, job.retry_count, job.handover_count) == ("DONE", "", 0, 0)
     assert [path.name for path in floor.processed.iterdir()] == job.delivery_names
@@ -105,15 +118,7 @@ def test_a_file_that_was_taken_back_is_known_to_be_ours(floor, customer, at_rest
     job = with_the_saw(floor)
     too_late(job)
 
-    def is_failed() -> bool:
-        job.refresh_from_db()
-        return job.status == "FAILED"
-
-    def lapse() -> None:
-        held_rows_lapse(Job)
-        Job.objects.update(next_run_at=Now(), lapse_count=0)
-
-    resume(lambda: tick(patient=True), until=is_failed, lapse=lapse)
+    resume(lambda: tick(patient=True), until=is_in(job, "FAILED"), lapse=cutting_jobs_lapse)
 
     assert (job.error_code, job.open_deliveries) == ("E_OSI_ACK_TIMEOUT", [])
     # The evidence stays if the last answer is lost. The saw does not read it, and a later delivery removes it.
@@ -123,15 +128,7 @@ def test_a_file_that_was_taken_back_is_known_to_be_ours(floor, customer, at_rest
 def test_an_alert_is_sent_once_and_has_one_attempt(alert_receiver, resume) -> None:
     message = making.send_test(make_channel(alert_receiver.address, kind=ChannelKind.APPRISE))
 
-    def is_delivered() -> bool:
-        message.refresh_from_db()
-        return message.status == "DELIVERED"
-
-    def lapse() -> None:
-        held_rows_lapse(OutboxMessage)
-        OutboxMessage.objects.recover()
-
-    resume(send_alerts, until=is_delivered, lapse=lapse)
+    resume(send_alerts, until=is_in(message, "DELIVERED"), lapse=lambda: recover(OutboxMessage))
 
     assert len(alert_receiver.received) == 1
     assert Attempt.objects.count() == 1
@@ -140,15 +137,7 @@ def test_an_alert_is_sent_once_and_has_one_attempt(alert_receiver, resume) -> No
 def test_a_message_is_sent_once_and_has_one_attempt(receiver, endpoint_at, resume) -> None:
     message = make_message(endpoint=endpoint_at())
 
-    def is_delivered() -> bool:
-        message.refresh_from_db()
-        return message.status == "DELIVERED"
-
-    def lapse() -> None:
-        held_rows_lapse(OutboxMessage)
-        OutboxMessage.objects.recover()
-
-    resume(sending.send_due, until=is_delivered, lapse=lapse)
+    resume(sending.send_due, until=is_in(message, "DELIVERED"), lapse=lambda: recover(OutboxMessage))
 
     assert receiver.accepted == {message.webhook_id: 1}
     assert Attempt.objects.count() == 1
@@ -158,15 +147,7 @@ def test_a_document_is_made_and_has_its_file(artifact_folder, monkeypatch, resum
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
     job = new_job()
 
-    def has_ended() -> bool:
-        job.refresh_from_db()
-        return job.status in ("succeeded", "failed")
-
-    def lapse() -> None:
-        held_rows_lapse(PdfJob)
-        PdfJob.objects.recover()
-
-    resume(work.run_due_jobs, until=has_ended, lapse=lapse)
+    resume(work.run_due_jobs, until=is_in(job, "succeeded", "failed"), lapse=lambda: recover(PdfJob))
 
     assert job.status == "succeeded"
     assert job.artifact_key in files(artifact_folder)

@@ -4,7 +4,6 @@ from datetime import timedelta
 from threading import Barrier
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Now
@@ -18,8 +17,9 @@ from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
 from kilit.problems.registry import Place, Problem, ProblemSource, Severity
 from kilit.problems.states import ProblemState
-from kilit.sites.models import SiteMembership, Tenant
+from kilit.sites.models import Tenant
 from tests.support.dashboard import make_conversions, make_site
+from tests.support.people import make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -198,9 +198,7 @@ def test_a_reader_who_does_not_see_everything_has_records_of_their_own(monkeypat
     make_conversions(ege, badly=2)
     Tenant.objects.filter(pk=ege.pk).pause(reason="Audit")
     make_conversions(berlin, badly=3)
-    ayse = User.objects.create_user("ayse")
-    ayse.groups.set(Group.objects.filter(name="operator"))
-    SiteMembership.objects.create(site=ege, user=ayse, role="operator")
+    ayse = make_user(sites=[ege])
     monkeypatch.setattr(tracking, "readers", [lambda: [ayse]])
 
     tracking.track_problems()
@@ -214,7 +212,7 @@ def test_a_reader_who_does_not_see_everything_has_records_of_their_own(monkeypat
 
 
 def test_records_of_a_reader_who_gets_no_alerts_any_more_are_closed(problems, monkeypatch) -> None:
-    ayse = User.objects.create_user("ayse")
+    ayse = make_user(role=None)
     monkeypatch.setattr(tracking, "readers", [lambda: [ayse]])
     problems.append(held())
     tracking.track_problems()

@@ -1,10 +1,8 @@
 """Which alerts are made: one when a problem opens, grows tenfold and closes, and no more."""
 
-import json
 from datetime import UTC, datetime, time, timedelta
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.utils import timezone
 
@@ -12,17 +10,10 @@ from kilit.problems.models import ProblemRecord
 from kilit.problems.tracking import track_problems
 from outbox.alerts import making
 from outbox.models import AlertedProblem, Channel, OutboxMessage
-from tests.support.alerts import held, make_channel, time_passes
+from tests.support.alerts import bodies, held, kinds, make_channel, time_passes
+from tests.support.people import make_user
 
 pytestmark = pytest.mark.django_db
-
-
-def kinds() -> list[str]:
-    return list(OutboxMessage.objects.order_by("id").values_list("kind", flat=True))
-
-
-def bodies() -> list[dict]:
-    return [json.loads(body) for body in OutboxMessage.objects.order_by("id").values_list("body", flat=True)]
 
 
 def minutes_pass(minutes: int) -> None:
@@ -159,9 +150,7 @@ def test_a_muted_problem_that_ends_is_never_reported(problems) -> None:
 
 
 def test_a_channel_that_is_off_or_whose_owner_left_gets_nothing(problems) -> None:
-    ayse = User.objects.create_user("ayse", is_active=False)
-    ayse.groups.set(Group.objects.filter(name="operator"))
-    make_channel(owner=ayse)
+    make_channel(owner=make_user(is_active=False))
     off = make_channel(is_on=False)
     problems.append(held())
     track_problems()

@@ -1,19 +1,15 @@
 """Rules say which problems a channel reports, and the owner which it may."""
 
 import pytest
-from django.contrib.auth.models import Group, User
 
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Place, ProblemSource, Severity
 from kilit.problems.tracking import track_problems
-from outbox.models import AlertRule, OutboxMessage
-from tests.support.alerts import held, make_channel
+from outbox.models import AlertRule
+from tests.support.alerts import held, kinds, make_channel
+from tests.support.people import make_user
 
 pytestmark = pytest.mark.django_db
-
-
-def kinds() -> list[str]:
-    return list(OutboxMessage.objects.order_by("id").values_list("kind", flat=True))
 
 
 @pytest.mark.parametrize(
@@ -60,9 +56,7 @@ def test_without_rules_old_failures_and_notices_are_not_reported(problems) -> No
 
 
 def test_alerts_contain_only_what_the_owner_may_see(monkeypatch) -> None:
-    ayse = User.objects.create_user("ayse")
-    root = User.objects.create_user("root")
-    root.groups.set(Group.objects.filter(name="owner"))
+    ayse, root = make_user("ayse", role=None), make_user("root", role="owner")
     mine, everything = make_channel(owner=ayse), make_channel("root@example.com", owner=root)
 
     def found(user: object) -> list:

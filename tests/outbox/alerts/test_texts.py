@@ -1,20 +1,14 @@
 """The wording of alerts: in the language of the channel, with a link, and with nothing personal."""
 
-import json
 from datetime import UTC, datetime
 
 import pytest
 
 from kilit.problems.registry import Place
 from kilit.problems.tracking import track_problems
-from outbox.models import OutboxMessage
-from tests.support.alerts import held, make_channel
+from tests.support.alerts import bodies, held, make_channel
 
 pytestmark = pytest.mark.django_db
-
-
-def bodies() -> list[dict]:
-    return [json.loads(body) for body in OutboxMessage.objects.order_by("id").values_list("body", flat=True)]
 
 
 def test_each_channel_has_its_own_language_and_time_zone(problems) -> None:

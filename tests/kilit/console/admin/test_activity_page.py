@@ -48,10 +48,19 @@ def anadolu() -> Site:
     return make_site("Anadolu")
 
 
-def test_a_sweep_is_one_line_that_unfolds_to_its_jobs(admin_client, ege, anadolu) -> None:
+@pytest.fixture
+def _failures(ege: Site, anadolu: Site) -> None:
     make_conversions(ege, badly=3)
     make_conversions(anadolu, badly=2)
 
+
+def exported(client: Client, **filters: str) -> list[dict[str, str]]:
+    text = client.get(f"{PAGE}export/", filters).getvalue().decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.usefixtures("_failures")
+def test_a_sweep_is_one_line_that_unfolds_to_its_jobs(admin_client, ege, anadolu) -> None:
     retry(ege, anadolu, actor="sweep:oci_requeue")
 
     assert moved(admin_client) == ["Retried by the scheduled task oci_requeue · 5 conversions"]
@@ -70,9 +79,8 @@ def test_one_job_leads_to_its_page(admin_client, ege) -> None:
     assert "fixed" in html
 
 
+@pytest.mark.usefixtures("_failures")
 def test_members_see_their_own_sites_only(make_person, ege, anadolu) -> None:
-    make_conversions(ege, badly=3)
-    make_conversions(anadolu, badly=2)
     member = make_person("ayse", role="viewer", sites=(ege,))
 
     retry(ege, anadolu, actor="sweep:oci_requeue")
@@ -131,24 +139,21 @@ def test_admins_export_what_the_list_shows(admin_client, ege) -> None:
     make_conversions(ege, badly=2)
     retry(ege, reason="asked by +90 555 123 45 67")
 
-    answer = admin_client.get(f"{PAGE}export/", {"kind": "action"})
+    (line,) = exported(admin_client, kind="action")
 
-    (line,) = csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode("utf-8-sig")))
     assert (line["person"], line["site"], line["rows"], line["reason"]) == ("can", "Ege", "2", "asked by …4567")
     assert datetime.fromisoformat(line["time"]).tzinfo
 
 
+@pytest.mark.usefixtures("_failures")
 def test_an_admin_sees_and_exports_the_activity_of_the_own_sites_only(make_person, ege, anadolu) -> None:
-    make_conversions(ege, badly=3)
-    make_conversions(anadolu, badly=2)
     retry(ege, reason="at the first")
     retry(anadolu, reason="at the second")
     DeniedRequest.objects.record(actor="operator:can", method="GET", path="/admin/x/", code=DenialCode.FORBIDDEN)
     admin = make_person("ayse", role="admin", sites=(ege,))
     of_other = Activity.objects.get(message="at the second")
 
-    answer = admin.get(f"{PAGE}export/")
-    lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode("utf-8-sig"))))
+    lines = exported(admin)
 
     assert moved(admin) == ["Retried by can · 3 conversions"]
     assert [line["reason"] for line in lines if line["person"] == "can"] == ["at the first"]
@@ -178,10 +183,8 @@ def test_a_file_is_one_line(admin_client, ege, monkeypatch) -> None:
     assert rows(admin_client, person="can") == ["Imported by can · 5 conversions"]
 
 
+@pytest.mark.usefixtures("_failures")
 def test_a_bulk_action_is_shown_once_and_at_each_of_its_sites(admin_client, ege, anadolu) -> None:
-    make_conversions(ege, badly=3)
-    make_conversions(anadolu, badly=2)
-
     worked(asked(admin_client))
 
     assert [sentence.split(" · ")[0] for sentence in rows(admin_client, queue="bulk_action")] == [

@@ -5,13 +5,10 @@ import re
 import pytest
 
 from kilit.console.dashboard.panels import panels
-from tests.support.dashboard import make_conversions, make_site
+from tests.support.dashboard import BOARD, make_conversions, make_site
 from tests.support.outbox import make_endpoint
 
 pytestmark = pytest.mark.django_db
-
-BOARD = "/admin/dashboard/"
-CONVERSIONS, PDF, CUTTING, _OUTBOX = panels
 
 
 @pytest.mark.usefixtures("within_the_hour")

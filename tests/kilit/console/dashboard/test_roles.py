@@ -1,7 +1,7 @@
 """Who sees what on the first screen."""
 
 import pytest
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
@@ -10,6 +10,7 @@ from kilit.lock.models import Count
 from kilit.problems.registry import find_problems
 from ociqueue.states import ConversionStatus
 from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
+from tests.support.people import make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -88,9 +89,7 @@ def test_a_user_without_a_role_sees_a_message(make_person) -> None:
 
 
 def test_who_is_not_staff_sees_nothing(client) -> None:
-    user = User.objects.create_user("shop")
-    user.groups.set(Group.objects.filter(name="operator"))
-    client.force_login(user)
+    client.force_login(make_user("shop", is_staff=False))
 
     assert client.get(BOARD).status_code == 401
     assert client.get("/admin/").status_code == 302
