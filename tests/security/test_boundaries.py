@@ -27,7 +27,7 @@ from ociqueue.models import Conversion
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.support.commands import ROOT
-from tests.support.conversions import YESTERDAY
+from tests.support.conversions import SALE
 from tests.support.cutting_jobs import order_body
 from tests.support.fixtures.conversions import api, make_site, site, site_key  # noqa: F401 - a site and its key
 from tests.support.packages import PRODUCT
@@ -75,13 +75,7 @@ OWN_COLUMNS = {
 
 
 def test_a_conversion_takes_no_column_that_is_ours(api, site) -> None:  # noqa: F811
-    item = {
-        "conversionName": "Satış",
-        "gclid": "Cj0KCQ",
-        "conversionTime": YESTERDAY,
-        "conversionValue": 1,
-        "conversionCurrency": "TRY",
-    }
+    item = {**SALE, "conversionCurrency": "TRY"}
 
     response = api.post("oci/conversions", {"siteId": site.public_id, "conversions": [item | OWN_COLUMNS, item]}).json()
 

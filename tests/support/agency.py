@@ -22,5 +22,11 @@ def issue_admin_key(user: User, **columns: Any) -> str:
     return text
 
 
+def faults(answer: Any) -> dict[str, str]:
+    """Return what is wrong with each field of a refused request."""
+    assert answer.status_code == 400, answer.content
+    return {each["field"]: each["message"] for each in answer.json()["error"]["fields"]}
+
+
 def agency_api(user: User, *, root: str = "/api/") -> Api:
     return Api(issue_admin_key(user), root=root)

@@ -1,13 +1,22 @@
 """The API as a caller sees it: with a key, with that of a user, or with the session of a person."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.test import Client
 
-from kilit.access.models import ApiKey
+from kilit.access.models import ApiKey, RateWindow
 from ociqueue.models import Site
+
+
+def is_limited(send: Callable[[], Any], *, after: int) -> bool:
+    """Tell whether a request after so many is refused; a minute may end among them, but not twice in a row."""
+    for _ in range(2):
+        if [send().status_code for _ in range(after + 1)][-1] == 429:
+            return True
+        RateWindow.objects.all().delete()
+    return False
 
 
 class Api:

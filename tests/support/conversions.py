@@ -9,6 +9,8 @@ from ociqueue.models.conversion import make_order_id
 # Conversions are accepted for 90 days, so tests send one of yesterday and not of a fixed date.
 YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT10:00:00Z")
 DAY = YESTERDAY[:10]
+# A conversion as a shop sends it.
+SALE = {"conversionName": "Satış", "conversionTime": YESTERDAY, "conversionValue": 120, "gclid": "Cj0KCQ-test_1"}
 
 
 def new_conversion(site: Site, **columns: Any) -> Conversion:

@@ -4,32 +4,28 @@ import re
 
 import jsonschema_rs
 import pytest
-from django.urls import URLPattern, get_resolver
-from django.urls.resolvers import URLResolver
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from kilit.api.pages import ONE_AT_A_TIME
+from tests.support.admin_addresses import routes
 from tests.support.api_conformance import schema
 
 # Pages for people, and the schema itself.
 BESIDE = ("admin/", "api/schema/", "api/docs/")
 
 
-def addresses(patterns: list[URLPattern | URLResolver], prefix: str = "") -> set[str]:
-    found = set()
-    for pattern in patterns:
-        route = prefix + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            found |= addresses(pattern.url_patterns, route)
-        elif route and not route.startswith(BESIDE):
-            found.add("/" + re.sub(r"<\w+:(\w+)>", lambda found: f"{{{found[1]}}}".replace("pk", "id"), route))
-    return found
+def addresses() -> set[str]:
+    return {
+        "/" + re.sub(r"<\w+:(\w+)>", lambda found: f"{{{found[1]}}}".replace("pk", "id"), route)
+        for route, _pattern in routes()
+        if route and not route.startswith(BESIDE)
+    }
 
 
 def test_every_url_is_in_the_schema_and_the_schema_has_no_other() -> None:
-    assert addresses(get_resolver().url_patterns) == set(schema()["paths"])
+    assert addresses() == set(schema()["paths"])
 
 
 def test_every_error_lists_its_codes() -> None:

@@ -10,11 +10,9 @@ from kilit.database.outage import standby_outage
 from kilit.postgres.external import base
 from ociqueue.models import Conversion, Site
 from tests.support.api import Api
-from tests.support.conversions import YESTERDAY
+from tests.support.conversions import SALE
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-SALE = {"conversionName": "Satış", "conversionTime": YESTERDAY, "conversionValue": 120, "gclid": "Cj0KCQ-test_1"}
 
 
 @pytest.fixture

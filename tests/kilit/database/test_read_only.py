@@ -15,13 +15,12 @@ from kilit.console.dashboard.live import PageState, page_state
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Site
 from tests.support.api import Api
-from tests.support.conversions import YESTERDAY
+from tests.support.conversions import SALE
 from tests.support.read_only import read_only_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SENTENCE = "The database is read-only; nothing was changed."
-SALE = {"conversionName": "Satış", "conversionTime": YESTERDAY, "conversionValue": 120, "gclid": "Cj0KCQ-test_1"}
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion, Site
 from pdfjobs.models import PdfJob
 from tests.support.api import Api
-from tests.support.conversions import YESTERDAY
+from tests.support.conversions import SALE
 from tests.support.cut_commits import Cut, CuttingProxy
 from tests.support.outbox import make_endpoint
 from tests.support.pdf_jobs import body, some_user
@@ -19,20 +19,14 @@ from tests.support.pdf_jobs import body, some_user
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CUTS = [("request", 0), ("answer", 1)]
-SALE = {
-    "conversionName": "Satış",
-    "conversionTime": YESTERDAY,
-    "conversionValue": 120,
-    "gclid": "Cj0KCQ-test_1",
-    "sourceKey": "order-1",
-}
+ORDER = {**SALE, "sourceKey": "order-1"}
 
 
 @pytest.mark.parametrize(("cut", "stored"), CUTS)
 def test_conversions_may_be_stored_and_are_sent_again(
     site: Site, api: Api, proxy: CuttingProxy, cut: Cut, stored: int
 ) -> None:
-    request = {"siteId": str(site.public_id), "conversions": [SALE]}
+    request = {"siteId": str(site.public_id), "conversions": [ORDER]}
     proxy.cut = cut
 
     answer = api.post("oci/conversions", request)
@@ -48,7 +42,7 @@ def test_conversions_may_be_stored_and_are_sent_again(
 def test_before_the_commit_it_is_certain_that_nothing_was_changed(site: Site, api: Api, proxy: CuttingProxy) -> None:
     proxy.cut, proxy.words = "answer", b"json_to_recordset"
 
-    answer = api.post("oci/conversions", {"siteId": str(site.public_id), "conversions": [SALE]})
+    answer = api.post("oci/conversions", {"siteId": str(site.public_id), "conversions": [ORDER]})
 
     assert (proxy.cuts, answer.status_code) == (1, 503)
     assert answer.json()["error"]["code"] == "UNAVAILABLE"

@@ -9,16 +9,11 @@ from django.contrib.auth.models import User
 
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
-from tests.support.agency import agency_api, make_admin
+from tests.support.agency import agency_api, faults, make_admin
 from tests.support.api import Api
 from tests.support.api_conformance import check
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def root(admin_user: User) -> Api:
-    return agency_api(admin_user)
 
 
 def member(site: Site, username: str = "deniz", role: str = "operator", **more: Any) -> dict[str, Any]:
@@ -30,11 +25,6 @@ def store(api: Api, *members: Any, **more: Any) -> Any:
     assert check("POST", "/api/oci/members", answer)
     assert answer.headers["Cache-Control"] == "no-store"
     return answer
-
-
-def faults(answer: Any) -> dict[str, str]:
-    assert answer.status_code == 400, answer.content
-    return {each["field"]: each["message"] for each in answer.json()["error"]["fields"]}
 
 
 def test_a_new_person_is_created_without_a_password_that_anyone_knows(root: Api, site: Site) -> None:

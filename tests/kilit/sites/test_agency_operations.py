@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
 
 from kilit.lock.models import Event
 from ociqueue.models import Site
@@ -16,11 +15,6 @@ from tests.support.api_conformance import check
 pytestmark = pytest.mark.django_db
 
 REASONS = {"pause": "A holiday.", "archive": "The contract ended."}
-
-
-@pytest.fixture
-def root(admin_user: User) -> Api:
-    return agency_api(admin_user)
 
 
 def run(api: Api, verb: str, *sites: Any, **more: Any) -> Any:

@@ -13,10 +13,10 @@ from kilit.lock.models import Activity
 from kilit.sites.file_lines import AdministeredSites
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
-from tests.support.agency import agency_api, make_admin
+from tests.support.agency import agency_api, faults, make_admin
 from tests.support.api import Api
 from tests.support.api_conformance import check
-from tests.support.conversions import YESTERDAY
+from tests.support.conversions import SALE
 
 pytestmark = pytest.mark.django_db
 
@@ -26,21 +26,11 @@ SITES = [
 ]
 
 
-@pytest.fixture
-def root(admin_user: User) -> Api:
-    return agency_api(admin_user)
-
-
 def store(api: Api, *sites: Any, **more: Any) -> Any:
     answer = api.post("oci/sites", {"sites": list(sites), **more})
     assert check("POST", "/api/oci/sites", answer)
     assert answer.headers["Cache-Control"] == "no-store"
     return answer
-
-
-def faults(answer: Any) -> dict[str, str]:
-    assert answer.status_code == 400, answer.content
-    return {each["field"]: each["message"] for each in answer.json()["error"]["fields"]}
 
 
 def test_sites_are_created_with_the_keys_user_as_their_admin(root: Api, admin_user: User) -> None:
@@ -217,8 +207,7 @@ def test_a_page_of_many_sites_needs_few_queries(
 def test_sites_that_are_being_stored_still_take_conversions(
     admin_user: User, site: Site, api: Api, in_threads: Callable[..., list[Any]]
 ) -> None:
-    sale = {"conversionName": "Satış", "gclid": "Cj0", "conversionTime": YESTERDAY, "conversionValue": 1}
-    body = {"siteId": site.public_id, "conversions": [sale]}
+    body = {"siteId": site.public_id, "conversions": [SALE]}
 
     with transaction.atomic():
         AdministeredSites(admin_user)  # as a request does that goes on

@@ -26,11 +26,6 @@ Orman,2345678901,EUR,Europe/Berlin,api
 """
 
 
-@pytest.fixture
-def admin(admin_user: User) -> User:
-    return admin_user
-
-
 def store(user: User, text: str, **options: Any) -> SitePlan:
     return SITES.store(user, SITES.lines(BytesIO(text.encode())), **options)
 
@@ -40,28 +35,28 @@ def upload(client: Client, text: str, **more: str) -> Any:
     return client.post(IMPORT, {"file": file, **more})
 
 
-def test_a_file_creates_sites_with_their_admin(admin: User) -> None:
-    plan = store(admin, FILE)
+def test_a_file_creates_sites_with_their_admin(admin_user: User) -> None:
+    plan = store(admin_user, FILE)
 
     assert plan.rejected == []
     sites = Site.objects.order_by("name").values_list("name", "customer_id", "default_currency", "sync_method")
     assert list(sites) == [("Deniz", "1234567890", "TRY", "script"), ("Orman", "2345678901", "EUR", "api")]
-    assert SiteMembership.objects.filter(user=admin, role="admin").count() == 2
+    assert SiteMembership.objects.filter(user=admin_user, role="admin").count() == 2
     assert LogEntry.objects.count() == 2
 
 
-def test_the_same_file_again_changes_nothing(admin: User) -> None:
-    store(admin, FILE)
+def test_the_same_file_again_changes_nothing(admin_user: User) -> None:
+    store(admin_user, FILE)
 
-    assert store(admin, FILE).changes == 0
+    assert store(admin_user, FILE).changes == 0
     assert Site.objects.count() == 2
 
 
-def test_one_invalid_line_refuses_the_whole_file(admin: User, make_site: Callable[..., Site]) -> None:
+def test_one_invalid_line_refuses_the_whole_file(admin_user: User, make_site: Callable[..., Site]) -> None:
     make_site(name="Kept", default_currency="TRY")
     text = "name,customerId,currency,timeZone,sender\nKept,,USD,,\nNew,123,XXX,localtime,fax\n,,,,script\nNew,,,,\n"
 
-    plan = store(admin, text)
+    plan = store(admin_user, text)
 
     faults = {(each.line, each.field) for each in plan.rejected}
     assert faults == {
@@ -75,33 +70,33 @@ def test_one_invalid_line_refuses_the_whole_file(admin: User, make_site: Callabl
     assert Site.objects.get().default_currency == "TRY"
 
 
-def test_an_exported_file_can_be_imported_again(admin_client: Client, admin: User) -> None:
-    store(admin, FILE)
+def test_an_exported_file_can_be_imported_again(admin_client: Client, admin_user: User) -> None:
+    store(admin_user, FILE)
     exported = b"".join(admin_client.get(EXPORT).streaming_content).decode()
 
-    plan = store(admin, exported)
+    plan = store(admin_user, exported)
 
     assert (plan.rejected, plan.changes, len(plan.found)) == ([], 0, 2)
 
 
-def test_a_public_id_renames_a_site(admin: User, site: Site) -> None:
-    store(admin, f"publicId,name,acceptIdentifiers\n{site.public_id},Yeni,yes\n")
+def test_a_public_id_renames_a_site(admin_user: User, site: Site) -> None:
+    store(admin_user, f"publicId,name,acceptIdentifiers\n{site.public_id},Yeni,yes\n")
 
     site.refresh_from_db()
     assert (site.name, site.accepts_identifiers) == ("Yeni", True)
 
 
-def test_the_sender_of_a_site_is_not_changed_by_a_file(admin: User, site: Site) -> None:
-    plan = store(admin, f"publicId,sender\n{site.public_id},api\n")
+def test_the_sender_of_a_site_is_not_changed_by_a_file(admin_user: User, site: Site) -> None:
+    plan = store(admin_user, f"publicId,sender\n{site.public_id},api\n")
 
     assert "on the site's page" in plan.rejected[0].reason
 
 
-def test_the_customer_id_of_credentials_wins(admin: User, site: Site) -> None:
+def test_the_customer_id_of_credentials_wins(admin_user: User, site: Site) -> None:
     account = GoogleAdsAccount(customer_id="1234567890", conversion_action="customers/1234567890/conversionActions/1")
     Credentials.objects.store(site, account)
 
-    plan = store(admin, f"publicId,customerId\n{site.public_id},999-999-9999\n")
+    plan = store(admin_user, f"publicId,customerId\n{site.public_id},999-999-9999\n")
 
     assert "1234567890" in plan.rejected[0].reason
     assert Site.objects.get().customer_id == "1234567890"

@@ -7,7 +7,7 @@ from django.test import Client
 
 from ociqueue.models import Conversion, Site
 from tests.support.api import Api
-from tests.support.conversions import YESTERDAY
+from tests.support.conversions import SALE
 
 pytestmark = pytest.mark.django_db
 
@@ -25,16 +25,7 @@ def their_row(theirs, make_conversion) -> Conversion:
     return row
 
 
-ITEM = {
-    "conversionName": "their secret action",
-    "gclid": "mine",
-    "conversionTime": YESTERDAY,
-    "conversionValue": 1,
-    "conversionCurrency": "TRY",
-    "sourceKey": "their-key",
-}
-
-
+ITEM = {**SALE, "conversionName": "their secret action", "conversionCurrency": "TRY", "sourceKey": "their-key"}
 SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
 
 

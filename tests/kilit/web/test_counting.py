@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.core.handlers.wsgi import WSGIHandler
 from django.test import RequestFactory
-from django.urls import URLPattern, URLResolver, get_resolver
 
 from config.web.address_kinds import OTHER, kind_of, kinds
 from config.web.server import refusals
@@ -20,6 +19,7 @@ from kilit.web.counter import (
     RequestCounter,
     Series,
 )
+from tests.support.admin_addresses import routes
 from tests.support.web_server import RunningServer, web_server
 
 
@@ -185,17 +185,9 @@ def test_every_code_of_the_web_server_has_a_reason() -> None:
     assert codes <= REASON_OF_CODE.keys()
 
 
-def addresses(resolver: Any, before: str = "/") -> Iterator[str]:
-    for part in resolver.url_patterns:
-        route = before + str(part.pattern)
-        if isinstance(part, URLResolver):
-            yield from addresses(part, route)
-        elif isinstance(part, URLPattern):
-            yield route.replace("\\Z", "").replace("^", "").replace("$", "")
-
-
 def test_every_address_of_the_product_has_a_kind() -> None:
-    kinds_of_addresses = {address: kind_of(address) for address in addresses(get_resolver())}
+    addresses = ["/" + route.replace("\\Z", "").replace("^", "").replace("$", "") for route, _pattern in routes()]
+    kinds_of_addresses = {address: kind_of(address) for address in addresses}
 
     assert len(kinds_of_addresses) > 100
     assert OTHER not in kinds_of_addresses.values()
