@@ -124,15 +124,11 @@ def test_an_operators_retry_starts_the_schedule_again(receiver: WebhookReceiver,
 @pytest.mark.parametrize(
     ("status", "code"),
     [
-        (301, "REDIRECTED"),
         (308, "REDIRECTED"),
-        (400, "HTTP_4XX"),
-        (401, "HTTP_4XX"),
         (404, "HTTP_4XX"),
         (410, "GONE"),
         (429, "RATE_LIMITED"),
         (500, "HTTP_5XX"),
-        (503, "HTTP_5XX"),
     ],
 )
 def test_every_other_answer_than_success_is_tried_again(receiver, endpoint_at, status: int, code: str) -> None:

@@ -146,8 +146,3 @@ def test_metrics_may_be_kept_for_who_has_the_token() -> None:
         assert Client().get("/metrics").status_code == 401
         assert Client().get("/metrics", headers={"authorization": "Bearer wrong"}).status_code == 401
         assert Client().get("/metrics", headers={"authorization": "Bearer s3cret"}).status_code == 200
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
-def test_probes_are_only_read(path: str) -> None:
-    assert Client().post(path).status_code == 405

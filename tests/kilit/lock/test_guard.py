@@ -68,10 +68,6 @@ def test_take_returns_exactly_the_rows_it_moved_oldest_first() -> None:
     ]
 
 
-def test_take_with_nothing_to_take_returns_nothing() -> None:
-    assert Parcel.objects.claim(limit=5) == []
-
-
 def test_a_stale_instance_does_not_write_its_old_state() -> None:
     parcel = Parcel.objects.create()
     Parcel.objects.move("claim", **new_lease(timedelta(seconds=5)))

@@ -21,13 +21,6 @@ def role() -> str:
         return str(cursor.fetchone()[0])
 
 
-def test_an_illegal_initial_state_is_refused(sql) -> None:
-    with pytest.raises(IntegrityError, match="cannot be created as DELIVERED"), transaction.atomic():
-        sql(INSERT, uuid4(), "DELIVERED")
-
-    assert not Parcel.objects.exists()
-
-
 def test_an_illegal_move_is_refused_for_the_whole_statement(sql) -> None:
     waiting, lost = Parcel.objects.create(), Parcel.objects.create().move("lose")
 
@@ -154,16 +147,6 @@ def test_a_later_update_in_the_same_transaction_is_not_recorded_as_the_verb(sql)
 
     verbs = [event.details.get("verb") for event in Event.objects.of(parcel)]
     assert verbs == [None, "lose", None]
-
-
-def test_an_arrow_to_the_same_state_leaves_an_event_all_the_same() -> None:
-    parcel = Parcel.objects.create()
-
-    parcel.move("resend")
-
-    event = Event.objects.of(parcel).last()
-    assert (event.from_state, event.to_state, event.details["verb"]) == ("WAITING", "WAITING", "resend")
-    assert Count.objects.by_state(queue="parcel") == {"WAITING": 1}
 
 
 def test_no_wording_of_a_reason_can_stop_a_move() -> None:

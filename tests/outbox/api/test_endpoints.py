@@ -117,18 +117,6 @@ def asked(path: str) -> Any:
 
 
 @pytest.mark.parametrize("verb", ["", *CHANGES])
-def test_the_endpoints_of_other_sites_and_of_the_installation_are_not_found(api: Api, verb: str) -> None:
-    others = [make_endpoint(scope=str(make_site("Boya").pk)), make_endpoint()]
-
-    for endpoint in others:
-        path = f"endpoints/{endpoint.pk}/{verb}".rstrip("/")
-        answers = [api("POST", path, asked(path))] if verb else [api("GET", path), api("DELETE", path)]
-        assert {answer.status_code for answer in answers} == {404}
-    assert api("GET", "endpoints").json() == {"endpoints": []}
-    assert api("PATCH", f"endpoints/{others[0].pk}", {"kinds": []}).status_code == 404
-
-
-@pytest.mark.parametrize("verb", ["", *CHANGES])
 def test_a_viewer_sees_a_site_s_endpoints_without_the_query_and_changes_none(
     site: Site, viewer: Api, verb: str
 ) -> None:

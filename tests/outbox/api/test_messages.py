@@ -95,10 +95,3 @@ def test_a_failed_message_is_retried_and_no_other(site: Site, api: Api, viewer: 
 @pytest.mark.parametrize("path", ["messages/msg_1", "messages/%F0%9F%98%80", "endpoints/1"])
 def test_what_is_no_id_is_not_found(api: Api, path: str) -> None:
     assert api("GET", path).status_code == 404
-
-
-def test_messages_of_others_are_not_found(api: Api) -> None:
-    message = failed(make_endpoint(scope="another"))
-
-    assert api("GET", f"messages/{message.webhook_id}").status_code == 404
-    assert api("POST", f"messages/{message.webhook_id}/retry").status_code == 404

@@ -1,11 +1,9 @@
 """Downloads: whole or in part, with ETags, and never half a file."""
 
 import hashlib
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db.models.functions import Now
 
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
@@ -150,19 +148,6 @@ def test_head_of_a_lost_file_is_410_and_a_head_opens_none(api, job, monkeypatch)
     assert api.client.head(address, headers=api.headers).status_code == 200
     artifacts.delete(job.artifact_key)
     assert api.client.head(address, headers=api.headers).status_code == 410
-
-
-def test_a_download_during_cleanup_is_whole(api, job) -> None:
-    """Deleting removes the name, not the open file."""
-    answer = api.download(job.pk)
-    pieces = iter(answer.streaming_content)
-    begun = next(pieces)
-
-    PdfJob.objects.filter(pk=job.pk).update(finished_at=Now() - timedelta(hours=25))
-    cleanup.clean()
-
-    assert begun + b"".join(pieces) == PDF
-    assert api.download(job.pk).status_code == 410
 
 
 def test_a_store_that_does_not_answer_is_503(api, job, settings) -> None:
