@@ -138,28 +138,6 @@ def test_viewers_look_and_may_not_act(theirs, their_row, make_person, endpoint: 
     assert unchanged(their_row)
 
 
-@pytest.mark.parametrize("endpoint", OPERATORS)
-def test_a_key_is_no_session(theirs, their_row, site_key, endpoint: str) -> None:
-    assert ask(Api(site_key(theirs)), requests(theirs.public_id, their_row)[endpoint]).status_code == 403
-    assert unchanged(their_row)
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_a_session_is_no_key(theirs, their_row, make_person, endpoint: str) -> None:
-    person = Api(client=make_person(sites={theirs: "admin"}))
-
-    assert ask(person, requests(theirs.public_id, their_row)[endpoint]).status_code == 401
-    assert unchanged(their_row)
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS + OPERATORS)
-def test_nobody_gets_nothing(theirs, their_row, endpoint: str) -> None:
-    answer = ask(Api(), requests(theirs.public_id, their_row)[endpoint])
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
-    assert unchanged(their_row)
-
-
 def test_a_revoked_key_opens_nothing(site, site_key) -> None:
     key = site_key(site)
     site.service_user().api_keys.all().revoke()

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from kilit.lock.models import Event
-from ociqueue.models import Site
 from pdfjobs.enqueue import enqueue
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
@@ -170,11 +169,6 @@ def test_a_body_beyond_five_megabytes_is_413(api) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "TOO_LARGE")
 
 
-def test_without_a_key_nothing_opens(client) -> None:
-    for answer in (client.post("/pdf/jobs", "{}", content_type="application/json"), client.get("/pdf/jobs/x")):
-        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
-
-
 @pytest.mark.parametrize(("role", "status"), [(None, 403), ("viewer", 403), ("operator", 201), ("admin", 201)])
 def test_only_a_key_of_an_operator_has_documents_made(role: str | None, status: int) -> None:
     caller = PdfApi(some_user("caller", role=role))
@@ -185,23 +179,6 @@ def test_only_a_key_of_an_operator_has_documents_made(role: str | None, status: 
     assert PdfJob.objects.exists() == (status == 201)
     if status == 403:
         assert answer.json()["error"]["code"] == "FORBIDDEN"
-
-
-@pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("operator", 201)])
-def test_a_person_needs_the_same_role_as_a_key(make_person, role: str, status: int) -> None:
-    person = make_person(role=role)
-
-    assert person.post("/pdf/jobs", body(), content_type="application/json").status_code == status
-
-
-def test_a_sites_script_key_has_no_documents_made(client) -> None:
-    """The key of a script is stored in a Google Ads account; it gives access to its site's rows only."""
-    key = Site.objects.create(name="Mobilya", default_currency="TRY").issue_key(name="script")
-
-    answer = client.post("/pdf/jobs", body(), content_type="application/json", headers={"x-api-key": key})
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "FORBIDDEN")
-    assert not PdfJob.objects.exists()
 
 
 def test_who_lost_the_role_still_fetches_what_is_theirs() -> None:
