@@ -111,15 +111,6 @@ def test_many_causes_and_old_ones_take_a_line_each(calm, admin_user, sql) -> Non
     assert sum(problem.count for problem in problems) == Conversion.objects.filter(status="FAILED").count()
 
 
-def test_what_people_ended_themselves_is_no_problem(calm, admin_user) -> None:
-    make_conversions(make_site(), waiting=1)
-    Conversion.objects.all().mark_failed()
-    make_job(order_id="S-1")
-    Job.objects.move("cancel", error_code="E_CANCELLED")
-
-    assert found(admin_user) == []
-
-
 def test_a_paused_site_says_who_and_why(calm, admin_user) -> None:
     make_site("Berlin")
     with acting_as("operator:ayse"):
