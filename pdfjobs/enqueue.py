@@ -12,13 +12,13 @@ from django.db.models import IntegerField
 from kilit.lock.audit import for_reason
 from kilit.lock.fast_sql import parameter
 from kilit.lock.guard import MoveRefused
+from kilit.lock.inserts import insert_or_find
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
 from kilit.workers.due_rows import BoundSql, any_exists, exists_query
 from kilit.workers.models import Heartbeat
 from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfCallback, PdfJob
-from pdfjobs.models.statements import insert_unless_taken
 from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, PDF_JOBS, UNFINISHED, PdfStatus
 from pdfjobs.storage import artifacts
 
@@ -60,23 +60,25 @@ def enqueue(owner: User, request: JobRequest, *, needs_worker: bool = False) -> 
         if needs_worker and HAS_WORKER not in facts:
             raise NoWorkerError
         key = request.document.job_key(request.variables, request.options)
+        with_key = PdfJob.objects.owned_by(owner).live().filter(job_key=key)
         if refusal := next((error for fact, error in REFUSALS.items() if fact in facts), None):
-            job, is_new = PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
-            if job is None:
+            if (live := with_key.first()) is None:
                 raise refusal
+            job, is_new = live, False
         else:
-            job, is_new = insert_or_find(owner, request, key)
-        if job is None:
-            continue
+            try:
+                job, is_new = insert_or_find(new_job(owner, request, key), with_key)
+            except PdfJob.DoesNotExist:
+                continue
+            doorbells.ring(PDF_JOBS.queue)
         if is_new or job.status != PdfStatus.SUCCEEDED or artifacts.exists(job.artifact_key):
             return job, is_new
         expire_missing(job)
     raise QueueFullError
 
 
-def insert_or_find(owner: User, request: JobRequest, key: str) -> tuple[PdfJob | None, bool]:
-    """Insert a job unless its key is taken; return the job that has the key, and whether it is the new one."""
-    new = PdfJob(
+def new_job(owner: User, request: JobRequest, key: str) -> PdfJob:
+    return PdfJob(
         owner=owner,
         job_key=key,
         template_name=request.document.name,
@@ -86,11 +88,6 @@ def insert_or_find(owner: User, request: JobRequest, key: str) -> tuple[PdfJob |
         timeout=request.timeout,
         priority=request.priority,
     )
-    is_new = insert_unless_taken(new)
-    doorbells.ring(PDF_JOBS.queue)
-    if is_new:
-        return new, True
-    return PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
 
 
 def request_callback(job: PdfJob, url: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from kilit.lock.audit import for_reason
+from kilit.lock.inserts import insert_or_find
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
 from kilit.workers import doorbells
@@ -78,18 +79,16 @@ def enqueue(
     with transaction.atomic():
         # An order without a mode is the same order even if the default mode has changed since.
         hashes = [payload_hash(payload | {"opti_mode": mode}) for mode in Mode] if not mode_is_given else []
-        stored = Job.objects.filter(payload_hash__in=hashes).order_by("created_at").first()
+        stored, is_new = Job.objects.filter(payload_hash__in=hashes).order_by("created_at").first(), False
         if stored is None:
             with for_reason(_summary(job)):
-                Job.objects.bulk_create([job], ignore_conflicts=True)
-            stored = Job.objects.get(payload_hash=job.payload_hash)
-        is_known = stored.pk != job.pk
-        if is_known:
+                stored, is_new = insert_or_find(job, Job.objects.filter(payload_hash=job.payload_hash))
+        if not is_new:
             Event.objects.record(stored, "JOB_DEDUP", message="The same order was sent again.")
         elif check:
             check(order)
         ring()
-    return stored, is_known
+    return stored, not is_new
 
 
 def _summary(job: Job) -> str:

@@ -7,13 +7,13 @@ from django.db import DataError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from kilit.lock.audit import acting_as
+from kilit.lock.inserts import insert_or_find
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
 from pdfjobs import work
 from pdfjobs.enqueue import enqueue
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
-from pdfjobs.models.statements import insert_unless_taken
 from tests.support.pdf_jobs import PDF, body, new_job, some_user
 
 pytestmark = pytest.mark.django_db
@@ -70,25 +70,22 @@ def test_a_new_job_has_all_that_was_given() -> None:
         priority=Priority.LOW,
     )
 
-    assert insert_unless_taken(new)
+    assert insert_or_find(new, PdfJob.objects.none()) == (new, True)
 
-    stored = PdfJob.objects.get()
-    assert {field.name: getattr(stored, field.name) for field in PdfJob._meta.concrete_fields} == {
-        field.name: getattr(new, field.name)
-        for field in PdfJob._meta.concrete_fields
-        if field.name not in ("updated_at", "queued_at", "error_group")
-    } | {name: getattr(stored, name) for name in ("updated_at", "queued_at", "error_group")}
+    stored, names = PdfJob.objects.get(), [field.name for field in PdfJob._meta.concrete_fields]
+    assert {name: getattr(stored, name) for name in names} == {name: getattr(new, name) for name in names}
 
 
 def test_a_text_that_is_too_long_is_refused_and_not_cut() -> None:
     with pytest.raises(DataError, match="too long"), transaction.atomic():
-        insert_unless_taken(PdfJob(owner=some_user(), job_key="k" * 65, template_name="invoice"))
+        insert_or_find(PdfJob(owner=some_user(), job_key="k" * 65, template_name="invoice"), PdfJob.objects.all())
 
 
 def test_a_taken_key_inserts_nothing() -> None:
     job = new_job()
 
-    assert not insert_unless_taken(PdfJob(owner=job.owner, job_key=job.job_key, template_name="invoice"))
+    same = PdfJob(owner=job.owner, job_key=job.job_key, template_name="invoice")
+    assert insert_or_find(same, PdfJob.objects.filter(job_key=job.job_key)) == (job, False)
     assert PdfJob.objects.get() == job
 
 
