@@ -292,13 +292,12 @@ STUCK = StuckJobs(
     place="order_id",
     filters={},
 )
-
-SOURCES = (
+register_queue_problems(
+    QUEUE,
     ProblemSource(invalid_rules),
-    ProblemSource(of_causes, lambda: failures_of(JOBS.queue)),
     ProblemSource(overdue, lambda: [jobs_with_others()]),
     ProblemSource(too_large, lambda: [jobs_with_large_parts()]),
     ProblemSource(waiting_for_optiplanning, lambda: [jobs_before_optiplanning()]),
-    STUCK.source(lambda: [unattended_jobs(), Job.objects.lapsed()]),
+    failed=ProblemSource(of_causes, lambda: failures_of(JOBS.queue)),
+    stuck=STUCK.source(lambda: [unattended_jobs(), Job.objects.lapsed()]),
 )
-register_queue_problems(QUEUE, *SOURCES)

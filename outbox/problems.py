@@ -8,40 +8,24 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from kilit.lock.models.error_groups import Cause, failures_of
+from kilit.lock.models.error_groups import Cause
 from kilit.machine_errors import explain
-from kilit.problems.failures import FailureLines, causes_of
+from kilit.problems.failures import failures
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
-from kilit.problems.registry import Place, Problem, ProblemAction, ProblemSource, Severity
+from kilit.problems.registry import Place, ProblemAction, Severity
 from kilit.problems.rows import RowProblems
 from kilit.sites.scopes import scope_names
 from kilit.spans import moment
 from outbox.error_meanings import explain_code
-from outbox.models import Endpoint, OutboxMessage
+from outbox.models import Endpoint
 from outbox.models.endpoint import EndpointQuerySet, OffReason
-from outbox.models.message import OutboxMessageQuerySet
 from outbox.queue import QUEUE
-from outbox.states import MESSAGES, SWITCH_OFF_AFTER, MessageStatus
+from outbox.states import MESSAGES, SWITCH_OFF_AFTER
 
 # A receiver that restarts is no problem yet.
 FAILING_AFTER = timedelta(minutes=15)
-STUCK_AFTER = timedelta(minutes=5)  # the scheduled task runs each minute
-FAILED = ngettext_lazy("%(number)s message failed", "%(number)s messages failed", "count")
-
-
-def failures(reader: Any) -> list[Problem]:
-    causes = causes_of(QUEUE, scopes=QUEUE.scopes_seen_by(reader))
-    if not causes:
-        return []
-    return FailureLines(
-        queue=QUEUE,
-        title=FAILED,
-        may_act=QUEUE.may_act(reader),
-        explain=_explain_cause,
-        scope_names=scope_names(),
-    ).problems(causes)
 
 
 def _explain_cause(cause: Cause) -> str:
@@ -81,12 +65,6 @@ def _failing(endpoint: Endpoint) -> dict[str, object]:
     )
 
 
-def stuck_messages(reader: Any) -> OutboxMessageQuerySet:
-    messages = OutboxMessage.objects.all().of_scopes(QUEUE.scopes_seen_by(reader))
-    lapsed = messages.filter(status=MessageStatus.SENDING, lease_until__lt=Now() - STUCK_AFTER)
-    return lapsed.order_by("lease_until")
-
-
 OFF = RowProblems(
     part=MESSAGES.queue,
     kind=ProblemKind.ENDPOINT_OFF,
@@ -112,14 +90,15 @@ FAILING = RowProblems(
     cause=gettext_lazy("each is switched off after three days unless it recovers"),
     link=lambda: list_path(Endpoint),
 )
+FAILED = failures(
+    QUEUE,
+    title=ngettext_lazy("%(number)s message failed", "%(number)s messages failed", "count"),
+    explain=_explain_cause,
+    scope_names=scope_names,
+)
 STUCK = StuckJobs(
     queue=QUEUE,
-    rows=stuck_messages,
     title=ngettext_lazy("%(number)s message is stuck", "%(number)s messages are stuck", "count"),
     cause=gettext_lazy("their worker's lease lapsed; the scheduled task outbox_recover takes them back"),
-    since="lease_until",
-    filters={"status": MessageStatus.SENDING},
 )
-
-SOURCES = (ProblemSource(failures, lambda: failures_of(MESSAGES.queue)), OFF.source(), FAILING.source(), STUCK.source())
-register_queue_problems(QUEUE, *SOURCES)
+register_queue_problems(QUEUE, OFF.source(), FAILING.source(), failed=FAILED, stuck=STUCK.source())

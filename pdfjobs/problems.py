@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -12,8 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.lock.models import Activity, Count
-from kilit.lock.models.error_groups import failures_of
-from kilit.problems.failures import FailureLines, causes_of
+from kilit.problems.failures import failures
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
@@ -24,13 +22,8 @@ from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import FILE_CHANGED, PDF_JOBS, PdfStatus
 
 SHOWN_FOR = timedelta(days=1)
-FAILED = ngettext_lazy("%(number)s PDF failed", "%(number)s PDFs failed", "count")
 WAITING = ngettext_lazy("%(number)s job is waiting", "%(number)s jobs are waiting", "count")
 CHANGED = ngettext_lazy("%(number)s stored PDF was changed", "%(number)s stored PDFs were changed", "count")
-
-
-def failures(reader: Any) -> list[Problem]:
-    return FailureLines(queue=QUEUE, title=FAILED, may_act=QUEUE.may_act(reader)).problems(causes_of(QUEUE))
 
 
 def no_sandbox(_reader: object) -> Iterator[Problem]:
@@ -83,14 +76,12 @@ STUCK = StuckJobs(
     title=ngettext_lazy("%(number)s PDF job is stuck", "%(number)s PDF jobs are stuck", "count"),
     cause=gettext_lazy("their worker's lease lapsed; the scheduled task pdf_reap takes them back"),
     since="started_at",
-    filters={"status": PdfStatus.RUNNING},
 )
-
-SOURCES = (
-    ProblemSource(failures, lambda: failures_of(PDF_JOBS.queue)),
+register_queue_problems(
+    QUEUE,
     ProblemSource(full_queue, lambda: [PdfJob.objects.due()]),
-    STUCK.source(),
     ProblemSource(changed_files, lambda: [file_changes()]),
     ProblemSource(no_sandbox),
+    failed=failures(QUEUE, title=ngettext_lazy("%(number)s PDF failed", "%(number)s PDFs failed", "count")),
+    stuck=STUCK.source(),
 )
-register_queue_problems(QUEUE, *SOURCES)

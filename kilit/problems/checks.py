@@ -3,7 +3,6 @@
 from django.core.checks import CheckMessage, Error
 
 from kilit.batches.queues import queues
-from kilit.problems.queues import queues_with_problems
 
 
 def check_queues(**_: object) -> list[CheckMessage]:
@@ -17,8 +16,4 @@ def check_queues(**_: object) -> list[CheckMessage]:
             text = f"The queue {name} does not say how long finished rows are kept."
             hint = "Declare its keeping: FOREVER, UNTIL_PRUNED, or a function that returns the rows that may be pruned."
             messages.append(Error(text, hint=hint, id="kilit.E013"))
-        if name not in queues_with_problems:
-            text = f"No one is alerted when jobs of the queue {name} fail or are stuck."
-            hint = "Call register_queue_problems in its problems.py; without sources, only its rate of failures alerts."
-            messages.append(Error(text, hint=hint, id="kilit.E014"))
     return messages

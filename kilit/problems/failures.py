@@ -3,21 +3,30 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from kilit.batches.queues import Queue
 from kilit.lock.models import ErrorGroup
-from kilit.lock.models.error_groups import Cause
+from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.lock.table import Kind
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path
-from kilit.problems.registry import Place, Problem, ProblemAction, Severity, problem_key, with_number
+from kilit.problems.registry import (
+    Place,
+    Problem,
+    ProblemAction,
+    ProblemSource,
+    Severity,
+    problem_key,
+    with_number,
+)
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
 RECENT = timedelta(days=1)
 MOST_CAUSES = 3  # of the last day that get a line of their own
 LONGEST_CAUSE = 90
+FAILED = gettext_lazy("%(queue)s: %(number)s failed")
 
 
 def causes_of(queue: Queue, *, scopes: list[str] | None = None) -> list[Cause]:
@@ -35,6 +45,30 @@ def causes_of(queue: Queue, *, scopes: list[str] | None = None) -> list[Cause]:
     )
 
 
+def explain_cause(cause: Cause) -> str:
+    return " ".join(filter(None, (cause.code, explain(cause.shape))))
+
+
+def failures(
+    queue: Queue,
+    *,
+    title: "StrOrPromise" = FAILED,
+    explain: Callable[[Cause], str] = explain_cause,
+    scope_names: Callable[[], Mapping[str, str]] = dict,
+) -> ProblemSource:
+    """Return what finds a queue's failures for a reader; a queue may give its own words."""
+
+    def find(reader: Any) -> list[Problem]:
+        causes = causes_of(queue, scopes=queue.scopes_seen_by(reader))
+        if not causes:
+            return []
+        may_act, names = queue.may_act(reader), scope_names()
+        lines = FailureLines(queue=queue, title=title, may_act=may_act, explain=explain, scope_names=names)
+        return lines.problems(causes)
+
+    return ProblemSource(find, lambda: failures_of(queue.table.queue))
+
+
 @dataclass(frozen=True, kw_only=True)
 class FailureLines:
     """How a queue words its failures."""
@@ -43,12 +77,15 @@ class FailureLines:
     title: "StrOrPromise"  # “7,021 conversions failed”, by "count"
     may_act: bool  # the reader
     is_wrong_data: Callable[[Cause], bool] = lambda _cause: False  # correcting helps, and a retry would fail again
-    explain: Callable[[Cause], str] = lambda cause: " ".join(filter(None, (cause.code, explain(cause.shape))))
+    explain: Callable[[Cause], str] = explain_cause
     scope_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def part(self) -> str:
         return self.queue.table.queue
+
+    def _title(self, count: int) -> str:
+        return with_number(self.title, count, queue=str(self.queue.title))
 
     def problems(self, causes: Sequence[Cause]) -> list[Problem]:
         """Return at most a few lines for any number of causes; the largest come first."""
@@ -72,7 +109,7 @@ class FailureLines:
                 part=self.part,
                 kind=kind,
                 severity=severity,
-                title=with_number(self.title, count),
+                title=self._title(count),
                 cause=text % {"causes": len(causes)},
                 count=count,
                 since=min(cause.first_at for cause in causes),
@@ -93,7 +130,7 @@ class FailureLines:
             kind=ProblemKind.FAILURES,
             name=cause.name,
             severity=severity,
-            title=with_number(self.title, cause.total),
+            title=self._title(cause.total),
             cause=Truncator(mask_personal_data(self.explain(cause))).chars(LONGEST_CAUSE),
             count=cause.total,
             where=places,

@@ -1,6 +1,6 @@
 """What may be wrong with any queue: it is paused, many of its jobs fail, or some are stuck."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from kilit.batches.queues import Queue, queues
 from kilit.lock.audit import actor_in_words
 from kilit.lock.models import QueuePause
 from kilit.lock.models.counts import Count, CountDelta, HourCount
+from kilit.lock.table import Kind
+from kilit.problems.failures import failures
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.registry import (
@@ -31,56 +34,81 @@ from kilit.workers.due_rows import DueRows
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
+STUCK_AFTER = timedelta(minutes=5)  # a sweep that takes rows back runs each minute
 STUCK_COUNTED = 1000
+STUCK = gettext_lazy("%(queue)s: %(number)s stuck")
+LEASE_LAPSED = gettext_lazy("their worker's lease lapsed; a scheduled task takes them back")
 Reader = Any
 
 
 queues_with_problems: set[str] = set()
 
 
-def register_queue_problems(queue: Queue, *sources: ProblemSource) -> None:
+def register_queue_problems(
+    queue: Queue, *more: ProblemSource, failed: ProblemSource | None = None, stuck: ProblemSource | None = None
+) -> None:
     """Register what finds a queue's problems, for those who may see the queue."""
 
-    def guard(source: ProblemSource) -> Callable[[Reader], Iterable[Problem]]:
-        return lambda user: source.find(user) if queue.may_see(user) else ()
+    def guard(source: ProblemSource) -> ProblemSource:
+        return ProblemSource(lambda user: source.find(user) if queue.may_see(user) else (), source.rows)
 
     queues_with_problems.add(queue.table.queue)
-    register_problems(*(ProblemSource(guard(source), source.rows) for source in sources))
+    sources = (failed or failures(queue), stuck or StuckJobs(queue=queue).source(), *more)
+    register_problems(*(guard(source) for source in sources))
+
+
+def register_other_queues() -> None:
+    """Register the problems of queues that have no words of their own for them."""
+    for name, queue in queues.items():
+        if name not in queues_with_problems:
+            register_queue_problems(queue)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StuckJobs:
-    """Rows that should have moved on by now, as one problem."""
+    """Rows that should have moved on by now, as one problem: those whose lease lapsed, or what a queue names."""
 
     queue: Queue
     severity: Severity = Severity.WARNING
-    rows: Callable[[Reader], QuerySet[Any]]  # those that a reader sees, the worst first
-    title: "StrOrPromise"  # by "count"
-    cause: "StrOrPromise"
-    since: str  # a column of the worst
+    rows: Callable[[Reader], QuerySet[Any]] | None = None  # those that a reader sees, the worst first
+    title: "StrOrPromise" = STUCK  # by "count"
+    cause: "StrOrPromise" = LEASE_LAPSED
+    since: str = "lease_until"  # a column of the worst
     place: str = ""  # the column that names the worst
-    filters: dict[str, str]  # of the list
+    filters: dict[str, str] | None = None  # of the list; by default the state of held rows
 
     def source(self, rows: DueRows | None = None) -> ProblemSource:
-        return ProblemSource(self.find, rows or (lambda: [self.rows(SeesEverything())]))
+        return ProblemSource(self.find, rows or (lambda: [self._rows(SeesEverything())]))
+
+    def _rows(self, reader: Reader) -> QuerySet[Any]:
+        if self.rows:
+            return self.rows(reader)
+        held = self.queue.visible_to(reader).filter(status__in=self._held)
+        lapsed: QuerySet[Any] = held.filter(lease_until__lt=Now() - STUCK_AFTER)
+        return lapsed.order_by("lease_until")
+
+    @property
+    def _held(self) -> tuple[str, ...]:
+        return self.queue.table.of_kind(Kind.HELD)
 
     def find(self, reader: Reader) -> Iterator[Problem]:
-        rows = self.rows(reader)
+        rows = self._rows(reader)
         first = list(rows[:2])
         if not first:
             return
+        filters = {"status": self._held[0]} if self.filters is None else self.filters
         worst, count = first[0], len(first) if len(first) == 1 else rows.order_by()[:STUCK_COUNTED].count()
         yield Problem(
             part=self.queue.table.queue,
             kind=ProblemKind.STUCK,
             severity=self.severity,
-            title=with_number(self.title, count),
+            title=with_number(self.title, count, queue=str(self.queue.title)),
             cause=str(self.cause),
             count=count,
             where=[Place(getattr(worst, self.place), link=row_path(worst))] if self.place else (),
             beyond=count - 1 if self.place else 0,
             since=getattr(worst, self.since),
-            link=list_path(self.queue.model, **self.filters),
+            link=list_path(self.queue.model, **filters),
         )
 
 

@@ -11,13 +11,12 @@ from kilit.access.roles import is_owner
 from kilit.batches.queues import Queue
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.problems.failures import FailureLines, causes_of
-from kilit.problems.queues import StuckJobs
+from kilit.problems.queues import StuckJobs, register_queue_problems
 from kilit.problems.registry import Problem, ProblemSource
 from kilit.sites.scopes import scopes_shown_to
 from ociqueue.models import Site
 from ociqueue.operating.errors import expected_adjustment_groups, expected_groups, groups_of_wrong_data
 from ociqueue.queue import ADJUSTMENT_QUEUE, QUEUE
-from ociqueue.states import ConversionStatus
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -30,17 +29,16 @@ class UploadProblems:
     stuck: "StrOrPromise"
     expected: Callable[[Mapping[str, str]], Collection[str]]
 
-    @property
-    def sources(self) -> tuple[ProblemSource, ...]:
+    def register(self, *more: ProblemSource) -> None:
         stuck = StuckJobs(
             queue=self.queue,
             rows=self._stuck_rows,
             title=self.stuck,
             cause=gettext_lazy("claimed over 15 minutes ago and not reported; a scheduled task takes them back"),
             since="claimed_at",
-            filters={"status": ConversionStatus.PROCESSING},
         )
-        return ProblemSource(self.failures, lambda: failures_of(self.queue.table.queue)), stuck.source()
+        failed = ProblemSource(self.failures, lambda: failures_of(self.queue.table.queue))
+        register_queue_problems(self.queue, *more, failed=failed, stuck=stuck.source())
 
     def failures(self, reader: Any) -> list[Problem]:
         causes = self._causes(scopes_shown_to(reader))

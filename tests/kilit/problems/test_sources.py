@@ -5,21 +5,26 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.db.models import F
+from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from kilit.batches.queues import Queue
-from kilit.problems import disk, tracking
+from kilit.batches.queues import Queue, queues
+from kilit.problems import disk, registry, tracking
+from kilit.problems import queues as queue_problems
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
-from kilit.problems.registry import SeesEverything, find_problems
+from kilit.problems.queues import STUCK_AFTER
+from kilit.problems.registry import ProblemSource, SeesEverything, find_problems
 from kilit.problems.tracking import track_problems
 from kilit.sites.models import Tenant
-from outbox.models import Endpoint
+from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
+from outbox.states import MESSAGES
 from tests.support.dashboard import make_conversions, make_site
-from tests.support.outbox import make_endpoint
+from tests.support.outbox import make_endpoint, make_message
 
 pytestmark = pytest.mark.django_db
 
@@ -131,3 +136,28 @@ def test_an_endpoint_that_was_switched_off_is_recorded_in_each_language() -> Non
     record = ProblemRecord.objects.get(kind=ProblemKind.ENDPOINT_OFF)
     assert record.text("cause", "en") == "the receiver answered 410 Gone"
     assert record.text("cause", "tr") == "alıcı 410 Gone yanıtını verdi"
+
+
+def test_a_queue_that_declares_no_problems_has_failures_and_stuck_rows(monkeypatch) -> None:
+    sources: list[ProblemSource] = []
+    monkeypatch.setattr(registry, "sources", sources)
+    monkeypatch.setattr(queue_problems, "queues_with_problems", set(queues) - {MESSAGES.queue})
+    make_message()
+    make_message()
+    stuck, failed = OutboxMessage.objects.claim(limit=2)
+    OutboxMessage.objects.held_by(failed).settle("fail", error_code="TIMED_OUT", error_message="No answer.")
+    OutboxMessage.objects.filter(pk=stuck.pk).update(lease_until=Now() - STUCK_AFTER - timedelta(seconds=1))
+    queue_problems.register_other_queues()
+
+    problems = find_problems(SeesEverything())
+
+    lines = {problem.kind: (problem.title, problem.cause) for problem in problems}
+    assert lines == {
+        ProblemKind.FAILURES: ("Webhooks and alerts: 1 failed", "TIMED_OUT No answer."),
+        ProblemKind.STUCK: (
+            "Webhooks and alerts: 1 stuck",
+            "their worker's lease lapsed; a scheduled task takes them back",
+        ),
+    }
+    assert all(problem.link for problem in problems)
+    assert find_problems(AnonymousUser()) == []
