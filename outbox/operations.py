@@ -1,7 +1,6 @@
 """How the list of messages is narrowed, and what operators do with those of their endpoints."""
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -12,20 +11,12 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from kilit.api.webhooks import TEST, webhook_kinds
-from kilit.batches.filters import (
-    CREATED_BETWEEN,
-    AgeFilter,
-    ChoiceFilter,
-    ErrorGroupFilter,
-    FilterSet,
-    state_filter,
-)
-from kilit.batches.item_filter import BulkFilter
-from kilit.batches.operations import BatchOperation
+from kilit.batches.filters import ChoiceFilter
+from kilit.batches.item_filter import queue_filters
+from kilit.batches.operations import VerbOperation
 from kilit.batches.search import Found, PrefixSearch
 from kilit.outgoing.results import PostError
 from kilit.sites.scopes import scope_choices, scopes_seen_by
-from kilit.workers import doorbells
 from outbox.error_meanings import MEANINGS
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
@@ -64,31 +55,26 @@ class MessageSearch(PrefixSearch):
         return Found(ids[:most], is_capped=len(ids) > most)
 
 
-FILTERS = FilterSet(
-    (
-        state_filter(MESSAGES, index="message_in_status", leads=True),
-        ChoiceFilter(name="kind", title=_("event"), column="kind", index="message_of_kind", leads=True, choices=_kinds),
-        ChoiceFilter(
-            name="endpoint", title=_("endpoint"), column="endpoint", index="message_of_endpoint", choices=_endpoints_of
-        ),
-        ChoiceFilter(name="site", title=_("site"), column="scope", index="message_of_scope", choices=_sites_of),
-        ChoiceFilter(
-            name="code",
-            title=_("error code"),
-            column="error_code",
-            where=Q(status=MessageStatus.FAILED),
-            choices=[(code, code) for code in (*PostError.values, *MEANINGS)],
-        ),
-        AgeFilter(),
-        *CREATED_BETWEEN,
-        ErrorGroupFilter(failures=FAILURES, scopes_seen_by=scopes_seen_by, index="message_of_error_group"),
-        BulkFilter(),
+FILTERS = queue_filters(
+    FAILURES,
+    ChoiceFilter(name="kind", title=_("event"), column="kind", index="message_of_kind", leads=True, choices=_kinds),
+    ChoiceFilter(
+        name="endpoint", title=_("endpoint"), column="endpoint", index="message_of_endpoint", choices=_endpoints_of
+    ),
+    ChoiceFilter(name="site", title=_("site"), column="scope", index="message_of_scope", choices=_sites_of),
+    ChoiceFilter(
+        name="code",
+        title=_("error code"),
+        column="error_code",
+        where=Q(status=MessageStatus.FAILED),
+        choices=[(code, code) for code in (*PostError.values, *MEANINGS)],
     ),
     search=MessageSearch(()),
+    scopes_seen_by=scopes_seen_by,
 )
 
 
-class MessageOperation(BatchOperation):
+class MessageOperation(VerbOperation):
     table = MESSAGES
     model = OutboxMessage
     scope = "scope"
@@ -96,11 +82,6 @@ class MessageOperation(BatchOperation):
 
     def within_reach(self, rows: OutboxMessageQuerySet, user: User | AnonymousUser) -> OutboxMessageQuerySet:
         return rows.managed_by(user)
-
-    def move(self, rows: OutboxMessageQuerySet, options: Mapping[str, Any]) -> set[UUID]:
-        moved: set[UUID] = getattr(rows.filter(status__in=self.sources), self.verb)()
-        doorbells.ring(MESSAGES.queue)
-        return moved
 
 
 class ReplayMessages(MessageOperation):

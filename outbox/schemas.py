@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import ONLY_DIGITS, Id, InputModel, Moment, Time, invalid, text
+from kilit.api.input_model import Id, InputModel, Moment, PageLimit, Time, invalid, text
 from kilit.api.webhooks import webhook_kinds
 from kilit.outgoing.urls import InvalidUrl
 from outbox.models.endpoint import LONGEST_URL, OffReason, check_url
@@ -106,7 +106,7 @@ class MessagesQuery(InputModel):
     kind: Annotated[str, text(64)] | None = None
     since: Moment | None = Field(default=None, description="Created since then.")
     cursor: Cursor | None = None
-    limit: Annotated[int, Field(ge=1, le=200), ONLY_DIGITS] = 50
+    limit: PageLimit = 50
 
 
 class EndpointShown(TypedDict):

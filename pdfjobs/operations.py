@@ -11,15 +11,8 @@ from django.db.models import Case, CharField, Exists, OuterRef, Q, Value, When
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
-from kilit.batches.filters import (
-    CREATED_BETWEEN,
-    AgeFilter,
-    ChoiceFilter,
-    ErrorGroupFilter,
-    FilterSet,
-    state_filter,
-)
-from kilit.batches.item_filter import BulkFilter
+from kilit.batches.filters import ChoiceFilter
+from kilit.batches.item_filter import queue_filters
 from kilit.batches.operations import BatchOperation, OperationUnavailable
 from kilit.batches.search import PrefixSearch, by
 from kilit.lock.prefixes import begins_with
@@ -44,30 +37,24 @@ def by_owner(text: str) -> Q:
     return Q(owner__in=list(owners[:MOST_OWNERS]))
 
 
-FILTERS = FilterSet(
-    (
-        state_filter(PDF_JOBS, index="pdf_in_status", leads=True),
-        ChoiceFilter(
-            name="template",
-            title=_("template"),
-            column="template_name",
-            index="pdf_of_template",
-            leads=True,
-            choices=lambda _user: [(name, name) for name in settings.PDF_TEMPLATES],
-        ),
-        ChoiceFilter(
-            name="code",
-            title=_("error code"),
-            column="error_code",
-            index="pdf_of_code",
-            leads=True,
-            where=Q(status=PdfStatus.FAILED),
-            choices=[(code, code) for code in ErrorCode.values],
-        ),
-        AgeFilter(),
-        *CREATED_BETWEEN,
-        ErrorGroupFilter(failures=FAILURES, index="pdf_of_error_group"),
-        BulkFilter(),
+FILTERS = queue_filters(
+    FAILURES,
+    ChoiceFilter(
+        name="template",
+        title=_("template"),
+        column="template_name",
+        index="pdf_of_template",
+        leads=True,
+        choices=lambda _user: [(name, name) for name in settings.PDF_TEMPLATES],
+    ),
+    ChoiceFilter(
+        name="code",
+        title=_("error code"),
+        column="error_code",
+        index="pdf_of_code",
+        leads=True,
+        where=Q(status=PdfStatus.FAILED),
+        choices=[(code, code) for code in ErrorCode.values],
     ),
     search=PrefixSearch((by("document_number"), by("recipient"), by_key, by_owner)),
 )

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, WithJsonS
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import ONLY_DIGITS, Expected, Id, InputModel, Time
+from kilit.api.input_model import Expected, Id, InputModel, PageLimit, Time
 from kilit.lock.priorities import PriorityName
 from kilit.outgoing.urls import MOST_CHARACTERS, parse_url
 from pdfjobs.documents.catalogue import KNOWN
@@ -106,7 +106,7 @@ class PdfJobsQuery(InputModel):
     status: Annotated[PdfStatus, STATES] | None = None
     created_after: QueryTime | None = Field(default=None, description="Created at this time or later.")
     created_before: QueryTime | None = Field(default=None, description="Created before this time.")
-    limit: Annotated[int, Field(ge=1, le=200), ONLY_DIGITS] = 50
+    limit: PageLimit = 50
     cursor: Cursor | None = None
 
 

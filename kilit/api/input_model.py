@@ -123,6 +123,7 @@ def _only_digits(value: object) -> object:
 
 # For numbers in a query, after `Field`: before it, the description of the API would lose the limits.
 ONLY_DIGITS = BeforeValidator(_only_digits)
+PageLimit = Annotated[int, Field(ge=1, le=200), ONLY_DIGITS]
 
 
 @dataclass(frozen=True)

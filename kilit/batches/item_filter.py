@@ -1,17 +1,27 @@
-"""The filter of lists by a bulk action: the rows that it changed, wherever they are now."""
+"""The filter of lists by a bulk action, and the filters that every list of jobs has."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from kilit.batches.filters import Filter
+from kilit.batches.filters import (
+    CREATED_BETWEEN,
+    AgeFilter,
+    ErrorGroupFilter,
+    Filter,
+    FilterSet,
+    search_by_id,
+    state_filter,
+)
 from kilit.batches.models import BulkItem
+from kilit.lock.failures import Failures
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -22,7 +32,10 @@ TITLE = _("changed by bulk action")
 
 @dataclass(frozen=True, kw_only=True)
 class BulkFilter(Filter):
-    """Set by the links of a bulk action's page. The items' unique index finds its rows, in the order of the list."""
+    """The rows that a bulk action changed, wherever they are now; set by the links of its page.
+
+    The items' unique index finds its rows, in the order of the list.
+    """
 
     name: str = "bulk"
     title: "StrOrPromise" = TITLE
@@ -40,3 +53,16 @@ class BulkFilter(Filter):
 
     def describe(self, value: str, user: User | AnonymousUser) -> str:
         return f"…{value[-12:]}"
+
+
+def queue_filters(
+    failures: Failures,
+    *own: Filter,
+    search: Callable[[Any, str], object] = search_by_id,
+    scopes_seen_by: Callable[[Any], list[str] | None] = lambda _user: None,
+) -> FilterSet:
+    """Return a queue's own filters between those of every queue, which need its indexes by state and error group."""
+    queue = failures.table.queue
+    groups = ErrorGroupFilter(failures=failures, scopes_seen_by=scopes_seen_by, index=f"{queue}_of_error_group")
+    state = state_filter(failures.table, index=f"{queue}_in_status", leads=True)
+    return FilterSet((state, *own, AgeFilter(), *CREATED_BETWEEN, groups, BulkFilter()), search=search)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_noop
 
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.table import Lifecycle
+from kilit.workers import doorbells
 
 
 class OperationUnavailable(Exception):
@@ -89,3 +90,12 @@ class BatchOperation(Operation):
             rows = self.within_reach(self.model._default_manager.filter(pk__in=ids), user)
             moved = self.move(rows, options)
             return OperationResult(moved, self.skips(rows.exclude(pk__in=moved)))
+
+
+class VerbOperation(BatchOperation):
+    """Moves rows by the verb of their queryset, and wakes the queue's workers."""
+
+    def move(self, rows: Any, options: Mapping[str, Any]) -> set[UUID]:
+        moved: set[UUID] = getattr(rows.filter(status__in=self.sources), self.verb)()
+        doorbells.ring(self.table.queue)
+        return moved

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.batches.queues import Queue
-from kilit.console.formatting import button
+from kilit.console.formatting import button, column, error_cell, since, two_lines
 from kilit.console.jobs import priorities, queue_pauses
 from kilit.console.jobs.job_page import JobDescription, job_page, row_to_change
 from kilit.console.jobs.states import States
@@ -27,6 +28,7 @@ from kilit.console.lists.listing import CappedChangeList, LongListAdmin
 from kilit.lock.failures import Failures
 from kilit.lock.models import QueuePause
 from kilit.lock.models.error_groups import Group
+from kilit.lock.table import Kind
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -44,19 +46,31 @@ class QueueAdmin(LongListAdmin):
     pause_effect: "StrOrPromise" = ""
     # Each column of the file of failed rows, with the attribute or function of a row that fills it.
     export_fields: Mapping[str, str | Callable[[Any], Any]] = {}
-    export_states: Sequence[str] = ("FAILED",)
+    export_states: Sequence[str] = ()  # those of the kind FAILED, unless it says otherwise
     # Columns with personal data, and how they are masked for viewers; operators need them to correct rows.
     export_masks: Masks = {}
     pages_with_filters: Sequence[str] = ("/dead-letters/",)
 
     actions_list: Sequence[str] = ("error_groups", "dead_letters")
+    list_display: Sequence[Any] = ()  # name, state, error and age, unless it says otherwise
     list_disable_select_all = True
     list_before_template = "admin/console/bulk_offers.html"
 
     def __init__(self, *args: Any) -> None:
         self.filters = self.queue.filters
         self.states = self.page.states or States(self.queue.table)
+        self.export_states = self.export_states or self.queue.table.of_kind(Kind.FAILED)
+        self.list_display = self.list_display or self._columns()
         super().__init__(*args)
+
+    def _columns(self) -> list[Callable[[Any], Any]]:
+        error, message = attrgetter(self.failures.code), attrgetter(self.failures.message)
+        return [
+            column("name", gettext_lazy("job"), lambda row: two_lines(self.page.name(row), f"…{str(row.pk)[-12:]}")),
+            column("state", gettext_lazy("state"), lambda row: self.states.badge(row.status)),
+            column("error", gettext_lazy("error"), lambda row: error_cell(error(row), message(row))),
+            column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id"),
+        ]
 
     def action_named(self, name: str) -> Action:
         return next(action for action in self.actions if action.name == name)

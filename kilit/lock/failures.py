@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import Q
 
 from kilit.lock.column_guards import IS_ERASING, listed, quote
-from kilit.lock.table import Lifecycle
+from kilit.lock.table import Kind, Lifecycle
 from kilit.lock.triggers import after_statement, scope_of
 
 GROUP_LENGTH = 16
@@ -97,9 +97,9 @@ class Failures:
     """The columns that hold a row's error, the states that count as failed, and the column that scopes groups."""
 
     table: Lifecycle
-    states: Sequence[str]
-    code: str
-    message: str
+    states: Sequence[str] = ()  # those of the kind FAILED, unless it says otherwise
+    code: str = "error_code"
+    message: str = "error_message"
     scope: str | None = None
     prunable: bool = False
     settled: str = ""  # a column that is true once a failed row needs no one any more: it leaves its group
@@ -110,6 +110,7 @@ class Failures:
     rated: Collection[str] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "states", self.states or self.table.of_kind(Kind.FAILED))
         if initial := set(self.states) & set(self.table.initial):  # no trigger looks at inserted rows
             raise ValueError(f"{self.table.queue}: {', '.join(sorted(initial))} is an initial state, not a failure")
         moves = {code: self.table.moves[verb] for verb, code in self.table.by_hand.items()}
@@ -155,7 +156,8 @@ class Failures:
         values = {"queue": quote(self.table.queue), "counted_as": quote(REOPENED_FAILURE), "unexpected": unexpected}
         return COUNT_REOPENED.format(**values, rated=listed(self.rated)) if self.rated else ""
 
-    def index(self, name: str) -> models.Index:
+    def index(self, name: str = "") -> models.Index:
+        name = name or f"{self.table.queue}_of_error_group"
         return models.Index(fields=["error_group", "id"], condition=self.condition, name=name)
 
     def _name_group(self, name: str, operation: pgtrigger.Operation, condition: str) -> pgtrigger.Trigger:

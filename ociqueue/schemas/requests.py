@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import ONLY_DIGITS, Expected, LenientInput, ShownAs, invalid, line, text
+from kilit.api.input_model import ONLY_DIGITS, Expected, LenientInput, PageLimit, ShownAs, invalid, line, text
 from kilit.lock.text import CONTROL_CHARS, strip_control_chars
 from kilit.sites.models import is_time_zone
 from kilit.sites.schemas.operations import SITE
@@ -200,7 +200,7 @@ class StatsQuery(LenientInput):
 
 
 class RowsQuery(SiteRequest):
-    limit: Annotated[int, Field(ge=1, le=200), ONLY_DIGITS] = 50
+    limit: PageLimit = 50
     status: ConversionStatus | None = None
     cursor: Cursor | None = None
 

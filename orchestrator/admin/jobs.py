@@ -50,7 +50,7 @@ from orchestrator.planning.excel.writing import render_sheets
 from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.sheets.template import XLSX
-from orchestrator.states import BEFORE_OPTIPLANNING
+from orchestrator.states import BEFORE_OPTIPLANNING, JobState
 from orchestrator.workflow import decisions
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.steps import plan_for
@@ -209,6 +209,7 @@ class JobAdmin(QueueAdmin):
     list_before_template = "admin/orchestrator/job_list.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
+    export_states = [JobState.FAILED]
     export_masks = EXPORT_MASKS
 
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:

@@ -14,7 +14,7 @@ from kilit.access.key_scopes import KeyScope
 from kilit.api.input_model import FieldError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.parsers import MultiPartParser
-from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, QueueView, download, job_stored, present_similar
+from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, CuttingView, download, job_stored, present_similar
 from orchestrator.models import Job
 from orchestrator.orders.enqueue import enqueue, similar_jobs, store_order_file
 from orchestrator.orders.order import canonical, read_order
@@ -34,10 +34,10 @@ TEMPLATES = {
 GIVEN = SheetDefaults.__dataclass_fields__
 
 
-class ImportView(QueueView):
+class ImportView(CuttingView):
     parser_classes = (MultiPartParser,)
     errors: ClassVar = {
-        **QueueView.errors,
+        **CuttingView.errors,
         400: {"BAD_REQUEST": "The address contains a NUL character, or the body is not a form."},
         415: {"UNSUPPORTED_MEDIA_TYPE": "The body is not multipart/form-data."},
     }
@@ -77,7 +77,7 @@ class ImportView(QueueView):
         return job_stored(job, similar, is_known=is_known)
 
 
-class TemplateView(QueueView):
+class TemplateView(CuttingView):
     @endpoint(
         ApiResponse(
             "The template.",

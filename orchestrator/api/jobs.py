@@ -9,15 +9,13 @@ from uuid import UUID
 
 from django.http import HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
-from drf_spectacular.utils import OpenApiParameter
-from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from kilit.access.key_scopes import KeyScope
-from kilit.api.cursor import page_body
 from kilit.api.errors import ApiError
+from kilit.api.job_views import JOB_ID, QueueView, newest
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.api.presenter import present
 from kilit.csv.writer import csv_response
@@ -27,15 +25,14 @@ from kilit.lock.priorities import Priority
 from orchestrator.errors import PERMANENT_CODES, Code, WarningCode
 from orchestrator.figures.export import export_lines
 from orchestrator.figures.job_figures import figures_json
-from orchestrator.filters import FILTERS
 from orchestrator.models import Customer, Job
+from orchestrator.models.job import JobQuerySet
 from orchestrator.orders.enqueue import enqueue, similar_jobs
 from orchestrator.orders.order import read_order
 from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas import jobs as messages
 from orchestrator.schemas.jobs import (
     AuditLine,
-    CuttingJobsQuery,
     FinishedSpan,
     JobShown,
     JobWarning,
@@ -50,15 +47,9 @@ INVALID_ORDER = {422: {Code.VALIDATION.value: "`faults` lists every error with i
 NO_RULES = {503: {Code.UNKNOWN.value: "The rules cannot be read.", Code.TEMPLATE_INVALID.value: "The same."}}
 
 
-class QueueView(APIView):
+class CuttingView(QueueView):
     tag = "Cutting jobs"
-    errors: ClassVar = {403: {"FORBIDDEN": "Your role does not allow this."}}
-
-    def check_permissions(self, request: Request) -> None:
-        super().check_permissions(request)
-        needed = "view" if request.method in ("GET", "HEAD", "OPTIONS") else "operate"
-        if not request.user.has_perm(f"orchestrator.{needed}_job"):
-            raise PermissionDenied("Viewers cannot do this." if needed == "operate" else "You cannot view jobs.")
+    model = Job
 
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, InvalidOrder):
@@ -70,7 +61,7 @@ class QueueView(APIView):
         return super().handle_exception(exc)
 
 
-class JobsView(QueueView):
+class JobsView(CuttingView):
     @endpoint(
         responses={
             200: ApiResponse("The order was sent before.", messages.JobStored),
@@ -101,12 +92,12 @@ class JobsView(QueueView):
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.
         """
-        return Response(job_page(query))
+        return self.page("jobs", listed_jobs(query), query, present_job)
 
 
-class OneJobView(QueueView):
-    parameters = (OpenApiParameter("id", UUID, OpenApiParameter.PATH, description="The job's id."),)
-    errors: ClassVar = {**QueueView.errors, 404: {Code.JOB_NOT_FOUND.value: "There is no such job."}}
+class OneJobView(CuttingView):
+    parameters = JOB_ID
+    errors: ClassVar = {**CuttingView.errors, 404: {Code.JOB_NOT_FOUND.value: "There is no such job."}}
 
 
 class JobView(OneJobView):
@@ -227,7 +218,7 @@ class XmlView(OneJobView):
         return download(f"{job.pk}.zip", packed.getvalue(), "application/zip")
 
 
-class CustomersView(QueueView):
+class CustomersView(CuttingView):
     @endpoint(
         responses={
             200: ApiResponse("The existing customer.", messages.CustomerFound),
@@ -246,7 +237,7 @@ class CustomersView(QueueView):
         return Response({"customer": present(customer, messages.CustomerShown)}, status=201 if is_new else 200)
 
 
-class LookupView(QueueView):
+class LookupView(CuttingView):
     @endpoint(
         messages.CustomerFound,
         query=CustomerLookup,
@@ -258,6 +249,11 @@ class LookupView(QueueView):
         if customer is None:
             raise NotFound("No customer has this phone number.")
         return Response({"customer": present(customer, messages.CustomerShown)})
+
+
+def listed_jobs(query: messages.CuttingJobsQuery) -> JobQuerySet:
+    jobs: JobQuerySet = newest(Job.objects.defer("payload", "figures"), query.state)
+    return jobs.filter(order_id=query.order_id) if query.order_id else jobs
 
 
 def job_stored(job: Job, similar: list[Job], *, is_known: bool) -> Response:
@@ -284,7 +280,7 @@ def read_id(text: str) -> UUID:
         raise ApiError(404, Code.JOB_NOT_FOUND, f"There is no job {text[:64]}.") from None
 
 
-class FiguresFileView(QueueView):
+class FiguresFileView(CuttingView):
     @endpoint(
         ApiResponse(
             "A line for each job, the first finished first.",
@@ -325,11 +321,3 @@ def present_job_detail(job: Job) -> dict[str, Any]:
     solution = job.solution if job.xml_sha256 else None
     audit = [present(event, AuditLine, job_id=str(job.pk)) for event in Event.objects.history(job)]
     return present_job(job, JobWhole, solution=solution, figures=figures_json(job), audit=audit)
-
-
-def job_page(query: CuttingJobsQuery) -> dict[str, Any]:
-    filters = {"status": query.state.value} if query.state else {}
-    jobs = FILTERS.apply(Job.objects.defer("payload", "figures"), filters).order_by(*FILTERS.ordering(filters), "-id")
-    jobs = jobs.filter(order_id=query.order_id) if query.order_id else jobs
-    jobs = jobs.filter(pk__lt=query.cursor) if query.cursor else jobs
-    return page_body("jobs", list(jobs[: query.limit + 1]), query.limit, present_job)

@@ -55,12 +55,7 @@ LOST_TOO_MANY_RUNNERS = JobError(
 )
 SOLVED = (JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED, JobState.DONE)
 HANDED = (JobState.DELIVERED, JobState.DONE)
-FAILURES = Failures(
-    JOBS,
-    states=FAILING,
-    code="error_code",
-    message="error_message",
-)
+FAILURES = Failures(JOBS, states=FAILING)
 
 
 def failure(error: JobError) -> dict[str, Any]:

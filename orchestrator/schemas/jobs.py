@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJso
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import ONLY_DIGITS, Id, InputModel, Moment, Time, invalid, text
+from kilit.api.input_model import Id, InputModel, Moment, PageLimit, Time, invalid, text
 from kilit.lock.priorities import PriorityName
 from orchestrator.errors import Code, WarningCode
 from orchestrator.schemas.figures import JobFigures
@@ -27,7 +27,7 @@ class CuttingJobsQuery(InputModel):
     state: Annotated[JobState, WithJsonSchema({"type": "string", "enum": JobState.values})] | None = None
     order_id: Annotated[str, text(200, least=1)] | None = None
     cursor: Cursor | None = None
-    limit: Annotated[int, Field(ge=1, le=200), ONLY_DIGITS] = 50
+    limit: PageLimit = 50
 
 
 class FinishedSpan(InputModel):

@@ -205,7 +205,6 @@ class OutboxMessageAdmin(QueueAdmin):
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = {"errorMessage": mask_personal_data}
-    export_states = [MessageStatus.FAILED]
 
     def get_queryset(self, request: HttpRequest) -> OutboxMessageQuerySet:
         rows: OutboxMessageQuerySet = super().get_queryset(request)

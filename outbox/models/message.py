@@ -29,14 +29,7 @@ from outbox.models.channel import Channel
 from outbox.models.endpoint import LONGEST_URL, Endpoint, without_query
 from outbox.states import ENDED, EXPIRES_AFTER, MESSAGES, RETRY_AFTER, WAITING, MessageStatus
 
-FAILURES = Failures(
-    MESSAGES,
-    states=[MessageStatus.FAILED],
-    code="error_code",
-    message="error_message",
-    scope="scope",
-    prunable=True,
-)
+FAILURES = Failures(MESSAGES, scope="scope", prunable=True)
 SCHEDULE = Schedule(RETRY_AFTER)
 
 
@@ -163,7 +156,7 @@ class OutboxMessage(RetriedModel):
             models.Index(
                 fields=["endpoint", "id"], condition=Q(status=MessageStatus.FAILED), name="message_failed_of_endpoint"
             ),
-            FAILURES.index("message_of_error_group"),
+            FAILURES.index(),
         ]
 
     @classmethod

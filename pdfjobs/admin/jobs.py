@@ -248,7 +248,6 @@ class PdfJobAdmin(QueueAdmin):
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = {"errorDetail": mask_personal_data}
-    export_states = [PdfStatus.FAILED]
 
     def get_queryset(self, request: HttpRequest) -> PdfJobQuerySet:
         jobs: PdfJobQuerySet = super().get_queryset(request)

@@ -87,7 +87,7 @@ class DownloadView(OnePdfView, FileView):
 
         HEAD returns the same headers without the file.
         """
-        job = self.job(request, job_id)
+        job = self.find(request, job_id)
         if job.status in UNFINISHED:
             return Response(created_body(job), status=202, headers={"Retry-After": str(POLL_AFTER)})
         return self.file(request, finished(job))
@@ -111,7 +111,7 @@ class CreateLinkView(OnePdfView):
         For this PDF only, until `expires_at`, and not after the file is deleted. Everyone who has the link can
         download the PDF.
         """
-        job = self.job(request, job_id)
+        job = self.find(request, job_id)
         if job.status in UNFINISHED:
             message = f"The job is {job.status}; a link needs a finished PDF."
             raise ApiError(409, "NOT_FINISHED", message, job_id=job.job_id, state=job.status)

@@ -14,7 +14,6 @@ from rest_framework.response import Response
 from kilit.access.authentication import given_key
 from kilit.access.key_scopes import KeyScope
 from kilit.api.callbacks import callback_hosts
-from kilit.api.cursor import page_body
 from kilit.api.errors import ApiError
 from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
@@ -91,10 +90,9 @@ class PdfJobsView(PdfView):
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.
         """
-        jobs = PdfJob.objects.listed_for(request.user, status=query.status, cursor=query.cursor)
-        jobs = jobs.created_between(query.created_after, query.created_before).defer("payload", "options")
-        rows = list(jobs[: query.limit + 1])
-        return Response(page_body("jobs", rows, query.limit, partial(detail_body, request)))
+        jobs = PdfJob.objects.listed_for(request.user, status=query.status).defer("payload", "options")
+        jobs = jobs.created_between(query.created_after, query.created_before)
+        return self.page("jobs", jobs, query, partial(detail_body, request))
 
     @endpoint(responses=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS, scope=KeyScope.ENQUEUE)
     def post(self, request: Request) -> Response | HttpResponse:
@@ -122,7 +120,7 @@ class PdfJobView(OnePdfView):
     @endpoint(PdfJobDetail)
     def get(self, request: Request, job_id: str) -> Response:
         """Get a job's status."""
-        job = self.job(request, job_id)
+        job = self.find(request, job_id)
         return Response(detail_body(request, job) | warnings_body(job))
 
     @endpoint(
@@ -136,7 +134,7 @@ class PdfJobView(OnePdfView):
         expired, and its variables and recipient are deleted. Deleting it again returns the same.
         """
         with for_reason("Deleted by its owner."):
-            return Response(detail_body(request, cleanup.delete_job(self.job(request, job_id))))
+            return Response(detail_body(request, cleanup.delete_job(self.find(request, job_id))))
 
 
 def request_document(request: Request, job_request: JobRequest) -> Response | HttpResponse:

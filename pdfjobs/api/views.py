@@ -1,23 +1,23 @@
 """What the endpoints share: the base view, and the response while no worker is available."""
 
 import logging
-from contextlib import suppress
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from kilit.access.roles import has_permission
 from kilit.api.errors import ApiError
+from kilit.api.job_views import QueueView
 from pdfjobs.documents import DocumentError, UnknownTemplateError
 from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfJob
+from pdfjobs.models.job import PdfJobQuerySet
 from pdfjobs.states import ErrorCode, FailSafe
 from pdfjobs.storage import artifacts
 
@@ -42,24 +42,22 @@ class AnyAccept(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-class PdfView(APIView):
+class PdfView(QueueView):
     """Serves the caller's own jobs; those of others do not exist for it."""
 
     tag = "PDF"
+    model = PdfJob
     errors: ClassVar = {503: {"PDF_STORE_UNAVAILABLE": STORE_DOWN}}
     content_negotiation_class = AnyAccept
 
     def check_permissions(self, request: Request) -> None:
         """Require the operator role: scripts and viewers may not fill the queue, share documents or delete them."""
-        super().check_permissions(request)
+        super(QueueView, self).check_permissions(request)  # everyone may read their own
         if request.method not in SAFE_METHODS and not has_permission(request.user, "pdfjobs.operate_pdfjob"):
             raise PermissionDenied("Requesting, sharing and deleting documents needs the operator role.")
 
-    def job(self, request: Request, job_id: str) -> PdfJob:
-        with suppress(ValueError):  # a malformed id is answered like an unknown one
-            if job := PdfJob.objects.owned_by(request.user).filter(pk=UUID(job_id)).select_related("owner").first():
-                return job
-        raise NotFound("There is no such job.")
+    def rows(self, request: Request) -> PdfJobQuerySet:
+        return PdfJob.objects.owned_by(request.user).select_related("owner")
 
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, artifacts.StorageUnavailable):

@@ -49,7 +49,7 @@ ENDED: dict[str, object] = {
     "finished_at": Coalesce("finished_at", Now()),
 }
 LONGEST_TIMEOUT = timedelta(seconds=60)
-FAILURES = Failures(PDF_JOBS, states=[PdfStatus.FAILED], code="error_code", message="error_detail")
+FAILURES = Failures(PDF_JOBS, message="error_detail")
 
 # Seconds. One page takes tenths of a second; a render is ended after a minute.
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, float("inf"))
@@ -72,15 +72,14 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
     def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         return self.filter(owner=user.pk)
 
-    def listed_for(self, user: AbstractBaseUser | AnonymousUser, *, status: str | None, cursor: UUID | None) -> Self:
-        """Return a user's jobs, newest first, perhaps of one state, after the last one of a page.
+    def listed_for(self, user: AbstractBaseUser | AnonymousUser, *, status: str | None) -> Self:
+        """Return a user's jobs, newest first, perhaps of one state.
 
         The leading column of the order is compared as a range, so that only the index that begins with it serves.
         """
-        rows = self.filter(pk__lt=cursor) if cursor else self
         if status is None:
-            return rows.filter(owner__gte=user.pk, owner__lte=user.pk).order_by("-owner_id", "-id")
-        return rows.owned_by(user).filter(status__gte=status, status__lte=status).order_by("-status", "-id")
+            return self.filter(owner__gte=user.pk, owner__lte=user.pk).order_by("-owner_id", "-id")
+        return self.owned_by(user).filter(status__gte=status, status__lte=status).order_by("-status", "-id")
 
     def created_between(self, after: datetime | None, before: datetime | None) -> Self:
         """Return jobs by their time; ids carry it, so the index of a list ends there, too."""

@@ -34,7 +34,7 @@ from ociqueue.reconcile.run import OurDays
 from ociqueue.schemas.adjustments import NewAdjustment
 from ociqueue.schemas.lookups import Lookup
 from orchestrator import metrics as cutting_metrics
-from orchestrator.api.jobs import job_page
+from orchestrator.api.jobs import JobsView, listed_jobs, present_job
 from orchestrator.filters import FILTERS as CUTTING_FILTERS
 from orchestrator.models import Job
 from orchestrator.saw.saw_handover import release_lapsed
@@ -188,8 +188,12 @@ def check_bulk_action(filters: dict[str, str], user: User) -> None:
     BulkAction.objects.filter(pk=action.pk).cancel()
 
 
+def cutting_page(query: CuttingJobsQuery) -> object:
+    return JobsView.page("jobs", listed_jobs(query), query, present_job)
+
+
 def own_pdfs(owner: int, *, status: str | None = None, after: Any = None, before: Any = None) -> list[PdfJob]:
-    rows = PdfJob.objects.listed_for(User(pk=owner), status=status, cursor=None)
+    rows = PdfJob.objects.listed_for(User(pk=owner), status=status)
     return list(rows.created_between(after, before)[:51])
 
 
@@ -251,9 +255,9 @@ def test_nothing_walks_the_finished_cutting_jobs() -> None:
             "is anything due": lambda: [rows.exists() for rows in due_rows()],
             "wake the next": Job.objects.wake_next,
             "release lapsed": release_lapsed,
-            "list": lambda: job_page(CuttingJobsQuery()),
-            "list of a state": lambda: job_page(CuttingJobsQuery(state=JobState.HOLD)),
-            "list of an order": lambda: job_page(CuttingJobsQuery(order_id="S-7")),
+            "list": lambda: cutting_page(CuttingJobsQuery()),
+            "list of a state": lambda: cutting_page(CuttingJobsQuery(state=JobState.HOLD)),
+            "list of an order": lambda: cutting_page(CuttingJobsQuery(order_id="S-7")),
             "list of a warning": lambda: list(
                 CUTTING_FILTERS.apply(jobs, warning).order_by(*CUTTING_FILTERS.ordering(warning), "-id")[:3]
             ),
