@@ -23,7 +23,6 @@ QUEUE = Queue(
     (RETRY, EXPIRE),
     title=_("PDF documents"),
     work=work.run_due_jobs,
-    due=lambda: [PdfJob.objects.claimable()],
     sweeps=[
         Sweep(
             "pdf_reap",

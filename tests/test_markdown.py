@@ -107,7 +107,7 @@ def test_the_diagram_of_imports_is_that_of_the_contracts() -> None:
 
 
 def test_the_guide_to_a_new_queue_names_every_file_that_lists_all_queues() -> None:
-    step = (ROOT / "CONTRIBUTING.md").read_text().partition("**7. ")[2].partition("**8. ")[0]
+    step = (ROOT / "CONTRIBUTING.md").read_text().partition("**8. ")[2].partition("**9. ")[0]
     product = (path for package in PRODUCT for path in (ROOT / package).rglob("*.py"))
     others = (ROOT / name for name in ("pyproject.toml", "Makefile", "Procfile", ".dockerignore", "deploy/Dockerfile"))
     listing = [

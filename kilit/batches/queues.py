@@ -47,7 +47,7 @@ class Queue:
     _: KW_ONLY
     title: "StrOrPromise"
 
-    # Work. The bell has the queue's name; `due` is `model.objects.due()` unless it says otherwise.
+    # Work. The bell has the queue's name; `due` is `model.objects.claimable()` unless it says otherwise.
     work: Callable[[], object] | None = None
     due: DueRows | None = None
     doorbells: Sequence[Doorbell] = ()  # besides
@@ -105,7 +105,7 @@ class Queue:
         return match
 
     def due_rows(self) -> Sequence[Any]:
-        return self.due() if self.due else [self.model.objects.due()]
+        return self.due() if self.due else [self.model.objects.claimable()]
 
     def oldest_waiting(self) -> datetime | None:
         if self.oldest:
