@@ -31,13 +31,13 @@ OWNS = "access.own_installation"
 # Every queue has `view` and `operate` permissions; admins have those over users and keys, too, and owners all.
 GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",), Role.OWNER: ("",)}
 SHARED = {"lock", "workers", "access", "sites"}  # by all queues
-# What belongs to no site. A job's own page shows its events to everyone who may see the job.
+# What belongs to no site, besides the verbs in a model's `owner_verbs`. A job's own page shows its events to everyone
+# who may see the job.
 OF_OWNERS = {
     OWNS,
     "access.view_deniedrequest",
     "lock.view_event",
     "lock.view_pruning",
-    "orchestrator.change_rulesversion",
     *(f"auth.{verb}_{model}" for verb in ("view", "add", "change", "delete") for model in ("group", "permission")),
 }
 OF_ADMINS = {"access.view_apikey"}
@@ -53,6 +53,11 @@ PEOPLE = {"auth", "axes"}
 def grant(sender: AppConfig, **_: object) -> None:
     """Grant the permissions of an app that was just migrated; they exist only after a migration."""
     permissions = list(Permission.objects.filter(content_type__app_label=sender.label))
+    of_owners = {
+        f"{verb}_{model._meta.model_name}"
+        for model in sender.get_models()
+        for verb in getattr(model, "owner_verbs", ())
+    }
     for group in Group.objects.filter(name__in=_roles_in(sender)):
         role = Role(group.name)
         may = {
@@ -60,6 +65,7 @@ def grant(sender: AppConfig, **_: object) -> None:
             for permission in permissions
             if permission.codename.startswith(GRANTS[role])
             and f"{sender.label}.{permission.codename}" not in WITHHELD[role]
+            and (role == Role.OWNER or permission.codename not in of_owners)
         }
         group.permissions.add(*may)
         group.permissions.remove(*(set(permissions) - may))

@@ -11,6 +11,8 @@ from kilit.lock.triggers import never
 class RulesVersion(models.Model):
     """One version of the rules' file. Without an actor and a reason, it was found on the disk and replaced."""
 
+    owner_verbs = ("change",)  # operators check new rules; only owners save them
+
     created_at = models.DateTimeField(_("saved at"), db_default=Now(), editable=False)
     actor = models.CharField(_("who"), max_length=200, blank=True)
     reason = models.CharField(_("why"), max_length=1000, blank=True)
@@ -19,7 +21,6 @@ class RulesVersion(models.Model):
 
     class Meta:
         verbose_name, verbose_name_plural = _("version of the rules"), _("rules")
-        # Operators check new rules; only owners save them.
         default_permissions = ("view", "operate", "change")
         triggers = never(
             pgtrigger.Update,
