@@ -7,9 +7,12 @@ import re
 import secrets
 import shlex
 import stat
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
@@ -83,6 +86,7 @@ def read_command(line: str) -> tuple[str, ...]:
 OURS = re.compile(r"\.(kilit-|[0-9a-f]{8}-[0-9a-f-]{27}_)")  # probes, and files of jobs
 WITHDRAWN = f".withdrawn{TEMP_SUFFIX}"  # the end of the name of a file that was taken back from the saw
 LEFTOVER_AFTER = 3600  # seconds; no write takes this long
+MOST_SEEN = 1000
 
 
 def remove_leftovers(folder: Path) -> list[str]:
@@ -121,6 +125,29 @@ def current_mtime(folder: Path) -> float:
         return probe.stat().st_mtime
     finally:
         probe.unlink(missing_ok=True)
+
+
+class Sightings:
+    """Since when this process has seen things as they are. Every process keeps its own record."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.seen: dict[Hashable, tuple[object, float]] = {}
+
+    def unchanged_for(self, thing: Hashable, state: object = None) -> timedelta:
+        """Return how long a thing has been in this state, as far as was seen, and remember it."""
+        now = time.monotonic()
+        with self._lock:
+            last, since = self.seen.pop(thing, (state, now))
+            since = since if last == state else now
+            self.seen[thing] = (state, since)  # at the end: the first entry is dropped first
+            if len(self.seen) > MOST_SEEN:
+                del self.seen[next(iter(self.seen))]
+        return timedelta(seconds=now - since)
+
+    def forget(self, thing: Hashable) -> None:
+        with self._lock:
+            self.seen.pop(thing, None)
 
 
 def read_bounded(path: Path, *, most: int) -> bytes:

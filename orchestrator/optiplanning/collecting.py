@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import stat
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ from uuid import UUID
 from django.conf import settings
 
 from orchestrator.errors import Code, JobError
-from orchestrator.folders import Folders, current_mtime, folder_errors
+from orchestrator.folders import Folders, Sightings, current_mtime, folder_errors
 from orchestrator.optiplanning.solution import Figures, InvalidSolution, merge_figures, read_solution
 
 logger = logging.getLogger(__name__)
@@ -27,36 +26,12 @@ STABLE_AFTER = timedelta(seconds=2)
 # A writer may pause in the middle of a file, and E_XML_INVALID is permanent: a truncated file gets more time.
 CUT_SHORT_AFTER = timedelta(seconds=30)
 CHUNK = 64 * 1024
-MOST_FILES = 1000
 
-Fingerprint = tuple[int, int, int]
-
-
-class FileHistory:
-    """When this process last saw each file change. Every process keeps its own history."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.seen: dict[Path, tuple[Fingerprint, float]] = {}
-
-    def unchanged_for(self, path: Path, now: os.stat_result) -> timedelta:
-        """Return how long a file has not changed, and remember its current state."""
-        at = time.monotonic()
-        with self._lock:
-            last, since = self.seen.pop(path, (None, at))
-            if last != fingerprint(now):
-                since = at
-            self.seen[path] = (fingerprint(now), since)  # at the end: the first entry is dropped first
-            if len(self.seen) > MOST_FILES:
-                del self.seen[next(iter(self.seen))]
-        return timedelta(seconds=at - since)
+files_seen = Sightings()
 
 
-def fingerprint(status: os.stat_result) -> Fingerprint:
+def fingerprint(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-history = FileHistory()
 
 
 @dataclass(frozen=True)
@@ -87,7 +62,9 @@ def collect(wanted: Wanted, folders: Folders) -> Collected | None:
         return None
     for path in ordered:
         with suppress(OSError):
-            history.unchanged_for(path, path.lstat())  # record every file before an unstable one ends the loop
+            files_seen.unchanged_for(
+                path, fingerprint(path.lstat())
+            )  # record every file before an unstable one ends the loop
     digest = hashlib.sha256()
     figures = []
     for path in ordered:
@@ -166,7 +143,8 @@ def _read_stable(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures 
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         before = os.fstat(descriptor)
         # Some shares set the mtime on close, and copies keep an old one: so our own observation counts too.
-        rest = min(now - datetime.fromtimestamp(before.st_mtime, UTC), history.unchanged_for(path, before))
+        unchanged_for = files_seen.unchanged_for(path, fingerprint(before))
+        rest = min(now - datetime.fromtimestamp(before.st_mtime, UTC), unchanged_for)
         if not stat.S_ISREG(before.st_mode) or rest < STABLE_AFTER:
             return None
         limit = settings.XML_MAX_MB * 1024**2

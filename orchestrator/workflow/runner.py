@@ -28,6 +28,7 @@ from kilit.lock.leases import ClaimLost
 from kilit.lock.models import Event
 from kilit.trace import job_trace
 from orchestrator.errors import HOLD_CODES, Code, JobError
+from orchestrator.folders import Sightings
 from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import fail, release_lapsed
@@ -37,7 +38,6 @@ from orchestrator.workflow.steps import STEPS, KeepAlive, poll
 logger = logging.getLogger(__name__)
 
 OUTAGE_LIMIT = timedelta(minutes=5)
-MOST_JOBS = 1000
 # Errors of an unmounted share or an unreachable server; a full disk or a missing permission is another matter.
 OUTAGE_ERRNOS = {
     errno.ENOENT,
@@ -83,36 +83,24 @@ def current_jobs() -> list[CurrentJob]:
     return sorted(_by_thread.copy().values(), key=lambda current: current.since)
 
 
-class ShareOutages:
-    """Since when this process has seen each job's share away. Every process counts for itself."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._since: dict[UUID, float] = {}
-
-    def is_short(self, job_id: UUID, error: JobError) -> bool:
-        """Return whether a job failed because of an outage that is still within the limit."""
-        cause = error.__cause__
-        if error.code != Code.UNKNOWN or not isinstance(cause, OSError):  # a missing template has its own code
-            return False
-        if cause.errno not in OUTAGE_ERRNOS and getattr(cause, "winerror", None) not in OUTAGE_WINERRORS:
-            return False
-        now = time.monotonic()
-        with self._lock:
-            since = self._since.pop(job_id, now)
-            if now - since > OUTAGE_LIMIT.total_seconds():
-                return False
-            self._since[job_id] = since  # at the end: the first entry is dropped first
-            if len(self._since) > MOST_JOBS:
-                del self._since[next(iter(self._since))]
+def is_short_outage(job_id: UUID, error: JobError) -> bool:
+    """Return whether a job failed because its share has been away, for no longer than the limit."""
+    cause = error.__cause__
+    if error.code != Code.UNKNOWN or not isinstance(cause, OSError):  # a missing template has its own code
+        return False
+    if cause.errno not in OUTAGE_ERRNOS and getattr(cause, "winerror", None) not in OUTAGE_WINERRORS:
+        return False
+    if share_outages.unchanged_for(job_id) <= OUTAGE_LIMIT:
         return True
+    share_outages.forget(job_id)
+    return False
 
 
 class Stopping(Exception):
     """The runner was asked to stop while OptiPlanning was running."""
 
 
-share_outages = ShareOutages()
+share_outages = Sightings()  # by job
 _logged_at: dict[str, float] = {}
 
 
@@ -189,7 +177,7 @@ def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta |
         except Stopping:
             return timedelta(0)  # the next runner starts OptiPlanning again
         except JobError as error:
-            if job.status in UNSTARTED and share_outages.is_short(job.pk, error):
+            if job.status in UNSTARTED and is_short_outage(job.pk, error):
                 return poll()
             raise
         if wait is not None:

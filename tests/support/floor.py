@@ -88,7 +88,7 @@ def age(path: Path, seconds: float = 10) -> Path:
 
 def time_passes(seconds: float) -> None:
     """Let time pass since this process looked."""
-    seen = collecting.history.seen
+    seen = collecting.files_seen.seen
     seen.update({path: (known, since - seconds) for path, (known, since) in seen.items()})
 
 

@@ -10,12 +10,13 @@ from django.db.models.functions import Now
 
 from kilit.api.errors import ApiError
 from kilit.lock.leases import MOST_LAPSES
+from orchestrator.folders import Sightings
 from orchestrator.models import Job
 from orchestrator.planning import rules
 from orchestrator.saw import delivery
 from orchestrator.workflow import runner, steps
 from orchestrator.workflow.decisions import cancel, retry
-from orchestrator.workflow.runner import OUTAGE_LIMIT, ShareOutages, tick
+from orchestrator.workflow.runner import OUTAGE_LIMIT, tick
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job, order_body
 from tests.support.cutting_runs import command, due_again, let_leases_lapse, player, work_until
 
@@ -178,7 +179,7 @@ def test_an_order_that_the_saw_has_cut_in_part_is_not_cancelled(floor, customer,
 def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settings, monkeypatch, folder) -> None:
     """It waits where it is, and fails only when the share stays away; nothing of it is half-written."""
     settings.OPTI_COMMAND = command(floor)
-    monkeypatch.setattr(runner, "share_outages", ShareOutages())
+    monkeypatch.setattr(runner, "share_outages", Sightings())
     job, patient_job = make_job(), make_job(revision=1)
     here = getattr(floor, folder)
     away = here.with_name("away")
@@ -190,7 +191,8 @@ def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settin
         each.refresh_from_db()
         assert (each.error_code, each.claim_token) == ("", None)
         assert each.status in ("NEW", "PREPARED")
-    runner.share_outages._since[job.pk] -= OUTAGE_LIMIT.total_seconds() + 1
+    _state, since = runner.share_outages.seen[job.pk]
+    runner.share_outages.seen[job.pk] = None, since - OUTAGE_LIMIT.total_seconds() - 1
     Job.objects.filter(pk=job.pk).update(next_run_at=Now())
     tick(patient=True)
     job.refresh_from_db()
