@@ -49,6 +49,10 @@ TEXTS = ("name", "algo")
 LONGEST_TEXT = 100
 MOST_MATERIALS = 5_000  # as many as an order can have
 MM2_PER_M2 = 1_000_000
+BIGGEST_DRAWN = 5 * 1024**2  # bytes of a file
+MOST_SOLUTIONS, MOST_PATTERNS, MOST_PIECES = 20, 60, 3_000  # that are shown
+LARGEST_MM = 10_000
+SIZE = re.compile(r"[0-9]{1,5}([.,][0-9]{1,6})?", re.ASCII)
 
 Figures = dict[str, Any]
 
@@ -66,7 +70,7 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
     handler = SolutionHandler()
     parse(chunks, handler)
     chosen = handler.chosen
-    return figures_of(chosen.attributes) | board_figures(chosen.boards) if chosen else {}
+    return chosen.figures | board_figures(chosen.boards) if chosen else {}
 
 
 def parse(chunks: Iterable[bytes], handler: "SolutionHandler") -> None:
@@ -94,12 +98,38 @@ def parse(chunks: Iterable[bytes], handler: "SolutionHandler") -> None:
         raise InvalidSolution("it has no content")
 
 
+@dataclass(frozen=True)
+class Rectangle:
+    """A part of a board, or what is left of it, in millimetres from its top left corner."""
+
+    x: float
+    y: float
+    length: float
+    width: float
+    name: str = ""
+
+
+@dataclass
+class CutPattern:
+    length: float
+    width: float
+    boards: int = 1
+    material: str = ""
+    parts: list[Rectangle] = field(default_factory=list)
+    drops: list[Rectangle] = field(default_factory=list)
+
+    @property
+    def used(self) -> float:
+        return min(1.0, sum(part.length * part.width for part in self.parts) / (self.length * self.width))
+
+
 @dataclass
 class SolutionElement:
-    """The attributes of a Solution, and the square metres of the boards in it, by material; None if unknown."""
+    """A Solution: the figures in its attributes, and what is in it."""
 
-    attributes: Mapping[str, str]
-    boards: dict[str, Decimal | None] = field(default_factory=dict)
+    figures: Figures
+    boards: dict[str, Decimal | None] = field(default_factory=dict)  # square metres by material; None if unknown
+    patterns: list[CutPattern] = field(default_factory=list)  # that are drawn
 
     def add_boards(self, pattern: AttributesImpl) -> None:
         """Add the boards of a pattern; one without a size makes the area of its material unknown."""
@@ -116,33 +146,65 @@ class SolutionElement:
 class SolutionHandler(ContentHandler):
     def __init__(self) -> None:
         super().__init__()
-        self.depth = self.children = self.solutions = 0
-        self.read: SolutionElement | None = None
+        self.depth = self.children = self.count = self.pieces = 0
+        self.solutions: list[SolutionElement] = []  # the first ones
+        self.solution: SolutionElement | None = None  # that is being read
+        self.pattern: CutPattern | None = None
         self.best: SolutionElement | None = None
-        self.first: SolutionElement | None = None
+        self.is_cut_short = False
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
         self.depth += 1
         if self.depth > DEEPEST:
             raise InvalidSolution(f"it is nested more than {DEEPEST} levels deep")
         self.children += self.depth == 2  # a child of the root
-        if name.rpartition(":")[2] == "Solution":
-            self.solutions += 1
-            self.read = SolutionElement(dict(attrs.items()))
-            if self.first is None:
-                self.first = self.read
-            if self.best is None and attrs.get("best", "").strip().lower() in ("1", "true"):
-                self.best = self.read
-        elif name.rpartition(":")[2] == "Pattern" and self.read:
-            self.read.add_boards(attrs)
+        match name.rpartition(":")[2]:
+            case "Solution":
+                self._begin_solution(attrs)
+            case "Pattern" if self.solution:
+                self.solution.add_boards(attrs)
+                self.pattern = self._pattern(attrs, self.solution.patterns)
+            case "Part" | "Drop" as kind if self.pattern:
+                self._place(kind, attrs, self.pattern)
 
     def endElement(self, name: str) -> None:
         self.depth -= 1
+        if name.rpartition(":")[2] == "Pattern":
+            self.pattern = None
 
     @property
     def chosen(self) -> SolutionElement | None:
         """Return the best. If no one of several is marked, it is unknown which was chosen."""
-        return self.best or (self.first if self.solutions == 1 else None)
+        return self.best or (self.solutions[0] if self.count == 1 else None)
+
+    def _begin_solution(self, attrs: AttributesImpl) -> None:
+        self.count += 1
+        self.solution = SolutionElement(figures_of(dict(attrs.items())))
+        if self.count <= MOST_SOLUTIONS:
+            self.solutions.append(self.solution)
+        if self.best is None and attrs.get("best", "").strip().lower() in ("1", "true"):
+            self.best = self.solution
+
+    def _pattern(self, attrs: AttributesImpl, patterns: list[CutPattern]) -> CutPattern | None:
+        length, width = _size(attrs, "length"), _size(attrs, "width")
+        if not length or not width:
+            return None
+        if len(patterns) >= MOST_PATTERNS or self.pieces >= MOST_PIECES:
+            self.is_cut_short = True
+            return None
+        boards = attrs.get("boards", "").strip()
+        number = int(boards) if boards.isascii() and boards.isdigit() and len(boards) < 6 else 1
+        patterns.append(CutPattern(length, width, number, attrs.get("material", "")[:LONGEST_TEXT]))
+        return patterns[-1]
+
+    def _place(self, kind: str, attrs: AttributesImpl, pattern: CutPattern) -> None:
+        x, y, length, width = (_size(attrs, name) for name in ("x", "y", "length", "width"))
+        self.pieces += 1
+        if self.pieces > MOST_PIECES:
+            self.is_cut_short = True
+        elif x is not None and y is not None and length and width:
+            placed = Rectangle(x, y, length, width, attrs.get("name", "")[:LONGEST_TEXT])
+            (pattern.parts if kind == "Part" else pattern.drops).append(placed)
 
 
 def figures_of(solution: Mapping[str, str]) -> Figures:
@@ -186,37 +248,6 @@ def _merge_boards(boards: list[dict[str, str]], *, of: int) -> Figures:
     return board_figures(merged) if len(boards) == of else {}
 
 
-BIGGEST_DRAWN = 5 * 1024**2  # bytes of a file
-MOST_SOLUTIONS, MOST_PATTERNS, MOST_PIECES = 20, 60, 3_000  # that are shown
-LARGEST_MM = 10_000
-SIZE = re.compile(r"[0-9]{1,5}([.,][0-9]{1,6})?", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Rectangle:
-    """A part of a board, or what is left of it, in millimetres from its top left corner."""
-
-    x: float
-    y: float
-    length: float
-    width: float
-    name: str = ""
-
-
-@dataclass
-class CutPattern:
-    length: float
-    width: float
-    boards: int = 1
-    material: str = ""
-    parts: list[Rectangle] = field(default_factory=list)
-    drops: list[Rectangle] = field(default_factory=list)
-
-    @property
-    def used(self) -> float:
-        return min(1.0, sum(part.length * part.width for part in self.parts) / (self.length * self.width))
-
-
 @dataclass(frozen=True)
 class CuttingPlan:
     chosen: Figures | None
@@ -234,63 +265,18 @@ def plan_of(pk: int, sha256: str) -> CuttingPlan | None:
 
 
 def read_plan(content: bytes) -> CuttingPlan | None:
-    handler = _PlanHandler()
+    handler = SolutionHandler()
     try:
         parse([content], handler)
     except InvalidSolution:
         return None
-    chosen, solutions = handler.chosen, handler.patterns
+    chosen = handler.chosen
     return CuttingPlan(
-        figures_of(chosen.attributes) if chosen else None,
-        [figures_of(solution.attributes) for solution, _patterns in solutions if solution is not chosen],
-        next((patterns for solution, patterns in solutions if solution is chosen), []),
+        chosen.figures if chosen else None,
+        [solution.figures for solution in handler.solutions if solution is not chosen],
+        chosen.patterns if chosen else [],
         is_cut_short=handler.is_cut_short,
     )
-
-
-class _PlanHandler(SolutionHandler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.patterns: list[tuple[SolutionElement, list[CutPattern]]] = []  # of each solution
-        self.pattern: CutPattern | None = None
-        self.pieces = 0
-        self.is_cut_short = False
-
-    def startElement(self, name: str, attrs: AttributesImpl) -> None:
-        super().startElement(name, attrs)
-        match name.rpartition(":")[2]:
-            case "Solution" if self.read and len(self.patterns) < MOST_SOLUTIONS:
-                self.patterns.append((self.read, []))
-            case "Pattern" if self.patterns and self.patterns[-1][0] is self.read:
-                self.pattern = self._pattern(attrs, self.patterns[-1][1])
-            case "Part" | "Drop" as kind if self.pattern:
-                self._place(kind, attrs, self.pattern)
-
-    def endElement(self, name: str) -> None:
-        super().endElement(name)
-        if name.rpartition(":")[2] == "Pattern":
-            self.pattern = None
-
-    def _pattern(self, attrs: AttributesImpl, patterns: list[CutPattern]) -> CutPattern | None:
-        length, width = _size(attrs, "length"), _size(attrs, "width")
-        if not length or not width:
-            return None
-        if len(patterns) >= MOST_PATTERNS or self.pieces >= MOST_PIECES:
-            self.is_cut_short = True
-            return None
-        boards = attrs.get("boards", "").strip()
-        number = int(boards) if boards.isascii() and boards.isdigit() and len(boards) < 6 else 1
-        patterns.append(CutPattern(length, width, number, attrs.get("material", "")[:LONGEST_TEXT]))
-        return patterns[-1]
-
-    def _place(self, kind: str, attrs: AttributesImpl, pattern: CutPattern) -> None:
-        x, y, length, width = (_size(attrs, name) for name in ("x", "y", "length", "width"))
-        self.pieces += 1
-        if self.pieces > MOST_PIECES:
-            self.is_cut_short = True
-        elif x is not None and y is not None and length and width:
-            placed = Rectangle(x, y, length, width, attrs.get("name", "")[:LONGEST_TEXT])
-            (pattern.parts if kind == "Part" else pattern.drops).append(placed)
 
 
 def _size(attrs: AttributesImpl, name: str) -> float | None:
