@@ -1,7 +1,6 @@
 """A job's figures on its page."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 
@@ -18,34 +17,23 @@ from orchestrator.states import JobState
 MOST_LINES = 100  # of an order with very many materials
 
 
-@dataclass(frozen=True)
-class FiguresCard:
-    """The figures as texts. A total has a label and an amount; notes say how far the amounts can be relied on."""
-
-    facts: list[tuple[str, str]]
-    lines: list[tuple[str, str, str, str]]
-    lines_beyond: int
-    totals: list[tuple[str, str]]
-    missing: list[str]
-    notes: list[str]
-
-
-def figures_card(job: Job) -> FiguresCard | None:
+def figures_card(job: Job) -> dict[str, object] | None:
+    """Return the figures as texts. Notes say how far the amounts can be relied on."""
     figures = figures_of(job)
     if figures is None:
         return None
     amounts = figures.amounts
     facts = [(label, value) for label, value in _facts(figures) if value]
     if amounts is None:
-        return FiguresCard(facts, [], 0, [], [], [])
-    return FiguresCard(
-        facts,
-        [_line(line, amounts.currency) for line in amounts.lines[:MOST_LINES]],
-        max(0, len(amounts.lines) - MOST_LINES),
-        list(_totals(amounts)),
-        [missing_text(amount) for amount in amounts.missing],
-        list(_notes(job, figures, amounts)),
-    )
+        return {"facts": facts}
+    return {
+        "facts": facts,
+        "lines": [_line(line, amounts.currency) for line in amounts.lines[:MOST_LINES]],
+        "lines_beyond": max(0, len(amounts.lines) - MOST_LINES),
+        "totals": list(_totals(amounts)),
+        "missing": [missing_text(amount) for amount in amounts.missing],
+        "notes": list(_notes(job, figures, amounts)),
+    }
 
 
 def _facts(figures: JobFigures) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,6 @@ from orchestrator.schemas.figures import (
     JobFigures,
     LineKind,
     MaterialArea,
-    Measures,
     MissingAmount,
     Unit,
 )
@@ -42,7 +41,7 @@ NO_WASTE = MissingAmount("prices", "wastePercent", "", "The rules have no wasteP
 STORED = TypeAdapter(JobFigures)
 
 
-def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> Measures:
+def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> JobFigures:
     """Measure an order by the sizes and edges that its sheets have, and by the figures of its solution."""
     pieces: dict[tuple[str, Decimal], int] = defaultdict(int)
     areas: dict[tuple[str, Decimal], Decimal] = defaultdict(Decimal)
@@ -56,7 +55,7 @@ def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = Non
             edges[edge] += (length if side in ALONG_LENGTH else width) * part.quantity
     rows = [MaterialArea(*material, pieces[material], rounded(area / MM2_PER_M2)) for material, area in areas.items()]
     solved = _of_solution(solution or {}, sum((row.area_m2 for row in rows), Decimal(0)))
-    return Measures(
+    return JobFigures(
         pieces=sum(pieces.values()),
         materials=tuple(_with_boards(rows, solved["boards_m2"], (solution or {}).get("boards_by_material") or {})),
         edges=tuple(EdgeLength(edge, rounded(side / MM_PER_METRE)) for edge, side in sorted(edges.items())),
@@ -108,10 +107,10 @@ def material_name(material: MaterialArea) -> str:
     return f"{material.material_code} {plain(material.thickness_mm)} mm"
 
 
-def price(measures: Measures, prices: Prices, *, basis: Basis) -> Amounts:
+def price(figures: JobFigures, prices: Prices, *, basis: Basis) -> Amounts:
     lines: list[AmountLine] = []
     missing: list[MissingAmount] = []
-    for item in [*_boards(measures, prices, basis), *_edges(measures, prices), *_saw(measures, prices, basis)]:
+    for item in [*_boards(figures, prices, basis), *_edges(figures, prices), *_saw(figures, prices, basis)]:
         (lines if isinstance(item, AmountLine) else missing).append(item)  # type: ignore[arg-type]
     net = vat = None
     if not missing:
@@ -130,13 +129,13 @@ def price(measures: Measures, prices: Prices, *, basis: Basis) -> Amounts:
     )
 
 
-def _boards(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
+def _boards(figures: JobFigures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
     if basis == "estimate" and prices.waste_percent is None:
         yield NO_WASTE
-    elif basis == "solution" and measures.boards_m2 is None:
+    elif basis == "solution" and figures.boards_m2 is None:
         yield no_figure("boards_m2")
     else:
-        for material in measures.materials:
+        for material in figures.materials:
             unit_price = prices.of_board(material.material_code, plain(material.thickness_mm))
             yield line("boards", material_name(material), _board_area(material, prices), "m²", unit_price)
             if unit_price is None:
@@ -149,27 +148,27 @@ def _board_area(material: MaterialArea, prices: Prices) -> Decimal:
     return rounded(material.area_m2 * (100 + (prices.waste_percent or 0)) / 100)
 
 
-def _edges(measures: Measures, prices: Prices) -> Iterator[AmountLine | MissingAmount]:
-    for edge in measures.edges:
+def _edges(figures: JobFigures, prices: Prices) -> Iterator[AmountLine | MissingAmount]:
+    for edge in figures.edges:
         unit_price = prices.of_edge(edge.edge)
         yield line("edge", edge.edge, edge.metres, "m", unit_price)
         if unit_price is None:
             yield no_price("edgePerMetre", edge.edge)
 
 
-def _saw(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
+def _saw(figures: JobFigures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
     if basis == "estimate":
         return
     if prices.per_cut is not None:
-        if measures.cuts is None:
+        if figures.cuts is None:
             yield no_figure("cuts")
         else:
-            yield line("cuts", "", Decimal(measures.cuts), "pcs", prices.per_cut)
+            yield line("cuts", "", Decimal(figures.cuts), "pcs", prices.per_cut)
     if prices.per_machine_minute is not None:
-        if measures.machine_minutes is None:
+        if figures.machine_minutes is None:
             yield no_figure("time_s")
         else:
-            yield line("machine", "", measures.machine_minutes, "min", prices.per_machine_minute)
+            yield line("machine", "", figures.machine_minutes, "min", prices.per_machine_minute)
 
 
 def line(kind: LineKind, name: str, quantity: Decimal, unit: Unit, unit_price: Decimal | None) -> AmountLine:
@@ -187,11 +186,12 @@ def no_figure(name: str) -> MissingAmount:
 
 def compute(order: Order, rules: Rules, solution: Mapping[str, object] | None = None) -> JobFigures:
     """Return the figures by these rules; without a solution the amounts are an estimate."""
-    measures = measure(order, rules, solution)
-    amounts = (
-        price(measures, rules.prices, basis="estimate" if solution is None else "solution") if rules.prices else None
-    )
-    return JobFigures(**vars(measures), amounts=amounts)
+    figures = measure(order, rules, solution)
+    return _priced(figures, rules, basis="estimate" if solution is None else "solution")
+
+
+def _priced(figures: JobFigures, rules: Rules, *, basis: Basis) -> JobFigures:
+    return replace(figures, amounts=price(figures, rules.prices, basis=basis) if rules.prices else None)
 
 
 def figures_of(job: Job) -> JobFigures | None:
@@ -206,7 +206,7 @@ def figures_of(job: Job) -> JobFigures | None:
     if rules is None:
         return stored
     if stored:
-        return replace(stored, amounts=price(stored, rules.prices, basis="solution") if rules.prices else None)
+        return _priced(stored, rules, basis="solution")
     return compute(order_from(job.payload), rules, (job.solution or {}) if job.xml_sha256 else None)
 
 

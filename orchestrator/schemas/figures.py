@@ -31,22 +31,6 @@ class EdgeLength:
 
 
 @dataclass(frozen=True)
-class Measures:
-    """Quantities are rounded half up to a thousandth, each before it is added to others."""
-
-    pieces: int
-    parts_m2: Decimal
-    materials: tuple[MaterialArea, ...]
-    edges: tuple[EdgeLength, ...]
-    # From the solution; None without one, or if it does not say.
-    boards_m2: Decimal | None = None
-    drops_m2: Decimal | None = None
-    yield_percent: Decimal | None = None  # how much of the boards becomes parts
-    cuts: int | None = None
-    machine_minutes: Decimal | None = None
-
-
-@dataclass(frozen=True)
 class AmountLine:
     """What is charged; without a price it has no amount."""
 
@@ -84,8 +68,19 @@ class Amounts:
 
 
 @dataclass(frozen=True)
-class JobFigures(Measures):
+class JobFigures:
     """Fixed amounts were stored when the job was finished; others are by the prices in force."""
 
+    # Quantities are rounded half up to a thousandth, each before it is added to others.
+    pieces: int
+    parts_m2: Decimal
+    materials: tuple[MaterialArea, ...]
+    edges: tuple[EdgeLength, ...]
+    # From the solution; None without one, or if it does not say.
+    boards_m2: Decimal | None = None
+    drops_m2: Decimal | None = None
+    yield_percent: Decimal | None = None  # how much of the boards becomes parts
+    cuts: int | None = None
+    machine_minutes: Decimal | None = None
     is_fixed: bool = False
     amounts: Amounts | None = None  # None without prices in the rules
