@@ -16,13 +16,13 @@ TEMP_SUFFIX = ".part"
 NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EMLINK, errno.EACCES}
 
 
-def write_atomically(target: Path, content: bytes, *, mode: int = 0o666) -> None:
+def write_atomically(target: Path, content: bytes, *, mode: int = 0o666, sync_required: bool = True) -> None:
     temp = write_temp(target.parent, target.name, [content], mode=mode)
     try:
         temp.replace(target)
     finally:
         temp.unlink(missing_ok=True)
-    sync_folder(target.parent)
+    sync_folder(target.parent, required=sync_required)
 
 
 def write_temp(folder: Path, name: str, content: Iterable[bytes], *, mode: int = 0o666) -> Path:

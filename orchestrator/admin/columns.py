@@ -1,7 +1,6 @@
 """Columns and fields of a job. Phone numbers are masked in lists and complete on the job's page."""
 
 from decimal import Decimal
-from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -9,7 +8,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, column, error_cell, since, two_lines
+from kilit.console.formatting import badge, column, error_cell, fieldset, since, two_lines
 from kilit.console.jobs.priorities import with_priority
 from kilit.console.jobs.states import States
 from kilit.machine_errors import in_words
@@ -153,25 +152,12 @@ plate = column("plate", gettext_lazy("plate"), _plate)
 triggered = column("triggered", gettext_lazy("started by the operator"), _triggered)
 # Columns are functions so that Django offers no sorting, which would read the whole table.
 COLUMNS = [order, state, customer, mode, parts, retries, error, lasting, age]
-FIELDSETS: Any = [
-    (
-        None,
-        {"fields": ["order_id", whole_customer, "opti_mode", plate, warning, triggered, "backing_edge_reset_count"]},
-    ),
-    (gettext_lazy("Last error"), {"fields": ["error_code", whole_error]}),
-    (
+FIELDSETS = [
+    fieldset(None, "order_id", whole_customer, "opti_mode", plate, warning, triggered, "backing_edge_reset_count"),
+    fieldset(gettext_lazy("Last error"), "error_code", whole_error),
+    fieldset(
         gettext_lazy("Times"),
-        {
-            "fields": [
-                "created_at",
-                "updated_at",
-                "next_run_at",
-                "retry_count",
-                "imported_at",
-                "opti_started_at",
-                "handed_at",
-                "finished_at",
-            ]
-        },
+        *("created_at", "updated_at", "next_run_at", "retry_count"),
+        *("imported_at", "opti_started_at", "handed_at", "finished_at"),
     ),
 ]

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.masking import mask_phone
 from kilit.postgres.collation import NameOrder
@@ -16,19 +17,16 @@ from orchestrator.schemas.orders import InvalidOrder, NewCustomer, phone
 
 
 class CustomerForm(forms.ModelForm[Customer]):
+    phone = forms.CharField(
+        label=_("Phone"),
+        max_length=40,
+        help_text=_("Any format; kept as +905551234567."),
+        widget=UnfoldAdminTextInputWidget,
+    )
+
     class Meta:
         model = Customer
         fields = ["phone", "name"]
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if "phone" in self.fields:
-            self.fields["phone"] = forms.CharField(
-                label=_("Phone"),
-                max_length=40,
-                help_text=_("Any format; kept as +905551234567."),
-                widget=self.fields["phone"].widget,
-            )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

@@ -309,7 +309,7 @@ class OrderDraftAdmin(LongListAdmin):
             "post_to": self.address("change", pk),
             "created_by": Story().who(draft.created_by) if draft else "",
             "sources": sheet_import.source_rows(draft) if draft else [],
-            "suggestions": suggest(rules) if may_edit else None,
+            "suggestions": {**suggest(rules), "part-types": order_form.TYPES} if may_edit else None,
             **order_form.grid(content, rules),
         }
         response = page(self, request, "admin/orchestrator/order.html", **context)

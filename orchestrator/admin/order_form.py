@@ -142,5 +142,4 @@ def grid(content: Mapping[str, Any], rules: Rules | None) -> dict[str, Any]:
         "columns": columns,
         "columns_json": json.dumps(columns),
         "no_edges": json.dumps(no_edges),
-        "part_types": TYPES,
     }

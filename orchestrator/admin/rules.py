@@ -9,15 +9,14 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from kilit.console.formatting import exactly, page
+from kilit.console.formatting import exactly, find_object, page
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import reason_field
 from kilit.console.lists.listing import ReadOnlyAdmin
@@ -178,11 +177,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         return page(self, request, "admin/orchestrator/rules.html", title=_("Rules"), is_own_page=True, **context)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
-        version = self.get_object(request, unquote(object_id))
-        if not self.has_view_permission(request, version):
-            raise PermissionDenied
-        if version is None:
-            raise Http404
+        version = find_object(self, request, object_id)
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
         before = RulesVersion.objects.filter(pk__lt=version.pk).order_by("-pk").first()

@@ -1,7 +1,6 @@
 """What the grid offers while typing: names of the rules and of recent orders, and customers."""
 
 import re
-from dataclasses import dataclass
 from uuid import UUID
 
 from kilit.lock.prefixes import begins_with
@@ -16,29 +15,17 @@ MOST_CUSTOMERS = 10
 COUNTRY = "90"
 
 
-@dataclass(frozen=True)
-class Suggestions:
-    material_code: list[str]
-    color: list[str]
-    thickness_mm: list[str]
-    edge: list[str]
-
-
-def suggest(rules: Rules | None) -> Suggestions:
-    """Return names to choose from: those of the rules first, then those used most recently."""
+def suggest(rules: Rules | None) -> dict[str, list[str]]:
+    """Return names to choose from, by their list: those of the rules first, then those used most recently."""
     parts = _recent_parts()
-    recent = {name: [str(part[name]) for part in parts] for name in ("material_code", "color", "thickness_mm")}
     thicknesses = sorted(rules.trim_by_thickness | dict.fromkeys(rules.backing_thicknesses)) if rules else []
-    return Suggestions(
-        _first(recent["material_code"]),
-        _first(recent["color"]),
-        _first([*map(plain, thicknesses), *recent["thickness_mm"]]),
-        _first([name for name, mapped in rules.edge_mapping.items() if mapped is not None] if rules else []),
-    )
-
-
-def _first(names: list[str]) -> list[str]:
-    return list(dict.fromkeys(names))[:MOST_OFFERED]
+    lists: dict[str, list[object]] = {
+        "materials": [part["material_code"] for part in parts],
+        "colours": [part["color"] for part in parts],
+        "thicknesses": [*map(plain, thicknesses), *(part["thickness_mm"] for part in parts)],
+        "edges": [name for name, mapped in rules.edge_mapping.items() if mapped is not None] if rules else [],
+    }
+    return {name: list(dict.fromkeys(map(str, offers)))[:MOST_OFFERED] for name, offers in lists.items()}
 
 
 def _recent_parts() -> list[dict[str, object]]:

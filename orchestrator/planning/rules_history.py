@@ -18,7 +18,7 @@ from pathlib import Path
 from django.db import connection, transaction
 
 from kilit.api.json_reader import parse_json
-from kilit.files import sync_folder, write_temp
+from kilit.files import write_atomically
 from kilit.lock.audit import current_context
 from kilit.lock.models import Activity, ActivityKind
 from orchestrator.errors import Code, JobError
@@ -124,14 +124,9 @@ def _replace(path: Path, content: bytes) -> None:
     try:
         target = path.resolve()  # of a link, the file it leads to
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
-        temp = write_temp(target.parent, target.name, [content], mode=mode)
-        try:
-            temp.replace(target)
-        finally:
-            temp.unlink(missing_ok=True)
+        write_atomically(target, content, mode=mode, sync_required=False)  # some network shares refuse
     except OSError as error:
         raise RulesNotSaved(f"{path}: {error.strerror}.") from error
-    sync_folder(target.parent, required=False)  # some network shares refuse
 
 
 # Reasons for HOLD that other rules can remove.

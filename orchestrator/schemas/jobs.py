@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJso
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import Id, InputModel, Moment, PageLimit, Time, invalid, text
+from kilit.api.input_model import Id, LenientInput, Moment, PageLimit, Time, invalid, text
 from kilit.lock.priorities import PriorityName
 from orchestrator.errors import Code, WarningCode
 from orchestrator.schemas.figures import JobFigures
@@ -19,10 +19,8 @@ from orchestrator.states import JobState, Mode
 PLAIN_NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{1,9})?", re.ASCII)
 
 
-class CuttingJobsQuery(InputModel):
+class CuttingJobsQuery(LenientInput):
     """Other parameters are ignored."""
-
-    model_config = ConfigDict(extra="ignore", strict=False)
 
     state: Annotated[JobState, WithJsonSchema({"type": "string", "enum": JobState.values})] | None = None
     order_id: Annotated[str, text(200, least=1)] | None = None
@@ -30,10 +28,8 @@ class CuttingJobsQuery(InputModel):
     limit: PageLimit = 50
 
 
-class FinishedSpan(InputModel):
+class FinishedSpan(LenientInput):
     """Other parameters are ignored."""
-
-    model_config = ConfigDict(extra="ignore", strict=False)
 
     start: Moment = Field(alias="from", description="Finished from this time on.")
     end: Moment = Field(alias="to", description="Finished before this time.")
@@ -45,10 +41,8 @@ class FinishedSpan(InputModel):
         return self
 
 
-class DecisionReason(InputModel):
+class DecisionReason(LenientInput):
     """Why an operator decided so, for the audit; other names are ignored."""
-
-    model_config = ConfigDict(strict=False, extra="ignore", coerce_numbers_to_str=True)
 
     reason: Annotated[str, text(1000)] | None = None
 
@@ -229,10 +223,8 @@ class OrderImport(OrderMessage):
     }
 
 
-class TemplateQuery(InputModel):
+class TemplateQuery(LenientInput):
     """Other parameters are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
 
     format: Literal["xlsx", "csv"] = "xlsx"
 

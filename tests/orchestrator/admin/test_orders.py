@@ -205,6 +205,6 @@ def test_the_grid_offers_names_of_the_rules_and_of_recent_orders(make_person) ->
 
     offered = make_person().get(NEW).context["suggestions"]
 
-    assert (offered.material_code, offered.color) == (["OAK-22"], ["Meşe"])
-    assert offered.edge == ["040", "1mm", "2mm"]
-    assert offered.thickness_mm == ["3", "4", "5", "8", "18"]
+    assert (offered["materials"], offered["colours"]) == (["OAK-22"], ["Meşe"])
+    assert offered["edges"] == ["040", "1mm", "2mm"]
+    assert offered["thicknesses"] == ["3", "4", "5", "8", "18"]
