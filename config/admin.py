@@ -22,9 +22,9 @@ from kilit.console.formatting import exactly, number
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.clock import database_time
 from kilit.sites.people import people_managed_by
-from orchestrator.admin.papers import register_papers
+from orchestrator.admin.jobs import paper_finders
 
-register_papers(papers_of_job)
+paper_finders.append(papers_of_job)
 # django-q2's pages are hidden: "resubmit" drops a task's options and deletes history, and tasks are only doorbells.
 admin.site.unregister([Failure, OrmQ, Schedule, Success])
 # django-allauth's pages show secrets; users have their own pages, and owners an action in the list of users.

@@ -22,6 +22,7 @@ from orchestrator.states import CANCELLABLE, JOBS, JobState, Mode
 
 SIZES = tuple(PART_FIELDS.values())  # in centimetres
 PARTS_NAMED = 10  # of those that are too large
+MOST_PARTS_SHOWN = 200
 STATES = States(
     JOBS,
     labels={
@@ -118,7 +119,8 @@ def unit_of(job: Job) -> str:
 
 
 def part_table(parts: list[dict[str, object]], job: Job, *, unit: str) -> dict[str, object]:
-    """Return the parts as a table with the headings of the order form; those larger than the plate have a badge."""
+    """Return the first parts as a table with the headings of the order form; too large ones have a badge."""
+    beyond, parts = max(0, len(parts) - MOST_PARTS_SHOWN), parts[:MOST_PARTS_SHOWN]
     parts = [{"iidesc": part["delik_kodu"], **part} if "delik_kodu" in part else part for part in parts]
     columns = {PART_FIELDS.get(name, name): label for name, label in {"id": LABELS["id"], **LABELS}.items()}
     columns = {name: label for name, label in columns.items() if any(part.get(name) is not None for part in parts)}
@@ -129,7 +131,7 @@ def part_table(parts: list[dict[str, object]], job: Job, *, unit: str) -> dict[s
         for part in parts
     ]
     headings = [f"{label} {unit}" if name in SIZES else str(label) for name, label in columns.items()]
-    return {"part_columns": headings, "part_rows": rows}
+    return {"part_columns": headings, "part_rows": rows, "parts_beyond": beyond}
 
 
 def _cell(name: str, value: object, unit: str) -> str:

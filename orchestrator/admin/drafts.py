@@ -40,8 +40,6 @@ from orchestrator.schemas.orders import Order
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.template import XLSX, template_xlsx
 
-MOST_PARTS_SHOWN = 200
-
 
 def _job_link(job: Job) -> object:
     text = _("%(order)s of %(time)s") % {"order": job.order_id, "time": moment(job.created_at)}
@@ -126,9 +124,7 @@ class OrderCheck:
     def parts(self) -> dict[str, object]:
         if self.order is None:
             return {}
-        parts = canonical(self.order)["parts"]
-        table = columns.part_table(parts[:MOST_PARTS_SHOWN], Job(), unit=self.typed.unit)
-        return {**table, "beyond": max(0, len(parts) - MOST_PARTS_SHOWN)}
+        return columns.part_table(canonical(self.order)["parts"], Job(), unit=self.typed.unit)
 
 
 def read_time(text: str) -> datetime | None:

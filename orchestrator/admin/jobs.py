@@ -1,6 +1,7 @@
 """Cutting jobs in the console."""
 
 import hashlib
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +20,7 @@ from django.utils.translation import gettext_lazy
 
 from kilit.api.errors import ApiError
 from kilit.console.formatting import badge, button, joined, page, with_local_times
-from kilit.console.jobs.job_page import JobDescription, row_to_change
+from kilit.console.jobs.job_page import JobDescription, JobOffer, row_to_change
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_address
 from kilit.console.lists.actions import Action
@@ -38,7 +39,6 @@ from orchestrator.admin.first_actions import (
     send_again_title,
     with_first,
 )
-from orchestrator.admin.papers import papers_of
 from orchestrator.admin.plan_drawing import drawn_plans
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
@@ -81,7 +81,6 @@ STORY = Story(
     },
     links={"JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", ""))},
 )
-MOST_PARTS_SHOWN = 200
 LEVELS = {
     CheckLevel.PASS: "success",
     CheckLevel.WARN: "warning",
@@ -150,6 +149,8 @@ EXPORT_FIELDS = {
     "failedAt": "updated_at",
 }
 EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
+# What can be printed from a job. Documents are another queue's, so the installation adds them.
+paper_finders: list[Callable[[HttpRequest, Job], list[JobOffer]]] = []
 
 
 def belongs_to(job: Job) -> SafeString:
@@ -163,14 +164,13 @@ def explain_error(job: Job) -> str:
 
 def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
     return {
-        **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN], row, unit=columns.unit_of(row)),
-        "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
+        **columns.part_table(row.payload["parts"], row, unit=columns.unit_of(row)),
         "order_files": row.order_files.defer("content").order_by("pk"),
         "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
         "plans": drawn_plans(row),
         "figures_card": figures_card(row),
         "figures": columns.figures(row.solution if row.xml_sha256 else None),
-        "papers": papers_of(request, row),
+        "papers": [offer for find in paper_finders for offer in find(request, row)],
     }
 
 

@@ -15,34 +15,26 @@ from orchestrator.models import Job
 from orchestrator.optiplanning.solution import CutPattern, CuttingPlan, Figures, Rectangle, plan_of
 
 NAME = re.compile(r"(?:GOVDE|ARKALIK)_(.+)_TRIM_[0-9.]+")  # as the sheets call a part
-LARGEST_LETTERS, SMALLEST_LETTERS = 90.0, 45.0  # millimetres on the board
+LARGEST_LETTERS, SMALLEST_LETTERS = 90, 45  # millimetres on the board
 EDGE = 8  # millimetres around a board, for the line of its edge
 LETTER_WIDTH = 0.62  # of its height
 
 
 @dataclass(frozen=True)
-class DrawnRectangle:
-    """A rectangle and its name as attributes of SVG, in no language's numbers; a name that does not fit is left out."""
-
-    x: str
-    y: str
-    width: str
-    height: str
-    text: str = ""
-    letters: str = ""
-    middle_x: str = ""
-    middle_y: str = ""
-    turn: str = ""
+class DrawnName:
+    text: str
+    x: float  # of its middle
+    y: float
+    height: float
+    is_upright: bool
 
 
 @dataclass(frozen=True)
 class DrawnBoard:
     title: str
     view_box: str
-    length: str
-    width: str
-    parts: list[DrawnRectangle]
-    drops: list[DrawnRectangle]
+    pattern: CutPattern
+    names: list[DrawnName]  # of parts that are large enough
     contents: list[str]  # the same in words
 
 
@@ -102,10 +94,8 @@ def _board(place: int, pattern: CutPattern) -> DrawnBoard:
     return DrawnBoard(
         title=" · ".join(_title(place, pattern)),
         view_box=f"-{EDGE} -{EDGE} {pattern.length + 2 * EDGE:g} {pattern.width + 2 * EDGE:g}",
-        length=f"{pattern.length:g}",
-        width=f"{pattern.width:g}",
-        parts=[_rectangle(part, part_name(part)) for part in pattern.parts],
-        drops=[_rectangle(drop) for drop in pattern.drops],
+        pattern=pattern,
+        names=[name for name in map(_name, pattern.parts) if name.height >= SMALLEST_LETTERS],
         contents=[
             *(f"{name}: {sides}" + (f" × {count}" if count > 1 else "") for (name, sides), count in names.items()),
             *(_("Waste: %(size)s") % {"size": _sides(drop)} for drop in pattern.drops),
@@ -133,18 +123,9 @@ def _sides(rectangle: Rectangle) -> str:
     return f"{rectangle.length:g} × {rectangle.width:g} mm"
 
 
-def _rectangle(placed: Rectangle, text: str = "") -> DrawnRectangle:
-    along, across = max(placed.length, placed.width), min(placed.length, placed.width)
-    letters = min(LARGEST_LETTERS, across * 0.6, along * 0.9 / (LETTER_WIDTH * max(1, len(text))))
-    middle_x, middle_y = f"{placed.x + placed.length / 2:g}", f"{placed.y + placed.width / 2:g}"
-    return DrawnRectangle(
-        f"{placed.x:g}",
-        f"{placed.y:g}",
-        f"{placed.length:g}",
-        f"{placed.width:g}",
-        text=text if letters >= SMALLEST_LETTERS else "",
-        letters=f"{letters:.0f}",
-        middle_x=middle_x,
-        middle_y=middle_y,
-        turn=f"rotate(-90 {middle_x} {middle_y})" if placed.width > placed.length else "",
-    )
+def _name(part: Rectangle) -> DrawnName:
+    text = part_name(part)
+    along, across = max(part.length, part.width), min(part.length, part.width)
+    height = min(LARGEST_LETTERS, across * 0.6, along * 0.9 / (LETTER_WIDTH * len(text)))
+    x, y = part.x + part.length / 2, part.y + part.width / 2
+    return DrawnName(text, x, y, height, is_upright=part.width > part.length)

@@ -13,7 +13,7 @@ from kilit.csv.numbers import AMBIGUOUS, read_number
 from orchestrator.schemas.orders import MOST_PARTS, phone
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.grid import CellError, Grid, Unreadable, Value, coordinate
-from orchestrator.sheets.head import Head, shown
+from orchestrator.sheets.head import Head, HeadValue, shown
 from orchestrator.sheets.headings import fold
 from orchestrator.sheets.sheet_order import CellFault, Origin, SheetDefaults, Source
 
@@ -136,7 +136,7 @@ class OrderBuilder:
         for name, fallback in names.items():
             head, default = self.head.find(name), getattr(self.defaults, name, None)
             if head:
-                self._put_head(name, head.value, head.cell, head.note, head.fault)
+                self._put_head(name, head)
                 if not head.fault and default not in (None, "") and not is_same(name, default, head.value):
                     values = {"sheet": shown(head.value), "given": shown(default)}
                     self.fault(head.cell, name, _("The sheet says %(sheet)s, the request %(given)s.") % values)
@@ -147,14 +147,14 @@ class OrderBuilder:
                 self.order[name] = fallback
                 self.source(name, fallback, Origin.FILE_NAME)
 
-    def _put_head(self, name: str, value: object, cell: str, note: str, fault: str) -> None:
-        self.cells[name] = cell
-        if fault:
-            self.fault(cell, name, fault)
+    def _put_head(self, name: str, head: HeadValue) -> None:
+        self.cells[name] = head.cell
+        if head.fault:
+            self.fault(head.cell, name, head.fault)
         else:
-            self.source(name, value, Origin.CELL, cell, note)
-        if not fault or name != "plate_size":  # it has two sizes, so a text cannot stand in for it
-            self.order[name] = value
+            self.source(name, head.value, Origin.CELL, head.cell, head.note)
+        if not head.fault or name != "plate_size":  # it has two sizes, so a text cannot stand in for it
+            self.order[name] = head.value
 
 
 def is_same(name: str, default: Any, value: Any) -> bool:
