@@ -23,7 +23,7 @@ EGE, DENIZ, CINAR = CUSTOMERS
 UNKNOWN = "+905360001122"
 
 
-def part(number: int, **changes: object) -> dict[str, Any]:
+def part(number: int, **changes: object) -> dict[str, object]:
     return {
         "id": f"p{number}",
         "part_type": "GOVDE",
@@ -40,7 +40,7 @@ def part(number: int, **changes: object) -> dict[str, Any]:
     }
 
 
-def backing(number: int, **changes: object) -> dict[str, Any]:
+def backing(number: int, **changes: object) -> dict[str, object]:
     thin = {"part_type": "ARKALIK", "material_code": "HDF-5", "thickness_mm": 5, "edge_lo": None}
     return part(number, **thin, **changes)
 

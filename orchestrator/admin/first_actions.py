@@ -1,7 +1,6 @@
 """What an operator does first about a held job: each reason has an action of its own."""
 
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -9,7 +8,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -64,7 +63,7 @@ class HeldCustomerForm(forms.Form):
     )
     all_jobs = forms.BooleanField(required=False, initial=True, widget=UnfoldBooleanWidget())
 
-    def __init__(self, job: Job, data: Any = None) -> None:
+    def __init__(self, job: Job, data: QueryDict | None = None) -> None:
         super().__init__(data, initial={"name": job.customer_snapshot_name})
         self.job = job
         self.fields["name"].help_text = _("Phone: %(phone)s") % {"phone": format_phone(job.customer_phone)}

@@ -223,8 +223,14 @@ class JobAdmin(QueueAdmin):
     @button(description=gettext_lazy("Preflight"), icon="fact_check", permissions=["view"], url_path="preflight")
     def preflight(self, request: HttpRequest) -> HttpResponse:
         checks = [(check, badge(check.level, LEVELS[check.level])) for check in preflight()]
-        context: dict[str, Any] = {"checks": checks, "floor_is_here": settings.FLOOR_IS_HERE}
-        return page(self, request, "admin/orchestrator/preflight.html", title=_("Preflight"), **context)
+        return page(
+            self,
+            request,
+            "admin/orchestrator/preflight.html",
+            title=_("Preflight"),
+            checks=checks,
+            floor_is_here=settings.FLOOR_IS_HERE,
+        )
 
     def add_customer(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Add the customer of a held order and approve its jobs. After a mistake in the form, ask again."""

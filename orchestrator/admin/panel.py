@@ -1,7 +1,5 @@
 """Cutting jobs on the dashboard."""
 
-from typing import Any
-
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_lazy
 
@@ -18,5 +16,5 @@ class CuttingPanel(Panel):
     note = gettext_lazy("A retried job may fail more than once.")
 
     def oldest(self, user: User | AnonymousUser) -> PanelItem | None:
-        job: Any = Job.objects.defer("payload").due().order_by(*ORDER).first()
+        job = Job.objects.due().defer("payload").order_by(*ORDER).first()
         return PanelItem(job.order_id, self.row_address(job.pk), since=job.next_run_at) if job else None

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -157,40 +156,46 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         if (before := read_digits(request.GET.get("before", ""))) is not None:
             versions = versions.filter(pk__lt=before)
         page_versions = list(versions[: VERSIONS_SHOWN + 1])
-        context: dict[str, Any] = {
-            "file": file,
-            "sections": rule_texts.sections(file.rules, missing) if file.rules else [],
-            "job": job,
-            "missing": [
+        return page(
+            self,
+            request,
+            "admin/orchestrator/rules.html",
+            title=_("Rules"),
+            is_own_page=True,
+            file=file,
+            sections=rule_texts.sections(file.rules, missing) if file.rules else [],
+            job=job,
+            missing=[
                 (entry, rule_texts.entry_text(entry), request.POST.get(f"add-{number}", ""))
                 for number, entry in enumerate(missing)
             ],
-            "form": form if self.may_check(request) else None,
-            "may_save": self.may_save(request),
-            "check": check,
-            "tried": check.tried if check else try_on_held_jobs(file.rules) if file.rules else [],
-            "saved_by": saved_by(file.version) if file.version else "",
-            "versions": [(version, saved_by(version)) for version in page_versions[:VERSIONS_SHOWN]],
-            "older_than": page_versions[VERSIONS_SHOWN - 1].pk if len(page_versions) > VERSIONS_SHOWN else None,
-            "floor_is_here": settings.FLOOR_IS_HERE,
-        }
-        return page(self, request, "admin/orchestrator/rules.html", title=_("Rules"), is_own_page=True, **context)
+            form=form if self.may_check(request) else None,
+            may_save=self.may_save(request),
+            check=check,
+            tried=check.tried if check else try_on_held_jobs(file.rules) if file.rules else [],
+            saved_by=saved_by(file.version) if file.version else "",
+            versions=[(version, saved_by(version)) for version in page_versions[:VERSIONS_SHOWN]],
+            older_than=page_versions[VERSIONS_SHOWN - 1].pk if len(page_versions) > VERSIONS_SHOWN else None,
+            floor_is_here=settings.FLOOR_IS_HERE,
+        )
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         version = find_object(self, request, object_id)
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
         before = RulesVersion.objects.filter(pk__lt=version.pk).order_by("-pk").first()
-        context: dict[str, Any] = {
-            "version": version,
-            "saved_by": saved_by(version),
-            "changes": changes(before.content, version.content) if before else None,
-            "is_in_force": version.sha256 == rules_file().sha256,
-            "restore": f"{reverse('admin:orchestrator_rulesversion_changelist')}?restore={version.pk}",
-            "may_save": self.may_save(request),
-        }
-        title = _("Rules of %(time)s") % {"time": exactly(version.created_at)}
-        return page(self, request, "admin/orchestrator/rules_version.html", title=title, **context)
+        return page(
+            self,
+            request,
+            "admin/orchestrator/rules_version.html",
+            title=_("Rules of %(time)s") % {"time": exactly(version.created_at)},
+            version=version,
+            saved_by=saved_by(version),
+            changes=changes(before.content, version.content) if before else None,
+            is_in_force=version.sha256 == rules_file().sha256,
+            restore=f"{reverse('admin:orchestrator_rulesversion_changelist')}?restore={version.pk}",
+            may_save=self.may_save(request),
+        )
 
 
 def saved_by(version: RulesVersion) -> str:

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import asdict
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from django.db import transaction
 from django.http import HttpResponse
@@ -58,7 +58,7 @@ class ImportView(CuttingView):
         The template or a customer's list, as XLSX or CSV. `faults` name the cells. The same order is the same job, as
         with `POST /jobs`; the file is kept with it. `similar_to` names jobs with the same parts or from the same file.
         """
-        fields = cast("dict[str, Any]", request.data)  # the parser returns nothing else
+        fields = cast("dict[str, object]", request.data)  # the parser returns nothing else
         form = OrderImport.read({name: value for name, value in fields.items() if value != ""})
         rules = decisions.require_rules()
         content = form.file.read()

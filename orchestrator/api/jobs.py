@@ -80,7 +80,7 @@ class JobsView(CuttingView):
         """
         rules = decisions.require_rules()
         order = read_order(request.data, default_mode=rules.opti_mode_default)
-        body = cast("dict[str, Any]", request.data)  # read_order has rejected anything else
+        body = cast("dict[str, object]", request.data)  # read_order has rejected anything else
         is_given = body.get("opti_mode") is not None
         similar = similar_jobs(order)
         job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_oversized, rules=rules))
@@ -298,12 +298,12 @@ class FiguresFileView(CuttingView):
         return csv_response("figures", export_lines(Job.objects.finished_between(query.start, query.end)))
 
 
-def present_job(job: Job, shape: type = JobShown, **values: object) -> dict[str, Any]:
+def present_job(job: Job, shape: type = JobShown, **values: object) -> dict[str, object]:
     columns = {"id": str(job.pk), "state": job.status, "priority": Priority(job.priority).api_name}
     return present(job, shape, claimed=job.claim_token is not None, warnings=present_warnings(job), **columns, **values)
 
 
-def present_similar(jobs: list[Job]) -> list[dict[str, Any]]:
+def present_similar(jobs: list[Job]) -> list[dict[str, object]]:
     return [present(job, SimilarJob, job_id=str(job.pk)) for job in jobs]
 
 
@@ -317,7 +317,7 @@ def present_warnings(job: Job) -> list[JobWarning]:
     return [{"code": WarningCode(job.warning_code), "message": message, "parts": parts}]
 
 
-def present_job_detail(job: Job) -> dict[str, Any]:
+def present_job_detail(job: Job) -> dict[str, object]:
     solution = job.solution if job.xml_sha256 else None
     audit = [present(event, AuditLine, job_id=str(job.pk)) for event in Event.objects.history(job)]
     return present_job(job, JobWhole, solution=solution, figures=figures_json(job), audit=audit)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -30,7 +29,7 @@ class DraftChanged(ValueError):
 
 @transaction.atomic
 def save_draft(
-    pk: UUID, content: Mapping[str, object], *, based_on: datetime | None, upload: Mapping[str, Any] | None = None
+    pk: UUID, content: Mapping[str, object], *, based_on: datetime | None, upload: Mapping[str, object] | None = None
 ) -> tuple[OrderDraft, bool]:
     """Store what was typed, with the columns of the file that it comes from; return the draft and whether it is new.
 

@@ -202,7 +202,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
 
     def hand_over(self) -> int:
         """Deliver the stored solution again, under a new name; it counts as no retry."""
-        again: dict[str, Any] = {"handover_count": F("handover_count") + 1, "handed_at": None, "open_deliveries": []}
+        again: dict[str, object] = {"handover_count": F("handover_count") + 1, "handed_at": None, "open_deliveries": []}
         return self.of_unknown_handover().move("hand_over", **again, next_run_at=Now(), **NO_ERROR)
 
     def cancel(self, *, message: str) -> int:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.db.models.functions import Now
@@ -47,7 +46,7 @@ def fill_inbox(job: Job, folders: Folders, keep_alive: Callable[[], None] = lamb
     job.note(handed_at=Now())
 
 
-def record_delivery(job: Job, columns: dict[str, Any], keep_alive: Callable[[], None]) -> None:
+def record_delivery(job: Job, columns: dict[str, list[str]], keep_alive: Callable[[], None]) -> None:
     """Record under the claim that the saw may have a file from now on; raise if it is not ours to deliver any more.
 
     If a commit's answer is lost, the name may be recorded although the file is still here. Left so, it would be a file
