@@ -103,33 +103,24 @@ class TransactionEntry:
     is_applied: bool = False
 
 
-@dataclass(frozen=True)
-class CountedConversion:
-    """What an account counts: an event with the same transaction id and action overwrites it, the count stays 1."""
-
-    value: float
-    currency: str
-
-
-@dataclass
 class DataManagerServer:
     """A scriptable server; `reset` restores its initial state."""
 
-    calls: list[DataManagerCall] = field(default_factory=list)
-    replies: deque[Reply] = field(default_factory=deque)  # to the next uploads
-    question_replies: deque[Reply] = field(default_factory=deque)  # to the next questions for a verdict
-    entries: dict[str, TransactionEntry] = field(default_factory=dict)  # by transaction id
-    # By account, action and transaction id: an id that matches none is a new conversion.
-    counted: dict[tuple[str, str, str], CountedConversion] = field(default_factory=dict)
-    requests: dict[str, TakenRequest] = field(default_factory=dict)  # by request id
-    holding: threading.Event = field(default_factory=threading.Event)
     patience = 60.0
 
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._restore()
+        self.reset()
 
-    def _restore(self) -> None:
+    def reset(self) -> None:
+        self.calls: list[DataManagerCall] = []
+        self.replies: deque[Reply] = deque()  # to the next uploads
+        self.question_replies: deque[Reply] = deque()  # to the next questions for a verdict
+        self.entries: dict[str, TransactionEntry] = {}  # by transaction id
+        # Value and currency by account, action and transaction id. A second event overwrites the first.
+        self.counted: dict[tuple[str, str, str], tuple[float, str]] = {}
+        self.requests: dict[str, TakenRequest] = {}  # by request id
+        self.holding = threading.Event()
         self.upload_reply: Reply = accept  # when no other is scripted
         self.question_reply: Reply = accept
         self.refusals: dict[str, Violation] = {}  # by click id; `field` is the path inside the event
@@ -151,12 +142,6 @@ class DataManagerServer:
     def stop(self) -> None:
         self._http.shutdown()
         self._http.server_close()
-
-    def reset(self) -> None:
-        for kept in (self.calls, self.replies, self.question_replies, self.entries, self.counted, self.requests):
-            kept.clear()
-        self.holding.clear()
-        self._restore()
 
     @property
     def address(self) -> str:
@@ -182,11 +167,7 @@ class DataManagerServer:
 
     def values_of(self, transaction_id: str) -> list[tuple[float, str]]:
         """Return value and currency of each conversion that counts under an id; there should be one."""
-        return [
-            (conversion.value, conversion.currency)
-            for key, conversion in self.counted.items()
-            if key[2] == transaction_id
-        ]
+        return [conversion for key, conversion in self.counted.items() if key[2] == transaction_id]
 
     def answer(self, call: DataManagerCall) -> Answer:
         with self._lock:
@@ -258,8 +239,7 @@ class DataManagerServer:
 
     def _count(self, destination: dict[str, Any], event: dict[str, Any]) -> None:
         key = (destination["operatingAccount"]["accountId"], destination["productDestinationId"])
-        counted = CountedConversion(event.get("conversionValue", 0), event.get("currency", ""))
-        self.counted[*key, event["transactionId"]] = counted
+        self.counted[*key, event["transactionId"]] = (event.get("conversionValue", 0), event.get("currency", ""))
 
     def _later(self, event: dict[str, Any]) -> list[str]:
         reasons = self.verdicts.get(click_id(event), []) + _named(event, "FAIL")

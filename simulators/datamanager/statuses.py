@@ -103,11 +103,6 @@ def out_of_range(status: Status) -> None:
         count["recordIndices"][-1] = total
 
 
-def negative_index(status: Status) -> None:
-    for count in _error_counts(status)[:1]:
-        count["recordIndices"][0] = -1
-
-
 def descending(status: Status) -> None:
     for count in _error_counts(status):
         count["recordIndices"].reverse()

@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -105,10 +106,6 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
     return key_file, certificate_file
 
 
-UPLOADS = "google.ads.googleads.v26.services.ConversionUploadService"
-ADJUSTMENTS = "google.ads.googleads.v26.services.ConversionAdjustmentUploadService"
-QUERIES = "google.ads.googleads.v26.services.GoogleAdsService"
-
 ACCEPTED = {"accepted_customer_data_terms": True, "effective_enablement_setting": 3}
 HASH = re.compile(r"[0-9a-f]{64}")
 FIRST_PARTY = 2
@@ -171,36 +168,42 @@ def accept(call: Call) -> object:
     return call.accept()
 
 
-@dataclass
 class GoogleAdsServer:
     """A scriptable server; `reset` restores its initial state."""
 
-    folder: Path
-    calls: list[Call] = field(default_factory=list)
-    replies: deque[Reply] = field(default_factory=deque)
-    applied: dict[str, bytes] = field(default_factory=dict)
-    errors: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by click id; of adjustments, by order id
-    books: Books = field(default_factory=Books)
-    search: Callable[[Any], list[dict[str, object]]] | None = None
-    terms: dict[str, object] = field(default_factory=lambda: dict(ACCEPTED))
-    login: str = "ok"
-    logins: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.lock = folder, threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        self.calls: list[Call] = []
+        self.replies: deque[Reply] = deque()
+        self.applied: dict[str, bytes] = {}
+        self.errors: dict[str, list[dict[str, Any]]] = {}  # by click id; of adjustments, by order id
+        self.books = Books()
+        self.search: Callable[[Any], list[dict[str, object]]] | None = None
+        self.terms: dict[str, object] = dict(ACCEPTED)
+        self.login, self.logins = "ok", 0
 
     def start(self, *, port: int = 0) -> "GoogleAdsServer":
         key, self.certificate = make_certificate(self.folder)
         # gRPC reads this only at the first channel of a process.
         os.environ["GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"] = str(self.certificate)
         self._grpc = grpc.server(ThreadPoolExecutor(8))
-        self._grpc.add_generic_rpc_handlers(
+        methods = (
+            ("ConversionUploadService", "UploadClickConversions", partial(self._answer, UploadClickConversionsRequest)),
             (
-                grpc.method_handlers_generic_handler(UPLOADS, {"UploadClickConversions": _handler(self._upload)}),
-                grpc.method_handlers_generic_handler(
-                    ADJUSTMENTS, {"UploadConversionAdjustments": _handler(self._adjust)}
-                ),
-                grpc.method_handlers_generic_handler(QUERIES, {"Search": _handler(self._search)}),
-            )
+                "ConversionAdjustmentUploadService",
+                "UploadConversionAdjustments",
+                partial(self._answer, UploadConversionAdjustmentsRequest),
+            ),
+            ("GoogleAdsService", "Search", self._search),
         )
+        for service, name, method in methods:
+            handlers = {name: grpc.unary_unary_rpc_method_handler(method)}
+            self._grpc.add_generic_rpc_handlers(
+                [grpc.method_handlers_generic_handler(f"google.ads.googleads.v26.services.{service}", handlers)]
+            )
         tls = grpc.ssl_server_credentials([(key.read_bytes(), self.certificate.read_bytes())])
         behind = self._grpc.add_secure_port("localhost:0", tls)
         self._grpc.start()
@@ -214,15 +217,6 @@ class GoogleAdsServer:
         self._grpc.stop(0).wait()
         self._http.shutdown()
         self._http.server_close()
-
-    def reset(self) -> None:
-        self.calls.clear()
-        self.replies.clear()
-        self.applied.clear()
-        self.errors.clear()
-        self.books = Books()
-        self.terms = dict(ACCEPTED)
-        self.search, self.login, self.logins = None, "ok", 0
 
     @property
     def environment(self) -> dict[str, str]:
@@ -255,13 +249,8 @@ class GoogleAdsServer:
                 errors.append({"family": UPLOAD_ERROR, "name": name, "index": index})
         return errors
 
-    def _upload(self, raw: bytes, context: object) -> bytes:
-        return self._answer(UploadClickConversionsRequest.pb()(), raw, context)
-
-    def _adjust(self, raw: bytes, context: object) -> bytes:
-        return self._answer(UploadConversionAdjustmentsRequest.pb()(), raw, context)
-
-    def _answer(self, request: Any, raw: bytes, context: Any) -> bytes:
+    def _answer(self, kind: Any, raw: bytes, context: Any) -> bytes:
+        request = kind.pb()()
         request.ParseFromString(raw)
         call = Call(self, request, raw, dict(context.invocation_metadata()), context)
         self.calls.append(call)
@@ -313,7 +302,3 @@ def identifier_error(row: Any) -> str:
     )
     is_identified = bool(clicks or row.user_identifiers) and len(row.user_identifiers) <= MOST_USER_IDENTIFIERS
     return "" if good and is_identified else "INVALID_USER_IDENTIFIER"
-
-
-def _handler(method: Callable[[bytes, Any], bytes]) -> object:
-    return grpc.unary_unary_rpc_method_handler(method)

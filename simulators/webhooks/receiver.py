@@ -9,18 +9,45 @@
 import asyncio
 import hashlib
 import json
+import random
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from simulators.webhooks.behaviour import GOOD, Behaviour
-
 MOST_IDS = 200_000  # the oldest are forgotten
-CONTROL, IDS = "/control", "/ids"
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """How messages are answered. A `rate` below 1 lets the others through, with 200."""
+
+    status: int = 200
+    rate: float = 1.0
+    delay: float = 0.0  # seconds
+    retry_after: str = ""
+    location: str = ""
+    body: str = ""
+    closes: bool = False  # without an answer
+
+    @classmethod
+    def read(cls, values: dict[str, object]) -> "Behaviour":
+        return cls(**{name: type(getattr(cls, name))(value) for name, value in values.items()})
+
+    def applies(self) -> bool:
+        return self.rate >= 1 or random.random() < self.rate  # noqa: S311 - not for security
+
+    @property
+    def headers(self) -> dict[str, str]:
+        optional = {"Retry-After": self.retry_after, "Location": self.location}
+        return {name: value for name, value in optional.items() if value}
+
+
+GOOD = Behaviour()
 
 
 class WebhookReceiver:
