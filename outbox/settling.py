@@ -34,7 +34,8 @@ def settle(batch: MessageBatch) -> None:
         groups[result.status, result.error, requested_wait(result), bool(attempt.message.url)].append(attempt)
     with transaction.atomic():
         for tries in groups.values():
-            _settle_alike([attempt.message for attempt in tries], tries[0].result)
+            result = tries[0].result
+            settle_alike([attempt.message for attempt in tries], result, _sentence(result.error))
         if batch.unsent:
             again = {"attempts_forgiven": F("attempts_forgiven") + 1, "next_try_at": Now()}
             OutboxMessage.objects.held_by(*batch.unsent).settle("release", **again)
@@ -42,35 +43,40 @@ def settle(batch: MessageBatch) -> None:
         _note_endpoint(batch)
 
 
-def _settle_alike(messages: list[OutboxMessage], result: PostResult) -> None:
+def settle_alike(messages: list[OutboxMessage], result: PostResult, sentence: str) -> int:
     held = OutboxMessage.objects.held_by(*messages)
-    columns = {
+    columns: dict[str, Any] = {
         "response_code": result.status,
         "error_code": result.error,
-        "error_message": _sentence(result.error),
+        "error_message": sentence,
     }
     if result.is_delivered:
-        held.settle("deliver", delivered_at=Now(), **columns)
-    elif messages[0].url and result.error == PostError.GONE:
+        return held.settle("deliver", delivered_at=Now(), **columns)
+    if messages[0].url and result.error == PostError.GONE:
         # A callback's own address is gone for good; an endpoint may be switched on again.
-        held.settle("fail", **columns)
-    else:
-        held.retry_later(wait_at_least=requested_wait(result) or timedelta(0), **columns)
+        return held.settle("fail", **columns)
+    return held.retry_later(wait_at_least=requested_wait(result) or timedelta(0), **columns)
 
 
 def _attempt(batch: MessageBatch, attempt: Try) -> dict[str, Any]:
+    own_url = attempt.message.url
+    url = (Endpoint(url=own_url) if own_url else batch.endpoint).shown_url
+    return attempt_columns(attempt, url, _sentence(attempt.result.error))
+
+
+def attempt_columns(attempt: Try, url: str, sentence: str) -> dict[str, Any]:
     result = attempt.result
     return {
         "message_id": attempt.message.pk,
         "number": attempt.message.attempt_count,
         "started_at": attempt.started_at,
         "seconds": result.seconds,
-        "url": (Endpoint(url=attempt.message.url) if attempt.message.url else batch.endpoint).shown_url,
+        "url": url,
         "request_headers": {name: value for name, value in attempt.headers.items() if name != SIGNATURE},
         "response_code": result.status,
         "answer": strip_control_chars(result.answer[:LONGEST_ANSWER]),
         "error_code": result.error,
-        "error_message": strip_control_chars(result.detail or _sentence(result.error))[:LONGEST_ERROR],
+        "error_message": strip_control_chars(result.detail or sentence)[:LONGEST_ERROR],
     }
 
 

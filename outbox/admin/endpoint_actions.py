@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import find_object, new_key, number
+from kilit.console.formatting import new_key, number
 from kilit.console.lists.confirming import confirm_page
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
@@ -41,8 +41,7 @@ def page_of(endpoint: Endpoint) -> str:
     return reverse("admin:outbox_endpoint_change", args=[endpoint.pk])
 
 
-def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *, on: bool) -> HttpResponse:
-    endpoint: Endpoint = find_object(model_admin, request, object_id, allowed=may_manage)
+def switch_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint, *, on: bool) -> HttpResponse | None:
     if on:
         title, submit = _("Switch on %(endpoint)s?"), _("Switch on")
         done, already = _("%(endpoint)s is switched on."), _("%(endpoint)s was on already.")
@@ -66,25 +65,24 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *
         messages.success(request, done % name)
     else:
         messages.info(request, already % name)
-    return HttpResponseRedirect(page_of(endpoint))
+    return None
 
 
 @transaction.atomic
-def rotate_secret(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    endpoint: Endpoint = find_object(model_admin, request, object_id, allowed=may_manage)
+def rotate_secret(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) -> HttpResponse | None:
     if request.method == "POST":
         Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)  # serializes two clicks
         endpoint.refresh_from_db()
         if request.POST.get("after", "") != _last_rotation(endpoint):
             message = _("Nothing was changed: the secret was rotated after you opened the page.")
             messages.error(request, message)
-            return HttpResponseRedirect(page_of(endpoint))
+            return None
         secret = endpoint.rotate_secret()
         record_change(endpoint, "changed", "Rotated the signing secret.", kind=ActivityKind.KEY)
         until = moment(endpoint.previous_until) if endpoint.previous_until else ""
         sentence = _("Copy the new secret now; it cannot be viewed again. The old one signs too until %(time)s:")
         messages.warning(request, new_key(sentence % {"time": until}, secret))
-        return HttpResponseRedirect(page_of(endpoint))
+        return None
     hours = {"hours": int(ROTATION.total_seconds() // 3600)}
     sentences = [
         _("Messages are signed with the new secret and the old one for %(hours)s hours.") % hours,
@@ -102,26 +100,24 @@ def _last_rotation(endpoint: Endpoint) -> str:
 
 
 @transaction.atomic
-def send_test_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    endpoint: Endpoint = find_object(model_admin, request, object_id, allowed=may_manage)
+def send_test_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) -> HttpResponse | None:
     if request.method != "POST":  # logging in again leads here without the form
-        return HttpResponseRedirect(page_of(endpoint))
+        return None
     if not endpoint.is_on:
         messages.error(request, _("Switch the endpoint on first."))
-        return HttpResponseRedirect(page_of(endpoint))
+        return None
     message = send_test(endpoint)
     record_change(endpoint, "changed", "Sent a test.")
     messages.success(request, _("The test is on its way. This page shows how it goes."))
     return HttpResponseRedirect(reverse("admin:outbox_outboxmessage_change", args=[message.pk]))
 
 
-def replay_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    endpoint: Endpoint = find_object(model_admin, request, object_id, allowed=may_manage)
+def replay_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) -> HttpResponse | None:
     now, kept = timezone.now(), {}
     form = SpanForm(request.POST or None, initial={"start": now - SUGGESTED_SPAN, "end": now})
     if not endpoint.is_on:
         messages.error(request, _("Switch the endpoint on first."))
-        return HttpResponseRedirect(page_of(endpoint))
+        return None
     if request.method == "POST" and form.is_valid():
         span, after = Span(form.cleaned_data["start"], form.cleaned_data["end"]), request.POST.get("after", "")
         result = replay(endpoint, span, after=read_digits(after), seconds=REPLAY_SECONDS)
@@ -130,7 +126,7 @@ def replay_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -
         done = _("Sent again: %(replayed)s messages. New: %(created)s, about events that had no message.") % values
         if result.resume_after is None:
             messages.success(request, done)
-            return HttpResponseRedirect(page_of(endpoint))
+            return None
         more = _("There is more: replay again to continue.")
         messages.warning(request, f"{done} {more}")
         kept = {"after": str(result.resume_after)}

@@ -241,9 +241,8 @@ class EndpointAdmin(ModelAdmin):
             raise PermissionDenied
         return overview(self, request, endpoint)
 
-    def settings_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        find_object(self, request, object_id, allowed=may_manage)
-        return super().change_view(request, object_id, extra_context=ONE_BUTTON)
+    def settings_page(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        return super().change_view(request, str(endpoint.pk), extra_context=ONE_BUTTON)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})
@@ -259,20 +258,24 @@ class EndpointAdmin(ModelAdmin):
         return HttpResponseRedirect(reverse("admin:lock_activity_changelist", query=filters))
 
     def get_urls(self) -> list[object]:
-        pages: list[tuple[str, str, Any]] = [
-            ("settings", "settings/", EndpointAdmin.settings_page),
-            ("switch_on", "switch-on/", partial(endpoint_actions.switch_page, on=True)),
-            ("switch_off", "switch-off/", partial(endpoint_actions.switch_page, on=False)),
-            ("rotate_secret", "rotate-secret/", endpoint_actions.rotate_secret),
-            ("send_test", "send-test/", endpoint_actions.send_test_page),
-            ("replay", "replay/", endpoint_actions.replay_page),
-        ]
-        wrap = self.admin_site.admin_view
-        own = [
-            path(f"<path:object_id>/{route}", wrap(partial(view, self)), name=f"outbox_endpoint_{name}")
-            for name, route, view in pages
-        ]
+        pages: dict[str, Any] = {
+            "settings": EndpointAdmin.settings_page,
+            "switch_on": partial(endpoint_actions.switch_page, on=True),
+            "switch_off": partial(endpoint_actions.switch_page, on=False),
+            "rotate_secret": endpoint_actions.rotate_secret,
+            "send_test": endpoint_actions.send_test_page,
+            "replay": endpoint_actions.replay_page,
+        }
+        own = []
+        for name, view in pages.items():
+            route, show = f"<path:object_id>/{name.replace('_', '-')}/", partial(self.managers_page, view)
+            own.append(path(route, self.admin_site.admin_view(show), name=f"outbox_endpoint_{name}"))
         return own + super().get_urls()
+
+    def managers_page(self, view: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show a page of those who manage the endpoint; one that returns no response leads back to the endpoint's."""
+        endpoint: Endpoint = find_object(self, request, object_id, allowed=may_manage)
+        return view(self, request, endpoint) or HttpResponseRedirect(endpoint_actions.page_of(endpoint))
 
     # What may be changed
 

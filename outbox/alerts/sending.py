@@ -6,7 +6,6 @@ import re
 import smtplib
 import time
 from concurrent.futures import Future
-from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,13 +20,15 @@ from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as
 from kilit.lock.clock import database_time
 from kilit.lock.outages import keep_trying
+from kilit.outgoing.results import PostResult
 from kilit.problems.registry import Severity
 from kilit.workers.turns import work_in_turns
 from outbox.alerts.addresses import new_service, shown_address
 from outbox.alerts.making import BELL
+from outbox.batches import Try
 from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.models.channel import ChannelKind
-from outbox.settling import TRY_FOR
+from outbox.settling import TRY_FOR, attempt_columns, settle_alike
 
 TIMEOUT = 30.0  # seconds for everything; libraries have timeouts for a step only
 STATUS = re.compile(r"error=(\d{3})")
@@ -59,19 +60,12 @@ CAUSES: dict[type[Exception], AlertError] = {
 }
 
 
-@dataclass(frozen=True)
-class Delivery:
-    seconds: float = 0.0
-    error: AlertError | None = None
-    status: int | None = None  # of HTTP or SMTP, if known
-
-
 class DeliveryError(Exception):
     def __init__(self, error: AlertError, status: int | None = None) -> None:
         self.error, self.status = error, status
 
 
-def deliver(channel: Channel, message: OutboxMessage, text: dict[str, object]) -> Delivery:
+def deliver(channel: Channel, message: OutboxMessage, text: dict[str, object]) -> PostResult:
     """Send a message; a library that hangs is left behind in its thread."""
     started = time.monotonic()
     done: Future[None] = Future()
@@ -88,8 +82,8 @@ def deliver(channel: Channel, message: OutboxMessage, text: dict[str, object]) -
         done.result(TIMEOUT)
     except Exception as error:  # noqa: BLE001 - as above
         problem = _explain(error)
-        return Delivery(time.monotonic() - started, problem.error, problem.status)
-    return Delivery(time.monotonic() - started)
+        return PostResult(time.monotonic() - started, problem.status, error=problem.error)
+    return PostResult(time.monotonic() - started)
 
 
 def _send_now(channel: Channel, message: OutboxMessage, text: dict[str, Any]) -> None:
@@ -153,32 +147,15 @@ def _send_some() -> int | None:
 def _send(message: OutboxMessage) -> None:
     channel, started_at = Channel.objects.get(messages=message.pk), database_time()
     result = deliver(channel, message, json.loads(message.body))
-    attempt = {
-        "message_id": message.pk,
-        "number": message.attempt_count,
-        "started_at": started_at,
-        "seconds": result.seconds,
-        "url": shown_address(channel),
-        "request_headers": {},
-        "response_code": result.status,
-        "answer": "",
-        "error_code": result.error or "",
-        "error_message": str(result.error.label) if result.error else "",
-    }
-    keep_trying(lambda: _store(channel, message, result, attempt), seconds=TRY_FOR, what=f"whether {channel} got it")
+    attempt = Try(message, started_at, {}, result)
+    keep_trying(lambda: settle(channel, attempt), seconds=TRY_FOR, what=f"whether {channel} got it")
 
 
-def _store(channel: Channel, message: OutboxMessage, result: Delivery, attempt: dict[str, object]) -> None:
-    with transaction.atomic():
-        _settle(channel, message, result)
-        # Kept also if the lease ran out meanwhile: it was sent.
-        Attempt.objects.insert([attempt])
-
-
-def _settle(channel: Channel, message: OutboxMessage, result: Delivery) -> None:
-    held, text = OutboxMessage.objects.held_by(message), result.error.label if result.error else ""
-    error: dict[str, Any] = {"error_code": result.error or "", "error_message": text, "response_code": result.status}
-    settled = held.retry_later(**error) if result.error else held.settle("deliver", delivered_at=Now(), **error)
-    if settled:  # else another worker has it by now
-        columns: dict[str, Any] = {"error": text} if result.error else {"error": "", "sent_at": Now()}
+@transaction.atomic
+def settle(channel: Channel, attempt: Try) -> None:
+    sentence = str(AlertError(attempt.result.error).label) if attempt.result.error else ""
+    if settle_alike([attempt.message], attempt.result, sentence):  # else another worker has it by now
+        columns: dict[str, Any] = {"error": sentence} if sentence else {"error": "", "sent_at": Now()}
         Channel.objects.filter(pk=channel.pk).update(**columns)
+    # Kept also if the lease ran out meanwhile: it was sent.
+    Attempt.objects.insert([attempt_columns(attempt, shown_address(channel), sentence)])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from kilit.lock.leases import new_lease, no_lease
 from kilit.outgoing.results import PostResult, status_error
@@ -53,7 +54,7 @@ def answer(message: OutboxMessage, *, status: int) -> None:
 
 def deliver(message: OutboxMessage, *, error: AlertError | None) -> None:
     """Store what became of an alert, for the worker that claimed it."""
-    alerts._settle(message.channel, message, alerts.Delivery(0.1, error))
+    alerts.settle(message.channel, Try(message, timezone.now(), {}, PostResult(0.1, error=error or "")))
 
 
 MESSAGES = RetriedQueue(
