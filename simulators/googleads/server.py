@@ -10,7 +10,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -32,53 +31,7 @@ from google.ads.googleads.v26.services.types.google_ads_service import SearchGoo
 from simulators.google.login import login_handler
 from simulators.googleads.books import BY_ACTION, BY_CLIENT, Books
 from simulators.googleads.responses import FAILURE_KEY, failure, is_adjusting, response, rows_of
-
-
-class Proxy:
-    """Forwards connections on loopback until they are cut."""
-
-    def __init__(self, target: int, *, port: int = 0) -> None:
-        self.target = target
-        self.ends: list[socket.socket] = []
-        self.listener = socket.create_server(("127.0.0.1", port))
-        self.port: int = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self) -> None:
-        ends, self.ends = self.ends, []  # a connection accepted now is kept for the next cut
-        for end in ends:
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)  # otherwise the waiting `accept` would take one more
-        self.listener.close()
-        self.cut()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                here, _ = self.listener.accept()
-            except OSError:
-                return
-            try:
-                there = socket.create_connection(("localhost", self.target))
-            except OSError:  # the server has stopped
-                here.close()
-                continue
-            self.ends += [here, there]
-            for source, sink in ((here, there), (there, here)):
-                threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
-
-    @staticmethod
-    def _copy(source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(65536):
-                sink.sendall(data)
-        with suppress(OSError):
-            sink.shutdown(socket.SHUT_RDWR)
+from simulators.relay import Relay
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
@@ -207,7 +160,7 @@ class GoogleAdsServer:
         tls = grpc.ssl_server_credentials([(key.read_bytes(), self.certificate.read_bytes())])
         behind = self._grpc.add_secure_port("localhost:0", tls)
         self._grpc.start()
-        self.proxy = Proxy(behind, port=port)
+        self.proxy = Relay(lambda: socket.create_connection(("localhost", behind)), port=port)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), login_handler(self))
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
         return self

@@ -4,13 +4,14 @@ A server that is shut down just then, as in a switchover, answers and ends the s
 """
 
 import re
-import selectors
 import socket
-import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Literal
 
+from simulators.relay import Relay
 from tests.support.faulty_network import Address, connect_to, connected_through, server_address
 
 Cut = Literal["", "request", "answer", "session"]
@@ -20,7 +21,7 @@ VALUES = re.compile(rb"'[^']*'?|\d+")  # of a statement, which are in its text
 SESSION_ENDS = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
 
 
-class CuttingProxy:
+class CuttingProxy(Relay):
     """Passes everything until `cut` is set; then the next message with `words` is the connection's last one.
 
     With `cut_each`, it cuts at every commit, but at those of the same statement only once: work that goes on after each
@@ -28,48 +29,28 @@ class CuttingProxy:
     """
 
     def __init__(self, upstream: Address) -> None:
-        self.upstream = upstream
         self.cut: Cut = ""
         self.cut_each: Cut = ""
         self.words = COMMIT
         self.cuts = 0
         self.seen: set[bytes] = set()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.commits: dict[socket.socket, CommitsSeen] = defaultdict(CommitsSeen)
+        super().__init__(partial(connect_to, upstream))
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, connect_to(self.upstream) as server, selectors.DefaultSelector() as selector:
-            selector.register(client, selectors.EVENT_READ, server)
-            selector.register(server, selectors.EVENT_READ, client)
-            commits = CommitsSeen()
-            while True:
-                for key, _ in selector.select():
-                    source = client if key.data is server else server
-                    message = source.recv(65536)
-                    if not message:
-                        return
-                    if source is client and (statement := commits.look(message)) and self.cut_each:
-                        self.cut, self.words = ("" if statement in self.seen else self.cut_each), message
-                        self.seen.add(statement)
-                    if source is client and self.cut and self.words in message:
-                        if self.cut != "request":
-                            server.sendall(message)
-                            answer = server.recv(65536)  # the server did it
-                        if self.cut == "session":
-                            client.sendall(answer[: 1 + int.from_bytes(answer[1:5])])
-                            client.sendall(b"E" + (4 + len(SESSION_ENDS)).to_bytes(4) + SESSION_ENDS)
-                        self.cut, self.cuts = "", self.cuts + 1
-                        return
-                    key.data.sendall(message)
+    def pass_on(self, message: bytes, source: socket.socket, target: socket.socket, *, is_request: bool) -> bool:
+        if is_request and (statement := self.commits[source].look(message)) and self.cut_each:
+            self.cut, self.words = ("" if statement in self.seen else self.cut_each), message
+            self.seen.add(statement)
+        if not (is_request and self.cut and self.words in message):
+            return super().pass_on(message, source, target, is_request=is_request)
+        if self.cut != "request":
+            target.sendall(message)
+            answer = target.recv(65536)  # the server did it
+        if self.cut == "session":
+            source.sendall(answer[: 1 + int.from_bytes(answer[1:5])])
+            source.sendall(b"E" + (4 + len(SESSION_ENDS)).to_bytes(4) + SESSION_ENDS)
+        self.cut, self.cuts = "", self.cuts + 1
+        return False
 
 
 class CommitsSeen:
@@ -98,4 +79,4 @@ def cutting_proxy() -> Iterator[CuttingProxy]:
         with connected_through(proxy.port):
             yield proxy
     finally:
-        proxy.listener.close()
+        proxy.close()

@@ -3,31 +3,26 @@
 It accepts everything, so TCP sees a healthy peer: only a limit of the client itself ends such a wait.
 """
 
-import selectors
 import socket
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 
 from django.db import connection, connections
 
 from kilit.postgres.external.base import DatabaseWrapper
+from simulators.relay import Relay
 
 BOTH_WAYS = ("requests", "answers")
 Address = tuple[str, int]
 
 
-class FaultyNetwork:
+class FaultyNetwork(Relay):
     def __init__(self, upstream: Address) -> None:
-        self.upstream = upstream
         self.swallows: tuple[str, ...] = ()
         self.delay = 0.0  # seconds
-        self.accepted = 0
-        self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(partial(connect_to, upstream))
 
     def swallow(self, *what: str) -> None:
         """Drop every byte from now on: of `requests`, of `answers`, or of both."""
@@ -36,39 +31,13 @@ class FaultyNetwork:
     def heal(self) -> None:
         """Pass everything again. What was swallowed is lost, so connections that lost some are cut."""
         self.swallows, self.delay = (), 0.0
-        self.cut()
+        self.disconnect()
 
-    def cut(self) -> None:
-        """Close every connection, as a router does that restarts."""
-        for each in list(self._open):
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        self._listener.close()
-        self.cut()
-
-    def _accept(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                client, _ = self._listener.accept()
-                self.accepted += 1
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, suppress(OSError), connect_to(self.upstream) as server, selectors.DefaultSelector() as selector:
-            self._open |= {client, server}
-            selector.register(client, selectors.EVENT_READ, ("requests", server))
-            selector.register(server, selectors.EVENT_READ, ("answers", client))
-            while True:
-                for key, _ in selector.select():
-                    kind, target = key.data
-                    message = key.fileobj.recv(65536)  # type: ignore[union-attr]
-                    if not message:
-                        return
-                    time.sleep(self.delay)
-                    if kind not in self.swallows:
-                        target.sendall(message)
+    def pass_on(self, message: bytes, source: socket.socket, target: socket.socket, *, is_request: bool) -> bool:
+        time.sleep(self.delay)
+        if ("requests" if is_request else "answers") in self.swallows:
+            return True
+        return super().pass_on(message, source, target, is_request=is_request)
 
 
 def server_address() -> Address:

@@ -59,7 +59,7 @@ def locked_out(call):
 
 
 def cut(call):
-    call.server.proxy.cut()
+    call.server.proxy.disconnect()
     return accept(call)
 
 

@@ -28,7 +28,7 @@ STATUS_FAULTS: list[statuses.Change] = [
 
 def cut(google: GoogleAdsServer, data_manager: DataManagerServer) -> None:
     """Cut every connection to Google, whatever is on its way."""
-    google.proxy.cut()
+    google.proxy.disconnect()
     data_manager.replies.append(calls.cut_after)
 
 
