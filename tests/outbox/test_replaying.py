@@ -39,12 +39,11 @@ def end(**counts: int) -> None:
     """Let the first waiting messages end, each in a state."""
     for state, number in counts.items():
         rows = OutboxMessage.objects.claim(limit=number)
-        mine = OutboxMessage.objects.filter(pk__in=[row.pk for row in rows])
-        free = {"claim_token": None, "lease_until": None}
+        held = OutboxMessage.objects.held_by(*rows)
         if state == "delivered":
-            mine.move("deliver", delivered_at=Now(), **free)
+            held.settle("deliver", delivered_at=Now())
         else:
-            mine.move("fail", error_code="HTTP_500", error_message="500", **free)
+            held.settle("fail", error_code="HTTP_500", error_message="500")
 
 
 def states() -> dict[str, int]:

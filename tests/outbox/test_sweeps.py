@@ -12,7 +12,7 @@ from outbox import sweeps
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.states import MESSAGES, MessageStatus
-from tests.support.outbox import make_endpoint, make_message, make_old
+from tests.support.outbox import make_attempt, make_endpoint, make_message, make_old
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +56,7 @@ def test_old_messages_that_ended_are_deleted_with_old_attempts(settings) -> None
         OutboxMessage.objects.filter(pk=message.pk).mark_failed()
     for days in (40, 35, 20):
         at = datetime.now(UTC) - timedelta(days=days)
-        Attempt.objects.create(message_id=ended.pk, number=1, seconds=0.1, url="https://shop.example/", started_at=at)
+        make_attempt(ended, started_at=at)
     with connection.cursor() as cursor:  # as if the moves had been long ago
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("UPDATE outbox_outboxmessage SET updated_at = created_at")
@@ -72,6 +72,6 @@ def test_attempts_are_deleted_in_batches(monkeypatch) -> None:
     monkeypatch.setattr(sweeps, "BATCH", 2)
     at = datetime.now(UTC) - timedelta(days=40)
     for number in range(5):
-        Attempt.objects.create(message_id=make_message().pk, number=number, seconds=0.1, url="", started_at=at)
+        make_attempt(make_message(), number=number, started_at=at)
 
     assert sweeps.delete_attempts(older_than=timedelta(days=30)) == 5

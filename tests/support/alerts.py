@@ -77,11 +77,12 @@ class MailServer:
 
 
 class JsonReceiver(ThreadingHTTPServer):
-    """What apprise's json:// sends to; it notes everything, and answers as a test wants."""
+    """What apprise's json:// sends to, or another HTTP client; it notes everything, and answers as a test wants."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), JsonHandler)
         self.received: list[dict[str, Any]] = []
+        self.paths: list[str] = []
         self.status, self.location = 200, ""
         self.answers = threading.Event()
         self.answers.set()
@@ -101,6 +102,7 @@ class JsonHandler(BaseHTTPRequestHandler):
     server: JsonReceiver
 
     def do_POST(self) -> None:
+        self.server.paths.append(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.received.append(json.loads(body or "{}"))
         self.server.answers.wait(60)

@@ -13,9 +13,8 @@ from typing_extensions import TypedDict
 
 from kilit.api.webhooks import Described, WebhookKind
 from kilit.lock.identity import first_at
-from kilit.lock.leases import no_lease
 from kilit.lock.models import Event
-from outbox.models import Endpoint, OutboxMessage
+from outbox.models import Attempt, Endpoint, OutboxMessage
 
 
 class ParcelData(TypedDict):
@@ -53,21 +52,25 @@ def make_message(**columns: Any) -> OutboxMessage:
 
 def make_failed_message(*, code: str = "HTTP_5XX", **columns: Any) -> OutboxMessage:
     """Store a message whose attempts are used up."""
-    message = make_message(**columns)
-    mine = OutboxMessage.objects.filter(pk=message.pk)
-    mine.claim(limit=1)
-    mine.move("fail", error_code=code, error_message="It did not work.", response_code=500, **no_lease())
-    message.refresh_from_db()
-    return message
+    error = {"error_code": code, "error_message": "It did not work.", "response_code": 500}
+    return _end(make_message(**columns), "fail", **error)
 
 
 def make_delivered_message(**columns: Any) -> OutboxMessage:
-    message = make_message(**columns)
-    mine = OutboxMessage.objects.filter(pk=message.pk)
-    mine.claim(limit=1)
-    mine.move("deliver", response_code=200, delivered_at=Now(), **no_lease())
+    return _end(make_message(**columns), "deliver", response_code=200, delivered_at=Now())
+
+
+def _end(message: OutboxMessage, verb: str, **changes: Any) -> OutboxMessage:
+    OutboxMessage.objects.held_by(*OutboxMessage.objects.filter(pk=message.pk).claim(limit=1)).settle(verb, **changes)
     message.refresh_from_db()
     return message
+
+
+def make_attempt(message: OutboxMessage, **columns: Any) -> Attempt:
+    """Store an attempt that the receiver answered with an error."""
+    columns = {"number": 1, "seconds": 0.25, "url": message.shown_address, "response_code": 500, **columns}
+    columns = {"request_headers": {"webhook-id": message.webhook_id}, "error_code": "HTTP_5XX", **columns}
+    return Attempt.objects.create(message_id=message.pk, **columns)
 
 
 def queue_messages(endpoint: Endpoint, count: int) -> list[OutboxMessage]:

@@ -8,19 +8,8 @@ from kilit.batches import run
 from kilit.lock.identity import first_at
 from ociqueue.models import Conversion
 from tests.support.bulk_actions import LIST, ask, asked, said, worked
-from tests.support.conversions import new_conversion
 
 pytestmark = pytest.mark.django_db
-
-
-def fail(site, time: datetime) -> Conversion:
-    """Make a row of some time ago that failed."""
-    row = new_conversion(site, id=first_at(time), created_at=time)
-    Conversion.objects.bulk_create([row])
-    rows = Conversion.objects.filter(pk=row.pk)
-    rows.claim(limit=1)
-    rows.ack_failed(code="INVALID_VALUE", category="VALIDATION", message="bad")
-    return rows.get()
 
 
 def test_an_error_group_is_retried_as_a_whole(operator, site, make_failed) -> None:
@@ -59,21 +48,13 @@ def test_no_day_is_too_late_or_too_early_to_ask_for(name, day, operator, site, m
 
 
 @pytest.mark.parametrize("most", [10_000, 0], ids=["written down at once", "written down by a worker"])
-def test_days_are_the_operators_wherever_rows_are_written_down(most, operator, site, monkeypatch) -> None:
+def test_days_are_the_operators_wherever_rows_are_written_down(most, operator, site, make_failed, monkeypatch) -> None:
     monkeypatch.setattr(run, "MOST_LOOKED_AT", most)
-    second_of_march_in_istanbul = fail(site, datetime(2026, 3, 1, 22, tzinfo=UTC))
-    fail(site, datetime(2026, 3, 1, 20, tzinfo=UTC))
+    times = [datetime(2026, 3, 1, hour, tzinfo=UTC) for hour in (20, 22)]
+    rows = [make_failed(site, 1, id=first_at(time), created_at=time)[0] for time in times]
     operator.cookies["kilit_zone"] = "Europe/Istanbul"
 
     action = worked(asked(operator, query="from=2026-03-02&to=2026-03-02"))
 
     assert action.total == 1
-    assert action.items.get().object_id == second_of_march_in_istanbul.pk
-
-
-def test_the_confirmation_calls_the_fields_by_their_labels(operator, site, make_failed) -> None:
-    make_failed(site, 1)
-
-    answer = operator.get(f"{LIST}all/retry/?from=2026-01-01&code=INVALID_VALUE")
-
-    assert dict(answer.context["facts"])["Filter"] == "error code: INVALID_VALUE · From: 2026-01-01"
+    assert action.items.get().object_id == rows[1].pk  # the second of March in Istanbul

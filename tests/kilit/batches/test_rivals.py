@@ -4,27 +4,11 @@ import pytest
 
 from kilit.batches.models import BulkAction
 from kilit.batches.run import ENGINE, run_batch
-from tests.support.bulk_actions import PAGES, ask, asked, states
+from tests.support.bulk_actions import PAGES, asked, states
 from tests.support.bulk_results import agrees, moves
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
-
-
-def test_rows_moved_meanwhile_are_reported(make_person, site, make_failed) -> None:
-    rows = make_failed(site, 5)
-    first, second = (make_person(name, sites={site: "operator"}) for name in ("ayse", "can"))
-    mine = asked(first)
-    ask(second, "reset", f"q={rows[0].pk}")
-    ENGINE.work_due()
-    mine.refresh_from_db()
-
-    late = BulkAction.objects.latest("created_at")
-    page = second.get(f"{PAGES}{late.pk}/change/").content.decode()
-
-    assert (mine.moved_count, mine.skipped) == (5, [])
-    assert late.skipped == [["QUEUED", "", 1]]
-    assert "Reset 0 of 1; 1 was QUEUED." in page
 
 
 def test_a_second_retry_of_the_same_rows_says_what_they_were(make_person, site, make_failed) -> None:

@@ -8,8 +8,7 @@ from django.db.models.functions import Now
 from kilit.lock.models import ErrorGroup
 from kilit.machine_errors import explain, in_words
 from kilit.workers.models import SweepRun
-from ociqueue.models import Conversion
-from tests.support.conversions import new_conversion
+from tests.support.conversions import make_failed
 from tests.support.dashboard import make_site
 
 POOL = "HTTPSConnectionPool(host='oauth2.googleapis.com', port=443): Max retries exceeded with url: /token"
@@ -58,10 +57,7 @@ def test_raw_text_is_escaped() -> None:
 @pytest.mark.django_db
 def test_no_page_shows_a_raw_error_unfolded(admin_client) -> None:
     site = make_site("Ege")
-    row = new_conversion(site)
-    row.save()
-    Conversion.objects.claim(limit=1)
-    Conversion.objects.ack_failed(code="UPLOAD_EXCEPTION", category="TRANSIENT", message=POOL)
+    (row,) = make_failed(site, code="UPLOAD_EXCEPTION", category="TRANSIENT", message=POOL)
     ErrorGroup.objects.fold()
     SweepRun.note(
         "oci_attempt_cap",

@@ -125,20 +125,6 @@ def test_nothing_is_recorded_about_a_row_that_is_gone() -> None:
     assert not Event.objects.exists()
 
 
-def test_a_move_inside_acting_as_names_actor_reason_and_verb() -> None:
-    parcel = Parcel.objects.create()
-
-    with acting_as("operator:ayse", reason="fell off the truck"):
-        parcel.move("lose")
-
-    event = Event.objects.of(parcel).last()
-    assert (event.actor, event.message, event.details["verb"]) == (
-        "operator:ayse",
-        "fell off the truck",
-        "lose",
-    )
-
-
 def test_a_later_update_in_the_same_transaction_is_not_recorded_as_the_verb(sql) -> None:
     parcel = Parcel.objects.create().move("lose")
 

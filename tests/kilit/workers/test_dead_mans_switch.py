@@ -1,59 +1,28 @@
 """The outside watch is called while work gets through, and only then."""
 
 import logging
-import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from django.db.models.functions import Now
 
 from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.supervisor import BEAT_WITHIN, TASK_ENDS_WITHIN, DeadMansSwitch
+from tests.support.alerts import JsonReceiver
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
 
-class Watch(ThreadingHTTPServer):
-    """An outside watch: counts calls, and answers as a test wants."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), WatchHandler)
-        self.calls: list[str] = []
-        self.status = 200
-        self.answers = threading.Event()
-        self.answers.set()
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/ping/secret-id"
-
-
-class WatchHandler(BaseHTTPRequestHandler):
-    server: Watch
-
-    def do_GET(self) -> None:
-        self.server.calls.append(self.path)
-        self.server.answers.wait(PATIENCE)
-        self.send_response(self.server.status)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Stay silent."""
-
-
 @pytest.fixture
-def watch(settings) -> Iterator[Watch]:
-    server = Watch()
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    settings.HEARTBEAT_URL = server.address
+def watch(settings) -> Iterator[JsonReceiver]:
+    """An outside watch."""
+    server = JsonReceiver()
+    settings.HEARTBEAT_URL = f"http://127.0.0.1:{server.server_port}/ping/secret-id"
     yield server
-    server.answers.set()
-    server.shutdown()
-    server.server_close()
+    server.stop()
 
 
 @pytest.fixture
@@ -75,11 +44,11 @@ def test_the_watch_is_called_once_a_minute_while_work_gets_through(watch, switch
     call(switch)
     switch.tick()
 
-    assert watch.calls == ["/ping/secret-id"]
+    assert watch.paths == ["/ping/secret-id"]
     assert switch.next_call == pytest.approx(time.monotonic() + 60, abs=30)
 
     call(switch)
-    assert len(watch.calls) == 2
+    assert len(watch.paths) == 2
 
 
 def test_nothing_is_called_without_an_address(watch, switch, settings) -> None:
@@ -87,7 +56,7 @@ def test_nothing_is_called_without_an_address(watch, switch, settings) -> None:
 
     call(switch)
 
-    assert watch.calls == []
+    assert watch.paths == []
 
 
 @pytest.mark.parametrize("beat", [None, Now() - BEAT_WITHIN - timedelta(seconds=1)])
@@ -97,7 +66,7 @@ def test_nothing_is_called_while_no_task_goes_through_the_cluster(watch, switch,
 
     call(switch)
 
-    assert watch.calls == []
+    assert watch.paths == []
 
 
 @pytest.mark.parametrize(
@@ -113,7 +82,7 @@ def test_nothing_is_called_while_scheduled_tasks_are_stalled(watch, switch, run)
 
     call(switch)
 
-    assert watch.calls == []
+    assert watch.paths == []
 
 
 def test_calls_begin_again_as_soon_as_work_gets_through(watch, switch) -> None:
@@ -124,7 +93,7 @@ def test_calls_begin_again_as_soon_as_work_gets_through(watch, switch) -> None:
     switch.tick()
     switch.thread.join(PATIENCE)
 
-    assert len(watch.calls) == 1
+    assert len(watch.paths) == 1
 
 
 def test_a_watch_that_does_not_answer_holds_nothing_up(watch, switch) -> None:
@@ -137,7 +106,7 @@ def test_a_watch_that_does_not_answer_holds_nothing_up(watch, switch) -> None:
     assert switch.thread.is_alive()
     watch.answers.set()
     switch.thread.join(PATIENCE)
-    assert len(watch.calls) == 1
+    assert len(watch.paths) == 1
 
 
 def test_a_series_of_failures_is_logged_once_and_without_the_address(watch, switch, caplog) -> None:
@@ -148,7 +117,7 @@ def test_a_series_of_failures_is_logged_once_and_without_the_address(watch, swit
     watch.status = 200
     call(switch)
 
-    assert len(watch.calls) == 4
+    assert len(watch.paths) == 4
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert "500" in caplog.text
     assert "secret-id" not in caplog.text

@@ -8,9 +8,15 @@ from django.db.models.functions import Now
 
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat
-from outbox.models import Attempt, Endpoint, OutboxMessage
+from outbox.models import Endpoint, OutboxMessage
 from tests.support.dashboard import text_of
-from tests.support.outbox import make_delivered_message, make_endpoint, make_failed_message, make_message
+from tests.support.outbox import (
+    make_attempt,
+    make_delivered_message,
+    make_endpoint,
+    make_failed_message,
+    make_message,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("parcel_kind")]
 
@@ -70,17 +76,7 @@ def test_a_message_is_found_by_its_id_and_by_its_job(operator) -> None:
 
 def test_the_page_shows_body_attempts_and_answers(operator) -> None:
     message = make_failed_message(body='{"type":"parcel.carried","data":{"id":"ş"}}')
-    Attempt.objects.create(
-        message_id=message.pk,
-        number=1,
-        seconds=0.25,
-        url=message.shown_address,
-        request_headers={"webhook-id": message.webhook_id},
-        response_code=500,
-        answer="<b>Oops</b>",
-        error_code="HTTP_5XX",
-        error_message="Internal Server Error",
-    )
+    make_attempt(message, answer="<b>Oops</b>", error_message="Internal Server Error")
 
     text = operator.get(page(message)).text
 

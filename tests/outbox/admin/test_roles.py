@@ -4,9 +4,9 @@ import pytest
 
 from kilit.access.models import DeniedRequest
 from kilit.lock.models import Activity
-from outbox.models import Attempt, Endpoint, OutboxMessage
+from outbox.models import Endpoint, OutboxMessage
 from tests.support.dashboard import text_of
-from tests.support.outbox import make_failed_message, make_message
+from tests.support.outbox import make_attempt, make_failed_message, make_message
 
 pytestmark = pytest.mark.django_db
 
@@ -19,15 +19,7 @@ def messages(house) -> dict[str, OutboxMessage]:
     made = {}
     for name in ("of_mine", "of_theirs", "of_all"):
         made[name] = make_failed_message(endpoint=getattr(house, name), code=f"CODE_{name.upper()}")
-        Attempt.objects.create(
-            message_id=made[name].pk,
-            number=1,
-            seconds=0.5,
-            url=getattr(house, name).shown_url,
-            response_code=500,
-            answer="You sent ?token=abcd1234, which is wrong.",
-            error_code="HTTP_5XX",
-        )
+        make_attempt(made[name], answer="You sent ?token=abcd1234, which is wrong.")
     return made
 
 

@@ -7,23 +7,18 @@ import pytest
 from django.utils import timezone
 
 from ociqueue.models import Site
-from outbox.models import Attempt, Endpoint, OutboxMessage
 from tests.support.api import Api
-from tests.support.outbox import make_endpoint, make_message
+from tests.support.outbox import make_attempt, make_endpoint, make_failed_message, make_message
 
 pytestmark = pytest.mark.django_db
-
-
-def failed(endpoint: Endpoint) -> OutboxMessage:
-    message = make_message(endpoint=endpoint)
-    OutboxMessage.objects.filter(pk=message.pk).mark_failed()
-    return message
 
 
 def test_messages_are_listed_by_page_and_filter(site: Site, api: Api) -> None:
     first, second = make_endpoint(scope=str(site.pk)), make_endpoint(scope=str(site.pk))
     others = make_message(endpoint=make_endpoint(scope="another"))
-    mine = [make_message(endpoint=endpoint) for endpoint in (first, second, first)] + [failed(second)]
+    mine = [make_message(endpoint=endpoint) for endpoint in (first, second, first)] + [
+        make_failed_message(endpoint=second)
+    ]
     ids = [message.webhook_id for message in reversed(mine)]
 
     page = api("GET", "messages", limit="3").json()
@@ -61,17 +56,7 @@ def test_a_message_has_its_text_and_attempts(site: Site, api: Api) -> None:
         endpoint=make_endpoint(scope=str(site.pk), url="https://shop.example/h?t=secret"), body='{"a": 1}'
     )
     for number in (1, 2):
-        Attempt.objects.create(
-            message_id=message.pk,
-            number=number,
-            seconds=0.1,
-            url="https://shop.example/h?t=secret",
-            request_headers={"webhook-id": message.webhook_id},
-            response_code=500,
-            answer="no /h?t=secret",
-            error_code="HTTP_500",
-            error_message="500",
-        )
+        make_attempt(message, number=number, url="https://shop.example/h?t=secret", answer="no /h?t=secret")
 
     for name in (message.webhook_id, str(message.pk)):
         found = api("GET", f"messages/{name}").json()
@@ -81,8 +66,7 @@ def test_a_message_has_its_text_and_attempts(site: Site, api: Api) -> None:
 
 
 def test_a_failed_message_is_retried_and_no_other(site: Site, api: Api, viewer: Api) -> None:
-    endpoint = make_endpoint(scope=str(site.pk))
-    message = failed(endpoint)
+    message = make_failed_message(endpoint=make_endpoint(scope=str(site.pk)))
 
     assert viewer("POST", f"messages/{message.webhook_id}/retry").status_code == 403
     answer = api("POST", f"messages/{message.webhook_id}/retry")

@@ -18,7 +18,7 @@ from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.states import Category
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
-from tests.support.conversions import new_conversion
+from tests.support.conversions import make_failed
 from tests.support.cutting_jobs import make_job
 from tests.support.dashboard import make_conversions, make_site, text_of
 
@@ -35,10 +35,7 @@ def calm() -> None:
 
 
 def fail(site: Site, rows: int, *, code: str = "UPLOAD_EXCEPTION", message: str = "No.") -> None:
-    Conversion.objects.bulk_create(new_conversion(site) for _ in range(rows))
-    mine = Conversion.objects.for_site(site)
-    mine.claim(limit=rows)
-    mine.filter(status="PROCESSING").ack_failed(code=code, category="TRANSIENT", message=message)
+    make_failed(site, rows, code=code, category="TRANSIENT", message=message)
 
 
 def found(user: object) -> list[Problem]:

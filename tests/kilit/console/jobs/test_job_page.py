@@ -6,7 +6,7 @@ import pytest
 
 from ociqueue.models import Conversion
 from pdfjobs.models import PdfJob
-from tests.support.conversions import new_conversion
+from tests.support.conversions import make_failed
 from tests.support.dashboard import make_conversions, make_site
 from tests.support.pdf_jobs import bring, new_job
 
@@ -72,12 +72,9 @@ def test_a_job_leads_along_the_shortest_way_to_success(make_person) -> None:
 )
 def test_the_primary_action_is_what_helps_against_the_error(make_person, category: str, title: str) -> None:
     site = make_site()
-    new_conversion(site).save()
-    rows = Conversion.objects.all()
-    rows.claim(limit=1)
-    rows.ack_failed(code="SOME_CODE", category=category, message="bad")
+    (row,) = make_failed(site, code="SOME_CODE", category=category)
 
-    answer = make_person(sites=(site,)).get(f"{ROWS}{rows.get().pk}/change/")
+    answer = make_person(sites=(site,)).get(f"{ROWS}{row.pk}/change/")
 
     assert str(answer.context["primary"].title) == title
     assert answer.content.decode().count('class="kilit-primary"') == 1
