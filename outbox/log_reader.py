@@ -12,7 +12,7 @@ is visible or will never be. This costs writers nothing. A transaction that stay
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, Q, QuerySet, Subquery
 from pydantic_core import to_json
 
-from kilit.api.webhooks import Callback, Described, WebhookKind, webhook_kinds
+from kilit.api.webhooks import Callback, WebhookKind, webhook_kinds
 from kilit.lock.audit import acting_as
 from kilit.lock.fast_sql import bulk_insert
 from kilit.lock.identity import uuid7s
@@ -126,8 +126,22 @@ def message_rows(
 ) -> Iterator[dict[str, object]]:
     descriptions = kind.describe(events)
     for event in events:
-        if described := descriptions.get(event.pk):
-            yield from _messages(kind, event, described, endpoints)
+        described = descriptions.get(event.pk)
+        if described is None:
+            continue
+        body = webhook_body(kind.name, event.created_at, described.data)
+        message = {"kind": kind.name, "event_id": event.pk, "object_id": event.object_id, "body": body}
+        urls = set()
+        for endpoint in endpoints:
+            hears = kind.name in endpoint.kinds and endpoint.scope in ("", described.scope)
+            if hears and not described.for_callbacks_only:
+                urls.add(endpoint.url)
+                yield {**message, "endpoint_id": endpoint.pk, "scope": endpoint.scope, "url": ""}
+        for callback in described.callbacks:
+            owned = callback_endpoint(callback)
+            if owned is not None and callback.url not in urls:
+                urls.add(callback.url)
+                yield {**message, "endpoint_id": owned.pk, "scope": owned.scope, "url": callback.url}
 
 
 def store_messages(rows: list[dict[str, object]]) -> None:
@@ -135,29 +149,6 @@ def store_messages(rows: list[dict[str, object]]) -> None:
     for row, pk in zip(rows, uuid7s(len(rows)), strict=True):
         row["id"] = pk
     bulk_insert(OutboxMessage, rows)
-
-
-def _messages(
-    kind: WebhookKind, event: Event, described: Described, endpoints: Iterable[Endpoint]
-) -> Iterator[dict[str, object]]:
-    body = webhook_body(kind.name, event.created_at, described.data)
-    urls = set()
-    message = {
-        "kind": kind.name,
-        "event_id": event.pk,
-        "object_id": event.object_id,
-        "body": body,
-    }
-    for endpoint in endpoints:
-        hears = kind.name in endpoint.kinds and endpoint.scope in ("", described.scope)
-        if hears and not described.for_callbacks_only:
-            urls.add(endpoint.url)
-            yield {**message, "endpoint_id": endpoint.pk, "scope": endpoint.scope, "url": ""}
-    for callback in described.callbacks:
-        owned = callback_endpoint(callback)
-        if owned is not None and callback.url not in urls:
-            urls.add(callback.url)
-            yield {**message, "endpoint_id": owned.pk, "scope": owned.scope, "url": callback.url}
 
 
 def webhook_body(kind: str, at: object, data: object) -> str:

@@ -8,7 +8,6 @@ transaction began, so times grow only nearly with ids: the search is wider by `S
 """
 
 import time
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -50,36 +49,59 @@ class ReplayResult:
     resume_after: int | None = None  # the last event that was looked at; None once all were
 
 
-def replay(
-    endpoint: Endpoint,
-    span: Span,
-    *,
-    failed_only: bool = False,
-    dry_run: bool = False,
-    after: int | None = None,
-    seconds: float | None = None,
-) -> ReplayResult:
-    """Send again what happened in a span, for some seconds or until it is done; `after` continues an earlier call.
+@dataclass(frozen=True)
+class Replay:
+    endpoint: Endpoint
+    span: Span
+    failed_only: bool = False  # only failed messages are sent again
+    dry_run: bool = False
 
-    With `failed_only`, only failed messages are sent again.
-    """
-    if not endpoint.is_on and not dry_run:
-        raise ReplayRefused(_("The endpoint is off. Switch it on first."))
-    statuses = [MessageStatus.FAILED] if failed_only else ENDED
-    end = time.monotonic() + seconds if seconds is not None else None
-    position = after if after is not None else id_before(span.start - SLACK)
-    last, result = id_before(span.end + SLACK), ReplayResult()
-    while (first := _next_id(position)) is not None and first <= last:
-        position = min(first + BATCH - 1, last)
-        with transaction.atomic():
-            reported = _replay_messages(endpoint, span, (first - 1, position), statuses, result, dry_run=dry_run)
-            if not failed_only:
-                _create_missing(endpoint, span, (first - 1, position), reported, result, dry_run=dry_run)
-            doorbells.ring(MESSAGES.queue)
-        if end is not None and time.monotonic() > end:
-            result.resume_after = position
-            break
-    return result
+    def run(self, *, after: int | None = None, seconds: float | None = None) -> ReplayResult:
+        """Work for some seconds or until all is done; `after` continues an earlier run."""
+        if not self.endpoint.is_on and not self.dry_run:
+            raise ReplayRefused(_("The endpoint is off. Switch it on first."))
+        end = time.monotonic() + seconds if seconds is not None else None
+        position = after if after is not None else id_before(self.span.start - SLACK)
+        last, result = id_before(self.span.end + SLACK), ReplayResult()
+        while (first := _next_id(position)) is not None and first <= last:
+            position = min(first + BATCH - 1, last)
+            with transaction.atomic():
+                self._replay_batch(first - 1, position, result)
+                doorbells.ring(MESSAGES.queue)
+            if end is not None and time.monotonic() > end:
+                result.resume_after = position
+                break
+        return result
+
+    def _replay_batch(self, after: int, last: int, result: ReplayResult) -> None:
+        own_messages = OutboxMessage.objects.filter(endpoint=self.endpoint, event_id__gt=after, event_id__lte=last)
+        rows = list(own_messages.values_list("pk", "event_id", "url", "status", "created_at"))
+        events = Event.objects.filter(pk__in={event for _pk, event, *_rest in rows})
+        happened: dict[int | None, datetime] = dict(events.values_list("pk", "created_at"))
+        statuses = [MessageStatus.FAILED] if self.failed_only else ENDED
+        # If the event was pruned, the time of its message stands for it.
+        ids_to_replay = [
+            pk
+            for pk, event, _url, status, created_at in rows
+            if status in statuses and happened.get(event, created_at) in self.span
+        ]
+        if not self.dry_run:
+            ids_to_replay = list(OutboxMessage.objects.filter(pk__any_of=ids_to_replay, status__in=statuses).replay())
+        result.replayed += len(ids_to_replay)
+        if not self.failed_only:
+            result.created += self._create_missing(after, last, {event for _pk, event, url, *_rest in rows if not url})
+
+    def _create_missing(self, after: int, last: int, reported: set[int | None]) -> int:
+        """Make messages about the events that the endpoint has none about; return how many."""
+        kinds = [webhook_kinds[name] for name in self.endpoint.kinds if name in webhook_kinds]
+        rows = []
+        for kind, events in events_by_kind(kinds, after, last):
+            missing = [event for event in events if event.created_at in self.span and event.pk not in reported]
+            # Callbacks belong to their jobs, not to the endpoint.
+            rows += [row for row in message_rows(kind, missing, [self.endpoint]) if not row["url"]]
+        if not self.dry_run:
+            store_messages(rows)
+        return len(rows)
 
 
 def id_before(moment: datetime) -> int:
@@ -101,49 +123,3 @@ def _next_id(position: int) -> int | None:
     reported = OutboxMessage.objects.filter(event_id__gt=position).order_by("event_id")
     message = reported.values_list("event_id", flat=True).first()
     return min((pk for pk in (event, message) if pk is not None), default=None)
-
-
-def _replay_messages(
-    endpoint: Endpoint,
-    span: Span,
-    ids: tuple[int, int],
-    statuses: Collection[str],
-    result: ReplayResult,
-    *,
-    dry_run: bool,
-) -> set[int | None]:
-    """Send the messages of a batch again; return the ids of the events that the endpoint has a message about."""
-    own_messages = OutboxMessage.objects.filter(endpoint=endpoint, event_id__gt=ids[0], event_id__lte=ids[1])
-    rows = list(own_messages.values_list("pk", "event_id", "url", "status", "created_at"))
-    events = Event.objects.filter(pk__in={event for _pk, event, *_rest in rows})
-    happened: dict[int | None, datetime] = dict(events.values_list("pk", "created_at"))
-    # If the event was pruned, the time of its message stands for it.
-    ids_to_replay = [
-        pk
-        for pk, event, _url, status, created_at in rows
-        if status in statuses and happened.get(event, created_at) in span
-    ]
-    if not dry_run:
-        ids_to_replay = list(OutboxMessage.objects.filter(pk__any_of=ids_to_replay, status__in=statuses).replay())
-    result.replayed += len(ids_to_replay)
-    return {event for _pk, event, url, *_rest in rows if not url}
-
-
-def _create_missing(
-    endpoint: Endpoint,
-    span: Span,
-    ids: tuple[int, int],
-    reported: set[int | None],
-    result: ReplayResult,
-    *,
-    dry_run: bool,
-) -> None:
-    kinds = [webhook_kinds[name] for name in endpoint.kinds if name in webhook_kinds]
-    rows = []
-    for kind, events in events_by_kind(kinds, *ids):
-        missing = [event for event in events if event.created_at in span and event.pk not in reported]
-        # Callbacks belong to their jobs, not to the endpoint.
-        rows += [row for row in message_rows(kind, missing, [endpoint]) if not row["url"]]
-    if not dry_run:
-        store_messages(rows)
-    result.created += len(rows)

@@ -22,7 +22,7 @@ from outbox.admin.endpoint_forms import SpanForm, SwitchForm
 from outbox.endpoints import record_change, send_test, switch
 from outbox.models import Endpoint
 from outbox.models.endpoint import ROTATION
-from outbox.replaying import Span, replay
+from outbox.replaying import Replay, Span
 from outbox.states import EXPIRES_AFTER
 
 REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
@@ -120,7 +120,7 @@ def replay_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoin
         return None
     if request.method == "POST" and form.is_valid():
         span, after = Span(form.cleaned_data["start"], form.cleaned_data["end"]), request.POST.get("after", "")
-        result = replay(endpoint, span, after=read_digits(after), seconds=REPLAY_SECONDS)
+        result = Replay(endpoint, span).run(after=read_digits(after), seconds=REPLAY_SECONDS)
         record_change(endpoint, "changed", f"Replayed {span}.")
         values = {"replayed": number(result.replayed), "created": number(result.created)}
         done = _("Sent again: %(replayed)s messages. New: %(created)s, about events that had no message.") % values

@@ -105,8 +105,8 @@ class AlertText:
     subject: str
     text: str
     html: str
-    is_over: bool = False  # every problem in it is over
-    severity: int = Severity.NOTICE.value  # of the worst
+    is_over: bool  # every problem in it is over
+    severity: int  # of the worst
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,13 @@ def text_of_changes(channel: Channel, changes: Sequence[Change]) -> AlertText:
     with _in_words_of(channel):
         lines = [_line(change) for change in changes]
         subject = _subject(changes[0]) if len(changes) == 1 else _digest_subject(changes)
-        is_over = all(change.is_over for change in changes)
-        return _text(channel, subject, lines, is_over=is_over, severity=max(item.record.severity for item in changes))
+        return _text(channel, subject, lines, changes)
 
 
 def text_of_test(channel: Channel) -> AlertText:
     with _in_words_of(channel):
         line = AlertLine("", _("This is a test. The channel works."), [], "")
-        return _text(channel, _("Test of the channel %(name)s") % {"name": channel.name}, [line])
+        return _text(channel, _("Test of the channel %(name)s") % {"name": channel.name}, [line], [])
 
 
 @contextmanager
@@ -137,29 +136,18 @@ def _in_words_of(channel: Channel) -> Iterator[None]:
         yield
 
 
-def _text(
-    channel: Channel,
-    subject: str,
-    lines: Sequence[AlertLine],
-    *,
-    is_over: bool = False,
-    severity: int = Severity.NOTICE.value,
-) -> AlertText:
-    context = {
-        "lines": lines,
-        "settings_link": f"{settings.PUBLIC_URL}/admin/outbox/channel/{channel.pk}/change/",
-        "channel": channel,
-    }
+def _text(channel: Channel, subject: str, lines: Sequence[AlertLine], changes: Sequence[Change]) -> AlertText:
+    link = f"{settings.PUBLIC_URL}/admin/outbox/channel/{channel.pk}/change/"
     return AlertText(
-        " ".join(f"[{PRODUCT}] {subject}".split()),
-        _plain(lines, channel, context["settings_link"]),
-        render_to_string("outbox/alert.html", context),
-        is_over,
-        severity,
+        subject=" ".join(f"[{PRODUCT}] {subject}".split()),
+        text=_plain(lines, channel, link),
+        html=render_to_string("outbox/alert.html", {"lines": lines, "settings_link": link, "channel": channel}),
+        is_over=bool(changes) and all(change.is_over for change in changes),
+        severity=max((change.record.severity for change in changes), default=Severity.NOTICE.value),
     )
 
 
-def _plain(lines: Sequence[AlertLine], channel: Channel, settings_link: object) -> str:
+def _plain(lines: Sequence[AlertLine], channel: Channel, settings_link: str) -> str:
     blocks = ["\n".join(filter(None, [line.heading, line.title, *line.details, line.link])) for line in lines]
     footer = _("You get this through the channel %(name)s: %(link)s") % {"name": channel.name, "link": settings_link}
     return "\n\n".join([*blocks, f"--\n{footer}"])

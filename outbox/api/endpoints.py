@@ -166,10 +166,9 @@ class ReplayView(OneEndpointView):
         """
         row = self.find_endpoint(request, pk)
         span = replaying.Span(body.start, body.end)
+        replay = replaying.Replay(row, span, failed_only=body.failed_only)
         try:
-            result = replaying.replay(
-                row, span, failed_only=body.failed_only, after=body.resume_after, seconds=REPLAY_SECONDS
-            )
+            result = replay.run(after=body.resume_after, seconds=REPLAY_SECONDS)
         except replaying.ReplayRefused as error:
             raise ApiError(409, "ENDPOINT_OFF", str(error)) from None
         self.record(request, row, "changed", f"Replayed {span}.")

@@ -12,7 +12,7 @@ from kilit.lock.models import Event
 from outbox import log_reader, replaying
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
-from outbox.replaying import ReplayRefused, Span, id_before, replay
+from outbox.replaying import Replay, ReplayRefused, Span, id_before
 from outbox.states import MessageStatus
 from tests.apps.parcels.models import Parcel
 from tests.support.outbox import make_endpoint
@@ -60,7 +60,7 @@ def test_ended_messages_of_the_span_are_sent_again_under_their_ids() -> None:
     ids = set(OutboxMessage.objects.values_list("pk", flat=True))
     end(delivered=3, failed=2)
 
-    result = replay(endpoint, AROUND_NOON)
+    result = Replay(endpoint, AROUND_NOON).run()
 
     assert (result.replayed, result.created, result.resume_after) == (3, 0, None)
     assert set(OutboxMessage.objects.values_list("pk", flat=True)) == ids
@@ -75,7 +75,7 @@ def test_what_waits_or_is_being_sent_is_left_alone() -> None:
     log_reader.read_log()
     OutboxMessage.objects.claim(limit=1)
 
-    assert replay(endpoint, AROUND_NOON).replayed == 0
+    assert Replay(endpoint, AROUND_NOON).run().replayed == 0
     assert states() == {"QUEUED": 1, "SENDING": 1}
 
 
@@ -85,7 +85,7 @@ def test_only_failed_ones_are_sent_again_if_asked() -> None:
     log_reader.read_log()
     end(delivered=1, failed=2)
 
-    result = replay(endpoint, AROUND_NOON, failed_only=True)
+    result = Replay(endpoint, AROUND_NOON, failed_only=True).run()
 
     assert (result.replayed, result.created) == (2, 0)
     assert states() == {"DELIVERED": 1, "QUEUED": 2}
@@ -100,7 +100,7 @@ def test_what_happened_while_it_was_off_is_sent_once() -> None:
     endpoint.refresh_from_db()
     assert log_reader.read_log() == 0
 
-    first, second = replay(endpoint, AROUND_NOON), replay(endpoint, AROUND_NOON)
+    first, second = Replay(endpoint, AROUND_NOON).run(), Replay(endpoint, AROUND_NOON).run()
 
     assert (first.created, second.created) == (3, 0)
     assert OutboxMessage.objects.count() == 3
@@ -111,8 +111,8 @@ def test_only_its_own_kinds_and_site_are_sent() -> None:
     deaf, elsewhere = make_endpoint(kinds=["site.paused"]), make_endpoint(scope="another")
     carry(2)
 
-    assert replay(deaf, AROUND_NOON).created == 0
-    assert replay(elsewhere, AROUND_NOON).created == 0
+    assert Replay(deaf, AROUND_NOON).run().created == 0
+    assert Replay(elsewhere, AROUND_NOON).run().created == 0
 
 
 def test_the_messages_of_other_endpoints_are_left_alone() -> None:
@@ -122,7 +122,7 @@ def test_the_messages_of_other_endpoints_are_left_alone() -> None:
     log_reader.read_log()
     end(delivered=2)
 
-    replay(other, AROUND_NOON)
+    Replay(other, AROUND_NOON).run()
 
     assert [message.endpoint for message in OutboxMessage.objects.filter(status="QUEUED")] == [other]
 
@@ -134,7 +134,7 @@ def test_it_stops_after_its_time_and_continues_where_it_stopped(monkeypatch: pyt
     after, created, calls = None, 0, 0
 
     while calls == 0 or after is not None:
-        result = replay(endpoint, AROUND_NOON, after=after, seconds=0)
+        result = Replay(endpoint, AROUND_NOON).run(after=after, seconds=0)
         after, created, calls = result.resume_after, created + result.created, calls + 1
 
     assert created == 6
@@ -152,8 +152,8 @@ def test_a_message_is_found_when_its_event_was_pruned() -> None:
         cursor.execute("ALTER TABLE lock_event ENABLE TRIGGER USER")
     created_at = OutboxMessage.objects.get().created_at
 
-    assert replay(endpoint, AROUND_NOON).replayed == 0
-    assert replay(endpoint, Span(created_at - HOUR, created_at + HOUR)).replayed == 1
+    assert Replay(endpoint, AROUND_NOON).run().replayed == 0
+    assert Replay(endpoint, Span(created_at - HOUR, created_at + HOUR)).run().replayed == 1
 
 
 def test_an_event_of_a_long_transaction_is_found() -> None:
@@ -162,7 +162,7 @@ def test_an_event_of_a_long_transaction_is_found() -> None:
     carry(2, at=NOON + timedelta(minutes=40))
     carry(1)
 
-    assert replay(endpoint, AROUND_NOON).created == 1
+    assert Replay(endpoint, AROUND_NOON).run().created == 1
 
 
 def test_an_endpoint_that_is_off_is_refused() -> None:
@@ -171,7 +171,7 @@ def test_an_endpoint_that_is_off_is_refused() -> None:
     endpoint.refresh_from_db()
 
     with pytest.raises(ReplayRefused, match="off"):
-        replay(endpoint, AROUND_NOON)
+        Replay(endpoint, AROUND_NOON).run()
 
 
 def test_the_ids_of_a_time_are_found_by_halving(django_assert_max_num_queries) -> None:

@@ -44,7 +44,7 @@ from orchestrator.workflow.runner import due_rows
 from outbox import metrics as outbox_metrics
 from outbox import sending, sweeps
 from outbox.api.presenters import message_page
-from outbox.replaying import Span, replay
+from outbox.replaying import Replay, Span
 from outbox.schemas import MessagesQuery
 from pdfjobs import cleanup, enqueue, work
 from pdfjobs import metrics as pdf_metrics
@@ -281,7 +281,7 @@ def test_nothing_walks_the_messages() -> None:
             "claim": lambda: sending.claim(endpoint, limit=50),
             "sweep": sweeps.recover,
             "metrics": outbox_metrics.oldest_due,
-            "replay": lambda: replay(endpoint, Span(LONG_AGO, LONG_AGO + DAY)),
+            "replay": lambda: Replay(endpoint, Span(LONG_AGO, LONG_AGO + DAY)).run(),
             "list": listed(),
             "list of a state": listed(status="FAILED"),
             "list of a kind": listed(kind="site.paused"),

@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 
 from kilit.lock.audit import acting_as
 from outbox.models import Endpoint
-from outbox.replaying import ReplayRefused, Span, replay
+from outbox.replaying import Replay, ReplayRefused, Span
 
 STEP = 10.0  # seconds between two lines of progress
 
@@ -50,21 +50,20 @@ class Command(BaseCommand):
         span = Span(options["start"], options["end"] or timezone.now())
         if span.start >= span.end:
             raise CommandError("--from must be before --to.")
+        replay = Replay(endpoint, span, failed_only=options["failed_only"], dry_run=options["dry_run"])
         try:
             with acting_as("command:outbox_replay", reason=f"{span.start:%F %T} to {span.end:%F %T}"):
-                self._replay(endpoint, span, options)
+                self._replay(replay, options["after"])
         except ReplayRefused as error:
             raise CommandError(str(error)) from None
 
-    def _replay(self, endpoint: Endpoint, span: Span, options: dict[str, Any]) -> None:
+    def _replay(self, replay: Replay, after: int | None) -> None:
         replayed = created = 0
-        filters = {"failed_only": options["failed_only"], "dry_run": options["dry_run"]}
-        after = options["after"]
         while True:
-            result = replay(endpoint, span, after=after, seconds=STEP, **filters)
+            result = replay.run(after=after, seconds=STEP)
             replayed, created, after = replayed + result.replayed, created + result.created, result.resume_after
             if after is None:
                 break
             self.stdout.write(f"{replayed:,} again, {created:,} new so far; continue with --after {after}.")
-        verb = "Would send" if options["dry_run"] else "Queued"
+        verb = "Would send" if replay.dry_run else "Queued"
         self.stdout.write(f"{verb} {replayed:,} again and {created:,} that it has not received.")

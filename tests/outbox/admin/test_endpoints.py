@@ -8,11 +8,10 @@ import pytest
 from django.utils import timezone
 
 from kilit.lock.models import Activity
-from outbox.admin import endpoint_actions
 from outbox.admin.endpoint_forms import EndpointForm
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import SECRET_PREFIX
-from outbox.replaying import ReplayResult
+from outbox.replaying import Replay, ReplayResult
 from tests.support.dashboard import text_of
 from tests.support.outbox import make_delivered_message, make_endpoint, make_failed_message, make_message
 
@@ -222,11 +221,11 @@ def test_a_time_span_is_replayed_and_recorded(operator, endpoint) -> None:
 def test_a_long_replay_is_continued(operator, endpoint, monkeypatch) -> None:
     seen = []
 
-    def replay(endpoint, span, *, after, seconds) -> ReplayResult:
+    def run(_replay, *, after, seconds) -> ReplayResult:
         seen.append(after)
         return ReplayResult(replayed=2, resume_after=None if after else 700)
 
-    monkeypatch.setattr(endpoint_actions, "replay", replay)
+    monkeypatch.setattr(Replay, "run", run)
     span = {"start": "2026-11-16T10:00", "end": "2026-11-16T11:00"}
 
     first = operator.post(page(endpoint, "replay"), span)
