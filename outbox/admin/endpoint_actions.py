@@ -37,8 +37,8 @@ def may_manage_any(user: User | AnonymousUser) -> bool:
     return bool(user.has_perm("outbox.operate_endpoint") and scopes_run_by(user) != [])
 
 
-def page_of(endpoint: Endpoint) -> str:
-    return reverse("admin:outbox_endpoint_change", args=[endpoint.pk])
+def page_of(endpoint: Endpoint, name: str = "change") -> str:
+    return reverse(f"admin:outbox_endpoint_{name}", args=[endpoint.pk])
 
 
 def switch_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint, *, on: bool) -> HttpResponse | None:

@@ -35,6 +35,7 @@ from kilit.console.formatting import (
     two_lines,
 )
 from kilit.console.jobs.blockers import Blocker, blocked, ended, paused, waiting
+from kilit.console.jobs.job_page import JobOffer
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.listing import CompletedChangeList
 from kilit.sites.scopes import scope_names
@@ -122,7 +123,7 @@ def overview(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) 
         original=endpoint,
         state=state_badges(endpoint),
         site=columns.site_name(endpoint),
-        status=list(status_of(endpoint, newest.first())),
+        blockers=list(status_of(endpoint, newest.first())),
         tiles=_tiles(endpoint, health),
         delivered_at=health.delivered_at,
         delivered_href=list_address(endpoint, MessageStatus.DELIVERED),
@@ -130,8 +131,19 @@ def overview(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) 
         kinds=[(name, webhook_kinds[name].about if name in webhook_kinds else "") for name in endpoint.kinds],
         newest=[_message(message) for message in newest],
         manages=manages,
-        may_delete=model_admin.has_delete_permission(request, endpoint),
+        offers=list(_offers(endpoint, may_delete=model_admin.has_delete_permission(request, endpoint))),
     )
+
+
+def _offers(endpoint: Endpoint, *, may_delete: bool) -> Iterator[JobOffer]:
+    """Yield what the menu offers beside the buttons."""
+    if endpoint.is_on:
+        yield JobOffer(_("Replay a time span"), "", endpoint_actions.page_of(endpoint, "replay"))
+    yield JobOffer(_("Rotate the secret"), "", endpoint_actions.page_of(endpoint, "rotate_secret"))
+    if endpoint.is_on:
+        yield JobOffer(_("Switch off"), "", endpoint_actions.page_of(endpoint, "switch_off"))
+    if may_delete:
+        yield JobOffer(_("Delete"), "", endpoint_actions.page_of(endpoint, "delete"), is_dangerous=True)
 
 
 def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocker]:
