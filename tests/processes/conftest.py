@@ -1,5 +1,18 @@
 """Real workers on the test database."""
 
-from tests.support.fixtures.workers import workers
+from collections.abc import Iterator
 
-__all__ = ["workers"]
+import pytest
+
+from tests.support.workers import Workers
+
+
+@pytest.fixture
+def workers(transactional_db: None) -> Iterator[Workers]:
+    """Start workers for one test, and leave nothing running."""
+    started = Workers()
+    try:
+        started.start()
+        yield started
+    finally:
+        started.stop()
