@@ -6,10 +6,10 @@ import pytest
 
 from ociqueue.models import Site
 from outbox.models import Endpoint
-from tests.support.fixtures.conversions import make_site, site
+from tests.support.fixtures.conversions import make_site, operator, site
 from tests.support.outbox import make_endpoint
 
-__all__ = ["house", "make_site", "site"]
+__all__ = ["house", "make_site", "operator", "site"]
 
 
 @dataclass

@@ -21,11 +21,6 @@ ENDPOINTS, MESSAGES = "/admin/outbox/endpoint/", "/admin/outbox/outboxmessage/"
 
 
 @pytest.fixture
-def operator(make_person, site):
-    return make_person(role="operator", sites={site: "operator"})
-
-
-@pytest.fixture
 def endpoint(site) -> Endpoint:
     return make_endpoint(scope=str(site.pk))
 
