@@ -5,7 +5,6 @@ Each update matches the batch's claim, so a worker that lost its lease changes n
 
 from collections import defaultdict
 from datetime import timedelta
-from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -45,7 +44,7 @@ def settle(batch: MessageBatch) -> None:
 
 def settle_alike(messages: list[OutboxMessage], result: PostResult, sentence: str) -> int:
     held = OutboxMessage.objects.held_by(*messages)
-    columns: dict[str, Any] = {
+    columns = {
         "response_code": result.status,
         "error_code": result.error,
         "error_message": sentence,
@@ -58,13 +57,13 @@ def settle_alike(messages: list[OutboxMessage], result: PostResult, sentence: st
     return held.retry_later(wait_at_least=requested_wait(result) or timedelta(0), **columns)
 
 
-def _attempt(batch: MessageBatch, attempt: Try) -> dict[str, Any]:
+def _attempt(batch: MessageBatch, attempt: Try) -> dict[str, object]:
     own_url = attempt.message.url
     url = (Endpoint(url=own_url) if own_url else batch.endpoint).shown_url
     return attempt_columns(attempt, url, _sentence(attempt.result.error))
 
 
-def attempt_columns(attempt: Try, url: str, sentence: str) -> dict[str, Any]:
+def attempt_columns(attempt: Try, url: str, sentence: str) -> dict[str, object]:
     result = attempt.result
     return {
         "message_id": attempt.message.pk,

@@ -5,7 +5,6 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 
 class Relay:
@@ -45,7 +44,7 @@ class Relay:
             ends = {client, server}
             self._open |= ends
             for source, target in ((client, server), (server, client)):
-                selector.register(source, selectors.EVENT_READ, target)
+                selector.register(source, selectors.EVENT_READ, (source, target))
             try:
                 while self._forward(selector, client):
                     pass
@@ -54,8 +53,8 @@ class Relay:
 
     def _forward(self, selector: selectors.BaseSelector, client: socket.socket) -> bool:
         for key, _ in selector.select():
-            source: Any = key.fileobj
+            source, target = key.data
             message = source.recv(65536)
-            if not (message and self.pass_on(message, source, key.data, is_request=source is client)):
+            if not (message and self.pass_on(message, source, target, is_request=source is client)):
                 return False
         return True

@@ -1,7 +1,7 @@
 """Webhook endpoints in the console: the list, the page of one, and its form."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -64,6 +64,7 @@ READ = """
     FROM outbox_endpoint AS endpoint WHERE endpoint.id = ANY(%(ids)s)
 """
 NEWEST = 10
+Page = Callable[..., HttpResponse | None]
 COPY_NOW = gettext_lazy("Copy the signing secret now; it cannot be viewed again:")
 ONE_BUTTON = {"show_save_and_continue": False, "show_save_and_add_another": False}
 
@@ -270,7 +271,7 @@ class EndpointAdmin(ModelAdmin):
         return HttpResponseRedirect(reverse("admin:lock_activity_changelist", query=filters))
 
     def get_urls(self) -> list[object]:
-        pages: dict[str, Any] = {
+        pages: dict[str, Page] = {
             "settings": EndpointAdmin.settings_page,
             "switch_on": partial(endpoint_actions.switch_page, on=True),
             "switch_off": partial(endpoint_actions.switch_page, on=False),
@@ -284,7 +285,7 @@ class EndpointAdmin(ModelAdmin):
             own.append(path(route, self.admin_site.admin_view(show), name=f"outbox_endpoint_{name}"))
         return own + super().get_urls()
 
-    def managers_page(self, view: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    def managers_page(self, view: Page, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show a page of those who manage the endpoint; one that returns no response leads back to the endpoint's."""
         endpoint: Endpoint = find_object(self, request, object_id, allowed=may_manage)
         return view(self, request, endpoint) or HttpResponseRedirect(endpoint_actions.page_of(endpoint))
