@@ -62,16 +62,24 @@ SECRETS = ("client_secret", "refresh_token", SERVICE_ACCOUNT, "developer_token")
 printable = RegexValidator(r"^[!-~]*$", gettext_lazy("Only printable ASCII characters, without spaces."))
 
 
-def _text(label: "StrOrPromise", help_text: "StrOrPromise", *, placeholder: str = "") -> forms.CharField:
-    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "placeholder": placeholder})
-    return forms.CharField(label=label, required=False, max_length=500, widget=widget, help_text=help_text)
+class LoginField(forms.CharField):
+    def __init__(self, help_text: "StrOrPromise", *, placeholder: str = "", **options: Any) -> None:
+        widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "placeholder": placeholder})
+        super().__init__(**{"required": False, "max_length": 500, "widget": widget, "help_text": help_text, **options})
 
 
-def _secret(label: "StrOrPromise", help_text: "StrOrPromise") -> forms.CharField:
+class CustomerField(LoginField):
+    def clean(self, value: Any) -> str:
+        text = super().clean(value)
+        try:
+            return normalize_customer_id(text) if text else ""
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+
+def _secret(help_text: "StrOrPromise") -> LoginField:
     widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
-    return forms.CharField(
-        label=label, required=False, max_length=2000, widget=widget, help_text=help_text, validators=[printable]
-    )
+    return LoginField(help_text, max_length=2000, widget=widget, validators=[printable])
 
 
 class SecretTextarea(UnfoldAdminTextareaWidget):
@@ -82,46 +90,32 @@ class SecretTextarea(UnfoldAdminTextareaWidget):
 
 
 class LoginForm(forms.Form):
-    customer_id = _text(
-        LABELS["customer_id"],
-        gettext_lazy("The account that owns the conversions, such as 123-456-7890."),
-        placeholder="123-456-7890",
+    customer_id = CustomerField(
+        gettext_lazy("The account that owns the conversions, such as 123-456-7890."), placeholder="123-456-7890"
     )
-    login_customer_id = _text(
-        LABELS["login_customer_id"], gettext_lazy("Only for access through a manager account: the manager's id.")
-    )
-    client_id = _text(LABELS["client_id"], gettext_lazy("The OAuth client in your Google Cloud project."))
-    client_secret = _secret(LABELS["client_secret"], gettext_lazy("The secret of the same client."))
-    refresh_token = _secret(
-        LABELS["refresh_token"],
-        gettext_lazy("Issued by Google when the client was granted access to the account."),
-    )
-    service_account = forms.CharField(
-        label=LABELS[SERVICE_ACCOUNT],
-        required=False,
+    login_customer_id = CustomerField(gettext_lazy("Only for access through a manager account: the manager's id."))
+    client_id = LoginField(gettext_lazy("The OAuth client in your Google Cloud project."))
+    client_secret = _secret(gettext_lazy("The secret of the same client."))
+    refresh_token = _secret(gettext_lazy("Issued by Google when the client was granted access to the account."))
+    service_account = LoginField(
+        gettext_lazy("The whole JSON of its key, as Google created it."),
         max_length=LONGEST,
         widget=SecretTextarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
-        help_text=gettext_lazy("The whole JSON of its key, as Google created it."),
     )
     service_account_file = forms.FileField(
         label=gettext_lazy("Or its file"), required=False, widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".json"})
     )
-    developer_token = _secret(
-        LABELS["developer_token"], gettext_lazy("Only for the Google Ads API, and only if Google requires it.")
+    developer_token = _secret(gettext_lazy("Only for the Google Ads API, and only if Google requires it."))
+    conversion_action = LoginField(
+        gettext_lazy("Its number, or customers/1234567890/conversionActions/NUMBER. Enter the customer id as well.")
     )
-    conversion_action = _text(
-        LABELS["conversion_action"],
-        gettext_lazy("Its number, or customers/1234567890/conversionActions/NUMBER. Enter the customer id as well."),
-    )
-    conversion_actions = forms.CharField(
-        label=LABELS["conversion_actions"],
-        required=False,
-        max_length=20_000,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "placeholder": "Teklif = 987654"}),
-        help_text=gettext_lazy(
+    conversion_actions = LoginField(
+        gettext_lazy(
             "One per line: conversion name = action. Other names use the conversion action above. "
             "This replaces all stored lines; enter the customer id as well."
         ),
+        max_length=20_000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "placeholder": "Teklif = 987654"}),
     )
     forget = forms.MultipleChoiceField(
         label=gettext_lazy("Remove stored values"), required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget
@@ -136,6 +130,8 @@ class LoginForm(forms.Form):
     ) -> None:
         super().__init__(*args, **options)
         self.stored = asdict(stored) if stored else {}
+        for name, label in LABELS.items():
+            self.fields[name].label = label
         if confirmation and stored:  # another account needs it
             self.fields[CONFIRM] = confirmation
         removable = [(name, LABELS[name]) for name in REMOVABLE if self.stored.get(name)]
@@ -155,12 +151,6 @@ class LoginForm(forms.Form):
         names = {"account": ["customer_id", "login_customer_id", "conversion_action", "conversion_actions"]}
         names["account"] += [CONFIRM] if CONFIRM in self.fields else []
         return {group: [self[name] for name in fields] for group, fields in (names | logins | {"rest": rest}).items()}
-
-    def clean_customer_id(self) -> str:
-        return self._customer("customer_id")
-
-    def clean_login_customer_id(self) -> str:
-        return self._customer("login_customer_id")
 
     def clean(self) -> None:
         self._read_file()
@@ -200,13 +190,6 @@ class LoginForm(forms.Form):
         for name in self.entered if self.errors else emptied:
             if name not in self.errors:
                 self.add_error(name, _("Enter it again: secrets are not sent back to the page."))
-
-    def _customer(self, name: str) -> str:
-        text: str = self.cleaned_data[name]
-        try:
-            return normalize_customer_id(text) if text else ""
-        except ValueError as error:
-            raise forms.ValidationError(str(error)) from None
 
 
 def read_actions(text: str, *, customer_id: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The CSV import page: it checks a file, which is imported when the user confirms it, and offers templates."""
 
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.conf import settings
@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
@@ -29,27 +30,30 @@ from ociqueue.schemas.conversions import TEMPLATE_FIELDS, without_identifiers
 MEGABYTES = settings.MOST_UPLOADED // 1024**2
 
 
-def too_large() -> str:
-    return _("Larger than %(most)s MB; split the file.") % {"most": MEGABYTES}
-
-
-class UploadForm(forms.Form):
-    site = SiteChoiceField()
+class CsvFileForm(forms.Form):
     file = forms.FileField(
         label=gettext_lazy("CSV file"),
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,text/csv"}),
         error_messages={"empty": gettext_lazy("The file is empty.")},
     )
 
-    def __init__(self, *args: Any, user: User | AnonymousUser, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.fields["site"].offer(Site.objects.run_by(user))  # type: ignore[attr-defined]
+    megabytes: ClassVar = MEGABYTES
+    too_large: ClassVar[StrOrPromise] = gettext_lazy("Larger than %(most)s MB; split the file.")
 
     def clean_file(self) -> UploadedFile[bytes]:
         file: UploadedFile[bytes] = self.cleaned_data["file"]
-        if (file.size or 0) > MEGABYTES * 1024**2:
-            raise forms.ValidationError(too_large())
+        if (file.size or 0) > self.megabytes * 1024**2:
+            raise forms.ValidationError(str(self.too_large) % {"most": self.megabytes})
         return file
+
+
+class UploadForm(CsvFileForm):
+    site = SiteChoiceField()
+    field_order = ("site", "file")
+
+    def __init__(self, *args: Any, user: User | AnonymousUser, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["site"].offer(Site.objects.run_by(user))  # type: ignore[attr-defined]
 
 
 def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
@@ -74,7 +78,7 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         imports_address=reverse("admin:ociqueue_importjob_changelist"),
         megabytes=MEGABYTES,
         most=settings.MOST_UPLOADED,
-        too_large=too_large(),
+        too_large=form.too_large % {"most": form.megabytes},
     )
 
 

@@ -10,13 +10,11 @@ from django import forms
 from django.contrib.auth.models import AnonymousUser, User
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise
-from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from kilit.console.formatting import number, page
 from kilit.csv.text import CsvError
@@ -25,10 +23,10 @@ from kilit.sites import member_files
 from kilit.sites.models import SiteQuerySet
 from kilit.sites.site_files import SitePlan
 from kilit.sites.site_model import has_site_permission
+from ociqueue.admin.imports.pages import CsvFileForm
 from ociqueue.files import sites as site_files
 from ociqueue.models import Site
 
-MEGABYTES = 5
 MOST_SHOWN = 200  # changes or faults on the page
 SALT = "ociqueue.bulk_files"
 PROOF_MAX_AGE = 3600  # seconds
@@ -98,20 +96,12 @@ MEMBERS = BulkFile(
 )
 
 
-class BulkFileForm(forms.Form):
-    file = forms.FileField(
-        label=gettext_lazy("CSV file"),
-        widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,text/csv"}),
-        error_messages={"empty": gettext_lazy("The file is empty.")},
-    )
+class BulkFileForm(CsvFileForm):
     # Proof that this user has seen what the file would change.
     checked = forms.CharField(required=False)
 
-    def clean_file(self) -> UploadedFile[bytes]:
-        file: UploadedFile[bytes] = self.cleaned_data["file"]
-        if (file.size or 0) > MEGABYTES * 1024**2:
-            raise forms.ValidationError(_("Larger than %(most)s MB; use several files.") % {"most": MEGABYTES})
-        return file
+    megabytes = 5
+    too_large = gettext_lazy("Larger than %(most)s MB; use several files.")
 
     def proof(self, user: User | AnonymousUser, kind: BulkFile) -> str:
         file: Any = self.cleaned_data["file"].file
