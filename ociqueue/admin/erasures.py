@@ -94,16 +94,20 @@ def forget_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
 def _confirm(model_admin: ModelAdmin, request: HttpRequest, form: ForgetForm, back: str) -> HttpResponse:
     person, site = form.cleaned_data["person"], form.cleaned_data["site"]
     results = find(person, _sites(request, site and str(site.pk)))
-    columns = (_("Site"), _("To erase"), _("Not ended: left as they are"))
-    cells = [(result.site.name, number(result.erased), number(result.left)) for result in results]
     request_values = json.dumps([person.kind, person.text, str(site.pk) if site else "", request.user.pk])
     return confirm_page(
         model_admin,
         request,
         title=TITLE,
         sentences=[_found(results), _("This cannot be undone. Backups keep the data until they expire.")],
-        columns=columns,
-        rows=[list(zip(columns, row, strict=True)) for row in cells],
+        rows=[
+            {
+                _("Site"): result.site.name,
+                _("To erase"): number(result.erased),
+                _("Not ended: left as they are"): number(result.left),
+            }
+            for result in results
+        ],
         kept={"checked": signing.dumps(encrypt(request_values), salt=SALT)},
         submit=_("Erase"),
         is_dangerous=True,

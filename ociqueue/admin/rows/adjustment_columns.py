@@ -91,9 +91,15 @@ def adjustments_context(row: Conversion) -> dict[str, object]:
     }
 
 
-def _line(adjustment: Adjustment) -> tuple[Any, ...]:
-    kind = link(reverse("admin:ociqueue_adjustment_change", args=[adjustment.pk]), kind_label(adjustment.kind))
-    return kind, columns.amount(adjustment), state(adjustment), error(adjustment), exactly(adjustment.adjusted_at)
+def _line(adjustment: Adjustment) -> dict[str, Any]:
+    address = reverse("admin:ociqueue_adjustment_change", args=[adjustment.pk])
+    return {
+        _("Kind"): link(address, kind_label(adjustment.kind)),
+        _("New value"): columns.amount(adjustment),
+        _("State"): state(adjustment),
+        _("Error"): error(adjustment),
+        _("Adjusted at"): exactly(adjustment.adjusted_at),
+    }
 
 
 def value_at_google(row: Conversion, newest_first: list[Adjustment]) -> SafeString | str:

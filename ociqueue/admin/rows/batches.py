@@ -55,17 +55,18 @@ def verdict_badge(batch: UploadBatch) -> SafeString:
     return badge(_("verdict pending"), "pending", title=text % {"number": number(pending)})
 
 
-def receipt_line(receipt: Any) -> dict[str, object]:
-    counts = [getattr(receipt, name) for name in SETTLED]
+def receipt_line(receipt: Any, *, is_chosen: bool) -> dict[str, object]:
+    current = SafeString(' aria-current="true"') if is_chosen else ""
+    rows_of_request = '<a href="?receipt={}#rows" class="kilit-link"{}>{}</a>'
+    counts = " / ".join(number(getattr(receipt, name)) for name in SETTLED) if receipt.settled_at else "-"
     return {
-        "receipt": receipt,
-        "request_id": breakable(receipt.request_id),
-        "size": number(receipt.size),
-        "received": since(receipt.received_at),
-        "verdict": _verdict(receipt),
-        "asked": _questions(receipt),
-        "counts": " / ".join(map(number, counts)) if receipt.settled_at else "-",
-        "note": receipt.note or "-",
+        _("Request id"): format_html(rows_of_request, receipt.pk, current, breakable(receipt.request_id)),
+        _("Rows"): number(receipt.size),
+        _("Received"): since(receipt.received_at),
+        _("Verdict"): _verdict(receipt),
+        _("Asked"): _questions(receipt),
+        _("Confirmed / rejected / deferred / late"): format_html('<span class="whitespace-nowrap">{}</span>', counts),
+        _("Note"): receipt.note or "-",
     }
 
 
@@ -214,7 +215,7 @@ def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
     title = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
     of_request = _("Rows of request %(request)s in the order sent") if receipt else ""
     return {
-        "receipts": [receipt_line(candidate) for candidate in receipts],
+        "receipts": [receipt_line(candidate, is_chosen=candidate == receipt) for candidate in receipts],
         "receipt": receipt,
         "batch_rows": [(place, row, show.name(row), show.state(row), show.error(row)) for place, row in places],
         "batch_rows_name": capfirst(rows.model._meta.verbose_name),

@@ -30,7 +30,7 @@ from ociqueue.models import Site
 MOST_SHOWN = 200  # changes or faults on the page
 SALT = "ociqueue.bulk_files"
 PROOF_MAX_AGE = 3600  # seconds
-Cells = list[tuple[str, str]]
+Cells = dict[str, str]  # by their labels
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _describe_sites(plan: SitePlan) -> Iterator[Cells]:
         if each.is_new or each.changes:
             what = _("new") if each.is_new else _("changed")
             details = "; ".join(_change(name, *pair, is_new=each.is_new) for name, pair in each.changes.items())
-            yield [(_("Line"), str(each.line)), (_("Site"), each.site.name), (_("What"), what), (_("Values"), details)]
+            yield {_("Line"): str(each.line), _("Site"): each.site.name, _("What"): what, _("Values"): details}
 
 
 def _change(name: str, before: Any, after: Any, *, is_new: bool) -> str:
@@ -64,7 +64,7 @@ def _describe_members(plan: member_files.MemberPlan) -> Iterator[Cells]:
         person = each.person.username
         who = _("%(name)s (new person)") % {"name": person} if person in plan.people else person
         role = f"{each.before or '–'} → {each.after or '–'}"
-        yield [(_("Line"), str(each.line)), (_("Person"), who), (_("Site"), each.site.label), (_("Role"), role)]
+        yield {_("Line"): str(each.line), _("Person"): who, _("Site"): each.site.label, _("Role"): role}
 
 
 SITES = BulkFile(
@@ -162,7 +162,6 @@ def _report(plan: Any, kind: BulkFile, *, is_stored: bool) -> dict[str, Any]:
     return {
         "summary": _summary(plan, is_stored=is_stored),
         "rows": rows[:MOST_SHOWN],
-        "labels": [label for label, _cell in rows[0]] if rows else [],
         "beyond": number(len(rows) - MOST_SHOWN) if len(rows) > MOST_SHOWN else "",
         "rejected": plan.rejected[:MOST_SHOWN],
         "submit": _("Apply %(number)s changes") % {"number": number(plan.changes)},

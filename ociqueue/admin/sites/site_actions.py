@@ -106,8 +106,7 @@ def ask(
         request,
         title=title % {"action": action.title, "number": number(len(sites))},
         sentences=sentences,
-        columns=[_("Site"), _("Customer id")],
-        rows=[[(_("Site"), site.name), (_("Customer id"), site.customer or "–")] for site in sites[:MOST_NAMED]],
+        rows=[{_("Site"): site.name, _("Customer id"): site.customer or "–"} for site in sites[:MOST_NAMED]],
         beyond=_("and %(number)s more") % {"number": number(len(sites) - MOST_NAMED)}
         if len(sites) > MOST_NAMED
         else "",
