@@ -1,6 +1,7 @@
 """What may be wrong with endpoints and their messages."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db.models.functions import Now
@@ -36,11 +37,6 @@ def _endpoints(reader: Any) -> EndpointQuerySet:
     return Endpoint.objects.all().of_scopes(QUEUE.scopes_seen_by(reader))
 
 
-def _of_endpoint(endpoint: Endpoint, **columns: object) -> dict[str, object]:
-    place = Place(str(endpoint), link=row_path(endpoint), scope=endpoint.scope)
-    return {"where": [place], "link": place.link, **columns}
-
-
 def _switch_on(reader: Any, endpoints: list[Endpoint]) -> dict[object, ProblemAction]:
     ids = [endpoint.pk for endpoint in endpoints]
     managed = Endpoint.objects.managed_by(reader).filter(pk__in=ids) if reader.is_staff else ()
@@ -50,45 +46,41 @@ def _switch_on(reader: Any, endpoints: list[Endpoint]) -> dict[object, ProblemAc
     }
 
 
-def _off(endpoint: Endpoint) -> dict[str, object]:
-    title, cause = _("%(endpoint)s is switched off"), OffReason(endpoint.off_reason).label
-    return _of_endpoint(endpoint, title=title % {"endpoint": endpoint}, cause=cause, since=endpoint.off_at)
-
-
 def _failing(endpoint: Endpoint) -> dict[str, object]:
     off_at = (endpoint.failing_since or timezone.now()) + SWITCH_OFF_AFTER
-    return _of_endpoint(
-        endpoint,
-        title=_("%(endpoint)s fails") % {"endpoint": endpoint},
-        cause=_("it is switched off at %(time)s unless it recovers") % {"time": moment(off_at)},
-        since=endpoint.failing_since,
-    )
+    return {"cause": _("it is switched off at %(time)s unless it recovers") % {"time": moment(off_at)}}
 
 
-OFF = RowProblems(
+of_endpoints = partial(
+    RowProblems,
     part=MESSAGES.queue,
-    kind=ProblemKind.ENDPOINT_OFF,
     severity=Severity.WARNING,
+    place=lambda endpoint: Place(str(endpoint), link=row_path(endpoint), scope=endpoint.scope),
+    named="endpoint",
+    link=lambda: list_path(Endpoint),
+)
+OFF = of_endpoints(
+    kind=ProblemKind.ENDPOINT_OFF,
     rows=lambda reader: (
         _endpoints(reader).filter(is_on=False).exclude(off_reason=OffReason.OPERATOR).order_by("off_at")
     ),
-    describe=_off,
+    title=gettext_lazy("%(endpoint)s is switched off"),
+    since="off_at",
+    describe=lambda endpoint: {"cause": OffReason(endpoint.off_reason).label},
     actions=_switch_on,
     many=ngettext_lazy("%(number)s endpoint is switched off", "%(number)s endpoints are switched off", "count"),
     cause=gettext_lazy("their receivers failed for three days, or want no more messages"),
-    link=lambda: list_path(Endpoint),
 )
-FAILING = RowProblems(
-    part=MESSAGES.queue,
+FAILING = of_endpoints(
     kind=ProblemKind.ENDPOINT_FAILING,
-    severity=Severity.WARNING,
     rows=lambda reader: (
         _endpoints(reader).on().filter(failing_since__lt=Now() - FAILING_AFTER).order_by("failing_since")
     ),
+    title=gettext_lazy("%(endpoint)s fails"),
+    since="failing_since",
     describe=_failing,
     many=ngettext_lazy("%(number)s endpoint fails", "%(number)s endpoints fail", "count"),
     cause=gettext_lazy("each is switched off after three days unless it recovers"),
-    link=lambda: list_path(Endpoint),
 )
 FAILED = failures(
     QUEUE,

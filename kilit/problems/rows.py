@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import QuerySet
@@ -9,6 +10,7 @@ from django.db.models import QuerySet
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import (
     MOST_NAMED,
+    Place,
     Problem,
     ProblemAction,
     ProblemSource,
@@ -31,7 +33,11 @@ class RowProblems:
     kind: ProblemKind
     severity: Severity = Severity.SERIOUS
     rows: Callable[[Reader], QuerySet[Any]]  # those that a reader sees, in the order of the lines
-    describe: Callable[[Any], dict[str, Any]]  # the columns of a row's problem
+    place: Callable[[Any], Place]  # where a row's problem is; it leads there
+    named: str  # how titles call that place, as in %(site)s
+    title: "StrOrPromise" = ""
+    since: str = ""  # a column of the row
+    describe: Callable[[Any], dict[str, Any]] = lambda _row: {}  # what else is said of a row
     actions: Callable[[Reader, list[Any]], Mapping[Any, ProblemAction]] = lambda _reader, _rows: {}  # by primary key
     many: "StrOrPromise"  # the title of one line for all, by "count"
     cause: "StrOrPromise"
@@ -50,7 +56,17 @@ class RowProblems:
         return lines if len(lines) <= MOST_NAMED else [self._fold(rows, lines)]
 
     def _line(self, row: Any, action: ProblemAction | None) -> Problem:
-        columns = {"name": str(row.pk), "severity": self.severity, "action": action, **self.describe(row)}
+        place = self.place(row)
+        columns: dict[str, Any] = {
+            "name": str(row.pk),
+            "severity": self.severity,
+            "title": self.title % {self.named: place.name},
+            "where": [place],
+            "since": attrgetter(self.since)(row) if self.since else None,
+            "link": place.link,
+            "action": action,
+            **self.describe(row),
+        }
         return Problem(part=self.part, kind=self.kind, **columns)
 
     def _fold(self, rows: QuerySet[Any], lines: list[Problem]) -> Problem:

@@ -40,15 +40,18 @@ NO_VERDICT = ngettext_lazy(
 )
 
 
-def of_site(site: Site, page: str = "change", **columns: object) -> dict[str, Any]:
-    link = page_path(Site, page, site.pk)
-    return {"where": [Place(site.name, link=link, scope=str(site.pk))], "link": link, **columns}
+def place_of(row: Any, page: str = "change") -> Place:
+    site = row if isinstance(row, Site) else row.site
+    return Place(site.name, link=page_path(Site, page, site.pk), scope=str(site.pk))
+
+
+of_sites = partial(RowProblems, part=CONVERSIONS.queue, place=place_of, named="site", counted=SITES_COUNTED)
 
 
 def paused(site: Site) -> dict[str, Any]:
     title = _("%(site)s is paused by %(person)s") if site.paused_by else _("%(site)s is paused")
     names = {"site": site.name, "person": actor_in_words(site.paused_by)}
-    return of_site(site, title=title % names, cause=site.pause_reason, since=site.paused_at)
+    return {"title": title % names, "cause": site.pause_reason}
 
 
 def resume(reader: Any, sites: list[Site]) -> dict[UUID, ProblemAction]:
@@ -60,13 +63,7 @@ def resume(reader: Any, sites: list[Site]) -> dict[UUID, ProblemAction]:
 
 def open_circuit(circuit: Circuit) -> dict[str, object]:
     cause = _("%(code)s; next probe %(when)s") % {"code": circuit.code, "when": next_probe(circuit)}
-    return of_site(
-        circuit.site,
-        "circuit",
-        title=_("%(site)s: Google rejects the account") % {"site": circuit.site.name},
-        cause=f"{cause} · {scope_label(circuit)}" if circuit.action else cause,
-        since=circuit.opened_at,
-    )
+    return {"cause": f"{cause} · {scope_label(circuit)}" if circuit.action else cause}
 
 
 def switch(reader: Any, circuits: list[Circuit]) -> dict[object, ProblemAction]:
@@ -83,32 +80,9 @@ def switch(reader: Any, circuits: list[Circuit]) -> dict[object, ProblemAction]:
     }
 
 
-def no_credentials(site: Site) -> dict[str, object]:
-    title, cause = _("%(site)s has no credentials"), _("nothing is sent until they are stored")
-    return of_site(site, "credentials", title=title % {"site": site.name}, cause=cause)
-
-
-def failed_test(site: Site) -> dict[str, object]:
-    # A script does not use the credentials.
-    severity = Severity.SERIOUS if site.sync_method in UPLOADED_HERE else Severity.NOTICE
-    title = _("%(site)s: the connection test failed") % {"site": site.name}
-    return of_site(site, "credentials", severity=severity, title=title, since=site.credentials.checked_at)
-
-
-def silent_script(site: Any) -> dict[str, object]:
-    title = _("The script of %(site)s does not call") % {"site": site.name}
-    return of_site(site, title=title, cause=_("conversions wait"), since=site.last_export_at or site.created_at)
-
-
 def differing_counts(counts: ReadBack) -> dict[str, object]:
     cause = _("%(difference)s; open the page and compare it with Google Ads")
-    return of_site(
-        counts.site,
-        "google_counts",
-        title=_("%(site)s: Google's counts differ from ours") % {"site": counts.site.name},
-        cause=cause % {"difference": worst_difference(counts)},
-        since=counts.differs_since,
-    )
+    return {"cause": cause % {"difference": worst_difference(counts)}}
 
 
 def worst_difference(counts: ReadBack) -> str:
@@ -131,36 +105,23 @@ def _difference(row: dict[str, Any]) -> str:
 
 
 def miscounted_upload(counts: ReadBack) -> dict[str, object]:
-    return of_site(
-        counts.site,
-        title=_("%(site)s: an upload does not add up") % {"site": counts.site.name},
-        cause=_("what became of its rows is not what was sent; please report it"),
-        count=len(counts.miscounted),
-        link=page_path(UploadBatch, "change", counts.miscounted[0]),
-    )
-
-
-def stopped_import(job: ImportJob) -> dict[str, object]:
-    return of_site(
-        job.site,
-        title=_("%(site)s: an import stopped") % {"site": job.site.name},
-        cause=explain(job.error),
-        since=job.finished_at,
-        link=page_path(ImportJob, "change", job.pk),
-    )
+    return {
+        "cause": _("what became of its rows is not what was sent; please report it"),
+        "count": len(counts.miscounted),
+        "link": page_path(UploadBatch, "change", counts.miscounted[0]),
+    }
 
 
 def overdue_verdicts(site: Site, receipts: list[Any]) -> dict[str, object]:
     oldest, count = receipts[0], sum(receipt["rows"] for receipt in receipts)
     cause = _("there was none for 24 hours; after 72 hours they are sent again")
-    return of_site(
-        site,
-        title=with_number(NO_VERDICT, count, site=site.name),
-        cause=f"{cause} · {oldest['note']}" if oldest["note"] else cause,
-        count=count,
-        since=oldest["received_at"],
-        link=page_path(UploadBatch, "change", oldest["batch"]),
-    )
+    return {
+        "title": with_number(NO_VERDICT, count, site=site.name),
+        "cause": f"{cause} · {oldest['note']}" if oldest["note"] else cause,
+        "count": count,
+        "since": oldest["received_at"],
+        "link": page_path(UploadBatch, "change", oldest["batch"]),
+    }
 
 
 def seen_by(reader: Any) -> SiteQuerySet[Site]:
@@ -188,9 +149,6 @@ def list_of_sites(**filters: str) -> Callable[[], str]:
     return partial(list_path, Site, **filters)
 
 
-of_sites = partial(RowProblems, part=CONVERSIONS.queue, counted=SITES_COUNTED)
-
-
 def find_overdue_verdicts(reader: object) -> list[Problem]:
     overdue = Receipt.objects.overdue().filter(batch__site__in=seen_by(reader)).order_by("received_at")
     rows = Func(F("row_ids"), function="cardinality", output_field=IntegerField())
@@ -216,6 +174,7 @@ PAUSED = of_sites(
     kind=ProblemKind.PAUSED,
     severity=Severity.WARNING,
     rows=lambda reader: seen_by(reader).filter(is_paused=True),
+    since="paused_at",
     describe=paused,
     actions=resume,
     many=ngettext_lazy("%(number)s site is paused", "%(number)s sites are paused", "count"),
@@ -225,6 +184,9 @@ PAUSED = of_sites(
 OPEN_CIRCUITS = of_sites(
     kind=ProblemKind.OPEN_CIRCUIT,
     rows=circuits_seen_by,
+    title=gettext_lazy("%(site)s: Google rejects the account"),
+    place=partial(place_of, page="circuit"),
+    since="opened_at",
     describe=open_circuit,
     actions=switch,
     many=ngettext_lazy("%(number)s circuit is open", "%(number)s circuits are open", "count"),
@@ -234,7 +196,9 @@ OPEN_CIRCUITS = of_sites(
 NO_CREDENTIALS = of_sites(
     kind=ProblemKind.NO_CREDENTIALS,
     rows=lambda reader: without_credentials(seen_by(reader)),
-    describe=no_credentials,
+    title=gettext_lazy("%(site)s has no credentials"),
+    place=partial(place_of, page="credentials"),
+    describe=lambda _site: {"cause": _("nothing is sent until they are stored")},
     many=ngettext_lazy("%(number)s site has no credentials", "%(number)s sites have no credentials", "count"),
     cause=gettext_lazy("nothing is sent until they are stored"),
     link=list_of_sites(sync_method__in=UPLOADED),
@@ -242,7 +206,11 @@ NO_CREDENTIALS = of_sites(
 FAILED_TESTS = of_sites(
     kind=ProblemKind.FAILED_TEST,
     rows=lambda reader: with_failed_test(seen_by(reader)).select_related("credentials"),
-    describe=failed_test,
+    title=gettext_lazy("%(site)s: the connection test failed"),
+    place=partial(place_of, page="credentials"),
+    since="credentials.checked_at",
+    # A script does not use the credentials.
+    describe=lambda site: {} if site.sync_method in UPLOADED_HERE else {"severity": Severity.NOTICE},
     many=ngettext_lazy("%(number)s connection test failed", "%(number)s connection tests failed", "count"),
     cause=gettext_lazy("Google did not accept the stored credentials"),
     link=list_of_sites(),
@@ -250,7 +218,8 @@ FAILED_TESTS = of_sites(
 SILENT_SCRIPTS = of_sites(
     kind=ProblemKind.SILENT_SCRIPT,
     rows=lambda reader: with_silent_script(seen_by(reader)),
-    describe=silent_script,
+    title=gettext_lazy("The script of %(site)s does not call"),
+    describe=lambda site: {"cause": _("conversions wait"), "since": site.last_export_at or site.created_at},
     many=ngettext_lazy("%(number)s script does not call", "%(number)s scripts do not call", "count"),
     cause=gettext_lazy("conversions wait, and no script called for 24 hours"),
     link=list_of_sites(sync_method__exact=SyncMethod.SCRIPT),
@@ -258,6 +227,9 @@ SILENT_SCRIPTS = of_sites(
 DIFFERING_COUNTS = of_sites(
     kind=ProblemKind.READ_BACK_DIFFERS,
     rows=lambda reader: counts_seen_by(ReadBack.objects.differing(), reader),
+    title=gettext_lazy("%(site)s: Google's counts differ from ours"),
+    place=partial(place_of, page="google_counts"),
+    since="differs_since",
     describe=differing_counts,
     many=ngettext_lazy(
         "Google's counts of %(number)s site differ", "Google's counts of %(number)s sites differ", "count"
@@ -268,6 +240,7 @@ DIFFERING_COUNTS = of_sites(
 MISCOUNTED_UPLOADS = of_sites(
     kind=ProblemKind.UPLOAD_MISCOUNTED,
     rows=lambda reader: counts_seen_by(miscounted(), reader),
+    title=gettext_lazy("%(site)s: an upload does not add up"),
     describe=miscounted_upload,
     many=ngettext_lazy(
         "Uploads of %(number)s site do not add up", "Uploads of %(number)s sites do not add up", "count"
@@ -278,7 +251,9 @@ MISCOUNTED_UPLOADS = of_sites(
 STOPPED_IMPORTS = of_sites(
     kind=ProblemKind.IMPORT_STOPPED,
     rows=imports_seen_by,
-    describe=stopped_import,
+    title=gettext_lazy("%(site)s: an import stopped"),
+    since="finished_at",
+    describe=lambda job: {"cause": explain(job.error), "link": page_path(ImportJob, "change", job.pk)},
     many=ngettext_lazy("%(number)s import stopped", "%(number)s imports stopped", "count"),
     cause=gettext_lazy("what was stored stays; import the files again for the rest"),
     link=list_of_sites(),
