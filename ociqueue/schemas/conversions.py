@@ -52,13 +52,9 @@ NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
 
 
 class ConversionContext(TypedDict):
-    """What the site, and for a correction the stored row, say about a conversion that is read."""
-
     now: datetime
-    currency: str
-    accepts_identifiers: bool
-    sends_hashes_alone: bool
-    has_hash: bool
+    site: Site
+    has_hash: bool  # the stored row that is corrected
 
 
 Info = ValidationInfo[ConversionContext]
@@ -79,7 +75,7 @@ def read_click_id(text: str, info: Info) -> str:
 
 def read_stored_text(text: str, info: Info) -> str:
     """Refuse what may be an e-mail address in the wrong field, at sites that send them."""
-    if "@" in text and info.context["accepts_identifiers"]:
+    if "@" in text and info.context["site"].accepts_identifiers:
         raise invalid("It contains an @. E-mail addresses belong in the field email, where only their hash is stored.")
     return text
 
@@ -88,7 +84,7 @@ def identifier(read: Callable[[str], T]) -> PlainValidator:
     """Return a validator that replaces an identifier by its hash; no error repeats what was given."""
 
     def validate(value: object, info: Info) -> T:
-        if not info.context["accepts_identifiers"]:
+        if not info.context["site"].accepts_identifiers:
             raise invalid(NOT_ACCEPTED)
         if not isinstance(value, str):
             raise invalid("Expected a string.")
@@ -103,11 +99,12 @@ def identifier(read: Callable[[str], T]) -> PlainValidator:
 
 
 def fault_of_click_ids(number: int, identified: Mapping[str, Any], context: ConversionContext) -> str:
-    """Return what is wrong with the number of click ids; `given` has the identifiers that are valid."""
+    """Return what is wrong with the number of click ids; `identified` has the identifiers that are valid."""
+    site = context["site"]
     is_identified = context["has_hash"] or any(map(identified.get, IDENTIFIERS))
-    if number or not (is_identified or context["accepts_identifiers"]):
+    if number or not (is_identified or site.accepts_identifiers):
         return ONE_CLICK_ID
-    if not context["sends_hashes_alone"]:
+    if site.sync_method not in UPLOADED_HERE:
         alone = "A click id is required: the Google Ads Script cannot send an e-mail address or a phone number alone."
         return alone if is_identified else ONE_CLICK_ID
     if is_identified or not identified.keys() >= set(IDENTIFIERS):  # an invalid one is reported itself
@@ -244,7 +241,7 @@ class NewConversion(InputModel):
         if not isinstance(raw, dict):
             return raw
         fields = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
-        if "conversionCurrency" not in fields and (currency := info.context["currency"]):
+        if "conversionCurrency" not in fields and (currency := info.context["site"].default_currency):
             fields["conversionCurrency"] = currency
         return fields
 
@@ -308,13 +305,7 @@ def read_columns(
 
     A correction keeps the `hashes` of its row, unless it has others.
     """
-    context: ConversionContext = {
-        "now": now,
-        "currency": site.default_currency,
-        "accepts_identifiers": site.accepts_identifiers,
-        "sends_hashes_alone": site.sync_method in UPLOADED_HERE,
-        "has_hash": any(hashes.values()),
-    }
+    context: ConversionContext = {"now": now, "site": site, "has_hash": any(hashes.values())}
     try:
         conversion = NewConversion.model_validate(raw, context=context)
     except ValidationError as error:

@@ -12,22 +12,13 @@ from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import ConsentGiven
 from ociqueue.states import Category, ConversionStatus
 
-ConversionId = Annotated[
-    str,
-    WithJsonSchema(
-        {"type": "string", "pattern": f"^{PREFIX}[0-9a-f-]{{36}}$", "description": "The id of a conversion."}
-    ),
-]
-AdjustmentId = Annotated[
-    str,
-    WithJsonSchema(
-        {
-            "type": "string",
-            "pattern": f"^{ADJUSTMENT_PREFIX}[0-9a-f-]{{36}}$",
-            "description": "The id of an adjustment.",
-        }
-    ),
-]
+
+def id_schema(prefix: str, description: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{prefix}[0-9a-f-]{{36}}$", "description": description})
+
+
+ConversionId = Annotated[str, id_schema(PREFIX, "The id of a conversion.")]
+AdjustmentId = Annotated[str, id_schema(ADJUSTMENT_PREFIX, "The id of an adjustment.")]
 
 
 class ConversionResult(TypedDict):

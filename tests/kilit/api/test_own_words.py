@@ -11,6 +11,8 @@ from django.urls import get_resolver
 from pydantic import ValidationError
 
 from kilit.api.input_model import InputModel, field_errors
+from ociqueue.models import Site
+from ociqueue.states import SyncMethod
 
 TEXTS = ("", "x", "2026-13-45", "2026-02-30T10:00:00Z", "9" * 30, "1e999", "\ud800", "a\x00b", "x" * 5000)
 BAD = (
@@ -20,9 +22,7 @@ BAD = (
 )
 CONTEXT = {
     "now": datetime.now(UTC),
-    "currency": "",
-    "accepts_identifiers": True,
-    "sends_hashes_alone": True,
+    "site": Site(accepts_identifiers=True, sync_method=SyncMethod.API),
     "has_hash": False,
     "thicknesses": set(),
     "part_ids": set(),
