@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import IO
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.csv.index import LineKey, digest_of
 from kilit.csv.reader import REASON, CsvLine, FileTally, read_header, read_lines
 from kilit.csv.text import START, FilePlace
+from ociqueue.files.exports import ADJUSTMENT_FIELDS
 from ociqueue.files.table import CsvTable, rejected_line, unreadable_line
 from ociqueue.intake.adjustments import Entry, adjust, read_adjustment
 from ociqueue.models import Conversion, Site
@@ -31,11 +32,8 @@ GOOGLE_NAMES = {
     "adjusted value": "value",
     "adjusted value currency": "currency",
 }
-# The other columns of the console's export of failed adjustments (ociqueue.files.exports).
-EXPORTED = (
-    *("adjustmentId", "adjustmentKey", "conversionOrderId", "siteId", "adjustedAt", "attemptCount"),
-    *("errorCode", "errorCategory", "errorMessage", "createdAt", "failedAt"),
-)
+# Also the other columns of the console's export of failed adjustments.
+IGNORED = (REASON, GOOGLE_TIME, *(name for name in ADJUSTMENT_FIELDS if name not in FIELDS))
 GOOGLE_KINDS = {"RETRACT": AdjustmentKind.RETRACTION, "RESTATE": AdjustmentKind.RESTATEMENT}
 
 
@@ -57,10 +55,11 @@ class AdjustmentTally(FileTally):
         return " ".join(sentences)
 
 
-class AdjustmentTable(CsvTable[AdjustmentTally]):
+class AdjustmentTable(CsvTable):
     queue = ADJUSTMENTS.queue
     fields = FIELDS
     about = gettext_lazy("This is a file of adjustments.")
+    submit = ngettext_lazy("Adjust %(number)s conversion", "Adjust %(number)s conversions", "count")
     tally = AdjustmentTally
     reason = gettext_lazy("Adjusted in a file.")
     amounts = ("value",)
@@ -75,7 +74,7 @@ class AdjustmentTable(CsvTable[AdjustmentTally]):
             known=FIELDS,
             required=["kind"],
             one_of=[*NAMES, "sourceKey"],
-            ignored=[REASON, GOOGLE_TIME, *EXPORTED],
+            ignored=IGNORED,
             aliases=GOOGLE_NAMES,
             encoding=self.encoding,
             place=place,

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.api.input_model import FieldError
 from kilit.csv.index import MOST_LINES, LineKey
@@ -100,9 +100,10 @@ class ImportTally(FileTally):
         return " ".join(sentences)
 
 
-class ConversionTable(CsvTable[ImportTally]):
+class ConversionTable(CsvTable):
     queue = CONVERSIONS.queue
     fields = FIELDS
+    submit = gettext_lazy("Import %(number)s lines")
     tally = ImportTally
     amounts = ("conversionValue",)
     time = "conversionTime"
@@ -136,7 +137,61 @@ class ConversionTable(CsvTable[ImportTally]):
     def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> ImportTally:
         if dry_run:
             self._planned.look_at(lines, index)
-        return LineBatch(self.site, LineKeys(self.site, index), self._planned if dry_run else None).store(lines)
+        else:
+            self._wait_for_others()
+        site_keys, readable = LineKeys(self.site, index), [line for line in lines if not line.fault]
+        keys = dict(zip([line.number for line in readable], site_keys.find(readable), strict=True))
+        crowded = [replace(line, fault=_too_many()) for line in readable if not keys[line.number]]
+        readable = [line for line in readable if keys[line.number]]
+        items = [line.cells | {KEY: keys[line.number]} for line in readable]
+        results = enqueue(self.site, items, dry_run=dry_run)
+        stored = stored_contents(_read_id(result["id"]) for result in results if "differs" in result)
+        tally = ImportTally(lines=len(lines))
+        faulty = [*(line for line in lines if line.fault), *crowded]
+        tally.rejected = [unreadable_line(line, line.fault) for line in faulty]
+        for line, item, result in zip(readable, items, results, strict=True):
+            if errors := result.get("errors"):
+                tally.rejected.append(_rejected(line, item[KEY], errors, is_repeated=site_keys.is_repeated(line)))
+                continue
+            tally.defaulted += "defaulted" in result
+            if result["status"] == "corrected":
+                tally.corrected += 1
+            elif result["status"] == "duplicate":
+                tally.duplicates += 1
+                if differs := result.get("differs"):
+                    tally.differing.append(differing_line(line, differs, stored[_read_id(result["id"])]))
+            elif dry_run:
+                self._count_planned(tally, line, item)
+            else:
+                tally.created += 1
+        tally.rejected.sort(key=lambda rejected: rejected.line.number)
+        tally.rejected_lines, tally.differing_lines = len(tally.rejected), len(tally.differing)
+        return tally
+
+    def _wait_for_others(self) -> None:
+        """Let one import of a site store its batch at a time, until the end of the transaction.
+
+        The unique index decides between equal keys. But which key a line has depends on the rows that are stored: two
+        files with the same conversion at different places could give it two keys.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('oci_import'), hashtext(%s))", [str(self.site.pk)])
+
+    def _count_planned(self, tally: ImportTally, line: CsvLine, item: Mapping[str, str]) -> None:
+        """Count a line whose key is not stored: an earlier line may have it, whose row a real run would find."""
+        digest = hashlib.sha256(f"{item['conversionName']}\n{item[KEY]}".encode()).digest()[:8]
+        content = content_of_line(self.site, item)
+        earlier = self._planned.earlier(line, digest)
+        is_made = item[KEY].startswith(MADE_BY_IMPORT)
+        tally.created += earlier is None
+        if earlier is None or not is_made:
+            self._planned.keep(line, digest, content)
+        if earlier and earlier != content and not is_made:
+            tally.corrected += 1
+        elif earlier is not None:
+            tally.duplicates += 1
+            if earlier and (differs := differing_names(content, earlier)):
+                tally.differing.append(differing_line(line, differs, earlier))
 
 
 class PlannedLines:
@@ -168,77 +223,11 @@ class PlannedLines:
             self._contents[digest] = content
 
 
-class LineBatch:
-    def __init__(self, site: Site, keys: LineKeys, planned: PlannedLines | None) -> None:
-        self._site = site
-        self._keys = keys
-        # A dry run stores nothing, so a second line with the same key has to be noticed here.
-        self._planned = planned
-
-    def store(self, lines: Sequence[CsvLine]) -> ImportTally:
-        readable = [line for line in lines if not line.fault]
-        if not self._planned:
-            self._wait_for_others()
-        keys = dict(zip([line.number for line in readable], self._keys.find(readable), strict=True))
-        crowded = [replace(line, fault=_too_many()) for line in readable if not keys[line.number]]
-        readable = [line for line in readable if keys[line.number]]
-        items = [line.cells | {KEY: keys[line.number]} for line in readable]
-        results = enqueue(self._site, items, dry_run=bool(self._planned))
-        stored = stored_contents(_read_id(result["id"]) for result in results if "differs" in result)
-        tally = ImportTally(lines=len(lines))
-        faulty = [*(line for line in lines if line.fault), *crowded]
-        tally.rejected = [unreadable_line(line, line.fault) for line in faulty]
-        for line, item, result in zip(readable, items, results, strict=True):
-            if errors := result.get("errors"):
-                tally.rejected.append(self._rejected(line, item[KEY], errors))
-                continue
-            tally.defaulted += "defaulted" in result
-            if result["status"] == "corrected":
-                tally.corrected += 1
-            elif result["status"] == "duplicate":
-                tally.duplicates += 1
-                if differs := result.get("differs"):
-                    tally.differing.append(differing_line(line, differs, stored[_read_id(result["id"])]))
-            else:
-                self._count_new(tally, line, item)
-        tally.rejected.sort(key=lambda rejected: rejected.line.number)
-        tally.rejected_lines, tally.differing_lines = len(tally.rejected), len(tally.differing)
-        return tally
-
-    def _wait_for_others(self) -> None:
-        """Let one import of a site store its batch at a time, until the end of the transaction.
-
-        The unique index decides between equal keys. But which key a line has depends on the rows that are stored: two
-        files with the same conversion at different places could give it two keys.
-        """
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('oci_import'), hashtext(%s))", [str(self._site.pk)])
-
-    def _count_new(self, tally: ImportTally, line: CsvLine, item: Mapping[str, str]) -> None:
-        """Count a line whose key is not stored. In a dry run an earlier line may have it; a real one finds its row."""
-        if not self._planned:
-            tally.created += 1
-            return
-        digest = hashlib.sha256(f"{item['conversionName']}\n{item[KEY]}".encode()).digest()[:8]
-        content = content_of_line(self._site, item)
-        earlier = self._planned.earlier(line, digest)
-        is_made = item[KEY].startswith(MADE_BY_IMPORT)
-        tally.created += earlier is None
-        if earlier is None or not is_made:
-            self._planned.keep(line, digest, content)
-        if earlier and earlier != content and not is_made:
-            tally.corrected += 1
-        elif earlier is not None:
-            tally.duplicates += 1
-            if earlier and (differs := differing_names(content, earlier)):
-                tally.differing.append(differing_line(line, differs, earlier))
-
-    def _rejected(self, line: CsvLine, key: str, errors: list[FieldError]) -> RejectedLine:
-        is_known = not any(error["field"] in SUBJECT for error in errors)
-        if is_known and self._keys.is_repeated(line):
-            # In the file of rejected lines it is alone, and could be taken for the other conversion of its click.
-            line = replace(line, cells=line.cells | {KEY: key})
-        return rejected_line(line, errors)
+def _rejected(line: CsvLine, key: str, errors: list[FieldError], *, is_repeated: bool) -> RejectedLine:
+    if is_repeated and not any(error["field"] in SUBJECT for error in errors):
+        # In the file of rejected lines it is alone, and could be taken for the other conversion of its click.
+        line = replace(line, cells=line.cells | {KEY: key})
+    return rejected_line(line, errors)
 
 
 def _too_many() -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.csv.index import LineKey, digest_of
 from kilit.csv.numbers import AmountScan
@@ -47,12 +47,13 @@ class CorrectionTally(FileTally):
         return message % context
 
 
-class CorrectionTable(CsvTable[CorrectionTally]):
+class CorrectionTable(CsvTable):
     """A CSV file with a column `id` and any columns to correct; an empty cell keeps the value."""
 
     queue = CONVERSIONS.queue
     fields = COLUMNS
     about = gettext_lazy("The file has a column “id”: its lines are corrections of failed conversions.")
+    submit = ngettext_lazy("Correct and resend %(number)s row", "Correct and resend %(number)s rows", "count")
     tally = CorrectionTally
     reason = gettext_lazy("Corrected in a file.")
     amounts = ("conversionValue",)

@@ -6,7 +6,7 @@ The file is kept in parts until the import ends, and the lines that were not sto
 import io
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import IO, Any
+from typing import IO
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
@@ -28,7 +28,7 @@ BELL = "oci_import"
 COMMAND = "command:oci_import"  # whose imports have no user
 CHUNK = 1 << 20  # bytes of a part of a file
 
-TABLES: dict[str, type[CsvTable[Any]]] = {
+TABLES: dict[str, type[CsvTable]] = {
     ImportKind.CONVERSIONS: ConversionTable,
     ImportKind.ADJUSTMENTS: AdjustmentTable,
     ImportKind.CORRECTIONS: CorrectionTable,
@@ -114,9 +114,6 @@ class ChunkReader(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._job.size}[whence]
         self._position = start + offset
-        return self._position
-
-    def tell(self) -> int:
         return self._position
 
     def readinto(self, buffer: "bytearray | memoryview[int]") -> int:  # type: ignore[override]

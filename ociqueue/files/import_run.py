@@ -98,7 +98,7 @@ def tidy() -> str:
     return f"Cancelled {cancelled}, deleted {deleted} lines."
 
 
-def run_pass(job: ImportJob, table: CsvTable[Any]) -> Iterator[FileTally | None]:
+def run_pass(job: ImportJob, table: CsvTable) -> Iterator[FileTally | None]:
     """Go through the file in the job's state, from the place that was reached."""
     run = PASSES[job.status](job, table)
     for batch in batches(table.cells(FilePlace(job.done_bytes, job.next_line) if job.next_line else START)):
@@ -127,7 +127,7 @@ MOST_LINES_KEPT = 100_000  # rejected lines of a file that can be downloaded
 class ImportPass(ABC):
     """What is done with each batch of a file in one state; the answer is what the job remembers."""
 
-    def __init__(self, job: ImportJob, table: CsvTable[Any]) -> None:
+    def __init__(self, job: ImportJob, table: CsvTable) -> None:
         self.job, self.table = job, table
         self.tally: FileTally | None = None  # of the last batch
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
-from typing import IO, ClassVar, Generic, TypeVar
+from typing import IO, ClassVar
 
 from django.db import transaction
-from django.utils.functional import Promise
+from django_stubs_ext import StrOrPromise
 
 from kilit.api.input_model import FieldError
 from kilit.csv.index import LineKey
@@ -27,17 +27,16 @@ from ociqueue.models.import_job import LineIndex
 
 BATCH = 1000
 
-Tally = TypeVar("Tally", bound=FileTally)
 
-
-class CsvTable(ABC, Generic[Tally]):
+class CsvTable(ABC):
     """One kind of file, opened for a site. The stream must be able to seek: it is read several times."""
 
     queue: ClassVar[str]  # that the lines are stored in
     fields: ClassVar[Sequence[str]]  # of the file of rejected lines
-    about: ClassVar[str | Promise] = ""  # what the console says of such a file
+    about: ClassVar[StrOrPromise] = ""  # what the console says of such a file
+    submit: ClassVar[StrOrPromise]  # the button that stores a %(number)s of its lines, by "count"
     tally: ClassVar[type[FileTally]]
-    reason: ClassVar[str | Promise] = ""  # of what the lines do, in the events
+    reason: ClassVar[StrOrPromise] = ""  # of what the lines do, in the events
     amounts: ClassVar[Sequence[str]] = ()
     time: ClassVar[str] = ""
     words: ClassVar[Sequence[str]] = ()  # columns in which case does not matter
@@ -73,10 +72,10 @@ class CsvTable(ABC, Generic[Tally]):
         """Return what the lines name; amounts do not matter."""
 
     @abstractmethod
-    def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> Tally:
+    def process(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> FileTally:
         """Store lines, or say what would become of them. Needs a transaction."""
 
-    def process_batch(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> Tally:
+    def process_batch(self, lines: Sequence[CsvLine], index: LineIndex, *, dry_run: bool) -> FileTally:
         with transaction.atomic(), without_activity() if self.is_one_activity else nullcontext():
             return self.process(lines, index, dry_run=dry_run)
 

@@ -11,7 +11,7 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from kilit.console.formatting import column, number, two_lines
@@ -21,9 +21,8 @@ from kilit.console.jobs.timeline import Story
 from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
-from ociqueue.files.adjustments import AdjustmentTally
+from kilit.problems.registry import with_number
 from ociqueue.files.conversions import format_advice
-from ociqueue.files.corrections import CorrectionTally
 from ociqueue.files.import_jobs import TABLES, may_import
 from ociqueue.files.import_run import ENGINE, MOST_LINES_KEPT, start
 from ociqueue.models import ImportJob, ImportLine
@@ -33,16 +32,6 @@ from ociqueue.schemas.conversions import fields_of
 from ociqueue.states import IMPORTS, ImportState
 
 MOST_SHOWN = 200  # rejected lines on the page
-
-
-def submit_label(tally: FileTally) -> str:
-    if isinstance(tally, AdjustmentTally):
-        text = ngettext("Adjust %(number)s conversion", "Adjust %(number)s conversions", tally.created)
-        return text % {"number": number(tally.created)}
-    if isinstance(tally, CorrectionTally):
-        text = ngettext("Correct and resend %(number)s row", "Correct and resend %(number)s rows", tally.created)
-        return text % {"number": number(tally.created)}
-    return _("Import %(number)s lines") % {"number": number(tally.changes)}
 
 
 STORY = Story(
@@ -90,11 +79,11 @@ def tally_of(job: ImportJob) -> FileTally:
 
 
 def report_of(job: ImportJob) -> dict[str, Any]:
-    tally = tally_of(job)
+    tally, table = tally_of(job), TABLES[job.kind]
     return {
-        "about": TABLES[job.kind].about,
+        "about": table.about,
         "summary": tally.summary(dry_run=not job.is_storing),
-        "submit": submit_label(tally),
+        "submit": with_number(table.submit, tally.changes),
         "changes": tally.changes,
     }
 
