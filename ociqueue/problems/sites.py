@@ -48,7 +48,7 @@ def place_of(row: Any, page: str = "change") -> Place:
 of_sites = partial(RowProblems, part=CONVERSIONS.queue, place=place_of, named="site", counted=SITES_COUNTED)
 
 
-def paused(site: Site) -> dict[str, Any]:
+def paused(site: Site) -> dict[str, object]:
     title = _("%(site)s is paused by %(person)s") if site.paused_by else _("%(site)s is paused")
     names = {"site": site.name, "person": actor_in_words(site.paused_by)}
     return {"title": title % names, "cause": site.pause_reason}

@@ -80,19 +80,10 @@ RowId = Annotated[
 MOST_SHOWN_OF_ID = 100
 
 
-def read_row_ids(value: object, read: ValidatorFunctionWrapHandler) -> list[UUID | str]:
-    """Read ids. Among others, one that is invalid is kept as a text: it must not cost the report of the others."""
-    try:
-        return list(read(value))
-    except ValidationError:
-        if not isinstance(value, list) or len(value) > MOST_EXPORTED:
-            raise
-    return [_read_id_or_text(item, read) for item in value]
-
-
-def _read_id_or_text(value: object, read: ValidatorFunctionWrapHandler) -> UUID | str:
+def read_id_or_text(value: object, read: ValidatorFunctionWrapHandler) -> UUID | str:
+    """Keep an id that is invalid as a text: it must not cost the report of the others."""
     with suppress(ValidationError):
-        return cast("UUID", read([value])[0])
+        return cast("UUID", read(value))
     text_of_id = value if isinstance(value, str) else compact_json(value)
     return strip_control_chars(text_of_id[:MOST_SHOWN_OF_ID])
 
@@ -133,7 +124,7 @@ class ExportQuery(SiteRequest):
     ] = None
 
 
-RowIds = Annotated[list[RowId], Field(max_length=MOST_EXPORTED), WrapValidator(read_row_ids)]
+RowIds = Annotated[list[Annotated[RowId, WrapValidator(read_id_or_text)]], Field(max_length=MOST_EXPORTED)]
 Claims = Annotated[
     dict[UUID, int],
     PlainValidator(read_claims, json_schema_input_type=dict[str, int]),

@@ -1,13 +1,27 @@
-"""The header of a site's pages: its name and state, Pause, and the tabs."""
+"""The header of a site's pages: its name and state, Pause, and the tabs; and who may do what there.
+
+The role grants the action, the membership grants the sites.
+"""
 
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from ociqueue.admin.base.permissions import may_administer, may_run
 from ociqueue.models import Site
+
+
+def may_run(user: User | AnonymousUser, site: Site) -> bool:
+    """Pause a site, probe its circuit and test its credentials."""
+    return user.has_perm("ociqueue.operate_site") and Site.objects.run_by(user).filter(pk=site.pk).exists()
+
+
+def may_administer(user: User | AnonymousUser, site: Site) -> bool:
+    """Change a site, its members and its keys."""
+    may_change = user.has_perm("ociqueue.change_site")
+    return may_change and Site.objects.administered_by(user).filter(pk=site.pk).exists()
 
 
 def header_context(request: HttpRequest, site: Site, *, tab: str) -> dict[str, Any]:

@@ -20,8 +20,7 @@ from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.machine_errors import explain
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.permissions import may_administer, may_run
-from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.admin.base.site_header import header_context, may_administer, may_run, site_address
 from ociqueue.admin.google.switching import is_shut_out
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet

@@ -26,8 +26,7 @@ from unfold.widgets import (
 
 from kilit.console.formatting import find_object, page
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.permissions import may_administer, may_run
-from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.admin.base.site_header import header_context, may_administer, may_run, site_address
 from ociqueue.admin.google.switching import confirmation
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import LONGEST, GoogleAdsAccount, normalize_action, normalize_customer_id

@@ -15,8 +15,7 @@ from kilit.console.formatting import badge, find_object, number, page
 from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.permissions import may_run
-from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.admin.base.site_header import header_context, may_run, site_address
 from ociqueue.models import Credentials, ReadBack, Site
 from ociqueue.problems.sites import worst_difference
 from ociqueue.reconcile.compare import DIFFERENCES, Finding
@@ -84,7 +83,7 @@ def result_of(stored: ReadBack) -> Blocker:
     return Blocker(BlockerKind.READY, _("Google has everything that was sent more than 24 hours ago."))
 
 
-def count_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def count_row(row: Mapping[str, Any]) -> dict[str, object]:
     google = row["google"]
     total = sum(google.values())
     findings = [Finding(name) for name in row["findings"]]

@@ -1,7 +1,5 @@
 """Changing a site's sender: what happens to its rows, and the switch that is offered when Google closed the Ads API."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.db import transaction
@@ -16,8 +14,7 @@ from unfold.widgets import UnfoldBooleanWidget
 
 from kilit.console.formatting import find_object, link, number
 from kilit.console.lists.confirming import confirm_page
-from ociqueue.admin.base.permissions import may_administer
-from ociqueue.admin.base.site_header import header_context, site_address
+from ociqueue.admin.base.site_header import header_context, may_administer, site_address
 from ociqueue.models import Circuit, Site
 from ociqueue.models.circuit import NOT_ALLOWLISTED
 from ociqueue.operating.senders import UnsettledRows, after_switch, unsettled_rows, with_open_rows
@@ -28,7 +25,7 @@ from ociqueue.states import CircuitStatus, ConversionStatus, SyncMethod
 def warnings(site: Site, rows: UnsettledRows) -> SafeString:
     """Return which rows the account that is used until now may have, and what to do first."""
     listed = reverse("admin:ociqueue_conversion_changelist", query={"site": site.pk, "outcome": "unknown"})
-    sentences: list[Any] = []
+    sentences: list[str] = []
     if rows.unknown_waiting or rows.unknown_failed:
         numbers = {"waiting": number(rows.unknown_waiting), "failed": number(rows.unknown_failed)}
         said = _(

@@ -1,7 +1,5 @@
 """Columns of an adjustment, and the adjustments on a conversion's page; people know them by the conversion's name."""
 
-from typing import Any
-
 from django.contrib.admin import display
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -91,7 +89,7 @@ def adjustments_context(row: Conversion) -> dict[str, object]:
     }
 
 
-def _line(adjustment: Adjustment) -> dict[str, Any]:
+def _line(adjustment: Adjustment) -> dict[str, object]:
     address = reverse("admin:ociqueue_adjustment_change", args=[adjustment.pk])
     return {
         _("Kind"): link(address, kind_label(adjustment.kind)),

@@ -195,7 +195,7 @@ class UploadBatchAdmin(LongListAdmin):
         return super().change_view(request, object_id, *args, **options)
 
 
-def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
+def rows_of(batch: UploadBatch, chosen: str) -> dict[str, object]:
     """Return an upload's receipts, and its rows: all, or the rows of one receipt in the order that was sent."""
     receipts = list(IN_ORDER.filter(batch=batch).annotate(size=SIZE))
     receipt = next((candidate for candidate in receipts if str(candidate.pk) == chosen or len(receipts) == 1), None)

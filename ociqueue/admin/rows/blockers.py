@@ -88,7 +88,7 @@ def _withheld(row: Conversion, limits: Any) -> Blocker:
     return blocked(sentence, **site_link(row, "settings"))
 
 
-def failed(row: Any, limits: Any) -> Iterator[Blocker]:
+def failed(row: Uploadable, limits: Any) -> Iterator[Blocker]:
     is_transient = row.provider_error_category == Category.TRANSIENT
     if is_transient and row.site.requeue_transient and limits.attempts_left > 0:
         yield waiting(
@@ -163,7 +163,7 @@ def _unsendable(row: Conversion, limits: Any) -> Iterator[Blocker]:
     yield from overdue("oci_end_unsendable") or no_worker()
 
 
-def blocked_by_pause_or_limits(row: Any, limits: Any) -> Iterator[Blocker]:
+def blocked_by_pause_or_limits(row: Uploadable, limits: Any) -> Iterator[Blocker]:
     if row.site.is_paused:
         yield blocked(_("The site is paused: %(why)s") % {"why": row.site.pause_reason}, **site_link(row))
     if not limits.is_retry_due:
@@ -180,11 +180,11 @@ def _blocked_by_sender(row: Conversion) -> Iterator[Blocker]:
         yield from blocked_by_account(row)
 
 
-def blocked_by_account(row: Any) -> Iterator[Blocker]:
+def blocked_by_account(row: Uploadable) -> Iterator[Blocker]:
     if not Credentials.objects.filter(site=row.site).exists():
         sender = {"sender": row.site.get_sync_method_display()}
         yield blocked(_("The site uses the %(sender)s and has no credentials.") % sender, **site_link(row))
-    for circuit in open_circuits([row.site_id]).filter(action__in=["", row.action]):
+    for circuit in open_circuits([row.site.pk]).filter(action__in=["", row.action]):
         context = {
             "name": circuit.action,
             "code": circuit.code,
@@ -207,12 +207,12 @@ def _blocked_by_script(row: Conversion) -> Iterator[Blocker]:
         yield blocked(last_call or _("The site's script has never called."), **site_link(row))
 
 
-def site_link(row: Any, page: str = "change") -> dict[str, str]:
+def site_link(row: Uploadable, page: str = "change") -> dict[str, str]:
     return {"link": row.site.name, "href": site_address(row.site, page)}
 
 
 def holdings(row: Any) -> list[tuple[str, object]]:
-    facts: list[tuple[str, Any]] = []
+    facts: list[tuple[str, object]] = []
     if row.status == ConversionStatus.PROCESSING and row.claimed_at:
         holder = _("an upload") if row.open_batch_id else _("the site's script")
         facts += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]

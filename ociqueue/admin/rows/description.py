@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -19,6 +18,7 @@ from ociqueue.admin.rows.adjustment_columns import adjustments_context, kind_lab
 from ociqueue.admin.rows.row_forms import with_forms
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import ENDED, Category, ConversionStatus, Disposition
 
 AFTER_UPLOAD = (ConversionStatus.UPLOADED, *ENDED)
@@ -132,16 +132,16 @@ ADJUSTMENT_STORY = Story(
 )
 
 
-def belongs_to(row: Any) -> SafeString:
+def belongs_to(row: Uploadable) -> SafeString:
     return joined(link(site_address(row.site, "change"), row.site.name), row.action)
 
 
-def explain_error(row: Any) -> str:
+def explain_error(row: Uploadable) -> str:
     category = row.provider_error_category
     return f"{category}: {MEANINGS[Category(category)]}" if category else ""
 
 
-def choose_primary(row: Any, offers: Offers) -> JobOffer | None:
+def choose_primary(row: Uploadable, offers: Offers) -> JobOffer | None:
     if offers and row.status == ConversionStatus.FAILED and row.provider_error_category == Category.AUTH:
         return JobOffer(_("Open the site's connection"), "passkey", site_address(row.site, "credentials"))
     if row.status == ConversionStatus.FAILED and row.provider_error_category == Category.VALIDATION:

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise
+from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import number, page
 from kilit.csv.text import CsvError
@@ -55,7 +56,7 @@ def _describe_sites(plan: SitePlan) -> Iterator[Cells]:
             yield {_("Line"): str(each.line), _("Site"): each.site.name, _("What"): what, _("Values"): details}
 
 
-def _change(name: str, before: Any, after: Any, *, is_new: bool) -> str:
+def _change(name: str, before: object, after: object, *, is_new: bool) -> str:
     return f"{name}: {after}" if is_new else f"{name}: {before or '–'} → {after or '–'}"
 
 
@@ -118,7 +119,7 @@ class BulkFileForm(CsvFileForm):
         return bool(given == signing.loads(self.proof(user, kind), salt=SALT))
 
 
-def import_page(model_admin: Any, request: HttpRequest, kind: BulkFile) -> HttpResponse:
+def import_page(model_admin: ModelAdmin, request: HttpRequest, kind: BulkFile) -> HttpResponse:
     if not _may(request):
         raise PermissionDenied
     form = BulkFileForm(request.POST or None, request.FILES or None)

@@ -1,7 +1,6 @@
 """A site's Ads Script and its API keys."""
 
 from http import HTTPStatus
-from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -10,6 +9,7 @@ from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.key_scopes import KeyScope
@@ -19,9 +19,8 @@ from kilit.console.lists.confirming import confirm_page
 from kilit.sites import site_keys
 from kilit.sites.models import Tenant
 from kilit.sites.site_keys import KeyRequest
-from ociqueue.admin.base.permissions import may_administer
-from ociqueue.admin.base.site_header import header_context, site_address
-from ociqueue.admin.sites.site_setup import COPIED, is_copied
+from ociqueue.admin.base.site_header import header_context, may_administer, site_address
+from ociqueue.admin.sites.site_page import COPIED, is_copied
 from ociqueue.models import Site
 from ociqueue.script.ads_script import KEY_PLACEHOLDER, render_script
 from ociqueue.states import SyncMethod
@@ -38,7 +37,7 @@ class KeyForm(forms.Form):
     scopes = ScopesField()
 
 
-def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
+def ads_script_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
     """Show the script; it contains a key only right after that was issued on this page."""
     site: Site = find_object(model_admin, request, object_id)
     script = render_script(
@@ -63,7 +62,7 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
     )
 
 
-def note_copied(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def note_copied(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """Record that the script was copied, once; the first steps of a new site show it."""
     site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
     if request.method == "POST" and not is_copied(site):
@@ -72,7 +71,7 @@ def note_copied(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
 
 
 @transaction.atomic  # a key and its record
-def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def issue_key(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
     form = KeyForm(request.POST or None)
     if form.is_valid():
@@ -120,7 +119,7 @@ def _newest(site: Tenant) -> str:
 
 
 @transaction.atomic
-def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
+def revoke_key(model_admin: ModelAdmin, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
     site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
     held = site.keys().filter(pk=key).first()
     if held is None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -15,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise
+from unfold.admin import ModelAdmin
 
 from kilit.console.account.form_pages import back_to_page
 from kilit.console.formatting import find_object, number
@@ -24,8 +24,7 @@ from kilit.sites import operations as site_operations
 from kilit.sites.archiving import sites_with_open_rows
 from kilit.sites.models import Tenant
 from kilit.sites.operations import SiteOperation
-from ociqueue.admin.base.permissions import may_run
-from ociqueue.admin.base.site_header import site_address
+from ociqueue.admin.base.site_header import may_run, site_address
 from ociqueue.models import Site
 
 MOST_NAMED = 10
@@ -79,7 +78,7 @@ RESTORE = SiteAction(
 ACTIONS = {action.operation.name: action for action in (PAUSE, RESUME, ARCHIVE, RESTORE)}
 
 
-def actions_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+def actions_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     action = ACTIONS.get(request.POST.get("action", ""))
     if action is None:  # logging in again leads here without the form
         return HttpResponseRedirect(_list_address())
@@ -91,7 +90,11 @@ def actions_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 
 def ask(
-    model_admin: Any, request: HttpRequest, action: SiteAction, ids: Iterable[UUID], form: forms.Form | None = None
+    model_admin: ModelAdmin,
+    request: HttpRequest,
+    action: SiteAction,
+    ids: Iterable[UUID],
+    form: forms.Form | None = None,
 ) -> HttpResponse:
     if not action.operation.may(request.user):
         raise PermissionDenied
@@ -164,7 +167,7 @@ def _list_address() -> str:
 
 
 @transaction.atomic  # a pause and its record
-def pause(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def pause(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     site: Site = find_object(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST":
         reason = request.POST.get("reason", "").strip()[:LONGEST_REASON]
@@ -179,7 +182,7 @@ def pause(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRespons
 
 
 @transaction.atomic
-def resume(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+def resume(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """End the pause that the page showed; another that began since goes on."""
     site: Site = find_object(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST":  # logging in again leads here without the form

@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from kilit.access.roles import Role, is_owner
 from kilit.sites.models import KEYS_USER_PREFIX, SiteMembership
 from kilit.sites.people import people_seen_by
-from ociqueue.admin.base.permissions import may_administer
+from ociqueue.admin.base.site_header import may_administer
 from ociqueue.admin.google.switching import SENDERS, confirmation, rows_in_flight
 from ociqueue.models import Site
 from ociqueue.models.credentials import check_customer_id

@@ -24,8 +24,7 @@ from kilit.console.lists.listing import CompletedChangeList
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.models import SiteMembership
-from ociqueue.admin.base.permissions import may_administer
-from ociqueue.admin.base.site_header import header_context, list_of, site_address
+from ociqueue.admin.base.site_header import header_context, list_of, may_administer, site_address
 from ociqueue.admin.google import circuits, credentials, google_counts, switching
 from ociqueue.admin.sites import bulk_files, keys, site_actions
 from ociqueue.admin.sites.site_forms import (
