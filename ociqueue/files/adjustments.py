@@ -5,7 +5,7 @@ newest adjustment of its conversion states is a duplicate. Of several lines for 
 found again, so each of them needs a `sourceKey` of its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -13,8 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.csv.index import LineKey, digest_of
-from kilit.csv.reader import REASON, CsvLine, FileTally, read_header, read_lines
-from kilit.csv.text import START, FilePlace
+from kilit.csv.reader import REASON, CsvLine, FileTally, read_header
 from ociqueue.files.exports import ADJUSTMENT_FIELDS
 from ociqueue.files.table import CsvTable, rejected_line, unreadable_line
 from ociqueue.intake.adjustments import Entry, adjust, read_adjustment
@@ -32,8 +31,6 @@ GOOGLE_NAMES = {
     "adjusted value": "value",
     "adjusted value currency": "currency",
 }
-# Also the other columns of the console's export of failed adjustments.
-IGNORED = (REASON, GOOGLE_TIME, *(name for name in ADJUSTMENT_FIELDS if name not in FIELDS))
 GOOGLE_KINDS = {"RETRACT": AdjustmentKind.RETRACTION, "RESTATE": AdjustmentKind.RESTATEMENT}
 
 
@@ -57,7 +54,12 @@ class AdjustmentTally(FileTally):
 
 class AdjustmentTable(CsvTable):
     queue = ADJUSTMENTS.queue
-    fields = FIELDS
+    known = fields = FIELDS
+    required = ("kind",)
+    one_of = (*NAMES, "sourceKey")
+    # Also the other columns of the console's export of failed adjustments.
+    ignored = (REASON, GOOGLE_TIME, *(name for name in ADJUSTMENT_FIELDS if name not in FIELDS))
+    aliases = GOOGLE_NAMES
     about = gettext_lazy("This is a file of adjustments.")
     submit = ngettext_lazy("Adjust %(number)s conversion", "Adjust %(number)s conversions", "count")
     tally = AdjustmentTally
@@ -67,18 +69,6 @@ class AdjustmentTable(CsvTable):
     def __init__(self, site: Site, stream: IO[bytes], *, encoding: str = "") -> None:
         super().__init__(site, stream, encoding=encoding)
         self._ignores_time = GOOGLE_TIME in read_header(stream, encoding=self.encoding)
-
-    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
-        return read_lines(
-            self.stream,
-            known=FIELDS,
-            required=["kind"],
-            one_of=[*NAMES, "sourceKey"],
-            ignored=IGNORED,
-            aliases=GOOGLE_NAMES,
-            encoding=self.encoding,
-            place=place,
-        )
 
     def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
         """Return the conversions that lines name; the value 1 marks lines that have a key of their own."""

@@ -16,16 +16,14 @@ from django.utils.translation import gettext_lazy, ngettext
 from kilit.api.input_model import FieldError
 from kilit.csv.index import MOST_LINES, LineKey
 from kilit.csv.reader import (
-    REASON,
     CsvLine,
     FileTally,
     RejectedField,
     RejectedLine,
     read_header,
-    read_lines,
     shorten,
 )
-from kilit.csv.text import START, CsvError, FilePlace
+from kilit.csv.text import CsvError
 from kilit.masking import IDENTIFIERS
 from ociqueue.files.keys import KEY, SUBJECT, LineKeys, line_key, require_key
 from ociqueue.files.table import CsvTable, rejected_line, unreadable_line
@@ -103,6 +101,7 @@ class ImportTally(FileTally):
 class ConversionTable(CsvTable):
     queue = CONVERSIONS.queue
     fields = FIELDS
+    aliases = GOOGLE_NAMES
     submit = gettext_lazy("Import %(number)s lines")
     tally = ImportTally
     amounts = ("conversionValue",)
@@ -114,19 +113,10 @@ class ConversionTable(CsvTable):
         names = read_header(stream, GOOGLE_NAMES, encoding=self.encoding)
         if not site.accepts_identifiers and not set(IDENTIFIERS).isdisjoint(names):
             raise CsvError(NOT_ACCEPTED)
+        self.known = fields_of(site)
+        self.required = [name for name in REQUIRED if name != "conversionCurrency" or not site.default_currency]
+        self.one_of = fields_of(site, (*Conversion.CLICK_IDS, *IDENTIFIERS))
         self._planned = PlannedLines()
-
-    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
-        return read_lines(
-            self.stream,
-            known=fields_of(self.site),
-            required=[name for name in REQUIRED if name != "conversionCurrency" or not self.site.default_currency],
-            one_of=fields_of(self.site, (*Conversion.CLICK_IDS, *IDENTIFIERS)),
-            ignored=[REASON],
-            aliases=GOOGLE_NAMES,
-            encoding=self.encoding,
-            place=place,
-        )
 
     def read(self, lines: Iterable[CsvLine], mark: str) -> Iterator[CsvLine]:
         return map(require_key, super().read(lines, mark))

@@ -9,8 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.csv.index import LineKey, digest_of
 from kilit.csv.numbers import AmountScan
-from kilit.csv.reader import REASON, CsvLine, FileTally, read_lines
-from kilit.csv.text import START, FilePlace
+from kilit.csv.reader import REASON, CsvLine, FileTally
 from ociqueue.files import exports as dead_letters
 from ociqueue.files.table import CsvTable, rejected_line
 from ociqueue.intake.corrections import FIXED, Correction, CorrectionResult, read_id, replace_rows
@@ -52,6 +51,9 @@ class CorrectionTable(CsvTable):
 
     queue = CONVERSIONS.queue
     fields = COLUMNS
+    known = (*COLUMNS, *FIXED)
+    required = ("id",)
+    ignored = IGNORED
     about = gettext_lazy("The file has a column “id”: its lines are corrections of failed conversions.")
     submit = ngettext_lazy("Correct and resend %(number)s row", "Correct and resend %(number)s rows", "count")
     tally = CorrectionTally
@@ -60,16 +62,6 @@ class CorrectionTable(CsvTable):
     time = "conversionTime"
     words = ("consent", "eventSource", *CONSENTS)
     is_one_activity = False  # copies are shown with their reason
-
-    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
-        return read_lines(
-            self.stream,
-            known=(*COLUMNS, *FIXED),
-            required=["id"],
-            ignored=IGNORED,
-            encoding=self.encoding,
-            place=place,
-        )
 
     def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
         ids = ((line.number, read_id(line.cells.get("id", ""))) for line in lines)

@@ -5,7 +5,7 @@ is refused.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -17,7 +17,7 @@ from django_stubs_ext import StrOrPromise
 from kilit.api.input_model import FieldError
 from kilit.csv.index import LineKey
 from kilit.csv.numbers import with_point
-from kilit.csv.reader import CsvLine, FileTally, RejectedField, RejectedLine, shorten
+from kilit.csv.reader import NO_ALIASES, REASON, CsvLine, FileTally, RejectedField, RejectedLine, read_lines, shorten
 from kilit.csv.text import START, FilePlace, find_encoding, open_table
 from kilit.csv.times import TimeFormat
 from kilit.lock.audit import without_activity
@@ -30,6 +30,13 @@ BATCH = 1000
 
 class CsvTable(ABC):
     """One kind of file, opened for a site. The stream must be able to seek: it is read several times."""
+
+    # Its columns, as `read_lines` takes them.
+    known: Sequence[str]
+    required: Sequence[str] = ()
+    one_of: Sequence[str] = ()
+    ignored: Sequence[str] = (REASON,)
+    aliases: Mapping[str, str] = NO_ALIASES
 
     queue: ClassVar[str]  # that the lines are stored in
     fields: ClassVar[Sequence[str]]  # of the file of rejected lines
@@ -48,9 +55,18 @@ class CsvTable(ABC):
         header, _records = open_table(stream, encoding=self.encoding)
         self._times = TimeFormat.of_file(header, site.zone)
 
-    @abstractmethod
     def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
         """Return the lines as they are written, from a place on; CsvError if the kind has other columns."""
+        return read_lines(
+            self.stream,
+            known=self.known,
+            required=self.required,
+            one_of=self.one_of,
+            ignored=self.ignored,
+            aliases=self.aliases,
+            encoding=self.encoding,
+            place=place,
+        )
 
     def read(self, lines: Iterable[CsvLine], mark: str) -> Iterator[CsvLine]:
         """Return lines with times, amounts and words as the API takes them, given the file's decimal mark."""
