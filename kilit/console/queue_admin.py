@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.admin.utils import unquote
@@ -31,7 +32,15 @@ from kilit.lock.models.error_groups import Group
 from kilit.lock.table import Kind
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
     from django_stubs_ext import StrOrPromise
+
+
+class OldestRow(NamedTuple):
+    name: str
+    href: str
+    since: datetime
+    place: str = ""
 
 
 class QueueAdmin(LongListAdmin):
@@ -50,6 +59,9 @@ class QueueAdmin(LongListAdmin):
     # Columns with personal data, and how they are masked for viewers; operators need them to correct rows.
     export_masks: Masks = {}
     pages_with_filters: Sequence[str] = ("/dead-letters/",)
+    # Of a queue that has a strip on the dashboard: since when its `oldest_row` waits, and what to know of its chart.
+    oldest_means: "StrOrPromise" = ""
+    chart_note: "StrOrPromise" = ""
 
     actions_list: Sequence[str] = ("error_groups", "dead_letters")
     list_display: Sequence[Any] = ()  # name, state, error and age, unless it says otherwise
@@ -96,6 +108,16 @@ class QueueAdmin(LongListAdmin):
 
     def acted_on_by(self, request: HttpRequest) -> Any:
         return self.get_queryset(request)
+
+    # The dashboard
+
+    def oldest_row(self, user: "User | AnonymousUser") -> OldestRow | None:
+        """Return the row that has waited longest; it may not take longer the more rows have ended."""
+        raise NotImplementedError
+
+    def is_in_use(self, user: "User | AnonymousUser") -> bool:
+        """Return whether there is something to show; a queue that no one has set up takes no place."""
+        return True
 
     # The list
 

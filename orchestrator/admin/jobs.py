@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -27,7 +28,7 @@ from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import remember
 from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.day_forms import DaysForm
-from kilit.console.queue_admin import QueueAdmin
+from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
 from orchestrator.admin import blockers, columns
@@ -45,7 +46,7 @@ from orchestrator.errors import Code, JobError
 from orchestrator.figures.export import export_lines
 from orchestrator.folders import Folders
 from orchestrator.models import Job
-from orchestrator.models.job import FAILURES, JobQuerySet
+from orchestrator.models.job import FAILURES, ORDER, JobQuerySet
 from orchestrator.planning.excel.writing import render_sheets
 from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
@@ -211,6 +212,12 @@ class JobAdmin(QueueAdmin):
     export_fields = EXPORT_FIELDS
     export_states = [JobState.FAILED]
     export_masks = EXPORT_MASKS
+    oldest_means = gettext_lazy("How long the oldest due job has waited for a runner.")
+    chart_note = gettext_lazy("A retried job may fail more than once.")
+
+    def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
+        job = Job.objects.due().defer("payload").order_by(*ORDER).first()
+        return OldestRow(job.order_id, self.address("change", job.pk), job.next_run_at) if job else None
 
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
         jobs: JobQuerySet = super().get_queryset(request)

@@ -22,7 +22,7 @@ from unfold.widgets import (
 
 from kilit.access.roles import is_owner
 from kilit.console.account.preferences import zone_of, zones
-from kilit.console.dashboard.panels import panels
+from kilit.console.dashboard.page import panels
 from kilit.console.formatting import ago, badge, button, column, find_object, joined
 from kilit.console.lists.confirming import confirm_page
 from kilit.problems.disk import PART as INSTALLATION
@@ -88,7 +88,7 @@ class ChannelForm(ModelForm[Channel]):
 
 
 def parts() -> list[tuple[str, Any]]:
-    queues = [(panel.table.queue, panel.queue.title) for panel in panels]
+    queues = [(panel.queue.table.queue, panel.queue.title) for panel in panels()]
     other_parts = [(WORKERS, _("Workers")), (TASKS, _("Scheduled tasks")), (INSTALLATION, _("Installation"))]
     return [("", _("All")), *queues, *other_parts]
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import F, OuterRef, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -28,7 +30,7 @@ from kilit.console.jobs.blockers import (
 from kilit.console.jobs.job_page import JobDescription
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
-from kilit.console.queue_admin import QueueAdmin
+from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.models import Event
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data
@@ -205,6 +207,23 @@ class OutboxMessageAdmin(QueueAdmin):
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = {"errorMessage": mask_personal_data}
+    oldest_means = gettext_lazy("Since the message that has been due longest could have been sent.")
+
+    def is_in_use(self, user: User | AnonymousUser) -> bool:
+        return Endpoint.objects.visible_to(user).exists() or self.queue.visible_to(user).exists()
+
+    def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
+        """Ask each endpoint for its own first message, which an index has; together they may have millions."""
+        first = OutboxMessage.objects.due().filter(endpoint=OuterRef("pk")).order_by("next_try_at", "id")
+        endpoints = Endpoint.objects.visible_to(user).annotate(
+            oldest=Subquery(first.values("pk")[:1]),
+            kind=Subquery(first.values("kind")[:1]),
+            since=Subquery(first.values("next_try_at")[:1]),
+        )
+        found: Any = endpoints.order_by(F("since").asc(nulls_last=True)).first()
+        if found is None or found.oldest is None:
+            return None
+        return OldestRow(found.kind, self.address("change", found.oldest), found.since, str(found))
 
     def get_queryset(self, request: HttpRequest) -> OutboxMessageQuerySet:
         rows: OutboxMessageQuerySet = super().get_queryset(request)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Subquery
@@ -35,7 +36,7 @@ from kilit.console.jobs.job_page import JobDescription, JobOffer, row_to_change
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_to_row
 from kilit.console.lists.actions import Action
-from kilit.console.queue_admin import QueueAdmin
+from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.masking import mask_personal_data
 from kilit.spans import moment
@@ -248,6 +249,15 @@ class PdfJobAdmin(QueueAdmin):
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = {"errorDetail": mask_personal_data}
+    oldest_means = gettext_lazy("How long the oldest waiting job has been queued.")
+    chart_note = gettext_lazy("Every failed attempt counts, even if the job was retried.")
+
+    def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
+        row = PdfJob.objects.due().order_by("queued_at", "id").first()
+        if row is None:
+            return None
+        name = row.document_number or f"…{row.job_id[-12:]}"
+        return OldestRow(name, self.address("change", row.pk), row.queued_at, row.template_name)
 
     def get_queryset(self, request: HttpRequest) -> PdfJobQuerySet:
         jobs: PdfJobQuerySet = super().get_queryset(request)

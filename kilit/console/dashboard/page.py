@@ -1,6 +1,6 @@
 """The first page: what is wrong, and a strip for each queue, in constant time."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from kilit.batches.queues import queues
 from kilit.console.dashboard.charts import RANGES, Chart, midnights
-from kilit.console.dashboard.panels import Panel, PanelItem, panels
 from kilit.console.dashboard.workers_page import may_see_workers
+from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.clock import database_time
 from kilit.lock.models import Count
 from kilit.problems.kinds import ProblemKind
+from kilit.problems.links import list_path
 from kilit.problems.models import ProblemRecord
 from kilit.problems.queues import FAILURE_RATES
 from kilit.problems.registry import Problem, find_problems
@@ -41,10 +43,14 @@ class StateCount:
 
 @dataclass(frozen=True)
 class QueueStrip:
-    panel: Panel
+    panel: QueueAdmin
     states: Sequence[StateCount]
-    oldest: PanelItem | None
+    oldest: OldestRow | None
     chart: Chart
+
+    @property
+    def href(self) -> str:
+        return list_path(self.panel.queue.model)
 
     @property
     def is_alarming(self) -> bool:
@@ -57,24 +63,29 @@ class HealthyPart:
     href: str
 
 
-def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, days: int = 1) -> QueueStrip:
-    queue, scopes, words = panel.queue, panel.queue.scopes_seen_by(user), panel.states
-    totals = Count.objects.by_state(queue=panel.table.queue, scopes=scopes)
-    ended: Any = {"queue": panel.table.queue, "well": queue.well, "badly": queue.badly, "scopes": scopes}
+def panels() -> list[QueueAdmin]:
+    """Return the admins of the queues that have a strip."""
+    admins: Iterator[Any] = (admin.site.get_model_admin(queue.model) for queue in queues.values())
+    return [model_admin for model_admin in admins if model_admin.oldest_means]
+
+
+def fill_strip(panel: QueueAdmin, user: "User | AnonymousUser", *, now: datetime, days: int = 1) -> QueueStrip:
+    queue, table, words = panel.queue, panel.queue.table, panel.states
+    scopes = queue.scopes_seen_by(user)
+    totals = Count.objects.by_state(queue=table.queue, scopes=scopes)
+    ended: Any = {"queue": table.queue, "well": queue.well, "badly": queue.badly, "scopes": scopes}
     periods = Count.objects.last_day(**ended) if days == 1 else Count.objects.last_days(midnights(days, now), **ended)
 
     def list_of(states: Collection[str]) -> str:
-        return panel.list_address(status=next(iter(states)))
+        return list_path(queue.model, status=next(iter(states)))
 
     return QueueStrip(
         panel=panel,
         states=[
-            StateCount(
-                state, words.colours[state], totals[state], panel.list_address(status=state), words.labels[state]
-            )
-            for state in panel.table.states
+            StateCount(state, words.colours[state], totals[state], list_of([state]), words.labels[state])
+            for state in table.states
         ],
-        oldest=panel.oldest(user),
+        oldest=panel.oldest_row(user),
         chart=Chart(periods, days, (list_of(queue.well), list_of(queue.badly))),
     )
 
@@ -83,7 +94,7 @@ def dashboard_context(request: HttpRequest) -> dict[str, object]:
     user, live = request.user, getattr(request, "live", None)
     now = live.now if live else database_time()
     days = next((number for number in RANGES if str(number) == request.GET.get("days")), RANGES[0])
-    shown = [panel for panel in panels if panel.queue.may_see(user) and panel.is_in_use(user)]
+    shown = [panel for panel in panels() if panel.queue.may_see(user) and panel.is_in_use(user)]
     # Other lines name the jobs and their causes, and the rate of failures is a badge of each strip.
     found = find_problems(user, without=FAILURE_RATES)
     problems = [problem for problem in found if problem.kind != ProblemKind.HELD_SHARE]
@@ -108,9 +119,10 @@ def records_to_mute(user: "User | AnonymousUser") -> dict[str, ProblemRecord]:
     return {record.key: record for record in rows}
 
 
-def healthy_parts(request: HttpRequest, shown: Sequence[Panel], problems: Sequence[Problem]) -> list[HealthyPart]:
+def healthy_parts(request: HttpRequest, shown: Sequence[QueueAdmin], problems: Sequence[Problem]) -> list[HealthyPart]:
     """Return the parts without a problem, for one line."""
-    parts = {panel.table.queue: HealthyPart(panel.queue.title, panel.list_address()) for panel in shown}
+    shown_queues = [panel.queue for panel in shown]
+    parts = {queue.table.queue: HealthyPart(queue.title, list_path(queue.model)) for queue in shown_queues}
     if may_see_workers(request):
         workers = reverse("console:workers")
         parts[WORKERS] = HealthyPart(_("Workers"), workers)

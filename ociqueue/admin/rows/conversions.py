@@ -7,7 +7,10 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import F, OuterRef, Subquery
+from django.db.models.functions import JSONObject
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -19,6 +22,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from kilit.console.formatting import button
 from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.day_forms import DaysForm
+from kilit.console.queue_admin import OldestRow
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
 from kilit.sites.models import SiteQuerySet
@@ -32,7 +36,7 @@ from ociqueue.files.exports import history_response
 from ociqueue.intake.corrections import read_id
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import FAILURES
-from ociqueue.models.sending import UploadableQuerySet
+from ociqueue.models.sending import OLDEST_FIRST, UploadableQuerySet
 from ociqueue.operating.errors import expected_groups, groups_of_wrong_data
 from ociqueue.queue import QUEUE
 from ociqueue.schemas.columns import mask_click_id
@@ -109,6 +113,25 @@ class ConversionAdmin(UploadableAdmin):
         "errorMessage": mask_identifiers,
     }
     pages_with_filters = (*UploadableAdmin.pages_with_filters, "/history-file/")
+    oldest_means = gettext_lazy("Since the oldest unclaimed conversion arrived, on any site, including paused ones.")
+
+    def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
+        """Ask each site for its own oldest row, which an index has; together they may have millions."""
+        first = Conversion.objects.waiting().filter(site=OuterRef("pk")).order_by(*OLDEST_FIRST)
+        sites = (
+            Site.objects.seen_by(user)
+            .active()
+            .annotate(
+                oldest=Subquery(first.values(name=JSONObject(pk="pk", key="source_key"))[:1]),
+                since=Subquery(first.values("created_at")[:1]),
+            )
+        )
+        first_waiting = sites.order_by(F("since").asc(nulls_last=True)).values_list("name", "oldest", "since").first()
+        if first_waiting is None or first_waiting[2] is None:
+            return None
+        site, row, since = first_waiting
+        name = columns.row_name(Conversion(pk=row["pk"], source_key=row["key"]))
+        return OldestRow(name, self.address("change", row["pk"]), since, site)
 
     # What is shown
 

@@ -22,20 +22,19 @@ from kilit.console.templatetags.console import percent
 from kilit.lock.models import Count
 from ociqueue.admin.base.columns import STATES
 from ociqueue.admin.base.site_header import header_context, list_of, site_address
-from ociqueue.admin.dashboard import ConversionPanel
 from ociqueue.admin.google.circuits import sending_context
 from ociqueue.models import Credentials, Site
 from ociqueue.operating.site_health import SiteHealth, site_health
+from ociqueue.queue import QUEUE
 from ociqueue.states import CONVERSIONS, UPLOADED_HERE, ConversionStatus, SyncMethod
 
-PANEL = ConversionPanel()
 COPIED = "Copied the script."  # in the site's history
 
 
 def overview(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
     health = site_health([site])[site.pk]
-    queue, scopes = PANEL.queue, [str(site.pk)]
-    periods = Count.objects.last_day(queue=CONVERSIONS.queue, well=queue.well, badly=queue.badly, scopes=scopes)
+    scopes = [str(site.pk)]
+    periods = Count.objects.last_day(queue=CONVERSIONS.queue, well=QUEUE.well, badly=QUEUE.badly, scopes=scopes)
     return page(
         model_admin,
         request,
@@ -46,7 +45,7 @@ def overview(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpR
         steps=setup_steps(site),
         states=list(_states(site, health)),
         last_sent=_last_sent(site),
-        panel=PANEL,
+        queue=QUEUE,
         chart=Chart(periods, 1, (list_of(site, status="COMPLETED"), list_of(site, status="FAILED"))),
         days=1,
         **sending_context(site, request) | header_context(request, site, tab="change"),

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
-from kilit.console.dashboard.panels import panels
+from kilit.console.dashboard.page import panels
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, SeesEverything, find_problems
 from outbox.models import Endpoint, OutboxMessage
@@ -17,7 +17,7 @@ from tests.support.outbox import make_endpoint, make_failed_message, make_messag
 
 pytestmark = pytest.mark.django_db
 
-(PANEL,) = (panel for panel in panels if panel.table.queue == "message")
+(PANEL,) = (panel for panel in panels() if panel.queue.table.queue == "message")
 
 
 def problems(kind: ProblemKind, user=None) -> list[Problem]:
@@ -38,7 +38,7 @@ def test_the_strip_names_the_message_that_has_been_due_longest(make_person, hous
     strip = dashboard.fill_strip(PANEL, user(), now=timezone.now())
 
     assert strip.oldest is not None
-    assert (strip.oldest.text, str(oldest.pk) in strip.oldest.href) == ("older", True)
+    assert (strip.oldest.name, str(oldest.pk) in strip.oldest.href) == ("older", True)
     assert {state.name: state.rows for state in strip.states if state.rows} == {"QUEUED": 3}
 
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
-from kilit.console.dashboard.panels import panels
+from kilit.console.dashboard.page import panels
 from kilit.lock.models import Count
 from kilit.problems.registry import Problem, find_problems
 from kilit.workers import sweeps
@@ -23,7 +23,7 @@ from tests.support.outbox import make_endpoint
 
 pytestmark = pytest.mark.django_db
 
-CONVERSIONS, PDF, CUTTING, _OUTBOX = panels
+CONVERSIONS, PDF, CUTTING, _OUTBOX = panels()
 
 
 def shown(panel: Any, user: User, *, days: int = 1) -> dashboard.QueueStrip:
@@ -57,10 +57,10 @@ def test_each_queue_has_a_strip_with_its_states(admin_client) -> None:
 
     html = admin_client.get("/admin/").content.decode()
 
-    for panel in panels:
+    for panel in panels():
         assert str(panel.queue.title) in html
-        for state in panel.table.states:
-            assert f'href="{panel.list_address()}?status={state}"' in html
+        for state in panel.queue.table.states:
+            assert f'href="{panel.address("changelist")}?status={state}"' in html
 
 
 def test_each_state_leads_to_the_list_of_its_rows(admin_client, admin_user) -> None:
@@ -85,7 +85,7 @@ def test_the_oldest_that_waits_is_named_whichever_site_it_is_of(admin_user) -> N
 
     assert oldest is not None
     row = Conversion.objects.get(site__name="old")
-    assert (oldest.text, oldest.detail) == ("order-old", "old"), "the link names what it opens"
+    assert (oldest.name, oldest.place) == ("order-old", "old"), "the link names what it opens"
     assert str(row.pk) in oldest.href
 
 
@@ -95,7 +95,7 @@ def test_the_oldest_pdf_is_named_by_its_number(admin_user) -> None:
     oldest = shown(PDF, admin_user).oldest
 
     assert oldest is not None
-    assert (oldest.text, oldest.detail) == ("INV-7", "invoice")
+    assert (oldest.name, oldest.place) == ("INV-7", "invoice")
     assert str(job.pk) in oldest.href
 
 

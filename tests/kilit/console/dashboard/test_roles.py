@@ -5,7 +5,7 @@ from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
-from kilit.console.dashboard.panels import panels
+from kilit.console.dashboard.page import panels
 from kilit.lock.models import Count
 from kilit.problems.registry import find_problems
 from ociqueue.states import ConversionStatus
@@ -14,7 +14,7 @@ from tests.support.people import make_user
 
 pytestmark = pytest.mark.django_db
 
-CONVERSIONS, PDF, CUTTING, OUTBOX = panels
+CONVERSIONS, PDF, CUTTING, OUTBOX = panels()
 
 
 def fresh(username: str) -> User:
@@ -27,7 +27,7 @@ def test_every_role_sees_the_dashboard(make_person, role: str) -> None:
 
     text = text_of(client)
 
-    for panel in panels:
+    for panel in panels():
         assert str(panel.queue.title) in text
     assert "Scheduled tasks" in text
 
@@ -45,7 +45,7 @@ def test_membership_narrows_numbers_rows_and_sites(make_person) -> None:
     assert {state.name: state.rows for state in content.states if state.rows} == {"COMPLETED": 1, "QUEUED": 1}
     assert (content.chart.well, content.chart.badly, content.is_alarming) == (1, 0, False)
     assert content.oldest is not None
-    assert content.oldest.detail == "Mine"
+    assert content.oldest.place == "Mine"
     assert [problem.kind for problem in find_problems(fresh("ayse")) if problem.part == "conversion"] == []
 
 
