@@ -1,10 +1,9 @@
 """Background processes, doorbells and scheduled tasks, each with its condition in words."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
@@ -30,58 +29,40 @@ class Condition:
         return self.colour == "danger"
 
 
-def not_responding() -> Condition:
-    hint = _("No heartbeat: it was killed, or lost its machine or the database. It is removed after a day.")
-    return Condition(_("not responding"), "danger", hint)
-
-
 @dataclass(frozen=True)
-class ProcessStatus(ABC):
-    process: Any  # its heartbeat
+class ProcessStatus:
+    """A supervisor with its workers, or the runner of one queue."""
+
+    process: Heartbeat | Runner
     now: datetime
 
     @property
     def host(self) -> str:
-        return str(self.process.name).rsplit(":", 2)[0]
+        return self.process.name.rsplit(":", 2)[0]
 
-    @property
-    @abstractmethod
-    def condition(self) -> Condition: ...
-
-    @property
-    def silence(self) -> str:
-        """Return what is said while it does not respond."""
-        return _("A worker does not respond")
-
-
-class SupervisorStatus(ProcessStatus):
-    @property
-    def condition(self) -> Condition:
-        alive_at, started_at = self.process.alive_at, self.process.started_at
-        if alive_at and alive_at > self.now - ALIVE_FOR:
-            return Condition(_("running"), "success", _("Its workers process tasks."))
-        if alive_at is None and started_at > self.now - PROCESS_STARTS_WITHIN:
-            return Condition(_("starting"), "info", _("It was just started; its first task is on the way."))
-        return not_responding()
-
-
-class RunnerStatus(ProcessStatus):
     @property
     def queue(self) -> "StrOrPromise":
-        """Return the title of the queue that it works."""
-        name = self.process.queue
+        """Return the title of the queue that a runner works."""
+        name = self.process.queue if isinstance(self.process, Runner) else ""
         return queues[name].title if name in queues else name
 
     @property
     def silence(self) -> str:
-        return _("A runner does not respond · %(queue)s") % {"queue": self.queue}
+        """Return what is said while it does not respond."""
+        if self.queue:
+            return _("A runner does not respond · %(queue)s") % {"queue": self.queue}
+        return _("A worker does not respond")
 
     @property
     def condition(self) -> Condition:
-        if self.process.alive_at > self.now - ALIVE_FOR:
-            hint = _("It looks for due jobs when something changes, and every few seconds.")
-            return Condition(_("running"), "success", hint)
-        return not_responding()
+        alive_at, started_at = self.process.alive_at, self.process.started_at
+        if alive_at and alive_at > self.now - ALIVE_FOR:
+            looks = _("It looks for due jobs when something changes, and every few seconds.")
+            return Condition(_("running"), "success", looks if self.queue else _("Its workers process tasks."))
+        if alive_at is None and started_at > self.now - PROCESS_STARTS_WITHIN:
+            return Condition(_("starting"), "info", _("It was just started; its first task is on the way."))
+        hint = _("No heartbeat: it was killed, or lost its machine or the database. It is removed after a day.")
+        return Condition(_("not responding"), "danger", hint)
 
 
 @dataclass(frozen=True)
@@ -145,8 +126,8 @@ class DoorbellStatus:
 class Workers:
     """All background processes, at one moment."""
 
-    supervisors: Sequence[SupervisorStatus]
-    runners: Sequence[RunnerStatus]
+    supervisors: Sequence[ProcessStatus]
+    runners: Sequence[ProcessStatus]
     tasks: Sequence[ScheduledTask] = ()
     rings: Sequence[DoorbellStatus] = ()
 
@@ -168,8 +149,8 @@ class Workers:
     def processes_at(cls, now: datetime) -> "Workers":
         """Read the processes alone, for pages that show only whether they run."""
         return cls(
-            supervisors=[SupervisorStatus(beat, now) for beat in Heartbeat.objects.order_by("-started_at", "name")],
-            runners=[RunnerStatus(runner, now) for runner in Runner.objects.order_by("-started_at", "name")],
+            supervisors=[ProcessStatus(beat, now) for beat in Heartbeat.objects.order_by("-started_at", "name")],
+            runners=[ProcessStatus(runner, now) for runner in Runner.objects.order_by("-started_at", "name")],
         )
 
     @property

@@ -8,12 +8,12 @@ process, asks about all rows that could be a problem of anyone, and only the fun
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import IntEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from django.db.models import IntegerChoices
 from django.utils.formats import number_format
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from kilit.problems.kinds import ProblemKind
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
@@ -25,26 +25,17 @@ if TYPE_CHECKING:
 MOST_NAMED = 3  # places of one problem, and problems of one kind
 
 
-class Severity(IntEnum):
+class Severity(IntegerChoices):
     """How much harm is done while no one acts."""
 
-    NOTICE = 1  # work goes on
-    WARNING = 2  # some jobs wait for a person
-    SERIOUS = 3  # jobs fail, or a part does not work
-    CRITICAL = 4  # jobs are not processed, or requests are rejected
+    NOTICE = 1, _("Notice")  # work goes on
+    WARNING = 2, _("Warning")  # some jobs wait for a person
+    SERIOUS = 3, _("Error")  # jobs fail, or a part does not work
+    CRITICAL = 4, _("Critical")  # jobs are not processed, or requests are rejected
 
     @property
     def colour(self) -> str:
         return "danger" if self >= Severity.SERIOUS else "warning" if self == Severity.WARNING else "info"
-
-    @property
-    def word(self) -> str:
-        return {
-            Severity.NOTICE: _("Notice"),
-            Severity.WARNING: _("Warning"),
-            Severity.SERIOUS: _("Error"),
-            Severity.CRITICAL: _("Critical"),
-        }[self]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def find(user: "User | AnonymousUser") -> Iterator[Problem]:
 
 def stopped_workers(workers: Workers) -> Iterator[Problem]:
     """Return one problem if nothing runs, else one for each process that stopped and was not replaced."""
-    lost: list[ProcessStatus] = [status for status in workers.runners if _is_lost(status, workers.runners)]
+    lost = [status for status in workers.runners if _is_lost(status, workers.runners)]
     if workers.condition.is_bad:
         seen = [status.process.alive_at for status in workers.supervisors if status.process.alive_at]
         yield Problem(
@@ -105,6 +105,6 @@ def _is_lost(status: ProcessStatus, others: Sequence[ProcessStatus]) -> bool:
         other.host == status.host
         and other.process.started_at > status.process.started_at
         and not other.condition.is_bad
-        and getattr(other.process, "queue", "") == getattr(status.process, "queue", "")
+        and other.queue == status.queue
         for other in others
     )

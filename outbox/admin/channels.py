@@ -109,7 +109,7 @@ class AlertRuleForm(ModelForm[AlertRule]):
     min_severity = forms.TypedChoiceField(
         label=gettext_lazy("From this severity"),
         coerce=int,
-        choices=lambda: [(level.value, level.word) for level in Severity],
+        choices=Severity.choices,
         initial=Severity.WARNING.value,
         widget=UnfoldAdminSelectWidget,
     )

@@ -162,7 +162,7 @@ def _subject(change: Change) -> str:
             "span": format_span(change.record.lasted, units=2),
             "title": title,
         }
-    return f"{Severity(change.record.severity).word}: {title}"
+    return f"{Severity(change.record.severity).label}: {title}"
 
 
 def _digest_subject(changes: Sequence[Change]) -> str:
@@ -188,7 +188,7 @@ def _heading(change: Change) -> str:
     span = {"span": format_span(change.record.lasted, units=2)}
     match change.kind:
         case ChangeKind.OPENED:
-            return Severity(change.record.severity).word
+            return str(Severity(change.record.severity).label)
         case ChangeKind.GREW:
             return _("It has grown tenfold")
         case ChangeKind.CLOSED:

@@ -12,7 +12,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
-from unfold.views import ChangeList
 
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DeniedRequest
@@ -25,7 +24,7 @@ from kilit.console.admin.activity import ActivityAdmin
 from kilit.console.admin.bulk_actions import BulkActionAdmin
 from kilit.console.admin.problems import ProblemRecordAdmin
 from kilit.console.formatting import breakable, column, exactly, link, new_key, number, two_lines, verbatim
-from kilit.console.lists.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
+from kilit.console.lists.listing import CappedListAdmin, CompletedChangeList, LongListAdmin, ReadOnlyAdmin
 from kilit.lock.models import Activity, Event, Pruning
 from kilit.masking import mask_personal_data
 from kilit.problems.links import page_path
@@ -96,19 +95,6 @@ class PruningAdmin(ReadOnlyAdmin):
     show_full_result_count = False
 
 
-class KeyChangeList(ChangeList):
-    """Looks up the owners of all keys of a page at once."""
-
-    result_list: Any
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        names = key_owner_names({key.user.get_username() for key in self.result_list})
-        for key in self.result_list:
-            key.owner_name = names[key.user.get_username()]
-
-
 def owner_name(key: ApiKey) -> str:
     username = key.user.get_username()
     return getattr(key, "owner_name", None) or key_owner_names([username])[username]
@@ -149,8 +135,13 @@ class ApiKeyAdmin(ModelAdmin):
         keys: QuerySet[ApiKey] = super().get_queryset(request)
         return keys if is_owner(request.user) else keys.filter(user__in=key_owners_managed_by(request.user))
 
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[KeyChangeList]:
-        return KeyChangeList
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[CompletedChangeList]:
+        return CompletedChangeList
+
+    def complete(self, rows: list[Any]) -> None:
+        names = key_owner_names({key.user.get_username() for key in rows})
+        for key in rows:
+            key.owner_name = names[key.user.get_username()]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         keys, may_repeat = super().get_search_results(request, queryset, search_term)

@@ -67,7 +67,7 @@ def _state(record: ProblemRecord) -> SafeString:
 
 
 title = column("problem", gettext_lazy("problem"), _title)
-severity = column("severity", gettext_lazy("severity"), lambda record: Severity(record.severity).word)
+severity = column("severity", gettext_lazy("severity"), lambda record: Severity(record.severity).label)
 size = column("size", gettext_lazy("count"), lambda record: number(record.count))
 state = column("state", gettext_lazy("state"), _state)
 opened = column("opened", gettext_lazy("opened"), lambda record: ago(record.opened_at))

@@ -1,7 +1,7 @@
 """The activity in words: a sentence for each row, with its objects by the names people know."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -143,24 +143,17 @@ def _queues_seen_by(user: User | AnonymousUser) -> tuple[list[str], list[str]]:
     return whole, scopes
 
 
-@dataclass
 class ActivityWords:
     """Names for some rows of the activity, read with one query for each queue that they are of."""
 
-    rows: list[Activity]
-    user: User | AnonymousUser
-    sites: dict[str, str] = field(init=False)
-    names: dict[tuple[str, str], str] = field(init=False)
-    owners: dict[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, rows: list[Activity], user: User | AnonymousUser) -> None:
         self.sources = sources()
-        self.sites = dict(site_choices(self.user))
-        self.names = {}
+        self.sites = dict(site_choices(user))
+        self.names: dict[tuple[str, str], str] = {}
         for queue, source in self.sources.items():
-            if ids := {row.object_id for row in self.rows if row.queue == queue and row.object_id and not row.model}:
+            if ids := {row.object_id for row in rows if row.queue == queue and row.object_id and not row.model}:
                 self.names |= {(queue, pk): name for pk, name in source.names(ids).items()}
-        keys = {row.actor.partition(":")[2] for row in self.rows if row.actor.startswith("key:")}
+        keys = {row.actor.partition(":")[2] for row in rows if row.actor.startswith("key:")}
         self.owners = key_owner_names(keys) if keys else {}
 
     def sentence(self, row: Activity) -> str:

@@ -55,7 +55,7 @@ def confirm(
     from_row: bool = False,
     form: ReasonForm | None = None,
 ) -> HttpResponse:
-    preview = action.preview(request.user, ids)
+    eligible, sentences = action.preview(request.user, ids)
     came_from = {"filters": filters, "from_row": "1" if from_row else ""}
     # In the address too, which outlives a session: a user who has to log in again is led back.
     query = urlencode({"ids": ids[0], **came_from} if from_row else {"filters": filters})
@@ -63,11 +63,11 @@ def confirm(
         model_admin,
         request,
         action,
-        title=action.question(preview.eligible or len(ids)),
-        sentences=preview.sentences,
+        title=action.question(eligible or len(ids)),
+        sentences=sentences,
         **_rows_context(model_admin, request, ids),
         form=form or action.form_for(ids),
-        submit=f"{action.title} ({grouped(preview.eligible)})" if preview.eligible else "",
+        submit=f"{action.title} ({grouped(eligible)})" if eligible else "",
         post_to=f"{model_admin.address('act', action.verb)}?{query}",
         kept={"ids": ",".join(map(str, ids)), **came_from},
         back=back_address(model_admin, ids, filters=filters, from_row=from_row),
@@ -126,7 +126,7 @@ def _perform(
     kept = {name: request.POST.get(name, "") for name in ("ids", "filters", "from_row")}
     form = {"post_to": model_admin.address("undo", action.verb), "kept": kept}
     report = undo.perform(request, action, ids[0], options, form=form)
-    tags = undo.KEY if undo.is_offered(request) else ""  # shown as a button, by the template of messages
+    tags = undo.KEY if undo.KEY in request.session else ""  # shown as a button, by the template of messages
     messages.add_message(request, report.level, report.sentence, extra_tags=tags)
 
 

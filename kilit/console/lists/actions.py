@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ActionPreview:
-    eligible: int
-    sentences: list[str]
-
-
-@dataclass(frozen=True)
 class ActionReport:
     sentence: str
     level: int
@@ -114,13 +108,14 @@ class Action:
             "names": names,
         }
 
-    def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> ActionPreview:
+    def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> tuple[int, list[str]]:
+        """Return how many rows it would change, and sentences about all of them."""
         operation = self.operation
         rows = operation.within_reach(operation.model._default_manager.filter(pk__in=ids), user)
         try:
             counts = Counter(operation.skips(rows).values())
         except OperationUnavailable as why:
-            return ActionPreview(0, [explain(str(why))])
+            return 0, [explain(str(why))]
         eligible = sum(counts[Skip(state)] for state in self.sources)
         first = gettext("%(title)s: %(eligible)s of %(asked)s selected.")
         sentences = [first % {"title": self.title, "eligible": grouped(eligible), "asked": grouped(len(ids))}]
@@ -128,7 +123,7 @@ class Action:
         sentences += self.unchanged(counts)
         if unreachable := len(ids) - counts.total():
             sentences.append(gettext("%(these)s and will not change.") % {"these": self.out_of_reach(unreachable)})
-        return ActionPreview(eligible, sentences)
+        return eligible, sentences
 
     def perform(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> ActionReport:
         try:

@@ -42,10 +42,6 @@ def perform(
     return report
 
 
-def is_offered(request: HttpRequest) -> bool:
-    return KEY in request.session
-
-
 def take_back(request: HttpRequest, action: Action, pk: UUID) -> ActionReport:
     undo = request.session.get(KEY) or {}
     if (undo.get("verb"), undo.get("id")) != (action.undo, str(pk)):

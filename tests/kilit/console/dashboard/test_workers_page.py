@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from kilit.problems.processes import DoorbellStatus, RunnerStatus, ScheduledTask, SupervisorStatus
+from kilit.problems.processes import DoorbellStatus, ProcessStatus, ScheduledTask
 from kilit.workers import sweeps
 from kilit.workers.doorbells import RING_AGAIN_AFTER
 from kilit.workers.models import Bell, Heartbeat, Runner, SweepRun
@@ -68,17 +68,17 @@ def test_a_sweep_tells_when_its_next_turn_is_and_how_long_it_took() -> None:
 def test_a_supervisor_is_running_starting_or_not_responding(columns: dict[str, Any], word: str) -> None:
     beat = Heartbeat(**{"name": "cutter:pc:7:abc", "started_at": NOW - SOON, **columns})
 
-    assert SupervisorStatus(beat, NOW).condition.word == word
-    assert SupervisorStatus(beat, NOW).host == "cutter:pc"
+    assert ProcessStatus(beat, NOW).condition.word == word
+    assert ProcessStatus(beat, NOW).host == "cutter:pc"
 
 
 @pytest.mark.parametrize(("seconds", "word"), [(29, "running"), (31, "not responding")])
 def test_a_runner_is_running_or_not_responding(seconds: int, word: str) -> None:
     runner = Runner(name="opti:pc:7:abc", queue="cutting_job", pid=7, alive_at=NOW - timedelta(seconds=seconds))
 
-    assert RunnerStatus(runner, NOW).condition.word == word
-    assert RunnerStatus(runner, NOW).host == "opti:pc"
-    assert str(RunnerStatus(runner, NOW).queue) == "Panel cutting"
+    assert ProcessStatus(runner, NOW).condition.word == word
+    assert ProcessStatus(runner, NOW).host == "opti:pc"
+    assert str(ProcessStatus(runner, NOW).queue) == "Panel cutting"
 
 
 @pytest.mark.django_db
