@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django import template
 from django.conf import settings
+from django.urls import reverse
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -33,6 +34,12 @@ def badge(word: object, colour: str = "", hint: object = "") -> SafeString:
 def button(text: object, href: str = "", **options: object) -> dict[str, object]:
     """A link to `href`, or the button that sends its form; as wide as a phone, unless it has a class of its own."""
     return {"children": text, "href": href, "submit": not href, "class": "w-full lg:w-auto", **options}
+
+
+@register.inclusion_tag("admin/console/post_button.html")
+def post_button(text: object, view: str, *args: object, **options: object) -> dict[str, object]:
+    """A button that is a form of its own: it posts nothing but the click to a view."""
+    return {**button(text, "", **options), "post_to": reverse(view, args=args)}
 
 
 @register.simple_tag
