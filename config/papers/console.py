@@ -87,18 +87,14 @@ def papers_of_job(request: HttpRequest, job: Job) -> list[JobOffer]:
         return []
     offers = []
     if "cutting_sheet" in settings.PDF_TEMPLATES:
-        offers.append(JobOffer(TITLES["cutting_sheet"], "", address(job, "cutting_sheet"), is_done_at_once=True))
+        offers.append(JobOffer(TITLES["cutting_sheet"], address(job, "cutting_sheet"), is_done_at_once=True))
     if "labels" in settings.PDF_TEMPLATES:
+        href = address(job, "labels")
         offers += [
-            JobOffer(
-                _("Labels %(size)s") % {"size": label},
-                "",
-                f"{address(job, 'labels')}?format={name}",
-                is_done_at_once=True,
-            )
+            JobOffer(_("Labels %(size)s") % {"size": label}, f"{href}?format={name}", is_done_at_once=True)
             for name, label in FORMATS.items()
         ]
-        offers.append(JobOffer(_("Some of the labels…"), "", address(job, "labels")))
+        offers.append(JobOffer(_("Some of the labels…"), href))
     if "offer" in settings.PDF_TEMPLATES:
         offers += offer_of_job(job)
     return offers
@@ -115,8 +111,8 @@ def offer_of_job(job: Job) -> list[JobOffer]:
         return []
     except PaperRefused as refused:
         title = _("Offer: %(missing)s") % {"missing": refused.translated}
-        return [JobOffer(title, "", reverse("admin:orchestrator_rulesversion_changelist"))]
-    return [JobOffer(TITLES["offer"], "", address(job, "offer"), is_done_at_once=True)]
+        return [JobOffer(title, reverse("admin:orchestrator_rulesversion_changelist"))]
+    return [JobOffer(TITLES["offer"], address(job, "offer"), is_done_at_once=True)]
 
 
 def address(job: Job, kind: PaperKind) -> str:

@@ -18,7 +18,6 @@ from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from unfold.decorators import action
-from unfold.enums import ActionVariant
 
 from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_personal_data
@@ -156,9 +155,8 @@ def with_copy_button(sentence: str, text: str, *, what: str) -> SafeString:
     return format_html("{} <code>{}</code> {}", sentence, text, button)
 
 
-def button(*, icon: str, danger: bool = False, **options: object) -> Callable[[Method], Method]:
-    variant = ActionVariant.DANGER if danger else ActionVariant.DEFAULT
-    return cast("Callable[[Method], Method]", action(icon=icon, variant=variant, **options))
+def button(*, icon: str, **options: object) -> Callable[[Method], Method]:
+    return cast("Callable[[Method], Method]", action(icon=icon, **options))
 
 
 def find_object(

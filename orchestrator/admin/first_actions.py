@@ -135,16 +135,16 @@ def _customer(job: Job) -> Offers:
         return {}
     title = _("Add %(phone)s as customer and continue") % {"phone": format_phone(job.customer_phone)}
     href = reverse("admin:orchestrator_job_add_customer", args=[job.pk])
-    return {FIRST: JobOffer(title, "person_add", href, form=HeldCustomerForm(job))}
+    return {FIRST: JobOffer(title, href, form=HeldCustomerForm(job))}
 
 
 def _rules(job: Job) -> Offers:
     """Lead to the rules while they lack something; afterwards the job can be approved or retried."""
     rules = valid_rules()
     if rules is None:
-        return {FIRST: JobOffer(_("Open the rules"), "rule", rules_address(job))}
+        return {FIRST: JobOffer(_("Open the rules"), rules_address(job))}
     missing = missing_rules(order_from(job.payload), rules)
-    return {FIRST: JobOffer(action_text(missing), "rule", rules_address(job))} if missing else {}
+    return {FIRST: JobOffer(action_text(missing), rules_address(job))} if missing else {}
 
 
 def rules_address(job: Job) -> str:
@@ -155,7 +155,7 @@ def _send_again(job: Job) -> Offers:
     rules = valid_rules()
     if not rules or not can_be_sent_again(job, rules):
         return {}
-    return {FIRST: JobOffer(send_again_title(job), "send", reverse("admin:orchestrator_job_send_again", args=[job.pk]))}
+    return {FIRST: JobOffer(send_again_title(job), reverse("admin:orchestrator_job_send_again", args=[job.pk]))}
 
 
 def _template() -> Offers:
@@ -165,5 +165,5 @@ def _template() -> Offers:
             check_template(settings.OPTI_TEMPLATE)
         except JobError:
             address = reverse("admin:orchestrator_job_preflight")
-            return {FIRST: JobOffer(_("Check the template"), "fact_check", address)}
+            return {FIRST: JobOffer(_("Check the template"), address)}
     return {}

@@ -94,7 +94,6 @@ APPROVE = Action(
     title=gettext_lazy("Approve"),
     done=gettext_lazy("Approved"),
     effect=gettext_lazy("They go back to NEW and are checked again. If the cause is not fixed, they are held again."),
-    icon="check",
     is_done_at_once=True,
 )
 RETRY = Action(
@@ -102,7 +101,6 @@ RETRY = Action(
     title=gettext_lazy("Retry"),
     done=gettext_lazy("Scheduled for retry:"),
     effect=gettext_lazy("They go back to NEW with a delay that grows each time. Permanent errors are not retried."),
-    icon="replay",
     is_done_at_once=True,
     undo="undo_retry",
 )
@@ -112,7 +110,6 @@ CONFIRM_CUT = Action(
     asks=gettext_lazy("Was it cut?"),
     done=gettext_lazy("Confirmed as cut:"),
     effect=gettext_lazy("They end as DONE. If a job has several files, those that the saw did not get are delivered."),
-    icon="check",
 )
 HAND_OVER = Action(
     decisions.HAND_OVER,
@@ -123,7 +120,6 @@ HAND_OVER = Action(
         "The same solution is delivered under a new name, without OptiPlanning. What was cut already is cut a second "
         "time: ask at the saw first."
     ),
-    icon="replay",
     is_dangerous=True,
 )
 CANCEL = Action(
@@ -131,7 +127,6 @@ CANCEL = Action(
     title=gettext_lazy("Cancel"),
     done=gettext_lazy("Cancelled"),
     effect=gettext_lazy("They end as FAILED with E_CANCELLED. Sheets stay in the import folder."),
-    icon="block",
     is_dangerous=True,
     back_label=gettext_lazy("Back"),
 )

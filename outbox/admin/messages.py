@@ -62,7 +62,6 @@ RETRY = Action(
     title=gettext_lazy("Retry"),
     done=gettext_lazy("Retried"),
     effect=gettext_lazy("They are sent again under the same ids, with all attempts of the schedule."),
-    icon="replay",
     is_done_at_once=True,
 )
 REPLAY = Action(
@@ -70,14 +69,12 @@ REPLAY = Action(
     title=gettext_lazy("Send again"),
     done=gettext_lazy("Queued again"),
     effect=gettext_lazy("Receivers get them once more, under the same ids, and may ignore what they have processed."),
-    icon="forward_to_inbox",
 )
 MARK_FAILED = Action(
     operations.MARK_FAILED,
     title=gettext_lazy("Mark failed"),
     done=gettext_lazy("Marked failed"),
     effect=gettext_lazy("They are not sent. They can be retried later."),
-    icon="cancel",
     is_dangerous=True,
 )
 EXPORT_FIELDS: dict[str, Any] = {

@@ -85,7 +85,6 @@ RETRY = Action(
         "They are queued again with two retries. A job is skipped if the same document was requested again in the "
         "meantime."
     ),
-    icon="replay",
     is_done_at_once=True,
     undo="undo_retry",
 )
@@ -96,7 +95,6 @@ EXPIRE = Action(
     effect=gettext_lazy(
         "Their files and variables are deleted permanently. A new request for the document creates a new job."
     ),
-    icon="delete_forever",
     is_dangerous=True,
 )
 # Without the variables, which may contain personal data.
@@ -124,7 +122,7 @@ def explain_error(row: PdfJob) -> str:
 def choose_primary(row: PdfJob, offers: Mapping[str, JobOffer]) -> JobOffer | None:
     if row.status == PdfStatus.SUCCEEDED:
         href = reverse("admin:pdfjobs_pdfjob_file", args=[row.pk])
-        return JobOffer(gettext_lazy("Download the PDF"), "download", f"{href}?download")
+        return JobOffer(gettext_lazy("Download the PDF"), f"{href}?download")
     return offers.get("retry") if retry_can_help(row) else None
 
 

@@ -35,7 +35,6 @@ class JobOffer:
     """Something to click on a job's page: a verb done at once, a form on the page itself, or else a page."""
 
     title: "StrOrPromise"
-    icon: str
     href: str
     is_done_at_once: bool = False
     is_dangerous: bool = False
@@ -154,10 +153,10 @@ def offers_for(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> Offer
 
 def _offer(model_admin: ModelAdmin, request: HttpRequest, action: Action, row: Any) -> JobOffer:
     if action.is_done_at_once:
-        return JobOffer(action.title, action.icon, model_admin.address("act", action.verb), is_done_at_once=True)
+        return JobOffer(action.title, model_admin.address("act", action.verb), is_done_at_once=True)
     kept = model_admin.get_preserved_filters(request)
     href = model_admin.address(f"{action.name}_row", row.pk) + (f"?{kept}" if kept else "")
-    return JobOffer(action.title, action.icon, href, is_dangerous=action.is_dangerous)
+    return JobOffer(action.title, href, is_dangerous=action.is_dangerous)
 
 
 def _error(model_admin: ModelAdmin, row: Any) -> ShownError | None:

@@ -37,7 +37,6 @@ class Action:
     title: "StrOrPromise"
     done: "StrOrPromise"
     effect: "StrOrPromise"
-    icon: str
     asks: "StrOrPromise" = ""  # what the confirmation asks, instead of “Retry 3 jobs?”
     # By state: what to know before it is done to rows in it, with a place for their %(number)s.
     cautions: Mapping[object, "StrOrPromise"] = field(default_factory=dict)

@@ -143,7 +143,7 @@ def explain_error(row: Uploadable) -> str:
 
 def choose_primary(row: Uploadable, offers: Offers) -> JobOffer | None:
     if offers and row.status == ConversionStatus.FAILED and row.provider_error_category == Category.AUTH:
-        return JobOffer(_("Open the site's connection"), "passkey", site_address(row.site, "credentials"))
+        return JobOffer(_("Open the site's connection"), site_address(row.site, "credentials"))
     if row.status == ConversionStatus.FAILED and row.provider_error_category == Category.VALIDATION:
         return offers.get("correct") or offers.get("retry")
     return offers.get("retry")

@@ -210,15 +210,15 @@ FORMS = {AdjustmentKind.RETRACTION: RetractForm, AdjustmentKind.RESTATEMENT: Cha
 def with_forms(row: Conversion, offers: Offers, _user: object) -> Offers:
     if not why_not(row):
         label = _("Correct") if row.status in WAITING else _("Correct and resend")
-        offers = {"correct": JobOffer(label, "edit", _address("correct", row)), **offers}
+        offers = {"correct": JobOffer(label, _address("correct", row)), **offers}
     if row.status == ConversionStatus.FAILED:  # there is nothing to adjust
         return offers
     # In this order: nothing follows a retraction.
     change, retract = adjust(row.site, [trial(row, kind) for kind in reversed(AdjustmentKind)], dry_run=True)
     if change["status"] != "invalid":
-        offers = {**offers, "change_value": JobOffer(CHANGE_VALUE, "price_change", _address("change_value", row))}
+        offers = {**offers, "change_value": JobOffer(CHANGE_VALUE, _address("change_value", row))}
     if retract["status"] == "created":
-        offers = {**offers, "retract": JobOffer(RETRACT, "undo", _address("retract", row), is_dangerous=True)}
+        offers = {**offers, "retract": JobOffer(RETRACT, _address("retract", row), is_dangerous=True)}
     return offers
 
 

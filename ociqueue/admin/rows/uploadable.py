@@ -82,7 +82,6 @@ RETRY = Action(
     title=_("Retry"),
     done=_("Retried"),
     effect=_("They go back to QUEUED with a fresh budget of attempts; the error is kept."),
-    icon="replay",
     is_done_at_once=True,
     undo="undo_retry",
 )
@@ -94,7 +93,6 @@ RESET = Action(
         "They go back to QUEUED with a fresh budget of attempts. A row that a script holds right now may be uploaded "
         "twice; Google counts it once."
     ),
-    icon="restart_alt",
     cautions={
         ConversionStatus.UPLOADED: _(
             "UPLOADED: %(number)s. Google has them and has not given its verdict. They are sent again under the same "
@@ -109,7 +107,6 @@ MARK_FAILED = Action(
     title=_("Mark failed"),
     done=_("Marked failed"),
     effect=_("They go to FAILED and are not retried automatically."),
-    icon="block",
     cautions={
         ConversionStatus.UPLOADED: _(
             "UPLOADED: %(number)s. Google has them and may count them all the same: this takes nothing back at Google. "
