@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.utils import timezone
 from django.utils.text import Truncator
@@ -23,6 +23,7 @@ from kilit.problems.registry import (
     Problem,
     ProblemAction,
     ProblemSource,
+    Reader,
     Severity,
     problem_key,
     with_number,
@@ -58,7 +59,7 @@ def failures(
 ) -> ProblemSource:
     """Return what finds a queue's failures for a reader; a queue may give its own words."""
 
-    def find(reader: Any) -> list[Problem]:
+    def find(reader: Reader) -> list[Problem]:
         causes = causes_of(queue, scopes=queue.scopes_seen_by(reader))
         if not causes:
             return []

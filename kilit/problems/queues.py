@@ -23,6 +23,7 @@ from kilit.problems.registry import (
     Problem,
     ProblemAction,
     ProblemSource,
+    Reader,
     SeesEverything,
     Severity,
     number,
@@ -38,8 +39,6 @@ STUCK_AFTER = timedelta(minutes=5)  # a sweep that takes rows back runs each min
 STUCK_COUNTED = 1000
 STUCK = gettext_lazy("%(queue)s: %(number)s stuck")
 LEASE_LAPSED = gettext_lazy("their worker's lease lapsed; a scheduled task takes them back")
-Reader = Any
-
 
 queues_with_problems: set[str] = set()
 

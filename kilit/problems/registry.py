@@ -90,8 +90,11 @@ def problem_key(part: str, kind: ProblemKind, name: str) -> str:
     return "-".join(filter(None, (part, kind, name)))
 
 
+Reader = Any  # a user, or `SeesEverything`
+
+
 class ProblemSource(NamedTuple):
-    find: Callable[[Any], Iterable[Problem]]
+    find: Callable[[Reader], Iterable[Problem]]
     rows: DueRows | None = None  # without rows here it finds nothing for any reader; None if only `find` can tell
 
 

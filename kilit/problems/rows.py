@@ -14,6 +14,7 @@ from kilit.problems.registry import (
     Problem,
     ProblemAction,
     ProblemSource,
+    Reader,
     SeesEverything,
     Severity,
     problem_key,
@@ -23,8 +24,6 @@ from kilit.workers.due_rows import DueRows
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
-
-Reader = Any
 
 
 @dataclass(frozen=True, kw_only=True)

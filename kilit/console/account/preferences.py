@@ -4,7 +4,6 @@ Both are cookies of the browser: no page pays a query for them, and machines alw
 """
 
 from functools import cache
-from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
@@ -82,8 +81,8 @@ def preferences(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         answer = HttpResponseRedirect(reverse("preferences"))
         if zone := form.cleaned_data["zone"]:
-            options: dict[str, Any] = {"httponly": True, "secure": settings.SESSION_COOKIE_SECURE, "samesite": "Lax"}
-            answer.set_cookie(CHOSEN_ZONE, zone, max_age=A_YEAR, **options)
+            secure = settings.SESSION_COOKIE_SECURE
+            answer.set_cookie(CHOSEN_ZONE, zone, max_age=A_YEAR, httponly=True, secure=secure, samesite="Lax")
         else:
             answer.delete_cookie(CHOSEN_ZONE, samesite="Lax")
         messages.success(request, _("Saved in this browser."))

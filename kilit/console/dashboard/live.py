@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from http import HTTPStatus
-from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -51,7 +50,7 @@ class PageState:
 
     @cached_property
     def version(self) -> str:
-        parts: tuple[Any, ...] = (
+        parts: tuple[object, ...] = (
             self.request.user.pk,
             get_language(),
             self.request.get_full_path(),

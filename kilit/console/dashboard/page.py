@@ -28,6 +28,7 @@ from kilit.problems.workers import TASKS, WORKERS
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
+    from django_stubs_ext import StrOrPromise
 
 MOST_SHOWN = 8  # problems; the others are folded, so that the strips stay in sight
 
@@ -38,7 +39,7 @@ class StateCount:
     colour: str
     rows: int
     href: str
-    label: Any = ""  # what people call it
+    label: "StrOrPromise" = ""  # what people call it
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class QueueStrip:
 
 @dataclass(frozen=True)
 class HealthyPart:
-    title: Any
+    title: "StrOrPromise"
     href: str
 
 

@@ -26,7 +26,7 @@ def with_priority(state: SafeString, row: object) -> SafeString:
     return format_html("{} {}", state, text) if (text := priority_badge(row)) else state
 
 
-def priority_context(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> dict[str, Any]:
+def priority_context(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> dict[str, object]:
     is_waiting = row.status in model_admin.page.priority_states
     may_change = is_waiting and model_admin.has_operate_permission(request, str(row.pk))
     return {

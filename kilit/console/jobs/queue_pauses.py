@@ -1,7 +1,5 @@
 """Pausing and resuming a whole queue: the pages, and the banner of its list."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -19,7 +17,7 @@ class PauseForm(ReasonForm):
     reason = reason_field(gettext_lazy("Shown to everyone who asks why jobs wait, with your name."), most=200)
 
 
-def pause_banner(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, Any]:
+def pause_banner(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, object]:
     pause = QueuePause.objects.of(model_admin.queue.table).first()
     return {
         "queue_pause": pause,
