@@ -32,27 +32,17 @@ class LoginsConfig(AppConfig):
 
 # Its own strings. It has no Turkish translation, so makemessages collects them from here.
 STRINGS = (
-    gettext_noop("Add row"),
     gettext_noop("After you've created a user, you’ll be able to edit more user options."),
     gettext_noop("All applications"),
     gettext_noop("Apply Filters"),
-    gettext_noop("Cancel"),
     gettext_noop("Choose file to upload"),
     gettext_noop("Click to cancel"),
-    gettext_noop("Click to download"),
     gettext_noop("Date"),
-    gettext_noop("Date from"),
-    gettext_noop("Date to"),
-    gettext_noop("Expand row"),
     gettext_noop("False"),
-    gettext_noop("Forgotten your password or username?"),
     gettext_noop("General"),
     gettext_noop("Go back"),
-    gettext_noop("Image preview"),
     gettext_noop("Loading more results..."),
-    gettext_noop("More actions"),
     gettext_noop("Next"),
-    gettext_noop("No data"),
     gettext_noop("No recent searches"),
     gettext_noop("No results found"),
     gettext_noop("No results matching your query"),
@@ -62,9 +52,7 @@ STRINGS = (
         "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the "
         'password using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.'
     ),
-    gettext_noop("Record picture"),
     gettext_noop("Reset filters"),
-    gettext_noop("Return to site"),
     gettext_noop("Run"),
     gettext_noop("Search apps and models..."),
     gettext_noop("Select action"),
@@ -78,7 +66,5 @@ STRINGS = (
     gettext_noop("This page yielded into no results. Create a new item or reset your filters."),
     gettext_noop("Toggle password visibility"),
     gettext_noop("True"),
-    gettext_noop("Type to search"),
-    gettext_noop("Value"),
     gettext_noop("You have been successfully logged out from the administration"),
 )

@@ -10,10 +10,8 @@ from pathlib import Path
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 
-from config.settings.databases import database_timeout, databases
+from config.settings.databases import databases
 from config.settings.environment import BASE_DIR, Environment
-from config.settings.logs import logging_to_stderr
-from config.settings.sentry import start_sentry
 
 django_stubs_ext.monkeypatch()
 
@@ -22,8 +20,8 @@ HOME = Path(os.environ.get("KILIT_HOME") or Path(sys.prefix).parent)
 env = Environment(HOME)
 os.environ.setdefault("KILIT_VAR", str(HOME))
 
-from config.settings.floor import *
-from config.settings.floor import KILIT_VAR
+from config.settings.shared import *
+from config.settings.shared import KILIT_VAR, LOGGING
 
 FLOOR_IS_HERE = True
 OPTI_SIMULATED = False
@@ -35,8 +33,6 @@ if not env.text("DATABASE_URL", ""):
         f"DATABASE_URL=postgres://user:password@server:5432/kilit to {HOME / '.env'}."
     )
 DATABASES = databases(env, default={})
-DATABASE_TIMEOUT = database_timeout(env)
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
@@ -47,22 +43,8 @@ INSTALLED_APPS = [
     "config.runner.apps.CuttingTables",
 ]
 
-LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("tr", "Türkçe")]
 LOCALE_PATHS = [BASE_DIR / "config" / "locale", BASE_DIR / "locale"]  # installed, and in the repository
-TIME_ZONE = "UTC"
-USE_TZ = True
-
-if SENTRY_DSN := env.text("SENTRY_DSN", ""):
-    start_sentry(
-        SENTRY_DSN,
-        errors_percent=env.number("SENTRY_ERRORS_PERCENT", default=100, most=100),
-        traces_percent=env.number("SENTRY_TRACES_PERCENT", default=0, most=100),
-        release=env.text("SENTRY_RELEASE", ""),
-    )
-LOG_LEVEL = env.one_of("KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
 LOG_FILE = KILIT_VAR / "runner.log"
-LOGGING = logging_to_stderr(LOG_LEVEL)
 LOGGING["handlers"]["file"] = {
     "class": "logging.handlers.RotatingFileHandler",
     "filename": LOG_FILE,

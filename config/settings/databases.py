@@ -23,7 +23,3 @@ def databases(env: Environment, *, default: dict[str, Any]) -> dict[str, Any]:
     # A new connection for each doorbell would cost more than its insert. Sooner or later each is replaced, because a
     # server process keeps what it has learned of each table.
     return {"default": {**database, "OPTIONS": options, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
-
-
-def database_timeout(env: Environment) -> int:
-    return env.number("KILIT_DATABASE_TIMEOUT", default=6, least=1, most=60)

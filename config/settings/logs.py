@@ -8,7 +8,6 @@ from typing import Any
 from django.utils.log import CallbackFilter
 from pythonjsonlogger.json import JsonFormatter as BaseFormatter
 
-from config.settings.environment import Environment
 from kilit.api.request_id import request_id
 from kilit.lock.audit import current_context
 from kilit.trace import current_trace
@@ -77,15 +76,6 @@ def redact(text: str) -> str:
     for pattern, instead in SECRETS:
         text = pattern.sub(instead, text)
     return text
-
-
-def log_level(env: Environment) -> str:
-    return env.one_of("KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
-
-
-def log_format(env: Environment) -> str:
-    """Return what `make up` prints: JSON lines, or steps and warnings as text. AUTO is text in a terminal."""
-    return env.one_of("KILIT_LOGS", ("AUTO", "JSON", "TEXT"), default="AUTO")
 
 
 def logging_to_stderr(level: str) -> dict[str, Any]:

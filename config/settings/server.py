@@ -11,14 +11,12 @@ import django_stubs_ext
 from django.templatetags.static import static
 from django.utils.translation import gettext_lazy
 
-from config.settings.databases import database_timeout, databases
+from config.settings.databases import databases
 from config.settings.environment import BASE_DIR, Environment
-from config.settings.floor import *
-from config.settings.floor import KILIT_VAR, PRODUCTION
 from config.settings.logins import *
-from config.settings.logs import log_format, log_level, logging_to_stderr
 from config.settings.secret_key import read_secret_key
-from config.settings.sentry import start_sentry
+from config.settings.shared import *
+from config.settings.shared import KILIT_VAR, PRODUCTION
 from config.settings.web import *
 from config.settings.web import BIND, PORT
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS
@@ -78,8 +76,6 @@ KEEP_MESSAGES_DAYS = env.number("KILIT_KEEP_MESSAGES_DAYS", default=30, least=7,
 # Database ------------------------------------------------------------------------------------------------------------
 
 DATABASES = databases(env, default={"ENGINE": "kilit.postgres", "NAME": "kilit"})
-DATABASE_TIMEOUT = database_timeout(env)
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Debugging -----------------------------------------------------------------------------------------------------------
 
@@ -99,13 +95,13 @@ DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "Kilit <kilit@localhost>")
 DATA_UPLOAD_MAX_MEMORY_SIZE, MOST_UPLOADED = 5 * 1024 * 1024, 200 * 1024 * 1024  # without files, and in all
 FILE_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
 # Files of conversions may have e-mail addresses, so those that are too large for memory have no name on the disk.
-FILE_UPLOAD_HANDLERS = [f"config.web.uploads.{kind}FileUploadHandler" for kind in ("Memory", "Nameless")]
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "config.web.uploads.NamelessFileUploadHandler",
+]
 
 # Globalization -------------------------------------------------------------------------------------------------------
 
-LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("tr", "Türkçe")]
-TIME_ZONE = "UTC"
 # Numbers are grouped where they are shown; grouping all would also change ids and URLs.
 USE_THOUSAND_SEPARATOR = False
 LOCALE_PATHS = [BASE_DIR / "locale"]
@@ -114,7 +110,6 @@ LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_SECURE = PRODUCTION
-USE_TZ = True
 
 # HTTP ----------------------------------------------------------------------------------------------------------------
 
@@ -146,15 +141,8 @@ WSGI_APPLICATION = "config.web.wsgi.application"
 
 # Logging -------------------------------------------------------------------------------------------------------------
 
-LOG_LEVEL, LOGS = log_level(env), log_format(env)
-LOGGING = logging_to_stderr(LOG_LEVEL)
-if SENTRY_DSN := env.text("SENTRY_DSN", ""):
-    start_sentry(
-        SENTRY_DSN,
-        errors_percent=env.number("SENTRY_ERRORS_PERCENT", default=100, most=100),
-        traces_percent=env.number("SENTRY_TRACES_PERCENT", default=0, most=100),
-        release=env.text("SENTRY_RELEASE", ""),
-    )
+# What `make up` prints: JSON lines, or steps and warnings as text. AUTO is text in a terminal.
+LOGS = env.one_of("KILIT_LOGS", ("AUTO", "JSON", "TEXT"), default="AUTO")
 
 # Models --------------------------------------------------------------------------------------------------------------
 

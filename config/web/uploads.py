@@ -1,35 +1,21 @@
 """Uploaded files that are too large for memory."""
 
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
-from django.core.files.uploadhandler import FileUploadHandler, MemoryFileUploadHandler
-
-__all__ = ["MemoryFileUploadHandler", "NamelessFileUploadHandler"]
+from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
 
 
-class NamelessFileUploadHandler(FileUploadHandler):
+class NamelessFileUploadHandler(TemporaryFileUploadHandler):
     """Writes to a file that has no name: no one else can open it, and it ends with the process, even when killed."""
 
-    file: IO[bytes]
+    file: Any  # not Django's temporary file, which has a name
 
     def new_file(self, *args: Any, **options: Any) -> None:
-        super().new_file(*args, **options)
-        self.file = TemporaryFile()  # noqa: SIM115 - the request closes it
-
-    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        self.file.write(raw_data)
-
-    def file_complete(self, file_size: int) -> UploadedFile[bytes]:
-        self.file.seek(0)
-        return UploadedFile(
-            file=self.file,
-            name=self.file_name,
-            content_type=self.content_type,
-            size=file_size,
-            charset=self.charset,
-        )
+        FileUploadHandler.new_file(self, *args, **options)
+        file = TemporaryFile()  # noqa: SIM115 - the request closes it
+        self.file = UploadedFile(file, self.file_name, self.content_type, 0, self.charset)
 
     def upload_interrupted(self) -> None:
         if hasattr(self, "file"):

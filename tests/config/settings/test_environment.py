@@ -6,8 +6,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from config.settings.databases import database_timeout, databases
+from config.settings.databases import databases
 from config.settings.environment import Environment, host_and_port
+from config.settings.shared import DATABASE_TIMEOUT
 from kilit.postgres.external.connection import CANCEL_SECONDS, CHECK_SECONDS
 from tests.support.workers import database_url
 
@@ -195,15 +196,14 @@ def test_the_embedded_database_has_more_time_on_a_busy_machine(env, monkeypatch)
 
 
 def test_a_host_that_disappears_is_given_up_within_ten_seconds_by_default(env, monkeypatch) -> None:
-    for name in ("KILIT_DATABASE_TIMEOUT", "KILIT_DATABASE_CONNECT_TIMEOUT"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("KILIT_DATABASE_CONNECT_TIMEOUT", raising=False)
     monkeypatch.setenv("DATABASE_URL", "postgres://kilit:x@one:5432/kilit?tcp_user_timeout=30000")
     chosen = databases(env, default={})["default"]["OPTIONS"]
     monkeypatch.setenv("DATABASE_URL", "postgres://kilit:x@one:5432/kilit")
     options = databases(env, default={})["default"]["OPTIONS"]
 
     # A statement, and then the look why it was not answered: a connection and its question.
-    assert database_timeout(env) + CHECK_SECONDS + CANCEL_SECONDS < 10
+    assert DATABASE_TIMEOUT + CHECK_SECONDS + CANCEL_SECONDS < 10
     assert 0 < options["connect_timeout"] <= CHECK_SECONDS
     assert 0 < options["tcp_user_timeout"] <= 10_000
     assert options["keepalives_idle"] + options["keepalives_interval"] * options["keepalives_count"] <= 10

@@ -59,5 +59,5 @@ def test_no_uploaded_file_has_a_name_on_the_disk() -> None:
     handler.receive_data_chunk(b"abc", 0)
     file = handler.file_complete(3)
     assert (file.name, file.size, file.read()) == ("a.csv", 3, b"abc")
-    assert isinstance(handler.file.name, int), "a number of an open file, not a path"
+    assert isinstance(handler.file.file.name, int), "a number of an open file, not a path"
     file.close()

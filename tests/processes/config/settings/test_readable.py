@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.db import OperationalError
 
-from config.settings.startup_errors import is_unreachable
+from kilit.lock.outages import is_outage
 from tests.support.commands import ROOT, fresh_environment, manage
 from tests.support.waiting import PATIENCE
 
@@ -80,8 +80,8 @@ def test_an_error_of_a_statement_is_no_unreachable_database() -> None:
     timed_out, refused = OperationalError("canceling statement"), OperationalError("connection refused")
     timed_out.__cause__ = psycopg.errors.QueryCanceled("canceling statement")
 
-    assert not is_unreachable(timed_out)
-    assert is_unreachable(refused)
+    assert not is_outage(timed_out)
+    assert is_outage(refused)
 
 
 def test_help_and_check_start_nothing(tmp_path: Path) -> None:

@@ -1,15 +1,32 @@
-"""Settings of the cutting floor, for the server and for the runner on the OptiPlanning PC.
-
-Where OptiPlanning and the saw exchange files, and how OptiPlanning is started.
-"""
+"""Settings that the server and the runner on the OptiPlanning PC have in common."""
 
 from config.settings.environment import BASE_DIR, Environment
+from config.settings.logs import logging_to_stderr
+from config.settings.sentry import start_sentry
 
 _env = Environment(BASE_DIR)
 
 PRODUCTION = _env.flag("KILIT_PRODUCTION", default=False)
 KILIT_VAR = _env.folder("KILIT_VAR", default=BASE_DIR / "var")
+DATABASE_TIMEOUT = _env.number("KILIT_DATABASE_TIMEOUT", default=6, least=1, most=60)
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("tr", "Türkçe")]
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+LOG_LEVEL = _env.one_of("KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
+LOGGING = logging_to_stderr(LOG_LEVEL)
+if SENTRY_DSN := _env.text("SENTRY_DSN", ""):
+    start_sentry(
+        SENTRY_DSN,
+        errors_percent=_env.number("SENTRY_ERRORS_PERCENT", default=100, most=100),
+        traces_percent=_env.number("SENTRY_TRACES_PERCENT", default=0, most=100),
+        release=_env.text("SENTRY_RELEASE", ""),
+    )
+
+# The cutting floor: where OptiPlanning and the saw exchange files, and how OptiPlanning is started.
 FLOOR = _env.folder("KILIT_FLOOR", default=KILIT_VAR / "floor")
 OPTI_IMPORT_FOLDER = _env.folder("KILIT_OPTI_IMPORT", default=FLOOR / "import")
 OPTI_EXPORT_FOLDER = _env.folder("KILIT_OPTI_EXPORT", default=FLOOR / "export")
