@@ -1,11 +1,9 @@
 """What webhooks and callbacks report about PDF jobs: ids, states, errors and links, and nothing of the document."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
-from uuid import UUID
 
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
@@ -40,21 +38,19 @@ class PdfEventData(TypedDict):
 def describe(status: PdfStatus, events: Sequence[Event]) -> dict[int, Described]:
     """Return the events by which jobs got this result, or were asked for it when they had it."""
     results = without_retried([event for event in events if event.to_state == status and is_result(event)])
-    jobs = {job.pk: job for job in jobs_of(results)}
-    callbacks = callbacks_of(jobs)
-    return {
-        event.pk: Described(
-            event_data(event, jobs[event.object_id]),
-            callbacks=[
-                Callback(callback.url, jobs[event.object_id].owner_id)
-                for callback in callbacks[event.object_id]
-                if is_called(callback, event)
-            ],
-            for_callbacks_only=event.event_type == CALLBACK_REQUESTED,
-        )
-        for event in results
-        if event.object_id in jobs
-    }
+    columns = ("owner_id", "template_name", "error_code", "created_at", "finished_at")
+    rows = PdfJob.objects.filter(pk__any_of={event.object_id for event in results}).only(*columns)
+    jobs = {job.pk: job for job in rows.prefetch_related("callbacks")}
+    return {event.pk: _described(event, jobs[event.object_id]) for event in results if event.object_id in jobs}
+
+
+def _described(event: Event, job: PdfJob) -> Described:
+    called = sorted((row for row in job.callbacks.all() if is_called(row, event)), key=lambda row: row.pk)
+    return Described(
+        event_data(event, job),
+        callbacks=[Callback(row.url, job.owner_id) for row in called],
+        for_callbacks_only=event.event_type == CALLBACK_REQUESTED,
+    )
 
 
 def is_result(event: Event) -> bool:
@@ -62,9 +58,8 @@ def is_result(event: Event) -> bool:
     return event.event_type == CALLBACK_REQUESTED or event.details.get("verb") != "undo_retry"
 
 
-def without_retried(events: Iterable[Event]) -> list[Event]:
+def without_retried(events: list[Event]) -> list[Event]:
     """Leave out failures that were retried automatically, by a move in the same transaction and so of the same time."""
-    events = list(events)
     failed = [event for event in events if event.details.get("verb") == "fail"]
     if not failed:
         return events
@@ -86,19 +81,6 @@ def is_called(callback: PdfCallback, event: Event) -> bool:
         return bool(event.details.get("callback") == callback.pk)
     has_no_result = event.to_state == PdfStatus.EXPIRED and event.from_state != PdfStatus.QUEUED
     return not callback.is_late and not has_no_result
-
-
-def jobs_of(events: Iterable[Event]) -> Iterable[PdfJob]:
-    return PdfJob.objects.filter(pk__any_of={event.object_id for event in events}).only(
-        "owner_id", "template_name", "error_code", "created_at", "finished_at"
-    )
-
-
-def callbacks_of(jobs: Mapping[UUID, PdfJob]) -> Mapping[UUID, list[PdfCallback]]:
-    callbacks: dict[UUID, list[PdfCallback]] = defaultdict(list)
-    for callback in PdfCallback.objects.filter(job__in=list(jobs)).order_by("pk"):
-        callbacks[callback.job_id].append(callback)
-    return callbacks
 
 
 def event_data(event: Event, job: PdfJob) -> PdfEventData:

@@ -4,7 +4,7 @@ import base64
 import http.client
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -163,7 +163,10 @@ def kind_and_size(content: bytes) -> tuple[str, int, int]:
 
 def is_whole(content: bytes) -> bool:
     """Return whether an image has its end: a browser prints half of one without a word."""
-    return _is_whole_png(content) if content.startswith(PNG) else _is_whole_jpeg(content)
+    if content.startswith(PNG):
+        return _is_whole_png(content)
+    # Behind the start of the scan: a preview in the header has an end of its own.
+    return JPEG_END in _jpeg_segment(content, [JPEG_SCAN])
 
 
 def _is_whole_png(content: bytes) -> bool:
@@ -179,22 +182,16 @@ def _is_whole_png(content: bytes) -> bool:
     return False
 
 
-def _is_whole_jpeg(content: bytes) -> bool:
-    """Look for the end behind the start of the scan: a preview in the header has an end of its own."""
+def _jpeg_size(content: bytes) -> tuple[int, int]:
+    frame = _jpeg_segment(content, JPEG_SIZES)
+    return int.from_bytes(frame[7:9]), int.from_bytes(frame[5:7])
+
+
+def _jpeg_segment(content: bytes, markers: Collection[int]) -> bytes:
+    """Return the file from the first segment with one of the markers on; nothing if there is none."""
     place = 2
     while place + 4 <= len(content) and content[place] == JPEG[0]:
-        if content[place + 1] == JPEG_SCAN:
-            return JPEG_END in content[place:]
+        if content[place + 1] in markers:
+            return content[place:]
         place += 2 + int.from_bytes(content[place + 2 : place + 4])
-    return False
-
-
-def _jpeg_size(content: bytes) -> tuple[int, int]:
-    place = 2
-    while place + 9 < len(content) and content[place] == JPEG[0]:
-        marker, length = content[place + 1], int.from_bytes(content[place + 2 : place + 4])
-        if marker in JPEG_SIZES:
-            height, width = content[place + 5 : place + 7], content[place + 7 : place + 9]
-            return int.from_bytes(width), int.from_bytes(height)
-        place += 2 + length
-    return 0, 0
+    return b""

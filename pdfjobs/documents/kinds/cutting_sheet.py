@@ -19,13 +19,10 @@ SHORT_TABLE = 6  # rows that stay on one page
 LABELS = {
     "sheet": ("Kesim listesi", "Cutting sheet"),
     "order_number": ("Sipariş no", "Order no"),
-    "customer": ("Müşteri", "Customer"),
-    "project": ("Proje", "Project"),
     "due_on": ("Termin", "Due"),
     "prepared_by": ("Hazırlayan", "Prepared by"),
     "board": ("Plaka", "Board"),
     "edge_band": ("Kenar bandı", "Edge band"),
-    "grain": ("Desen", "Grain"),
     "with_grain": ("desenli", "with grain"),
     "number": ("No", "No"),
     "part": ("Parça", "Part"),
@@ -131,15 +128,11 @@ def _material(
 
 def _part(number: int, part: CutPart, formatter: LocaleFormatter) -> dict[str, Any]:
     return {
+        **dict(part),
         "number": str(number),
-        "name": part.name,
-        "note": part.note,
-        "drill_code": part.drill_code,
         "length": _side(part.length, formatter),
         "width": _side(part.width, formatter),
         "quantity": formatter.number(part.quantity),
-        "long_edges": str(part.long_edges),
-        "short_edges": str(part.short_edges),
         "grain": GRAIN_ARROWS[int(part.grain)],
         "panel": drawing(part) if part.bands else None,
     }
