@@ -1,7 +1,6 @@
 """Creates jobs: one at a time for the same document of an owner."""
 
 import logging
-from contextlib import suppress
 from functools import cache
 
 from django.conf import settings
@@ -11,7 +10,6 @@ from django.db.models import IntegerField
 
 from kilit.lock.audit import for_reason
 from kilit.lock.fast_sql import parameter
-from kilit.lock.guard import MoveRefused
 from kilit.lock.inserts import insert_or_find
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
@@ -110,8 +108,8 @@ def request_callback(job: PdfJob, url: str) -> None:
 
 def expire_missing(job: PdfJob) -> None:
     """Expire a finished job whose file is missing, which frees its key."""
-    with for_reason("Its file is missing."), transaction.atomic(), suppress(MoveRefused):  # another request was faster
-        job.expire(where={"artifact_key": job.artifact_key})
+    with for_reason("Its file is missing."):
+        PdfJob.objects.filter(pk=job.pk, artifact_key=job.artifact_key).expire()
 
 
 def expire_changed(job: PdfJob) -> None:
@@ -120,9 +118,9 @@ def expire_changed(job: PdfJob) -> None:
     The next cleanup deletes the file as one that belongs to no job; until then it can be examined.
     """
     logger.error("a stored PDF was changed; it is not served", extra={"artifact_key": job.artifact_key})
-    with for_reason(CHANGED), transaction.atomic(), suppress(MoveRefused):  # another request was faster
-        job.expire(where={"artifact_key": job.artifact_key})
-        Activity.objects.record(ActivityKind.ACTION, FILE_CHANGED, queue=PDF_JOBS.queue, object_id=job.job_id)
+    with for_reason(CHANGED), transaction.atomic():
+        if PdfJob.objects.filter(pk=job.pk, artifact_key=job.artifact_key).expire():  # no other request was faster
+            Activity.objects.record(ActivityKind.ACTION, FILE_CHANGED, queue=PDF_JOBS.queue, object_id=job.job_id)
 
 
 def read_state(owner: User) -> set[str]:

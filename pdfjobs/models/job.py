@@ -1,6 +1,6 @@
 """A PDF job: its state, lease, attempts and error are all in its row. Render times are a histogram of ten rows."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
@@ -153,26 +153,15 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
         return moved
 
     def expire(self) -> set[UUID]:
-        """End jobs; their files must be deleted already."""
+        """End jobs; their files must be deleted already. Events lose what failures quoted from the variables."""
         with transaction.atomic():
             expired = self.move_each("expire", **ENDED)
-            forget_error_details(expired)
+            if expired:
+                with erasing():
+                    events = Event.objects.filter(queue=PDF_JOBS.queue, object_id__in=expired)
+                    quoting = events.filter(details__error_detail__gt="")
+                    quoting.update(details=RawSQL("details - 'error_detail'", ()))
         return expired
-
-
-def forget_error_details(expired: Collection[UUID]) -> None:
-    """Delete what failures quoted from the variables from the events of expired jobs; the error codes stay."""
-    if not expired:
-        return
-    with erasing():
-        events = Event.objects.filter(queue=PDF_JOBS.queue, object_id__in=expired, details__error_detail__gt="")
-        events.update(details=RawSQL("details - 'error_detail'", ()))
-
-
-class RenderTimingQuerySet(models.QuerySet["RenderTiming"]):
-    def count_render_of(self, job: "PdfJob") -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(COUNT_RENDER, [list(BOUNDS), job.pk])
 
 
 class RenderTiming(models.Model):
@@ -181,8 +170,6 @@ class RenderTiming(models.Model):
     bound = models.FloatField(primary_key=True)
     renders = models.BigIntegerField()
     seconds = models.FloatField()
-
-    objects = RenderTimingQuerySet.as_manager()
 
     class Meta:
         default_permissions = ()
@@ -291,14 +278,8 @@ class PdfJob(LeasedModel):
             if not _success().run([self.pk], token=self.claim_token, **artifact):
                 self.refresh_from_db()
                 raise MoveRefused(self, "succeed", self.status)
-            RenderTiming.objects.count_render_of(self)
-        return self
-
-    def expire(self, *, where: dict[str, object] | None = None) -> Self:
-        """End the job; its file must be deleted already."""
-        with transaction.atomic():
-            self.move("expire", where=where, **ENDED)
-            forget_error_details([self.pk])
+            with connection.cursor() as cursor:
+                cursor.execute(COUNT_RENDER, [list(BOUNDS), self.pk])
         return self
 
     @property

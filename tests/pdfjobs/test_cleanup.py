@@ -62,12 +62,11 @@ def test_an_ended_job_forgets_what_it_was_made_of(make_job) -> None:
     assert job.artifact_digest
 
 
-@pytest.mark.parametrize("in_bulk", [True, False])
-def test_what_a_failure_quoted_is_deleted_with_the_rest_also_from_the_events(make_job, *, in_bulk: bool) -> None:
+def test_what_a_failure_quoted_is_deleted_with_the_rest_also_from_the_events(make_job) -> None:
     failed, other = age(make_job("failed")), make_job("failed")
     assert failed.error_detail
 
-    cleanup.clean() if in_bulk else failed.expire()
+    cleanup.clean()
 
     failed.refresh_from_db()
     kept = [[event.details.get("error_detail") or "" for event in Event.objects.of(job)] for job in (failed, other)]

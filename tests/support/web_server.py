@@ -199,7 +199,8 @@ def web_server(
     application = SmallApplication()
     arguments = (1, os.getppid(), [listener], _Application(application), 60, config, Logger(config))
     callers = KnownCallers(known or {})
-    worker = WebWorker(*arguments, limits=WebLimits(**limits), identify=callers.identify)
+    worker = WebWorker(*arguments, limits=WebLimits(**limits))
+    worker.identify = callers.identify
     worker.wsgi = application
     worker.tpool, worker.liveness_pool = ThreadPoolExecutor(threads), ThreadPoolExecutor(1)
     server = RunningServer(path or listener.getsockname(), worker, application, callers.asked)

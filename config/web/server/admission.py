@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from django.conf import settings
+
 from config.web.server.limits import KIB, MIB, WebLimits
 from config.web.server.refusals import Refusal, RequestRefused
-
-KEY_HEADERS = ("X-API-KEY", "AUTHORIZATION")
 
 
 class Caller(Enum):
@@ -32,14 +32,12 @@ class RequestCredentials:
     session: str = ""
 
     @classmethod
-    def of_headers(cls, headers: Sequence[tuple[str, str]], *, cookie: str) -> "RequestCredentials":
-        values = {name: value.strip() for name, value in headers if name in (*KEY_HEADERS, "COOKIE")}
-        session = re.search(rf"(?:^|;)\s*{re.escape(cookie)}=([^;]+)", values.get("COOKIE", ""))
-        return cls(
-            values.get("X-API-KEY", ""),
-            values.get("AUTHORIZATION", ""),
-            session[1].strip() if session else "",
-        )
+    def of_headers(cls, headers: Sequence[tuple[str, str]]) -> "RequestCredentials":
+        values = {name: value.strip() for name, value in headers}
+        cookie = re.escape(settings.SESSION_COOKIE_NAME)
+        session = re.search(rf"(?:^|;)\s*{cookie}=([^;]+)", values.get("COOKIE", ""))
+        key, authorization = values.get("X-API-KEY", ""), values.get("AUTHORIZATION", "")
+        return cls(key, authorization, session[1].strip() if session else "")
 
     def __bool__(self) -> bool:
         return bool(self.key or self.authorization or self.session)
@@ -51,9 +49,9 @@ Identify = Callable[[RequestCredentials], Awaitable[Caller]]
 class BodyAdmission:
     """Decides for one request how large its body may become. The database is asked once, and only for large ones."""
 
-    def __init__(self, request: Any, *, limits: WebLimits, cookie: str, identify: Identify) -> None:
+    def __init__(self, request: Any, *, limits: WebLimits, identify: Identify) -> None:
         self._limits, self._identify = limits, identify
-        self._credentials = RequestCredentials.of_headers(request.headers, cookie=cookie)
+        self._credentials = RequestCredentials.of_headers(request.headers)
         self._caller: Caller | None = None
 
     async def admit(self, size: int) -> None:

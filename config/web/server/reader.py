@@ -21,7 +21,7 @@ from gunicorn.http.errors import (
 from gunicorn.http.message import Request
 from gunicorn.http.unreader import IterUnreader
 
-from config.web.server.admission import BodyAdmission
+from config.web.server.admission import BodyAdmission, Identify
 from config.web.server.limits import MIB, WebLimits
 from config.web.server.refusals import Refusal, RequestRefused, malformed
 
@@ -169,11 +169,11 @@ class RequestReader:
         config: Any,
         limits: WebLimits,
         budget: BodyBudget,
-        admission: Callable[[Request], BodyAdmission],
+        identify: Identify,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sock, self._client, self._config = sock, client, config
-        self._limits, self._budget, self._admission = limits, budget, admission
+        self._limits, self._budget, self._identify = limits, budget, identify
         self._address: str = client[0] if isinstance(client, tuple) else ""
         self._buffer = bytearray()
         self._requests = 0
@@ -207,7 +207,7 @@ class RequestReader:
         """Return the body of a request whose header was read; raises RequestRefused."""
         is_chunked = isinstance(request.body.reader, ChunkedReader)
         length = 0 if is_chunked else request.body.reader.length
-        admission = self._admission(request)
+        admission = BodyAdmission(request, limits=self._limits, identify=self._identify)
         await admission.admit(length)
         body = RequestBody(self._budget, self._address)
         try:

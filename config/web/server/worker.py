@@ -5,7 +5,7 @@ import errno
 import logging
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from gunicorn.workers.base import Worker
 from gunicorn.workers.gthread import ThreadWorker
 
-from config.web.server.admission import BodyAdmission, Caller, RequestCredentials
+from config.web.server.admission import Caller, RequestCredentials
 from config.web.server.connection import Phase, WebConnection
 from config.web.server.limits import KIB, MIB, WebLimits
 from config.web.server.reader import BodyBudget, RequestReader
@@ -87,31 +87,14 @@ def _is_waiting(connection: "WebConnection") -> bool:
     return connection.waiting_since is not None
 
 
-def identify_caller(credentials: RequestCredentials) -> Caller:
-    from config.web.server.callers import identify
-
-    close_old_connections()  # as before and after a request
-    try:
-        return identify(credentials)
-    finally:
-        close_old_connections()
-
-
 class WebWorker(ThreadWorker):
     """gunicorn's threaded worker, whose threads get complete requests only.
 
     Of ThreadWorker it uses `handle_request`, which calls the application; the event loop is its own.
     """
 
-    def __init__(
-        self,
-        *args: object,
-        limits: WebLimits | None = None,
-        identify: Callable[[RequestCredentials], Caller] = identify_caller,
-        **kwargs: object,
-    ) -> None:
+    def __init__(self, *args: object, limits: WebLimits | None = None, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
-        self.identify = identify
         self.limits = limits or replace(settings_limits(), connections=self.worker_connections)
         self.limits = replace(self.limits, idle_seconds=self.cfg.keepalive)
         self.connections = ConnectionTable(self.limits)
@@ -204,7 +187,7 @@ class WebWorker(ThreadWorker):
             return
         sock.setblocking(False)  # noqa: FBT003 - of the standard library
         reader = RequestReader(
-            sock, client, config=self.cfg, limits=self.limits, budget=self.budget, admission=self._admission
+            sock, client, config=self.cfg, limits=self.limits, budget=self.budget, identify=self._identify
         )
         connection = WebConnection(
             sock, client=client, server=listener.getsockname(), reader=reader, limits=self.limits
@@ -223,15 +206,20 @@ class WebWorker(ThreadWorker):
         finally:
             self.connections.remove(connection)
 
-    def _admission(self, request: HttpRequest) -> BodyAdmission:
-        cookie = settings.SESSION_COOKIE_NAME
-        return BodyAdmission(request, limits=self.limits, cookie=cookie, identify=self._identify)
-
     async def _identify(self, credentials: RequestCredentials) -> Caller:
         try:
             return await self.loop.run_in_executor(self.tpool, self.identify, credentials)
         except Error:
             raise RequestRefused(Refusal.DATABASE_AWAY) from None
+
+    def identify(self, credentials: RequestCredentials) -> Caller:
+        from config.web.server.callers import identify  # gunicorn imports this module before Django has its models
+
+        close_old_connections()  # as before and after a request
+        try:
+            return identify(credentials)
+        finally:
+            close_old_connections()
 
     async def _run_in_thread(self, request: HttpRequest, connection: WebConnection) -> bool:
         pool = self.liveness_pool if request.path == LIVENESS else self.tpool
