@@ -33,20 +33,15 @@ class LoginsConfig(AppConfig):
 # Its own strings. It has no Turkish translation, so makemessages collects them from here.
 STRINGS = (
     gettext_noop("After you've created a user, you’ll be able to edit more user options."),
-    gettext_noop("All applications"),
-    gettext_noop("Apply Filters"),
     gettext_noop("Choose file to upload"),
     gettext_noop("Click to cancel"),
     gettext_noop("Date"),
     gettext_noop("False"),
-    gettext_noop("General"),
     gettext_noop("Go back"),
     gettext_noop("Loading more results..."),
-    gettext_noop("Next"),
     gettext_noop("No recent searches"),
     gettext_noop("No results found"),
     gettext_noop("No results matching your query"),
-    gettext_noop("Previous"),
     gettext_noop("Recent searches"),
     gettext_noop(
         "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the "
@@ -61,7 +56,6 @@ STRINGS = (
     gettext_noop("Select all rows"),
     gettext_noop("Select record"),
     gettext_noop("Select value"),
-    gettext_noop("Submit"),
     gettext_noop("This item will be deleted."),
     gettext_noop("This page yielded into no results. Create a new item or reset your filters."),
     gettext_noop("Toggle password visibility"),

@@ -33,18 +33,14 @@ class NoWorkerError(Exception):
 
 
 class QueueFullError(Exception):
-    """More jobs wait than PDF_QUEUE_LIMIT allows, or other callers kept taking and freeing the key."""
+    """More jobs wait than the limits allow, or other callers kept taking and freeing the key."""
 
-
-class OwnersShareFullError(QueueFullError):
-    """More jobs of the owner wait than PDF_QUEUE_LIMIT_PER_OWNER allows: the rest of the queue is for others."""
+    def __init__(self, message: str = "Too many jobs are waiting; try again later.") -> None:
+        super().__init__(message)
 
 
 class TooManyCallbacksError(Exception):
     """The job has MOST_CALLBACKS addresses already."""
-
-
-REFUSALS = {QUEUE_FULL: QueueFullError, SHARE_FULL: OwnersShareFullError}
 
 
 def enqueue(owner: User, request: JobRequest, *, needs_worker: bool = False) -> tuple[PdfJob, bool]:
@@ -59,9 +55,9 @@ def enqueue(owner: User, request: JobRequest, *, needs_worker: bool = False) -> 
             raise NoWorkerError
         key = request.document.job_key(request.variables, request.options)
         with_key = PdfJob.objects.owned_by(owner).live().filter(job_key=key)
-        if refusal := next((error for fact, error in REFUSALS.items() if fact in facts), None):
+        if facts & {QUEUE_FULL, SHARE_FULL}:
             if (live := with_key.first()) is None:
-                raise refusal
+                raise QueueFullError if QUEUE_FULL in facts else share_full()
             job, is_new = live, False
         else:
             try:
@@ -73,6 +69,12 @@ def enqueue(owner: User, request: JobRequest, *, needs_worker: bool = False) -> 
             return job, is_new
         expire_missing(job)
     raise QueueFullError
+
+
+def share_full() -> QueueFullError:
+    """Refuse more jobs of an owner than PDF_QUEUE_LIMIT_PER_OWNER: the rest of the queue is for others."""
+    most = settings.PDF_QUEUE_LIMIT_PER_OWNER
+    return QueueFullError(f"{most:,} of your jobs are waiting, as many as may; try again later.")
 
 
 def new_job(owner: User, request: JobRequest, key: str) -> PdfJob:

@@ -19,15 +19,12 @@ CHUNK = 64 * 1024
 ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
-class ArtifactMissingError(Exception):
-    """The file of a finished job does not exist."""
-
-
 class ArtifactChangedError(Exception):
     """The file of a finished job is not the one that its worker stored."""
 
 
 def file_response(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> HttpResponseBase:
+    """Raises FileNotFoundError and ArtifactChangedError."""
     etag, size = f'"{job.artifact_digest}"', job.artifact_size or 0
     headers = {
         "ETag": etag,
@@ -53,7 +50,7 @@ def file_response(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> 
 def headers_only(job: PdfJob, *, status: int, headers: dict[str, str]) -> HttpResponse:
     """Respond without opening the file: S3 would transfer all of it."""
     if not artifacts.exists(job.artifact_key):
-        raise ArtifactMissingError
+        raise FileNotFoundError(job.artifact_key)
     return HttpResponse(status=status, headers=headers)
 
 
@@ -76,10 +73,7 @@ class FilePart:
     """Part of a file. It is read before the response starts: a missing or changed file can still be reported."""
 
     def __init__(self, job: PdfJob, wanted: range) -> None:
-        try:
-            self.file: Any = artifacts.open_file(job.artifact_key)
-        except FileNotFoundError:
-            raise ArtifactMissingError from None
+        self.file: Any = artifacts.open_file(job.artifact_key)
         if not self._is_as_stored(job):
             self.close()
             raise ArtifactChangedError

@@ -29,9 +29,8 @@ class Environment:
         self._env = environ.Env()
         self._env.prefix = ""
         if (folder / ".env").is_file():
-            environ.Env.read_env(
-                folder / ".env", encoding="utf-8-sig"
-            )  # Windows editors may put a mark before the text
+            # Windows editors may put a mark before the text.
+            environ.Env.read_env(folder / ".env", encoding="utf-8-sig")
 
     def text(self, name: str, default: str | None = None) -> str:
         """Without a default the variable is required and must not be empty."""
@@ -111,16 +110,13 @@ class Environment:
 
     def mail(self, name: str) -> dict[str, object]:
         """Return Django's settings for the URL of a mail server; without one, the host is empty."""
-        nothing = {"EMAIL_HOST": "", "EMAIL_PORT": 25, "EMAIL_HOST_USER": "", "EMAIL_HOST_PASSWORD": ""}
         address = self.text(name, "")
         with suppress(ValueError):
             parts = urlsplit(address)
-            if not address:
-                return {**nothing, "EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False}
-            if parts.scheme in MAIL_PORTS and parts.hostname:
+            if not address or (parts.scheme in MAIL_PORTS and parts.hostname):
                 return {
-                    "EMAIL_HOST": parts.hostname,
-                    "EMAIL_PORT": parts.port or MAIL_PORTS[parts.scheme],
+                    "EMAIL_HOST": parts.hostname or "",
+                    "EMAIL_PORT": parts.port or MAIL_PORTS[parts.scheme or "smtp"],
                     "EMAIL_HOST_USER": unquote(parts.username or ""),
                     "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
                     "EMAIL_USE_TLS": parts.scheme == "smtp+tls",

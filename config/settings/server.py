@@ -282,13 +282,8 @@ UNFOLD: dict[str, object] = {
     "SHOW_VIEW_ON_SITE": False,
     "STYLES": [lambda _: static("console/console.css"), lambda _: static("console/lists.css")],
     "SCRIPTS": [
-        lambda _: static("console/strict.js"),
-        lambda _: static("console/zone.js"),
-        lambda _: static("console/copy.js"),
-        lambda _: static("console/menus.js"),
-        lambda _: static("console/choose.js"),
-        lambda _: static("console/autocomplete.js"),
-        lambda _: static("console/live.js"),
+        lambda _, name=name: static(f"console/{name}.js")
+        for name in ("strict", "zone", "copy", "menus", "choose", "autocomplete", "live")
     ],
     "DASHBOARD_CALLBACK": "kilit.console.dashboard.page.on_index",
     "SHOW_LANGUAGES": True,

@@ -44,7 +44,7 @@ from pdfjobs import operations
 from pdfjobs.admin import columns
 from pdfjobs.admin.columns import remedy, retry_can_help
 from pdfjobs.enqueue import CHANGED, expire_changed
-from pdfjobs.file_response import ArtifactChangedError, ArtifactMissingError, file_response
+from pdfjobs.file_response import ArtifactChangedError, file_response
 from pdfjobs.links import LINK_CREATED, DeadLinkError, create_link
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES, PdfJobQuerySet
@@ -272,7 +272,7 @@ class PdfJobAdmin(QueueAdmin):
             raise Http404
         try:
             return file_response(request, row, as_attachment="download" in request.GET)
-        except (ArtifactMissingError, StorageUnavailable):
+        except (FileNotFoundError, StorageUnavailable):
             text = _("The file does not exist.")
         except ArtifactChangedError:
             expire_changed(row)

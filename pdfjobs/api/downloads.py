@@ -4,6 +4,7 @@ from datetime import timedelta
 from http import HTTPStatus
 from typing import ClassVar
 
+from django.core.signing import BadSignature
 from django.http import HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter
@@ -18,8 +19,8 @@ from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
 from pdfjobs.api.views import OnePdfView, PdfView, created_body
 from pdfjobs.enqueue import expire_changed, expire_missing
-from pdfjobs.file_response import ArtifactChangedError, ArtifactMissingError, file_response
-from pdfjobs.links import DeadLinkError, UnknownLinkError, create_link, linked_job
+from pdfjobs.file_response import ArtifactChangedError, file_response
+from pdfjobs.links import DeadLinkError, create_link, linked_job
 from pdfjobs.models import PdfJob
 from pdfjobs.schemas import PdfJobCreated, PdfLink, PdfLinkRequest
 from pdfjobs.states import FILE_CHANGED, UNFINISHED, ErrorCode, PdfStatus
@@ -60,7 +61,7 @@ class FileView(PdfView):
         """Return the file of a job that has succeeded; a range beyond the end gets the body of all API errors."""
         try:
             response = file_response(request, job, as_attachment=True)
-        except ArtifactMissingError:
+        except FileNotFoundError:
             expire_missing(job)
             raise expired(job) from None
         except ArtifactChangedError:
@@ -166,7 +167,7 @@ class LinkView(FileView):
         """
         try:
             return self.file(request, linked_job(token))
-        except UnknownLinkError:
+        except BadSignature:
             count_wrong_guess(request)
             raise NotFound("There is no such link.") from None
         except DeadLinkError:

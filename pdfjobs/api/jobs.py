@@ -4,7 +4,6 @@ import logging
 from functools import partial
 from typing import Any, cast
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.urls import reverse
@@ -28,7 +27,6 @@ from pdfjobs.documents.fields import walk
 from pdfjobs.enqueue import (
     MOST_CALLBACKS,
     NoWorkerError,
-    OwnersShareFullError,
     QueueFullError,
     TooManyCallbacksError,
     enqueue,
@@ -148,12 +146,8 @@ def request_document(request: Request, job_request: JobRequest) -> Response | Ht
     except RenderError as error:
         logger.error("cannot render PDFs: %s", error)
         raise ApiError(400, error.code, "This server cannot render PDFs.") from None
-    except OwnersShareFullError:
-        message = f"{settings.PDF_QUEUE_LIMIT_PER_OWNER:,} of your jobs are waiting, as many as may; try again later."
-        raise ApiError(429, "QUEUE_FULL", message, retry_after=RETRY_AFTER) from None
-    except QueueFullError:
-        message = "Too many jobs are waiting; try again later."
-        raise ApiError(429, "QUEUE_FULL", message, retry_after=RETRY_AFTER) from None
+    except QueueFullError as error:
+        raise ApiError(429, "QUEUE_FULL", str(error), retry_after=RETRY_AFTER) from None
     except TooManyCallbacksError:
         raise callback_error(f"This job has {MOST_CALLBACKS} other addresses already.") from None
     location = request.build_absolute_uri(reverse("pdf-job", args=[job.job_id]))

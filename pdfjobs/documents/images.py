@@ -4,7 +4,7 @@ import base64
 import http.client
 import re
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -28,39 +28,33 @@ JPEG_SCAN, JPEG_END = 0xDA, b"\xff\xd9"
 JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # the markers that contain the size
 
 
-class FetchError(Exception):
-    """The message says why a file was not fetched."""
+class ImageError(Exception):
+    """An image that cannot be used; the message says why."""
 
 
-def fetch(address: str, *, allowed: Callable[[str], bool]) -> bytes:
+def fetch(address: str) -> bytes:
     """Return the file's bytes; each redirect is checked like the first address."""
     deadline = Deadline(TIME_LIMIT)
     for _ in range(MOST_REDIRECTS + 1):
-        if not allowed(address):
-            raise FetchError(f"it redirects to {address}, which is not allowed.")
+        if not is_allowed(address):
+            raise ImageError(f"it redirects to {address}, which is not allowed.")
         try:
-            content, moved_to = _get(address, deadline)
+            connected = _connect(address, deadline)
+            try:
+                content, moved_to = _ask(urlsplit(address), connected)
+            finally:
+                connected.disconnect()
         except TimeoutError:
-            raise FetchError(f"it took more than {TIME_LIMIT:g} s.") from None
+            raise ImageError(f"it took more than {TIME_LIMIT:g} s.") from None
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise ImageError(f"the response was interrupted ({type(error).__name__}).") from None
         if moved_to is None:
             return content
         try:
             address = urljoin(address, moved_to)
         except ValueError:
-            raise FetchError("it redirects to an invalid address.") from None
-    raise FetchError(f"it redirects more than {MOST_REDIRECTS} times.")
-
-
-def _get(address: str, deadline: Deadline) -> tuple[bytes, str | None]:
-    connected = _connect(address, deadline)
-    try:
-        return _ask(urlsplit(address), connected)
-    except TimeoutError:
-        raise
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise FetchError(f"the response was interrupted ({type(error).__name__}).") from None
-    finally:
-        connected.disconnect()
+            raise ImageError("it redirects to an invalid address.") from None
+    raise ImageError(f"it redirects more than {MOST_REDIRECTS} times.")
 
 
 def _connect(address: str, deadline: Deadline) -> PinnedSocket:
@@ -70,11 +64,11 @@ def _connect(address: str, deadline: Deadline) -> PinnedSocket:
         port = parts.port or (443 if tls else 80)
         return open_socket(parts.hostname or "", port, tls=tls, deadline=deadline, is_allowed=is_public)
     except AddressNotAllowed as error:
-        raise FetchError(str(error)) from None
+        raise ImageError(str(error)) from None
     except TimeoutError:
         raise
     except (OSError, ValueError) as error:
-        raise FetchError(f"no connection ({error}).") from None
+        raise ImageError(f"no connection ({error}).") from None
 
 
 def _ask(parts: SplitResult, connected: PinnedSocket) -> tuple[bytes, str | None]:
@@ -87,18 +81,14 @@ def _ask(parts: SplitResult, connected: PinnedSocket) -> tuple[bytes, str | None
         if response.status in REDIRECTS:
             return b"", response.getheader("Location") or ""
         if response.status != http.HTTPStatus.OK:
-            raise FetchError(f"the status was {response.status}.")
+            raise ImageError(f"the status was {response.status}.")
         content = response.read(MOST_BYTES + 1)
     connected.deadline.left()
     if len(content) > MOST_BYTES:
-        raise FetchError(f"it has more than {MOST_BYTES:,} bytes.")
+        raise ImageError(f"it has more than {MOST_BYTES:,} bytes.")
     if response.length:
-        raise FetchError("the response was interrupted.")
+        raise ImageError("the response was interrupted.")
     return content, None
-
-
-class ImageError(Exception):
-    """An image that cannot be used; the message contains its address."""
 
 
 @dataclass(frozen=True)
@@ -139,8 +129,8 @@ def embed_images(value: object) -> Any:
 
 def data_url(address: str) -> str:
     try:
-        content = fetch(address, allowed=is_allowed)
-    except FetchError as error:
+        content = fetch(address)
+    except ImageError as error:
         raise ImageError(f"{address} could not be fetched: {error}") from None
     kind, width, height = kind_and_size(content)
     if not kind:

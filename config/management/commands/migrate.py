@@ -32,7 +32,7 @@ class Command(migrate.Command):
             read_origin(connection).verify()
         except NewerVersion as error:
             # The way back to the version before: it works with the newer tables.
-            if has_missing_migrations(connection):
+            if missing_migrations(connection):
                 raise
             self.stdout.write(f"There is nothing to migrate. {error}")
             return
@@ -67,9 +67,9 @@ class Command(migrate.Command):
                 return
 
 
-def has_missing_migrations(connection: BaseDatabaseWrapper) -> bool:
+def missing_migrations(connection: BaseDatabaseWrapper) -> int:
     executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, connections
-from django.db.migrations.executor import MigrationExecutor
 
 import outbox.demo
 from config.demo import load_demo
@@ -166,8 +165,7 @@ class MigrateWithProgress(migrate.Command):
         self._step, self._done, self._total = step, 0, 0
 
     def handle(self, *args: object, **options: Any) -> None:
-        executor = MigrationExecutor(connections[options["database"]])
-        self._total = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+        self._total = migrate.missing_migrations(connections[options["database"]])
         super().handle(*args, **options)
 
     def migration_progress_callback(self, action: str, migration: object = None, fake: bool = False) -> None:

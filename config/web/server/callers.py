@@ -1,10 +1,8 @@
 """Looks up in the database whose request is about to send a large body. Runs in a thread, as requests do."""
 
-from django.conf import settings
 from django.contrib.auth import SESSION_KEY
-from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.db import SessionStore
 from django.core import signing
-from django.utils.module_loading import import_string
 
 from config.web.server.admission import Caller, RequestCredentials
 from kilit.access.authentication import key_of_headers
@@ -14,14 +12,9 @@ from ociqueue.api.authentication import LASTS, SALT
 
 def identify(credentials: RequestCredentials) -> Caller:
     """Return whose request it is. What it may do is decided by Django, when all of it has arrived."""
-    if credentials.session and SESSION_KEY in _session_store()(credentials.session):  # of a user who is logged in
+    if credentials.session and SESSION_KEY in SessionStore(credentials.session):  # of a user who is logged in
         return Caller.SESSION
     return Caller.KEY if _is_known(key_of_headers(credentials.key, credentials.authorization)) else Caller.UNKNOWN
-
-
-def _session_store() -> type[SessionBase]:
-    store: type[SessionBase] = import_string(f"{settings.SESSION_ENGINE}.SessionStore")
-    return store
 
 
 def _is_known(key: str) -> bool:
