@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -75,14 +74,14 @@ class RetryPdfJobs(PdfJobOperation):
         reason = Case(When(taken, then=Value(ALREADY_QUEUED)), default=Value(""), output_field=CharField())
         return rows.annotate(skip_reason=reason)
 
-    def move(self, rows: PdfJobQuerySet, options: Mapping[str, Any]) -> set[UUID]:
+    def move(self, rows: PdfJobQuerySet, options: Mapping[str, object]) -> set[UUID]:
         moved = rows.retry_selected()
         doorbells.ring(PDF_JOBS.queue)
         return moved
 
 
 class ExpirePdfJobs(PdfJobOperation):
-    def move(self, rows: PdfJobQuerySet, options: Mapping[str, Any]) -> set[UUID]:
+    def move(self, rows: PdfJobQuerySet, options: Mapping[str, object]) -> set[UUID]:
         try:
             return cleanup.expire(rows)
         except StorageUnavailable as error:

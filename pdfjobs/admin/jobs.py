@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
@@ -192,7 +191,7 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
         yield ready(_("seconds"))
 
 
-def choices(row: PdfJob) -> Iterator[tuple[str, Any]]:
+def choices(row: PdfJob) -> Iterator[tuple[str, object]]:
     """Return how long a link may work: the spans that the file outlives, or as long as the file is kept."""
     if row.status != PdfStatus.SUCCEEDED or row.finished_at is None:
         return
@@ -202,7 +201,7 @@ def choices(row: PdfJob) -> Iterator[tuple[str, Any]]:
         yield UNTIL_DELETED, _("until the PDF is deleted")
 
 
-def page_context(request: HttpRequest, row: PdfJob) -> dict[str, Any]:
+def page_context(request: HttpRequest, row: PdfJob) -> dict[str, object]:
     has_file = row.status == PdfStatus.SUCCEEDED
     return {
         "missing_characters": missing_characters(row)[:MOST_NAMED],

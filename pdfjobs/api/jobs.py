@@ -180,12 +180,12 @@ def describe_template(document: Document) -> PdfTemplate:
     }
 
 
-def warnings_body(job: PdfJob) -> dict[str, Any]:
+def warnings_body(job: PdfJob) -> dict[str, object]:
     warnings = warnings_of(job)
     return {"warnings": warnings} if warnings else {}
 
 
-def detail_body(request: Request, job: PdfJob) -> dict[str, Any]:
+def detail_body(request: Request, job: PdfJob) -> dict[str, object]:
     is_ready = job.status == PdfStatus.SUCCEEDED
     url = request.build_absolute_uri(reverse("pdf-download", args=[job.job_id])) if is_ready else None
     return {

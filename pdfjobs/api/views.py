@@ -86,5 +86,5 @@ def fallback_response(request: JobRequest) -> HttpResponse:
         raise ApiError(400, ErrorCode.TEMPLATE_ERROR, message) from None
 
 
-def created_body(job: PdfJob) -> dict[str, Any]:
+def created_body(job: PdfJob) -> dict[str, object]:
     return {"job_id": job.job_id, "status": job.status, "created_at": job.created_at}

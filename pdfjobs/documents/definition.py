@@ -69,7 +69,7 @@ class Document:
         digests = [hashlib.sha256(path.read_bytes()).digest() for path in (*self._templates(), *code)]
         return hashlib.sha256(fonts_digest().encode() + b"".join(digests)).hexdigest()
 
-    def job_key(self, variables: Mapping[str, Any], options: PageOptions) -> str:
+    def job_key(self, variables: Mapping[str, object], options: PageOptions) -> str:
         """Hash everything that determines the PDF except its dates: the same document has the same key."""
         parts = {
             "template": self.name,

@@ -65,7 +65,7 @@ PRICING_LABELS = {
 }
 
 
-def priced_context(document: Any, labels: Mapping[str, tuple[str, str]], *, days: list[str]) -> dict[str, Any]:
+def priced_context(document: Any, labels: Mapping[str, tuple[str, str]], *, days: list[str]) -> dict[str, object]:
     formatter = LocaleFormatter(document.locale, document.currency)
     return {
         **dict(document),

@@ -7,7 +7,7 @@ document and ignore its content security policy.
 import re
 from decimal import Decimal
 from html import unescape
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
@@ -132,7 +132,7 @@ class PageOptions(InputModel):
             raise ValidationError.from_exception_data("PageOptions", details)
         return self
 
-    def canonical(self) -> dict[str, Any]:
+    def canonical(self) -> dict[str, object]:
         return self.model_dump(mode="json", include=set(PageOptions.model_fields))
 
     def size(self) -> tuple[float, float]:
@@ -145,7 +145,7 @@ def head(html: str, options: PageOptions) -> str:
     return HEAD.format(policy=POLICY, style=_style(options, _title(html, options)))
 
 
-def layout(options: PageOptions) -> dict[str, Any]:
+def layout(options: PageOptions) -> dict[str, object]:
     width, height = options.size()
     return {
         "paperWidth": width * INCHES,

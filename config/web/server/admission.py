@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from config.web.server.limits import KIB, MIB, WebLimits
-from config.web.server.refusals import Refusal, RequestRefused
+from config.web.server.refusals import RefusalKind, RequestRefused
 
 
 class Caller(Enum):
@@ -58,16 +58,16 @@ class BodyAdmission:
         """Raise RequestRefused if a body may not become so large."""
         limits = self._limits
         if size > limits.body_bytes:
-            raise RequestRefused(Refusal.BODY_TOO_LARGE, limits.body_bytes // MIB)
+            raise RequestRefused(RefusalKind.BODY_TOO_LARGE, limits.body_bytes // MIB)
         if size <= limits.unknown_bytes:
             return
         if not self._credentials:
-            raise RequestRefused(Refusal.NO_CREDENTIALS, limits.unknown_bytes // KIB)
+            raise RequestRefused(RefusalKind.NO_CREDENTIALS, limits.unknown_bytes // KIB)
         if size <= limits.unchecked_bytes:
             return
         if self._caller is None:
             self._caller = await self._identify(self._credentials)
         if self._caller is Caller.UNKNOWN:
-            raise RequestRefused(Refusal.UNKNOWN_CREDENTIALS)
+            raise RequestRefused(RefusalKind.UNKNOWN_CREDENTIALS)
         if self._caller is Caller.KEY and size > limits.key_bytes:
-            raise RequestRefused(Refusal.BODY_TOO_LARGE, limits.key_bytes // MIB)
+            raise RequestRefused(RefusalKind.BODY_TOO_LARGE, limits.key_bytes // MIB)

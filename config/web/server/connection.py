@@ -14,7 +14,7 @@ from typing import Any, Never
 
 from config.web.server.limits import WebLimits
 from config.web.server.reader import ClientGone, RequestReader
-from config.web.server.refusals import UNREAD, Refusal, RequestRefused
+from config.web.server.refusals import UNREAD, RefusalKind, RequestRefused
 
 PIECE_BYTES = 64 * 1024
 SEGMENT_BYTES = 8 * 1024**2  # what was sent of a long answer is deleted in parts of this size
@@ -233,7 +233,7 @@ class WebConnection:
             async with asyncio.timeout(self._limits.header_seconds):
                 return await self._reader.read_header()
         except TimeoutError:
-            raise RequestRefused(Refusal.HEADER_TOO_SLOW, self._limits.header_seconds) from None
+            raise RequestRefused(RefusalKind.HEADER_TOO_SLOW, self._limits.header_seconds) from None
 
     async def _linger(self, unread: int = UNREAD) -> None:
         self._wait_for(Phase.END)

@@ -23,7 +23,7 @@ from gunicorn.http.unreader import IterUnreader
 
 from config.web.server.admission import BodyAdmission, Identify
 from config.web.server.limits import MIB, WebLimits
-from config.web.server.refusals import Refusal, RequestRefused, malformed
+from config.web.server.refusals import RefusalKind, RequestRefused, malformed
 
 # Of what arrives, at least a third must be content. Chunks of a byte each would occupy the event loop.
 MOST_OVERHEAD = 16 * 1024
@@ -60,13 +60,13 @@ class RequestBody:
     def write(self, data: bytes) -> None:
         limits, budget = self._budget.limits, self._budget
         if self.size + len(data) > limits.body_bytes:
-            raise RequestRefused(Refusal.BODY_TOO_LARGE, limits.body_bytes // MIB)
+            raise RequestRefused(RefusalKind.BODY_TOO_LARGE, limits.body_bytes // MIB)
         if budget.total + len(data) > limits.all_bodies_bytes:
-            raise RequestRefused(Refusal.NO_ROOM_FOR_BODY)
+            raise RequestRefused(RefusalKind.NO_ROOM_FOR_BODY)
         # A socket of the file system has no address, and no such limit.
         most = limits.address_bodies_bytes if self._address else 0
         if most and budget.of_address[self._address] + len(data) > most:
-            raise RequestRefused(Refusal.TOO_MUCH_OF_ADDRESS, most // MIB)
+            raise RequestRefused(RefusalKind.TOO_MUCH_OF_ADDRESS, most // MIB)
         if self._is_in_memory and (
             self.size + len(data) > limits.body_memory_bytes
             or budget.in_memory + len(data) > limits.all_bodies_memory_bytes
@@ -260,7 +260,7 @@ class RequestReader:
                 self._received = lambda: deadline.reschedule(start + body.size / self._limits.least_rate)
                 yield
         except TimeoutError:
-            raise RequestRefused(Refusal.BODY_TOO_SLOW) from None
+            raise RequestRefused(RefusalKind.BODY_TOO_SLOW) from None
 
     async def _continue(self, request: Any) -> None:
         """Tell a client that waits for it (curl, with a long body) to send the body."""

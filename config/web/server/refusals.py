@@ -13,7 +13,7 @@ from kilit.web.counter import own_requests
 UNREAD, UNREAD_BODY = 64 * 1024, 8 * 1024**2
 
 
-class Refusal(Enum):
+class RefusalKind(Enum):
     """Status, code and message."""
 
     MALFORMED = 400, "BAD_REQUEST", "The request is not valid HTTP."
@@ -43,19 +43,19 @@ class Refusal(Enum):
     STOPPING = 503, "UNAVAILABLE", "The server is stopping; try again."
 
 
-WITHOUT_BODY = (Refusal.NO_CREDENTIALS, Refusal.UNKNOWN_CREDENTIALS, Refusal.DATABASE_AWAY)
-SYNTAX: dict[type[Exception], Refusal] = {
-    LimitRequestLine: Refusal.URI_TOO_LONG,
-    LimitRequestHeaders: Refusal.HEADER_TOO_LARGE,
-    ExpectationFailed: Refusal.UNEXPECTED,
-    UnsupportedTransferCoding: Refusal.UNSUPPORTED,
+WITHOUT_BODY = (RefusalKind.NO_CREDENTIALS, RefusalKind.UNKNOWN_CREDENTIALS, RefusalKind.DATABASE_AWAY)
+SYNTAX: dict[type[Exception], RefusalKind] = {
+    LimitRequestLine: RefusalKind.URI_TOO_LONG,
+    LimitRequestHeaders: RefusalKind.HEADER_TOO_LARGE,
+    ExpectationFailed: RefusalKind.UNEXPECTED,
+    UnsupportedTransferCoding: RefusalKind.UNSUPPORTED,
 }
 
 
 class RequestRefused(Exception):
     """A request that is answered with an error; the connection is closed, because its rest was not read."""
 
-    def __init__(self, refusal: Refusal, *limits: float) -> None:
+    def __init__(self, refusal: RefusalKind, *limits: float) -> None:
         status, self.code, message = refusal.value
         super().__init__(message.format(*limits))
         self.http_status = HTTPStatus(status)
@@ -77,4 +77,4 @@ class RequestRefused(Exception):
 
 
 def malformed(error: Exception) -> RequestRefused:
-    return RequestRefused(SYNTAX.get(type(error), Refusal.MALFORMED))
+    return RequestRefused(SYNTAX.get(type(error), RefusalKind.MALFORMED))

@@ -21,7 +21,7 @@ from config.web.server.admission import Caller, RequestCredentials
 from config.web.server.connection import Phase, WebConnection
 from config.web.server.limits import KIB, MIB, WebLimits
 from config.web.server.reader import BodyBudget, RequestReader
-from config.web.server.refusals import Refusal, RequestRefused
+from config.web.server.refusals import RefusalKind, RequestRefused
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +53,13 @@ class ConnectionTable:
         limit = self._limits.connections_per_address
         if not (limit and address) or len(self._by_address.get(address, ())) < limit:
             return True
-        return self._close_one_of(address, Refusal.TOO_MANY_OF_ADDRESS)
+        return self._close_one_of(address, RefusalKind.TOO_MANY_OF_ADDRESS)
 
     def close_oldest(self) -> bool:
         """Close a connection of the address that has most of those that wait for their client."""
         waiting = {address: sum(map(_is_waiting, connections)) for address, connections in self._by_address.items()}
         most = max(waiting, key=waiting.__getitem__, default=None)
-        return most is not None and self._close_one_of(most, Refusal.TOO_MANY)
+        return most is not None and self._close_one_of(most, RefusalKind.TOO_MANY)
 
     def add(self, connection: "WebConnection") -> None:
         self._by_address[connection.address].add(connection)
@@ -73,7 +73,7 @@ class ConnectionTable:
         if not connections:
             del self._by_address[connection.address]
 
-    def _close_one_of(self, address: Hashable, why: Refusal) -> bool:
+    def _close_one_of(self, address: Hashable, why: RefusalKind) -> bool:
         waiting = [connection for connection in self._by_address[address] if _is_waiting(connection)]
         if not waiting:
             return False
@@ -158,7 +158,7 @@ class WebWorker(ThreadWorker):
     def _break_off(self, *phases: Phase) -> None:
         for connection in self.connections:
             if connection.phase in phases:
-                connection.break_off(RequestRefused(Refusal.STOPPING))
+                connection.break_off(RequestRefused(RefusalKind.STOPPING))
 
     def _accept(self, *, wanted: bool) -> None:
         for listener in self.sockets:
@@ -182,7 +182,7 @@ class WebWorker(ThreadWorker):
             return
         if not self.connections.make_room_for(client[0] if isinstance(client, tuple) else ""):
             with suppress(OSError):
-                sock.send(RequestRefused(Refusal.TOO_MANY_OF_ADDRESS).answer())
+                sock.send(RequestRefused(RefusalKind.TOO_MANY_OF_ADDRESS).answer())
             sock.close()
             return
         sock.setblocking(False)  # noqa: FBT003 - of the standard library
@@ -210,7 +210,7 @@ class WebWorker(ThreadWorker):
         try:
             return await self.loop.run_in_executor(self.tpool, self.identify, credentials)
         except Error:
-            raise RequestRefused(Refusal.DATABASE_AWAY) from None
+            raise RequestRefused(RefusalKind.DATABASE_AWAY) from None
 
     def identify(self, credentials: RequestCredentials) -> Caller:
         from config.web.server.callers import identify  # gunicorn imports this module before Django has its models
@@ -235,7 +235,7 @@ class WebWorker(ThreadWorker):
             self.log.exception("Error handling request %s %s", request.method, request.path)
             with suppress(OSError):
                 if not connection.sock.has_begun:
-                    connection.sock.sendall(RequestRefused(Refusal.INTERNAL).answer())
+                    connection.sock.sendall(RequestRefused(RefusalKind.INTERNAL).answer())
             return False
 
     def _report(self) -> None:

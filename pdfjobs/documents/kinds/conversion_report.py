@@ -1,7 +1,7 @@
 """A report of offline conversions over a period: what was uploaded, what failed and why."""
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -72,7 +72,7 @@ class ConversionReport(PricedDocument):
     notes: LongText = Field("", description="free text at the end")
 
 
-def shape(report: ConversionReport) -> dict[str, Any]:
+def shape(report: ConversionReport) -> dict[str, object]:
     formatter = LocaleFormatter(report.locale, report.currency)
     words, days = formatter.labels(LABELS), report.days
     uploaded, failed = sum(day.uploaded for day in days), sum(day.failed for day in days)

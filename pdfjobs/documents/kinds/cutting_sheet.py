@@ -1,7 +1,8 @@
 """A panel cutting sheet: what a furniture factory cuts from which boards."""
 
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -89,7 +90,7 @@ class CuttingSheet(LocalizedDocument):
     notes: LongText = Field("", description="notes on the whole order")
 
 
-def shape(sheet: CuttingSheet) -> dict[str, Any]:
+def shape(sheet: CuttingSheet) -> dict[str, object]:
     formatter = LocaleFormatter(sheet.locale)
     materials = [_material(material, sheet.waste_rate, formatter) for material in sheet.materials]
     everything = [part for material in sheet.materials for part in material.parts]
@@ -126,7 +127,7 @@ def _material(
     return context, sums
 
 
-def _part(number: int, part: CutPart, formatter: LocaleFormatter) -> dict[str, Any]:
+def _part(number: int, part: CutPart, formatter: LocaleFormatter) -> dict[str, object]:
     return {
         **dict(part),
         "number": str(number),
@@ -151,7 +152,7 @@ def _side(value: Decimal, formatter: LocaleFormatter) -> str:
     return formatter.number(value, grouped=False)
 
 
-def _totals(sums: dict[str, Any], formatter: LocaleFormatter) -> dict[str, str]:
+def _totals(sums: Mapping[str, Decimal | int], formatter: LocaleFormatter) -> dict[str, str]:
     return {
         "pieces": formatter.number(sums["pieces"]),
         "area": f"{formatter.number(sums['area'], 2)} m²",

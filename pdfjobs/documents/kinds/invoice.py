@@ -1,6 +1,6 @@
 """An invoice."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -37,7 +37,7 @@ class Invoice(PricedDocument):
     notes: LongText = Field("", description="free text below the totals")
 
 
-def shape(invoice: Invoice) -> dict[str, Any]:
+def shape(invoice: Invoice) -> dict[str, object]:
     return priced_context(invoice, LABELS, days=["issued_on", "due_on"])
 
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated
 
 import segno
 from pydantic import Field
@@ -82,7 +82,7 @@ class Labels(LocalizedDocument):
     labels: Annotated[list[PieceLabel], Rows(MOST_LABELS)] = Field(description="the labels, in the order of printing")
 
 
-def shape(document: Labels) -> dict[str, Any]:
+def shape(document: Labels) -> dict[str, object]:
     formatter = LocaleFormatter(document.locale)
     labels = [_label(label, document, formatter) for label in document.labels]
     per_page = FORMATS[document.format].per_page
@@ -95,7 +95,7 @@ def shape(document: Labels) -> dict[str, Any]:
     }
 
 
-def page_of(document: Labels) -> dict[str, Any]:
+def page_of(document: Labels) -> dict[str, object]:
     paper = FORMATS[document.format].paper
     margin = Margin(top=0.0, right=0.0, bottom=0.0, left=0.0)
     return {"paper": paper, "landscape": paper == "100x50", "margin": margin, "header": None, "footer": None}
@@ -106,7 +106,7 @@ def fit(text: str, *lengths: int) -> int:
     return sum(len(text) > length for length in lengths)
 
 
-def _label(label: PieceLabel, document: Labels, formatter: LocaleFormatter) -> dict[str, Any]:
+def _label(label: PieceLabel, document: Labels, formatter: LocaleFormatter) -> dict[str, object]:
     def number(value: Decimal) -> str:
         return formatter.number(value, grouped=False)
 

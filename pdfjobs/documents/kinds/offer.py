@@ -1,6 +1,6 @@
 """An offer with terms and a place to sign."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -44,7 +44,7 @@ class Offer(PricedDocument):
     terms: Annotated[list[Term], Rows(20, least=0)] = Field([], description="delivery, payment, warranty")
 
 
-def shape(offer: Offer) -> dict[str, Any]:
+def shape(offer: Offer) -> dict[str, object]:
     return priced_context(offer, LABELS, days=["issued_on", "valid_until"])
 
 

@@ -1,7 +1,5 @@
 """`manage.py browser`: find or install the headless Chromium that renders PDFs."""
 
-from typing import Any
-
 from django.core.management.base import BaseCommand
 
 from pdfjobs.browser import find_browser, install_browser
@@ -16,7 +14,7 @@ class Command(BaseCommand):
     help = "Find or install the headless Chromium that renders PDFs."
     requires_system_checks = ()
 
-    def handle(self, *args: object, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         path = find_browser()
         if path is None:
             self.stdout.write("Installing headless Chromium for PDFs …")

@@ -180,7 +180,7 @@ def test_what_the_web_server_refuses_is_counted_too(server, counter: RequestCoun
 
 
 def test_every_code_of_the_web_server_has_a_reason() -> None:
-    codes = {refusal.value[1] for refusal in refusals.Refusal} - {"INTERNAL"}  # the application counts that
+    codes = {refusal.value[1] for refusal in refusals.RefusalKind} - {"INTERNAL"}  # the application counts that
 
     assert codes <= REASON_OF_CODE.keys()
 
