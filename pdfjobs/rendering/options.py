@@ -142,7 +142,12 @@ class PageOptions(InputModel):
 
 def head(html: str, options: PageOptions) -> str:
     """Return what is put before the document: a policy that allows only its own styles and embedded images."""
-    return HEAD.format(policy=POLICY, style=_style(options, _title(html, options)))
+    match = TITLE.search(html)
+    title = options.metadata.title or (" ".join(unescape(match[1]).split()) if match else "")
+    lines = (("top", options.header), ("bottom", options.footer))
+    boxes = [_box(f"{edge}-{side}", text, title) for edge, line in lines for side, text in line or () if text]
+    sides = " ".join(f"{millimetres:g}mm" for _, millimetres in options.margin)
+    return HEAD.format(policy=POLICY, style=f"@page {{ margin: {sides}; {' '.join(boxes)} }}")
 
 
 def layout(options: PageOptions) -> dict[str, object]:
@@ -162,21 +167,6 @@ def layout(options: PageOptions) -> dict[str, object]:
         "generateDocumentOutline": False,
         "transferMode": "ReturnAsBase64",
     }
-
-
-def _title(html: str, options: PageOptions) -> str:
-    match = TITLE.search(html)
-    return options.metadata.title or (" ".join(unescape(match[1]).split()) if match else "")
-
-
-def _style(options: PageOptions, title: str) -> str:
-    boxes = [*_boxes("top", options.header, title), *_boxes("bottom", options.footer, title)]
-    sides = " ".join(f"{millimetres:g}mm" for _, millimetres in options.margin)
-    return f"@page {{ margin: {sides}; {' '.join(boxes)} }}"
-
-
-def _boxes(edge: str, line: HeaderFooter | None, title: str) -> list[str]:
-    return [_box(f"{edge}-{side}", text, title) for side, text in line or () if text]
 
 
 def _box(place: str, text: str, title: str) -> str:
