@@ -15,6 +15,7 @@ import kilit
 from kilit.api.errors import error_body
 from kilit.api.openapi import ApiEndpoint, ApiResponse
 from kilit.database.origin import UnreleasedVersion, refuse_unreleased
+from kilit.database.sql import read_row
 from kilit.lock.outages import ReadOnlyDatabase
 from kilit.postgres.external.connection import COMMITS_WAIT
 from kilit.workers.models import Heartbeat
@@ -86,7 +87,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     checks = {"database": "not checked", "migrations": "not checked", "workers": "not checked"}
     try:
-        checks["database"] = READ_ONLY_CHECK if is_read_only() else STANDBY_CHECK if do_commits_wait() else "ok"
+        checks["database"] = READ_ONLY_CHECK if is_read_only() else STANDBY_CHECK if read_row(COMMITS_WAIT)[0] else "ok"
         checks["migrations"] = "ok" if is_migrated() else "some are missing: run manage.py migrate"
         if checks["migrations"] == "ok":
             checks["workers"] = "ok" if Heartbeat.objects.alive().exists() else "none running: run manage.py runworkers"
@@ -104,18 +105,10 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 def is_read_only() -> bool:
     """Ask the server: a standby, an old primary, or one that an administrator made read-only."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW transaction_read_only")
-        (answer,) = cursor.fetchone()
+    (answer,) = read_row("SHOW transaction_read_only")
     if answer == "on":
         connection.close()  # the next connection may find the new primary
     return bool(answer == "on")
-
-
-def do_commits_wait() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(COMMITS_WAIT)
-        return bool(cursor.fetchone()[0])
 
 
 _known_migrated = False

@@ -11,6 +11,7 @@ from kilit.backup.files import StoredFile, file_source
 from kilit.backup.manifest import DUMP, FILES, Manifest, digest_of, keys_fingerprint
 from kilit.backup.programs import Program, find_program
 from kilit.database.origin import read_origin, refuse_unreleased
+from kilit.database.sql import read_row
 from kilit.files import TEMP_SUFFIX, sync_path
 
 CHECKS = 5  # a second apart: the cleanup deletes a file a moment before it updates the row
@@ -75,12 +76,8 @@ def dump(draft: Path, pg_dump: Program, *, with_files: bool) -> tuple[Manifest, 
 
 
 def rows_by_table() -> dict[str, int]:
-    counts = {}
-    with connection.cursor() as cursor:
-        for table in sorted(connection.introspection.table_names(cursor)):
-            cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")
-            counts[table] = cursor.fetchone()[0]
-    return counts
+    names = sorted(connection.introspection.table_names())
+    return {name: read_row(f"SELECT count(*) FROM {connection.ops.quote_name(name)}")[0] for name in names}
 
 
 def copy_files(draft: Path, manifest: Manifest, wanted: list[StoredFile]) -> None:

@@ -12,6 +12,7 @@ from kilit.backup.dump import PG_OPTIONS, rows_by_table
 from kilit.backup.files import file_source
 from kilit.backup.manifest import DUMP, FILES, Manifest, keys_fingerprint
 from kilit.backup.programs import find_program, major_version
+from kilit.database.sql import execute, read_row, read_rows
 from kilit.lock.audit import acting_as
 
 OLD_SCHEMA = "before_restore"
@@ -50,32 +51,26 @@ def verify(folder: Path) -> Manifest:
 
 
 def refuse_other_connections() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
-        )
-        (others,) = cursor.fetchone()
+    (others,) = read_row(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
     if others:
         raise RestoreRefused(f"{others} other connections use this database: stop web, workers and runners first.")
 
 
 def refuse_unfinished_restore() -> None:
     """Keep the tables that a killed restore had moved away."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_namespace WHERE nspname = %s", [OLD_SCHEMA])
-        if cursor.fetchone()[0]:
-            raise RestoreRefused(
-                f"An earlier restore was interrupted; the previous tables are in the schema {OLD_SCHEMA}. "
-                f"To get them back: DROP SCHEMA public CASCADE; ALTER SCHEMA {OLD_SCHEMA} RENAME TO public. "
-                f"To discard them: DROP SCHEMA {OLD_SCHEMA} CASCADE."
-            )
+    if read_rows("SELECT 1 FROM pg_namespace WHERE nspname = %s", [OLD_SCHEMA]):
+        raise RestoreRefused(
+            f"An earlier restore was interrupted; the previous tables are in the schema {OLD_SCHEMA}. "
+            f"To get them back: DROP SCHEMA public CASCADE; ALTER SCHEMA {OLD_SCHEMA} RENAME TO public. "
+            f"To discard them: DROP SCHEMA {OLD_SCHEMA} CASCADE."
+        )
 
 
 def refuse_existing_tables() -> None:
-    with connection.cursor() as cursor:
-        tables = connection.introspection.table_names(cursor)
-    if tables:
+    if tables := connection.introspection.table_names():
         raise RestoreRefused(
             f"The database already has {len(tables)} tables. Restore into an empty database, or use --replace, "
             "which deletes the current data."
@@ -103,8 +98,7 @@ def old_tables_kept(*, replace: bool) -> Iterator[None]:
             cursor.execute("DROP SCHEMA public CASCADE")
             cursor.execute(f"ALTER SCHEMA {OLD_SCHEMA} RENAME TO public")
         raise
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP SCHEMA {OLD_SCHEMA} CASCADE")
+    execute(f"DROP SCHEMA {OLD_SCHEMA} CASCADE")
 
 
 def expire_and_note(manifest: Manifest) -> list[str]:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import EmptyResultSet
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count, F
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -23,6 +23,7 @@ from kilit.batches.models import BulkAction, BulkItem
 from kilit.batches.operations import Operation, OperationResult, Skip
 from kilit.batches.queues import Queue, queues
 from kilit.batches.states import BulkState
+from kilit.database.sql import execute
 from kilit.lock.audit import acting_as, without_activity
 from kilit.lock.models import Activity, ActivityKind
 from kilit.workers import doorbells
@@ -125,9 +126,7 @@ def _insert_items(action: BulkAction, rows: Any) -> int:
         sql, params = rows.order_by().values("id", "status")[: MOST_ROWS + 1].query.sql_with_params()
     except EmptyResultSet:  # the filter names what the user no longer sees: there is nothing to ask the database for
         return 0
-    with connection.cursor() as cursor:
-        cursor.execute(RECORD_ROWS.format(picked=sql), [action.pk, *params])
-        return int(cursor.rowcount)
+    return execute(RECORD_ROWS.format(picked=sql), [action.pk, *params])
 
 
 def steps(action: BulkAction) -> Iterator[None]:

@@ -3,14 +3,12 @@
 import time
 from datetime import datetime, timedelta
 
-from django.db import connection
+from kilit.database.sql import read_row
 
 
 def database_time() -> datetime:
     """Return the time now, as `Now()` would in a statement."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement_timestamp()")
-        now: datetime = cursor.fetchone()[0]
+    now: datetime = read_row("SELECT statement_timestamp()")[0]
     return now
 
 

@@ -13,11 +13,11 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
-from django.db import connection
 from django.db.models import BooleanField, CharField, F, Func, JSONField, Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Collate, Lower
 from django.db.models.lookups import IRegex
 
+from kilit.database.sql import read_row
 from kilit.lock.models import Activity, ErrorDelta, ErrorGroup, Event
 from kilit.lock.triggers import erasing
 
@@ -158,9 +158,7 @@ def _batches(rows: Rows) -> Iterator[Rows]:
 
 def estimate_texts() -> int:
     tables = [Event._meta.db_table, *(text.model._meta.db_table for text in free_texts() if text.jobs)]
-    with connection.cursor() as cursor:
-        cursor.execute(ESTIMATE, [tables])
-        return int(cursor.fetchone()[0])
+    return int(read_row(ESTIMATE, [tables])[0])
 
 
 def scrub(patterns: Collection[str], *, objects: Collection[UUID]) -> None:

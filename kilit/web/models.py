@@ -6,9 +6,10 @@ from datetime import timedelta
 from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
-from django.db import connection, models
+from django.db import models
 from django.db.models.functions import Now
 
+from kilit.database.sql import execute
 from kilit.web.counter import Series
 
 ALIVE_FOR = timedelta(seconds=30)  # well above the time between two reports
@@ -67,13 +68,11 @@ class CounterQuerySet(models.QuerySet["WebCounter"]):
     def add(self, process: str, counts: Mapping[Series, float]) -> None:
         parts = [(series.metric, ",".join(series.labels), value) for series, value in sorted(counts.items())]
         if parts:
-            with connection.cursor() as cursor:
-                cursor.execute(ADD, [process, *map(list, zip(*parts, strict=True))])
+            execute(ADD, [process, *map(list, zip(*parts, strict=True))])
 
     def fold(self, *, min_age: timedelta) -> None:
         """Fold rows that nobody has added to for a while, mostly of processes that have ended."""
-        with connection.cursor() as cursor:
-            cursor.execute(FOLD, [min_age.total_seconds()])
+        execute(FOLD, [min_age.total_seconds()])
 
     def totals(self) -> defaultdict[Series, float]:
         sums = self.values_list("metric", "labels").annotate(total=models.Sum("value"))

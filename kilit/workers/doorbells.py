@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django_q.tasks import async_task
 
+from kilit.database.sql import read_row
 from kilit.lock.outages import interrupted_by_outages
 from kilit.workers.broker import STORE, Broker
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
@@ -82,9 +83,7 @@ def ring_now(name: str, *, at: str | None = None) -> bool:
     """
     # In a flood of rows all callers but the first find the bell ringing, and stop after this SELECT. That is safe: the
     # worker clears the bell before it looks for rows, so it sees the row of a caller that saw the bell ringing.
-    with connection.cursor() as cursor:
-        cursor.execute(LOOK, [name, RING_AGAIN_AFTER.total_seconds(), ALIVE_FOR.total_seconds()])
-        is_ringing, alive = cursor.fetchone()
+    is_ringing, alive = read_row(LOOK, [name, RING_AGAIN_AFTER.total_seconds(), ALIVE_FOR.total_seconds()])
     cluster = at or alive
     if is_ringing or cluster is None:
         return False

@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from psycopg import Cursor
 
+from kilit.database.sql import read_rows
 from kilit.lock.fast_sql import fill_in
 
 # What a queue or a scheduled task would work on now, if any of these has a row. It is compiled once for each process,
@@ -24,9 +25,7 @@ class BoundSql(NamedTuple):
 
     def run(self, **values: Any) -> set[str]:
         """Return the names that a statement selects."""
-        with connection.cursor() as cursor:
-            cursor.execute(self.sql, fill_in(self.params, values))
-            return {name for (name,) in cursor.fetchall()}
+        return {name for (name,) in read_rows(self.sql, fill_in(self.params, values))}
 
     def is_true(self, **values: object) -> bool:
         return bool(BoundSql(f"SELECT '' WHERE {self.sql}", self.params).run(**values))

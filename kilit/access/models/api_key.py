@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
+from kilit.database.sql import read_row
 from kilit.lock.constraints import checks
 from kilit.lock.outages import bookkeeping
 
@@ -132,18 +133,15 @@ class RateWindow(models.Model):
     @classmethod
     def hit(cls, name: str) -> tuple[int, int]:
         """Count a request; return this minute's count, and the seconds until the next minute."""
-        with bookkeeping(), connection.cursor() as cursor:
-            cursor.execute(HIT, [name, connection.in_atomic_block])  # a surrounding transaction keeps its durability
-            hits, seconds = cursor.fetchone()
-            return int(hits), int(seconds)
+        with bookkeeping():  # a surrounding transaction keeps its durability
+            hits, seconds = read_row(HIT, [name, connection.in_atomic_block])
+        return hits, seconds
 
     @classmethod
     def current(cls, name: str) -> tuple[int, int]:
         """Return what `hit` would, without counting."""
-        with connection.cursor() as cursor:
-            cursor.execute(CURRENT, [name])
-            hits, seconds = cursor.fetchone()
-            return int(hits), int(seconds)
+        hits, seconds = read_row(CURRENT, [name])
+        return hits, seconds
 
     @classmethod
     def forget_old(cls) -> int:

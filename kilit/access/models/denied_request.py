@@ -5,11 +5,12 @@ from typing import Any, Self
 
 import pgtrigger
 from django.conf import settings
-from django.db import DatabaseError, connection, models
+from django.db import DatabaseError, models
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from kilit.database.sql import execute
 from kilit.lock.audit import person_in_sql
 from kilit.lock.models import Activity
 from kilit.lock.outages import bookkeeping
@@ -69,8 +70,8 @@ class DeniedRequestQuerySet(models.QuerySet["DeniedRequest"]):
             name: strip_control_chars(text)[: LENGTHS[name]] for name, text in {**values, "actor": actor}.items()
         }
         try:
-            with bookkeeping(), connection.cursor() as cursor:
-                cursor.execute(RECORD, {**columns, "address": address, "most": MAX_PER_MINUTE})
+            with bookkeeping():
+                execute(RECORD, {**columns, "address": address, "most": MAX_PER_MINUTE})
         except DatabaseError:
             logger.exception("could not record a denied request")
 

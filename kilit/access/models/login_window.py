@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Self
 
-from django.db import connection, models
+from django.db import models
 from django.db.models.functions import Now
 from django.utils.crypto import salted_hmac
+
+from kilit.database.sql import execute
 
 KNOWN_FOR = timedelta(days=90)
 
@@ -27,15 +29,12 @@ BELOW = f"{COUNT} WHERE login.failures < %s OR login.last_at < excluded.last_at 
 
 class LoginWindowQuerySet(models.QuerySet["LoginWindow"]):
     def add_failure(self, name: str, *, window: timedelta) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(COUNT, [name, window.total_seconds()])
+        execute(COUNT, [name, window.total_seconds()])
 
     def count_below(self, name: str, *, limit: int, window: timedelta) -> bool:
         """Count one more; at the limit, return False and leave the count as it is."""
         seconds = window.total_seconds()
-        with connection.cursor() as cursor:
-            cursor.execute(BELOW, [name, seconds, limit, seconds])
-            return bool(cursor.rowcount)
+        return bool(execute(BELOW, [name, seconds, limit, seconds]))
 
     def note_login(self, name: str) -> None:
         self.update_or_create(name=name, defaults={"failures": 0, "last_at": Now()})

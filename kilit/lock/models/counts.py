@@ -5,9 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db import connection, models
+from django.db import models
 from django.db.models.functions import Now
 
+from kilit.database.sql import read_rows
 from kilit.lock.failures import EXPECTED_FAILURE, REOPENED_FAILURE
 from kilit.lock.models.rollup import Rollup, RollupChange, RollupHour, RollupTotal
 
@@ -91,9 +92,8 @@ def failure_rate(*, well: int, badly: int, expected: int) -> float | None:
 
 class CountQuerySet(models.QuerySet["Count"]):
     def totals(self, *, queue: str | None = None, scopes: Collection[str] | None = None) -> list[Total]:
-        with connection.cursor() as cursor:
-            cursor.execute(READ, {"queue": queue, "scopes": None if scopes is None else list(scopes)})
-            return [Total(*row) for row in cursor.fetchall()]
+        values = {"queue": queue, "scopes": None if scopes is None else list(scopes)}
+        return list(map(Total._make, read_rows(READ, values)))
 
     def by_state(self, *, queue: str, scopes: Collection[str] | None = None) -> Counter[str]:
         """Return rows per state, of all scopes or of some; states without rows are absent."""
@@ -127,18 +127,15 @@ class CountQuerySet(models.QuerySet["Count"]):
         values = {"queue": queue, "states": states, "scopes": None if scopes is None else list(scopes)}
         is_few = scopes is not None and len(scopes) <= FEW_SCOPES
         statement = ENTERED_BY_DAY.format(scopes=OF_FEW_SCOPES if is_few else OF_MANY_SCOPES)
-        with connection.cursor() as cursor:
-            cursor.execute(statement, {**values, "since": days[0], "zone": str(days[0].tzinfo)})
-            for day, state, entered in cursor.fetchall():
-                ended.setdefault(day, Counter())[state] += entered
+        for day, state, entered in read_rows(statement, {**values, "since": days[0], "zone": str(days[0].tzinfo)}):
+            ended.setdefault(day, Counter())[state] += entered
         return [_period(day, ended[day], well=well, badly=badly) for day in days]
 
     def entered_last_day(
         self, *, queue: str, states: Collection[str], scopes: Collection[str]
     ) -> list[tuple[str, str, int]]:
-        with connection.cursor() as cursor:
-            cursor.execute(ENTERED_LAST_DAY, {"queue": queue, "states": list(states), "scopes": list(scopes)})
-            return [(scope, state, entered) for scope, state, entered in cursor.fetchall()]
+        rows = read_rows(ENTERED_LAST_DAY, {"queue": queue, "states": list(states), "scopes": list(scopes)})
+        return [(scope, state, entered) for scope, state, entered in rows]
 
     def fold(self, *, limit: int = 50_000) -> int:
         folded = ROLLUP.fold(limit=limit)

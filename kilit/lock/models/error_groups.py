@@ -9,9 +9,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import connection, models
+from django.db import models
 from django.db.models.functions import Now
 
+from kilit.database.sql import read_rows
 from kilit.lock.failures import GROUP_LENGTH
 from kilit.lock.models.rollup import IN_SCOPES, Aggregate, Rollup, RollupChange, RollupHour, RollupTotal
 
@@ -106,9 +107,7 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
     def largest(
         self, *, queue: str, scopes: list[str] | None = None, limit: int = 50, group: str | None = None
     ) -> list[Group]:
-        with connection.cursor() as cursor:
-            cursor.execute(READ, {"queue": queue, "scopes": scopes, "limit": limit, "group": group})
-            rows = cursor.fetchall()
+        rows = read_rows(READ, {"queue": queue, "scopes": scopes, "limit": limit, "group": group})
         return [
             Group(name, code, shape, total, json.loads(states), first_at, last_at)
             for name, code, shape, total, states, first_at, last_at in rows
@@ -124,18 +123,13 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
     ) -> list[Cause]:
         """Return why rows are in some states, the most frequent cause first; codes that need no one may be left out."""
         values = {"queue": queue, "states": list(states), "scopes": scopes, "without": list(without)}
-        with connection.cursor() as cursor:
-            cursor.execute(CAUSES, values)
-            rows = cursor.fetchall()
         return [
             Cause(*columns[:7], list(zip(columns[7], columns[8], strict=True)), columns[9])  # type: ignore[call-arg]
-            for columns in rows
+            for columns in read_rows(CAUSES, values)
         ]
 
     def codes(self, *, queue: str, state: str = "", scopes: list[str] | None = None) -> Counter[str]:
-        with connection.cursor() as cursor:
-            cursor.execute(CODES, {"queue": queue, "state": state, "scopes": scopes})
-            return Counter(dict(cursor.fetchall()))
+        return Counter(dict(read_rows(CODES, {"queue": queue, "state": state, "scopes": scopes})))
 
     def trend(self, groups: Sequence[str], *, queue: str, scopes: list[str] | None = None) -> dict[str, list[int]]:
         hours: dict[datetime, dict[str, int]] = {}

@@ -9,8 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import connection, models
+from django.db import models
 from django.db.models.functions import Now
+
+from kilit.database.sql import read_row, read_rows
 
 IN_SCOPES = "(%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))"
 
@@ -93,10 +95,7 @@ class Rollup:
             aggregates="".join(f", {column.of_changes}" for column in self.further.values()),
             merges="".join(f", {name} = {merge}(folded.{name}, excluded.{name})" for name, merge in merged.items()),
         )
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [limit])
-            (folded,) = cursor.fetchone()
-        return int(folded)
+        return int(read_row(statement, [limit])[0])
 
     def last_day(
         self, column: str, values: Collection[str], *, queue: str, scopes: Collection[str] | None
@@ -104,9 +103,7 @@ class Rollup:
         """Yield hour, value of the column and how many rows entered, oldest hour first; no value for an empty hour."""
         statement = LAST_DAY.format(changes=self.changes, hours=self.hours, column=column)
         params = {"queue": queue, "values": list(values), "scopes": None if scopes is None else list(scopes)}
-        with connection.cursor() as cursor:
-            cursor.execute(statement, params)
-            yield from cursor.fetchall()
+        yield from read_rows(statement, params)
 
 
 class RollupRow(models.Model):

@@ -1,0 +1,26 @@
+"""One statement of plain SQL, where no queryset can say the same."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import connection
+
+Params = Sequence[Any] | Mapping[str, Any]
+
+
+def read_rows(statement: str, params: Params = ()) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+        return list(cursor.fetchall())
+
+
+def read_row(statement: str, params: Params = ()) -> tuple[Any, ...]:
+    (row,) = read_rows(statement, params)
+    return row
+
+
+def execute(statement: str, params: Params = ()) -> int:
+    """Return how many rows were written."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+        return int(cursor.rowcount)
