@@ -1,6 +1,6 @@
 """Secrets at rest: the first key encrypts and any key decrypts, so that keys can be rotated.
 
-Apps register the columns that they encrypt; `manage.py reencrypt_secrets` encrypts them all with the first key.
+Queues declare the columns that they encrypt; `manage.py reencrypt_secrets` encrypts them all with the first key.
 """
 
 import base64
@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Model
 from django.utils.translation import gettext
 
-_columns: dict[type[Model], tuple[str, ...]] = {}
+encrypted_columns: dict[type[Model], tuple[str, ...]] = {}
 _others: list[Callable[[], int]] = []
 
 
@@ -33,10 +33,6 @@ def decrypt(encrypted: str) -> str:
         raise DecryptionError(message) from None
 
 
-def register_encrypted(model: type[Model], *columns: str) -> None:
-    _columns[model] = columns
-
-
 def register_reencryption(reencrypt: Callable[[], int]) -> None:
     """Register secrets that are not columns of their own; the function returns how many it has encrypted."""
     _others.append(reencrypt)
@@ -46,7 +42,7 @@ def reencrypt_all() -> int:
     """Encrypt all stored secrets with the first key; return how many. If one cannot be decrypted, nothing changes."""
     count = 0
     with transaction.atomic():
-        for model, columns in _columns.items():
+        for model, columns in encrypted_columns.items():
             for row in model._default_manager.select_for_update().order_by("pk").only("pk", *columns):
                 stored = [name for name in columns if getattr(row, name)]
                 for name in stored:

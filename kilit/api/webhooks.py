@@ -66,10 +66,6 @@ class WebhookKind:
 webhook_kinds: dict[str, WebhookKind] = {}
 
 
-def register_webhook_kinds(*kinds: WebhookKind) -> None:
-    webhook_kinds.update({kind.name: kind for kind in kinds})
-
-
 def kinds_beyond(scope: str, kinds: Iterable[str]) -> list[str]:
     """Return the kinds that an endpoint of a scope would never hear of."""
     return [name for name in kinds if scope and name in webhook_kinds and not webhook_kinds[name].is_of_sites]

@@ -10,17 +10,17 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model
 from prometheus_client.registry import Collector
 
-from kilit.access.encryption import register_encrypted
+from kilit.access.encryption import encrypted_columns
 from kilit.api.queue_api import QueueApi, apis
-from kilit.api.webhooks import WebhookKind, register_webhook_kinds
+from kilit.api.webhooks import WebhookKind, webhook_kinds
 from kilit.batches.filters import FilterSet
 from kilit.batches.operations import Operation
 from kilit.lock.free_text import FreeText, register_free_texts
-from kilit.lock.pruning import Finished, register_prunable
+from kilit.lock.pruning import Finished, prunables
 from kilit.lock.table import Kind, Lifecycle
 from kilit.workers.doorbells import Doorbell, register_doorbells
 from kilit.workers.due_rows import DueRows
-from kilit.workers.metrics import register_oldest, registry
+from kilit.workers.metrics import oldest_waiting, registry
 from kilit.workers.sweeps import Sweep, register_sweeps
 
 if TYPE_CHECKING:
@@ -130,15 +130,14 @@ def register(queue: Queue) -> None:
     register_doorbells(*queue.doorbells)
     register_sweeps(*queue.sweeps)
     register_free_texts(*queue.free_text or ())
-    for model, columns in queue.encrypted.items():
-        register_encrypted(model, *columns)
+    encrypted_columns.update(queue.encrypted)
     if queue.keeping is Keeping.UNTIL_PRUNED:
-        register_prunable(queue.model, finished=queue.finished)
+        prunables[name] = queue.finished
     elif queue.keeping and not isinstance(queue.keeping, Keeping):
-        register_prunable(queue.model, finished=queue.keeping)
-    register_oldest(name, queue.oldest_waiting)
+        prunables[name] = queue.keeping
+    oldest_waiting[name] = queue.oldest_waiting
     for collector in queue.metrics:
         registry.register(collector)
-    register_webhook_kinds(*queue.webhooks)
+    webhook_kinds.update({kind.name: kind for kind in queue.webhooks})
     if queue.api:
         apis.append(queue.api)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from kilit.database.sql import read_row
 from kilit.lock.audit import set_audit_context
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
 from kilit.lock.identity import first_at
@@ -24,11 +25,7 @@ SWEEP_SECONDS = 60.0  # then the sweep stops, and the next one continues
 Rows = LifecycleQuerySet[Any]
 Finished = Callable[[], Iterable[Rows]]  # querysets that each follow one index in the order of ids
 
-prunables: dict[str, Finished] = {}  # by queue
-
-
-def register_prunable(model: type[LifecycleModel], *, finished: Finished) -> None:
-    prunables[model.lifecycle.queue] = finished
+prunables: dict[str, Finished] = {}  # by queue; apps add theirs
 
 
 def prune(*, older_than: timedelta, queues: Sequence[str] = (), seconds: float | None = None) -> dict[str, int]:
@@ -57,9 +54,7 @@ def summary(numbers: dict[str, int], *, verb: str = "Pruned") -> str:
 
 def cutoff_of(older_than: timedelta) -> datetime:
     seconds = max(older_than, SHORTEST_RETENTION).total_seconds()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT now() - make_interval(secs => %s)", [seconds])
-        cutoff: datetime = cursor.fetchone()[0]
+    cutoff: datetime = read_row("SELECT now() - make_interval(secs => %s)", [seconds])[0]
     return cutoff
 
 

@@ -6,7 +6,7 @@ from django.core.checks import register
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.free_text import FreeText, register_free_texts
-from kilit.lock.pruning import register_prunable
+from kilit.lock.pruning import prunables
 from kilit.problems import disk, queues, workers
 from kilit.problems.checks import check_queues
 from kilit.problems.models import ProblemRecord
@@ -18,7 +18,7 @@ from kilit.workers.sweeps import Sweep, register_sweeps
 register(check_queues, SETTINGS)
 register_problems(ProblemSource(disk.find), ProblemSource(workers.find), queues.PAUSES, queues.FAILURE_RATES)
 register_free_texts(FreeText(ProblemRecord, ("texts", "link", "mute_reason")))
-register_prunable(ProblemRecord, finished=lambda: [ProblemRecord.objects.closed()])
+prunables[ProblemRecord.lifecycle.queue] = lambda: [ProblemRecord.objects.closed()]
 register_sweeps(
     Sweep(
         "track_problems",

@@ -18,13 +18,9 @@ from kilit.workers.models import Heartbeat, Runner, SweepRun
 
 # Apps add their own collectors. The default registry would report this process's memory instead of the queues.
 registry = CollectorRegistry()
-# By queue: since when the row that waits longest has waited for a worker, None if no row waits.
+# By queue: since when the row that waits longest has waited for a worker, None if no row waits. Asked with each scrape,
+# so one index must answer it.
 oldest_waiting: dict[str, Callable[[], datetime | None]] = {}
-
-
-def register_oldest(queue: str, since: Callable[[], datetime | None]) -> None:
-    """Register a question that one index answers; it is asked with each scrape."""
-    oldest_waiting[queue] = since
 
 
 class OldestCollector(Collector):

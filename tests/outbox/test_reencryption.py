@@ -60,4 +60,4 @@ def test_every_encrypted_column_is_registered() -> None:
         if field.name.startswith("encrypted") or field.name == "previous_secret"
     }
 
-    assert {(model, name) for model, names in encryption._columns.items() for name in names} == columns
+    assert {(model, name) for model, names in encryption.encrypted_columns.items() for name in names} == columns
