@@ -100,6 +100,19 @@ class TenantQuerySet(SiteQuerySet["Tenant"]):
             set_audit_context(verb="", using=self.db)
             return self.active().filter(is_paused=True).update(is_paused=False, **NOT_PAUSED)
 
+    def archive(self, *, reason: str) -> int:
+        """Take sites out of use, and pause them, so that nothing is sent whatever arrives; their rows stay."""
+        by = {"paused_at": Now(), "paused_by": current_context().actor}
+        with transaction.atomic(using=self.db):
+            set_audit_context(verb="", using=self.db)
+            return self.active().update(archived_at=Now(), is_paused=True, pause_reason=reason, **by)
+
+    def restore(self) -> int:
+        """Bring archived sites back; they stay paused until an operator resumes them."""
+        with transaction.atomic(using=self.db):
+            set_audit_context(verb="", using=self.db)
+            return self.filter(archived_at__isnull=False).update(archived_at=None)
+
 
 class Tenant(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

@@ -9,7 +9,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 
-from kilit.sites.archiving import archive, restore, sites_with_open_rows
+from kilit.sites.archiving import sites_with_open_rows
 from kilit.sites.models import SiteQuerySet, Tenant
 from kilit.sites.site_model import has_site_permission, sites
 
@@ -51,7 +51,7 @@ ARCHIVE = SiteOperation(
     "Archived: {reason}",
     allowed=lambda user: sites().administered_by(user),
     applies=lambda rows: rows.active(),
-    run=lambda ids, reason: archive(ids, reason=reason),
+    run=lambda ids, reason: Tenant.objects.filter(pk__in=set(ids) - sites_with_open_rows(ids)).archive(reason=reason),
 )
 RESTORE = SiteOperation(
     "restore",
@@ -59,7 +59,7 @@ RESTORE = SiteOperation(
     "Restored.",
     allowed=lambda user: sites().administered_by(user),
     applies=lambda rows: rows.filter(archived_at__isnull=False),
-    run=lambda ids, _reason: restore(ids),
+    run=lambda ids, _reason: Tenant.objects.filter(pk__in=ids).restore(),
 )
 
 

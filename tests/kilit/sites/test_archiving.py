@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection
 from django.db.models.functions import Now
@@ -12,8 +13,8 @@ from django.test import Client
 
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Event
-from kilit.sites.archiving import archive, restore
 from kilit.sites.models import Tenant
+from kilit.sites.operations import ARCHIVE, run_where_possible
 from ociqueue.models import Conversion, Site
 from tests.support.api import Api
 from tests.support.conversions import make_failed
@@ -27,7 +28,7 @@ ACTIONS = f"{LIST}actions/"
 @pytest.fixture
 def archived(make_site: Callable[..., Site]) -> Site:
     site = make_site(name="Eski Mobilya", customer_id="1234567890")
-    archive(Site.objects.filter(pk=site.pk), reason="The contract ended.")
+    Tenant.objects.filter(pk=site.pk).archive(reason="The contract ended.")
     site.refresh_from_db()
     return site
 
@@ -39,8 +40,8 @@ def act(client: Client, action: str, *sites: Site, **more: str) -> Any:
 
 def test_an_archived_site_is_paused_and_its_archiving_is_an_event(site: Site) -> None:
     with acting_as("admin:ayse"):
-        archive(Site.objects.all(), reason="The contract ended.")
-        restore(Site.objects.all())
+        Tenant.objects.archive(reason="The contract ended.")
+        Tenant.objects.restore()
 
     site.refresh_from_db()
     assert (site.archived_at, site.is_paused, site.pause_reason) == (None, True, "The contract ended.")
@@ -62,12 +63,12 @@ def test_resuming_leaves_an_archived_site_alone(archived: Site) -> None:
 
 
 @pytest.mark.parametrize("state", ["QUEUED", "PROCESSING"])
-def test_a_site_with_open_rows_is_not_archived(site: Site, make_conversion: Any, state: str) -> None:
+def test_a_site_with_open_rows_is_not_archived(site: Site, make_conversion: Any, admin_user: User, state: str) -> None:
     make_conversion(site)
     if state == "PROCESSING":
         Conversion.objects.for_site(site).claim(limit=1)
 
-    assert archive(Site.objects.all(), reason="Over.") == set()
+    assert run_where_possible(ARCHIVE, admin_user, [site.pk], reason="Over.") == set()
 
     site.refresh_from_db()
     assert site.archived_at is None
@@ -75,14 +76,14 @@ def test_a_site_with_open_rows_is_not_archived(site: Site, make_conversion: Any,
 
 
 def test_keys_of_an_archived_site_are_denied_with_the_reason(site: Site, api: Api) -> None:
-    archive(Site.objects.all(), reason="Over.")
+    Tenant.objects.archive(reason="Over.")
 
     export = api.get("oci/google-ads-export", siteId=site.public_id, markAsExported="true")
     stored = api.post("oci/conversions", {"siteId": site.public_id, "conversions": [{}]})
 
     for answer in (export, stored):
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "SITE_ARCHIVED")
-    restore(Site.objects.all())
+    Tenant.objects.restore()
     Tenant.objects.resume()
     assert api.claim(site) == []
 
@@ -90,7 +91,7 @@ def test_keys_of_an_archived_site_are_denied_with_the_reason(site: Site, api: Ap
 def test_nothing_is_requeued_at_an_archived_site(make_site: Callable[..., Site]) -> None:
     site = make_site(requeue_transient=True)
     make_failed(site, category="TRANSIENT")
-    archive(Site.objects.all(), reason="Over.")
+    Tenant.objects.archive(reason="Over.")
 
     assert Conversion.objects.requeue_transient() == 0
 
@@ -114,7 +115,7 @@ def test_an_archived_site_is_in_no_list_and_no_chooser(archived: Site, site: Sit
 def test_rows_of_an_archived_site_can_still_be_read(make_site: Callable[..., Site], admin_client: Client) -> None:
     site = make_site(name="Eski Mobilya")
     (row,) = make_failed(site)
-    archive(Site.objects.all(), reason="Over.")
+    Tenant.objects.archive(reason="Over.")
 
     page = admin_client.get("/admin/ociqueue/conversion/", {"site": str(site.pk)}).text
 
@@ -126,7 +127,7 @@ def test_the_dashboard_does_not_show_an_archived_site(site: Site, admin_client: 
     make_failed(site)
     assert "INVALID_VALUE" in admin_client.get("/admin/").text
 
-    archive(Site.objects.all(), reason="Over.")
+    Tenant.objects.archive(reason="Over.")
 
     page = admin_client.get("/admin/").text
     assert "INVALID_VALUE" not in page
@@ -136,7 +137,7 @@ def test_the_dashboard_does_not_show_an_archived_site(site: Site, admin_client: 
 def test_rows_of_an_archived_site_are_not_acted_on(site: Site, make_person: Any) -> None:
     client = make_person(sites={site: "operator"})
     (row,) = make_failed(site)
-    archive(Site.objects.all(), reason="Over.")
+    Tenant.objects.archive(reason="Over.")
 
     body = {"siteId": site.public_id, "action": "RETRY_SELECTED", "queueIds": [str(row.pk)], "reason": "again"}
     answer = client.post("/api/oci/queue-actions", body, content_type="application/json")

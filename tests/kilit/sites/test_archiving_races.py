@@ -4,10 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from kilit.sites.archiving import archive
 from kilit.sites.models import Tenant
+from kilit.sites.operations import ARCHIVE, run_where_possible
 from ociqueue.models import Site
 from tests.support.waiting import has_waiter, wait_until
 
@@ -25,14 +26,14 @@ def in_thread(pool: ThreadPoolExecutor, verb: Any) -> Any:
 
 
 def test_archiving_waits_for_who_holds_the_queues_row_by_a_foreign_key(
-    site: Site, make_conversion: Any, sql: Any
+    site: Site, make_conversion: Any, admin_user: User, sql: Any
 ) -> None:
     """Foreign keys are checked at the commit; here at once, to stop between the check and the commit."""
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             sql("SET CONSTRAINTS ALL IMMEDIATE")
             make_conversion(site)
-            archived = in_thread(pool, lambda: archive([site.pk], reason="The contract ended."))
+            archived = in_thread(pool, lambda: run_where_possible(ARCHIVE, admin_user, [site.pk], reason="Over."))
             wait_until(has_waiter)
 
         assert archived.result() == set()
