@@ -3,19 +3,10 @@
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import QuerySet
 
 from kilit.lock import pruning
 from kilit.lock.audit import for_reason
-from kilit.lock.models import Count, CountDelta, ErrorDelta, ErrorGroup
-
-
-def unfolded_counts() -> "list[QuerySet[CountDelta]]":
-    return [CountDelta.objects.all()]
-
-
-def unfolded_errors() -> "list[QuerySet[ErrorDelta]]":
-    return [ErrorDelta.objects.all()]
+from kilit.lock.models import Count, ErrorGroup
 
 
 def fold_counts() -> str:

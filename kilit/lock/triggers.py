@@ -272,27 +272,22 @@ def only_erased(*texts: str, subject: str, hint: str) -> list[pgtrigger.Trigger]
     kept = ", ".join(map(quote, texts))
     return [
         *never(pgtrigger.Update, subject=subject, hint=hint, unless=IS_ERASING),
-        pgtrigger.Trigger(
-            name="only_texts_are_erased",
-            when=pgtrigger.Before,
-            operation=pgtrigger.Update,
-            condition=pgtrigger.Condition(
-                f"to_jsonb(NEW) - ARRAY[{kept}] IS DISTINCT FROM to_jsonb(OLD) - ARRAY[{kept}]"
-            ),
-            func=REFUSE.format(message=quote(f"{subject} cannot be updated, except for their texts"), hint=quote(hint)),
+        refuse_rows(
+            "only_texts_are_erased",
+            pgtrigger.Update,
+            f"to_jsonb(NEW) - ARRAY[{kept}] IS DISTINCT FROM to_jsonb(OLD) - ARRAY[{kept}]",
+            quote(f"{subject} cannot be updated, except for their texts"),
+            hint=hint,
         ),
     ]
 
 
 def fixed_texts(*columns: str, subject: str) -> pgtrigger.Trigger:
     old, new = (", ".join(f"{row}.{name}" for name in columns) for row in ("OLD", "NEW"))
-    return pgtrigger.Trigger(
-        name="fixed_texts",
-        when=pgtrigger.Before,
-        operation=pgtrigger.Update,
-        condition=pgtrigger.Condition(f"ROW({old}) IS DISTINCT FROM ROW({new}) AND NOT ({IS_ERASING})"),
-        func=REFUSE.format(
-            message=quote(f"{subject} cannot change their {' and '.join(columns)}"),
-            hint=quote("Create another instead."),
-        ),
+    return refuse_rows(
+        "fixed_texts",
+        pgtrigger.Update,
+        f"ROW({old}) IS DISTINCT FROM ROW({new}) AND NOT ({IS_ERASING})",
+        quote(f"{subject} cannot change their {' and '.join(columns)}"),
+        hint="Create another instead.",
     )

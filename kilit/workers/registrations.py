@@ -8,6 +8,7 @@ from django_q.signals import post_execute
 
 from kilit.lock import sweeps as lock_sweeps
 from kilit.lock.free_text import FreeText, register_free_texts, register_scrubber
+from kilit.lock.models import CountDelta, ErrorDelta
 from kilit.workers import failed_tasks, heartbeat, metrics
 from kilit.workers.models import SweepRun
 from kilit.workers.sweeps import Sweep, register_sweeps
@@ -24,14 +25,14 @@ register_sweeps(
         every=timedelta(minutes=1),
         run=lock_sweeps.fold_counts,
         about=_("Adds the changes of the last minute to totals and charts."),
-        due=lock_sweeps.unfolded_counts,
+        due=lambda: [CountDelta.objects.all()],
     ),
     Sweep(
         "fold_errors",
         every=timedelta(minutes=1),
         run=lock_sweeps.fold_errors,
         about=_("Adds the failures of the last minute to the error groups."),
-        due=lock_sweeps.unfolded_errors,
+        due=lambda: [ErrorDelta.objects.all()],
     ),
 )
 

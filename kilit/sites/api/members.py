@@ -8,6 +8,7 @@ from rest_framework.response import Response
 from kilit.access.key_scopes import KeyScope
 from kilit.api.cursor import cut_page
 from kilit.api.openapi import endpoint
+from kilit.api.presenter import present
 from kilit.sites.api.views import (
     NO_SUCH_SITE,
     AgencyView,
@@ -64,17 +65,8 @@ class MembersView(AgencyView):
 
 
 def present_member(member: SiteMembership) -> dict[str, object]:
-    person = member.user
-    return {
-        "username": person.username,
-        "email": person.email,
-        "firstName": person.first_name,
-        "lastName": person.last_name,
-        "isActive": person.is_active,
-        "site": member.site.public_id,
-        "siteName": member.site.name,
-        "role": member.role,
-    }
+    site = member.site
+    return present(member.user, schemas.ManagedMember, site=site.public_id, siteName=site.name, role=member.role)
 
 
 def present_stored_member(change: MemberChange, *, is_new: bool) -> dict[str, object]:
