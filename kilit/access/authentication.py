@@ -91,7 +91,7 @@ class MissingScope(PermissionDenied):
 
 
 class KeyScopePermission(BasePermission):
-    def has_permission(self, request: Request, view: Any) -> bool:
+    def has_permission(self, request: Request, view: object) -> bool:
         if not request.auth:
             return True  # a session, not a key
         if not hasattr(view, (request.method or "").lower()):
@@ -106,7 +106,7 @@ class KeyScopePermission(BasePermission):
 class KeyThrottle(BaseThrottle):
     seconds: int | None = None
 
-    def allow_request(self, request: Request, view: Any) -> bool:
+    def allow_request(self, request: Request, view: object) -> bool:
         if not request.auth:
             return True  # a session, not a key
         key: Any = getattr(request.auth, "key", request.auth)  # a session token counts for its key
@@ -129,7 +129,7 @@ class GuessThrottle(BaseThrottle):
 
     seconds: int | None = None
 
-    def allow_request(self, request: Request, view: Any) -> bool:
+    def allow_request(self, request: Request, view: object) -> bool:
         hits, self.seconds = RateWindow.current(guesser(request))
         return hits < WRONG_GUESSES_PER_MINUTE
 

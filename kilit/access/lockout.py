@@ -54,7 +54,9 @@ class LoginHandler(AxesDatabaseHandler):
         request.axes_attempt_time = database_time()  # type: ignore[attr-defined]
         return super().is_locked(request, credentials) or bool(_wait(request, credentials))
 
-    def user_login_failed(self, sender: Any, credentials: dict[str, Any], request: Any = None, **options: Any) -> None:
+    def user_login_failed(
+        self, sender: object, credentials: dict[str, Any], request: Any = None, **options: object
+    ) -> None:
         is_denied = request is None or request.axes_locked_out  # without a look at the password
         super().user_login_failed(sender, credentials, request, **options)
         if is_denied:
@@ -90,7 +92,7 @@ def seconds_to_wait(username: str, address: str) -> int:
     return max(0, *(int(span.total_seconds()) + 1 for span in left if span > timedelta()), 0)
 
 
-def _left(window: Any, limit: int, first: timedelta) -> timedelta:
+def _left(window: LoginWindow, limit: int, first: timedelta) -> timedelta:
     if window.failures < limit:
         return timedelta()
     doubled = first * 2 ** min(window.failures - limit, MOST_DOUBLINGS)

@@ -1,7 +1,6 @@
 """Passkeys (WebAuthn) as a second factor; the browser signs a challenge that is in the session, for this host only."""
 
 import struct
-from typing import Any
 
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.internal import auth
@@ -24,7 +23,7 @@ def has_passkeys(user: User) -> bool:
 
 
 def challenge(user: User) -> dict[str, object]:
-    options: dict[str, Any] = auth.begin_authentication(user)
+    options: dict[str, object] = auth.begin_authentication(user)
     return options
 
 
@@ -41,8 +40,8 @@ def check_passkey(request: HttpRequest, user: User, credential: object) -> Authe
     return passkey
 
 
-def new_challenge(user: User) -> dict[str, Any]:
-    options: dict[str, Any] = auth.begin_registration(user, passwordless=False)
+def new_challenge(user: User) -> dict[str, object]:
+    options: dict[str, object] = auth.begin_registration(user, passwordless=False)
     return options
 
 

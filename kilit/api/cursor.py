@@ -17,7 +17,7 @@ def cut_page(found: Sequence[Row], limit: int) -> tuple[Sequence[Row], str | Non
     return page, encode_cursor(page[-1].pk) if len(found) > limit else None
 
 
-def page_body(name: str, rows: Sequence[Row], limit: int, present: Callable[[Row], Any]) -> dict[str, Any]:
+def page_body(name: str, rows: Sequence[Row], limit: int, present: Callable[[Row], object]) -> dict[str, object]:
     """Return a page as the API has it: the rows under their name, and the cursor of the next page if there is one."""
     shown, following = cut_page(rows, limit)
     return {name: [present(row) for row in shown], **({"next_cursor": following} if following else {})}

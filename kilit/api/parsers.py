@@ -18,7 +18,7 @@ NAMES = ("gzip", "x-gzip")
 MOST_OF_FIELDS = 64 * 1024  # bytes of a form beside its file
 
 
-def read_body(stream: IO[Any], request: Request, *, limit: int, most: int) -> "IO[Any] | GzipBody":
+def read_body(stream: IO[bytes], request: Request, *, limit: int, most: int) -> "IO[bytes] | GzipBody":
     """Return what a parser reads: the body, or what it contains if it is compressed; at most `most` bytes of that.
 
     The error names `limit`, which a form exceeds by what it has beside its file.
@@ -36,7 +36,7 @@ def read_body(stream: IO[Any], request: Request, *, limit: int, most: int) -> "I
 class GzipBody:
     """What a gzip body contains. Nothing is expanded beyond what is read, so a bomb costs as much as an honest body."""
 
-    def __init__(self, stream: IO[Any], *, limit: int, most: int) -> None:
+    def __init__(self, stream: IO[bytes], *, limit: int, most: int) -> None:
         self._stream, self._limit, self._left = stream, limit, most
         self._decompressor = zlib.decompressobj(GZIP)
 
@@ -75,7 +75,7 @@ class JSONParser(parsers.BaseParser):
     media_type = "application/json"
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         body = read_body(stream, (parser_context or {})["request"], limit=limit, most=limit).read(limit + 1)
@@ -93,7 +93,7 @@ class MultiPartParser(parsers.MultiPartParser):
     """Forms with a file of that size: no server passes on more than the header says."""
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         request = (parser_context or {})["request"]

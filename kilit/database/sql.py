@@ -1,20 +1,20 @@
 """One statement of plain SQL, where no queryset can say the same."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import connection
 
-Params = Sequence[Any] | Mapping[str, Any]
+Params = Any  # a sequence, or a mapping by name
+Row = tuple[Any, ...]
 
 
-def read_rows(statement: str, params: Params = ()) -> list[tuple[Any, ...]]:
+def read_rows(statement: str, params: Params = ()) -> list[Row]:
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         return list(cursor.fetchall())
 
 
-def read_row(statement: str, params: Params = ()) -> tuple[Any, ...]:
+def read_row(statement: str, params: Params = ()) -> Row:
     (row,) = read_rows(statement, params)
     return row
 

@@ -73,10 +73,10 @@ def fill_in(params: Sequence[object], values: Mapping[str, object]) -> list[Any]
 class Statement:
     """A compiled statement; nothing of it belongs to a connection."""
 
-    def __init__(self, using: str, sql: str, params: Sequence[Any]) -> None:
+    def __init__(self, using: str, sql: str, params: Sequence[object]) -> None:
         self._using, self._sql, self._params = using, sql, tuple(params)
 
-    def run(self, **values: Any) -> list[Values]:
+    def run(self, **values: object) -> list[Values]:
         with connections[self._using].cursor() as cursor:
             cursor.execute(self._sql, fill_in(self._params, values))
             return cast("list[Values]", cursor.fetchall())
@@ -95,10 +95,10 @@ class CompiledQuery(Generic[Row]):
     def __init__(self, build: "Callable[[], models.QuerySet[Row]]") -> None:
         self._build = build  # called when it is first needed: models are not loaded before
 
-    def first(self, **values: Any) -> Row | None:
+    def first(self, **values: object) -> Row | None:
         return next(iter(self._first.instances(**values)), None)
 
-    def all(self, **values: Any) -> list[Row]:
+    def all(self, **values: object) -> list[Row]:
         return self._all.instances(**values)
 
     @cached_property
@@ -178,7 +178,7 @@ class PickAndUpdate:
         verb: str | None = None,
     ) -> None:
         self._using, self._returning, self._loaders, self._verb = rows.db, returning, loaders, verb
-        self._params: tuple[Any, ...] = ()
+        self._params: Values = ()
         # By the name `pk`: for any other alias Django drops the OF of FOR UPDATE and locks joined tables too.
         picked = rows.values("pk")[:limit]
         try:
@@ -198,7 +198,7 @@ class PickAndUpdate:
             f" updated AS ({update} RETURNING {_columns((*returning, *order))}) SELECT {selected} FROM updated{ends}"
         )
 
-    def run(self, **values: Any) -> list[Values]:
+    def run(self, **values: object) -> list[Values]:
         if not self._statement:
             return []
         with connections[self._using].cursor() as cursor:
@@ -257,7 +257,7 @@ class IndexHint:
         self._statement = f"SELECT set_config('enable_sort', {sort}, true), set_config('jit', 'off', true)"
 
     @contextmanager
-    def transaction(self, **values: Any) -> Iterator[None]:
+    def transaction(self, **values: object) -> Iterator[None]:
         connection = connections[self._using]
         is_part = connection.in_atomic_block
         with transaction.atomic(using=self._using, savepoint=False), connection.cursor() as cursor:

@@ -75,7 +75,7 @@ def managed_members(sites: SiteQuerySet[Any]) -> QuerySet[SiteMembership]:
     return members.select_related("user", "site")
 
 
-def member_rows(sites: SiteQuerySet[Any]) -> Iterator[list[Any]]:
+def member_rows(sites: SiteQuerySet[Any]) -> Iterator[list[object]]:
     """Return the lines of a file that can be imported again."""
     for each in managed_members(sites).order_by("user__username", "site__name", "pk"):
         person = each.user
@@ -127,7 +127,7 @@ class MemberPlanner:
         held = SiteMembership.objects.filter(site__in=self.sites.by_id.values()).values_list("user", "site", "role")
         self.roles = {(person, site): role for person, site, role in held}
         self.people: dict[str, User] = {}  # new ones
-        self.seen: dict[tuple[str, Any], int] = {}
+        self.seen: dict[tuple[str, object], int] = {}
 
     def plan(self, lines: Iterable[CsvLine]) -> MemberPlan:
         found, rejected = check_lines(lines, self._change, COLUMNS)

@@ -23,7 +23,7 @@ class SiteOperation:
     logged: str  # in the history of each site, in English
     allowed: Callable[[Any], SiteQuerySet[Any]]
     applies: Callable[[SiteQuerySet[Any]], SiteQuerySet[Any]]
-    run: Callable[[Collection[UUID], str], Any]
+    run: Callable[[Collection[UUID], str], object]
 
     def may(self, user: User | AnonymousUser) -> bool:
         return has_site_permission(user, self.permission)

@@ -27,7 +27,7 @@ class SiteChange:
 
     line: int
     site: Tenant
-    changes: dict[str, tuple[Any, Any]]
+    changes: dict[str, tuple[object, object]]
     is_new: bool
 
 
@@ -91,13 +91,13 @@ class SiteFile:
         for action, changes in ((ADDITION, plan.created), (CHANGE, plan.changed)):
             LogEntry.objects.log_actions(user.pk, [each.site for each in changes], action, logged)
 
-    def rows(self, sites: SiteQuerySet[Any]) -> Iterator[list[Any]]:
+    def rows(self, sites: SiteQuerySet[Any]) -> Iterator[list[object]]:
         """Return the lines of a file that can be imported again."""
         for site in sites.order_by(NameOrder("name")):
             yield [site.public_id, *(_shown(getattr(site, column)) for column in self.stored.values())]
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     return ("yes" if value else "no") if isinstance(value, bool) else value
 
 
@@ -148,10 +148,10 @@ class SitePlanner:
         if first != line.number:
             raise ValidationError(_("%(place)s is about the same site.") % {"place": self.name_place(first)})
 
-    def _values(self, line: CsvLine, site: Tenant) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _values(self, line: CsvLine, site: Tenant) -> tuple[dict[str, object], dict[str, list[str]]]:
         """Return what the cells of a line mean, and what is wrong with them; an empty cell leaves a value as it is."""
-        values: dict[str, Any] = {}
-        errors: dict[str, Any] = {}
+        values: dict[str, object] = {}
+        errors: dict[str, list[str]] = {}
         for name in self.file.stored:
             if text := line.cells.get(name, ""):
                 try:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from psycopg import Cursor
 
-from kilit.database.sql import read_rows
+from kilit.database.sql import Row, read_rows
 from kilit.lock.fast_sql import fill_in
 
 # What a queue or a scheduled task would work on now, if any of these has a row. It is compiled once for each process,
@@ -23,7 +23,7 @@ class BoundSql(NamedTuple):
     sql: str
     params: tuple[Any, ...]
 
-    def run(self, **values: Any) -> set[str]:
+    def run(self, **values: object) -> set[str]:
         """Return the names that a statement selects."""
         return {name for (name,) in read_rows(self.sql, fill_in(self.params, values))}
 
@@ -54,8 +54,8 @@ class PreparedQuery:
         self._run_busy = when_busy or query.run
         self._name = f"kilit_query_{next(self._numbers)}"
         self._is_pooled = False
-        self._checked: Any = None  # the connection that was checked for a pooler
-        self._planned: Any = None  # the connection that keeps the plan
+        self._checked: object = None  # the connection that was checked for a pooler
+        self._planned: object = None  # the connection that keeps the plan
 
     def run(self, *, is_busy: bool) -> set[str]:
         """Return the names of the conditions that are true."""
@@ -78,7 +78,7 @@ class PreparedQuery:
         self._planned = None
 
     @staticmethod
-    def _execute(statement: str) -> list[tuple[Any, ...]]:
+    def _execute(statement: str) -> list[Row]:
         # Not by Django's cursor: the backend would take what it does not know as reading for a write.
         with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
             cursor.execute(statement.encode())

@@ -30,7 +30,7 @@ class Listener:
     def __init__(self, channel: str, *, using: str = "default") -> None:
         self.channel, self.using = channel, using
         self.hears = False
-        self._listening: Any = None  # the connection that listens; a new one, after that was closed, does not yet
+        self._listening: object = None  # the connection that listens; a new one, after that was closed, does not yet
 
     def listen(self) -> bool:
         """Make sure that this thread's connection listens; return True if it did not, so that its owner looks now."""

@@ -1,7 +1,5 @@
 """The endpoints for agencies: the keys of their sites."""
 
-from typing import Any
-
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -126,7 +124,7 @@ def read_requests(request: Request, params: schemas.KeysRequest) -> list[site_ke
     return [site_keys.KeyRequest(sites[each.site], each.name, each.scopes, each.expiresAt) for each in params.keys]
 
 
-def present_key(key: ApiKey, owners: dict[str, Tenant]) -> dict[str, Any]:
+def present_key(key: ApiKey, owners: dict[str, Tenant]) -> dict[str, object]:
     is_expired = key.expires_at is not None and key.expires_at <= timezone.now()
     return {
         "id": key.pk,

@@ -40,7 +40,7 @@ class AgencyView(APIView):
             raise PermissionDenied("The user of this key may not administer sites.")
 
 
-def summary(results: list[dict[str, Any]], statuses: Sequence[str], *, dry_run: bool) -> dict[str, Any]:
+def summary(results: Sequence[Mapping[str, object]], statuses: Sequence[str], *, dry_run: bool) -> dict[str, object]:
     counts = Counter(result["status"] for result in results)
     return {"dryRun": dry_run, **{status: counts[status] for status in statuses}, "results": results}
 

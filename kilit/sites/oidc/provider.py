@@ -95,7 +95,7 @@ def _form(described: dict[str, object], pending: PendingLogin, code: str, redire
     return {"body": urlencode(fields).encode(), "headers": headers}
 
 
-def _tokens(turn: Turn, described: dict[str, Any], form: dict[str, Any]) -> dict[str, object]:
+def _tokens(turn: Turn, described: dict[str, object], form: dict[str, Any]) -> dict[str, object]:
     tokens = _read(*turn.send("POST", _endpoint(described, "token_endpoint"), **form))
     if not isinstance(tokens.get("access_token"), str):
         raise ProviderError("the answer has no token")
@@ -105,7 +105,7 @@ def _tokens(turn: Turn, described: dict[str, Any], form: dict[str, Any]) -> dict
 def _verified(turn: Turn, described: dict[str, Any], token: str, nonce: str) -> dict[str, object]:
     try:
         key = _key(turn, described, jwt.get_unverified_header(token).get("kid"))
-        claims: dict[str, Any] = jwt.decode(
+        claims: dict[str, object] = jwt.decode(
             token,
             key,
             algorithms=ALGORITHMS,
