@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from kilit.backup.files import StoredFile, file_source
 from kilit.backup.manifest import DUMP, FILES, Manifest, digest_of, keys_fingerprint
-from kilit.backup.programs import Program, find_program
+from kilit.backup.programs import BackupRefused, Program, find_program
 from kilit.database.origin import read_origin, refuse_unreleased
 from kilit.database.sql import read_row
 from kilit.files import TEMP_SUFFIX, sync_path
@@ -20,14 +20,10 @@ DUMP_OPTIONS = ("--format=custom", "--compress=1", "--lock-wait-timeout=60s")
 PG_OPTIONS = ("--no-owner", "--no-privileges", "--schema=public")  # the target database decides about ownership
 
 
-class EmptyDatabase(Exception):
-    """The database has none of our tables."""
-
-
 def take(folder: Path, *, with_files: bool = True) -> Manifest:
     """Make a backup in a new folder, which gets its name only when it is complete and on disk."""
     if not read_origin(connection).migrations:
-        raise EmptyDatabase("the database is empty (see DATABASE_URL and KILIT_VAR)")
+        raise BackupRefused("the database is empty (see DATABASE_URL and KILIT_VAR)")
     refuse_unreleased(connection)
     pg_dump = find_program("pg_dump")
     draft = folder.with_name(f"{folder.name}{TEMP_SUFFIX}")

@@ -10,15 +10,12 @@ from pydantic import ConfigDict
 
 from kilit.api.input_model import Expected, InputModel
 from kilit.api.json_reader import parse_json
+from kilit.backup.programs import BackupRefused
 from kilit.database.origin import SchemaOrigin
 
 NAME = "manifest.json"
 DUMP = "database.dump"
 FILES = "artifacts"
-
-
-class InvalidBackup(Exception):
-    """The folder is not a backup, or is damaged."""
 
 
 class Manifest(InputModel):
@@ -48,18 +45,18 @@ class Manifest(InputModel):
         try:
             manifest = cls.read(parse_json((folder / NAME).read_bytes()))
         except OSError as error:
-            raise InvalidBackup(f"{folder} is not a backup: {error.strerror} ({NAME}).") from error
+            raise BackupRefused(f"{folder} is not a backup: {error.strerror} ({NAME}).") from error
         except ValueError as error:
-            raise InvalidBackup(f"{folder / NAME} is damaged: {error}") from error
+            raise BackupRefused(f"{folder / NAME} is damaged: {error}") from error
         if DUMP not in manifest.sums or not all(_is_plain(name) for name in manifest.sums):
-            raise InvalidBackup(f"{folder / NAME} is damaged: it lists files that do not belong in a backup.")
+            raise BackupRefused(f"{folder / NAME} is damaged: it lists files that do not belong in a backup.")
         return manifest
 
     def verify(self, folder: Path) -> None:
         wrong = [name for name, expected in self.sums.items() if digest_of(folder / name) != expected]
         if wrong:
             names = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-            raise InvalidBackup(f"{folder} is damaged: {names} missing or changed.")
+            raise BackupRefused(f"{folder} is damaged: {names} missing or changed.")
 
     @property
     def origin(self) -> SchemaOrigin:

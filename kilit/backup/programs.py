@@ -27,8 +27,8 @@ class ProgramFailed(Exception):
     """A PostgreSQL program failed; the message is its error line."""
 
 
-class NoProgram(Exception):
-    """No program on the machine suits the server; the message says what to install."""
+class BackupRefused(Exception):
+    """A backup or a restore is not made; the message says why, and what to do."""
 
 
 class Program(NamedTuple):
@@ -87,12 +87,12 @@ def find_program(name: str, *, dumped_by: int = 0) -> Program:
     if fitting := [program for program in programs if program.major >= least and fits(program.major, server=server)]:
         return min(fitting, key=lambda program: program.major)
     if not fits(dumped_by, server=server):
-        raise NoProgram(
+        raise BackupRefused(
             f"The backup was made by pg_dump {dumped_by} and cannot be restored into PostgreSQL {server}: "
             f"use a server of version {TRANSACTION_TIMEOUT} or newer."
         )
     bundled = ", and those installed with Kilit cannot use an encrypted connection" if is_encrypted else ""
-    raise NoProgram(
+    raise BackupRefused(
         f"No {name} was found that suits PostgreSQL {server}{bundled}: "
         f"install the client programs of PostgreSQL {least}."
     )

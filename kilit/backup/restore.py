@@ -11,16 +11,12 @@ from django.db import connection, transaction
 from kilit.backup.dump import PG_OPTIONS, rows_by_table
 from kilit.backup.files import file_source
 from kilit.backup.manifest import DUMP, FILES, Manifest, keys_fingerprint
-from kilit.backup.programs import find_program, major_version
+from kilit.backup.programs import BackupRefused, find_program, major_version
 from kilit.database.sql import execute, read_row, read_rows
 from kilit.lock.audit import acting_as
 
 OLD_SCHEMA = "before_restore"
 REASON = "Its file is not in the restored backup."
-
-
-class RestoreRefused(Exception):
-    """The restore would destroy something, so nothing was changed."""
 
 
 def restore(folder: Path, *, replace: bool = False) -> tuple[Manifest, list[str]]:
@@ -56,13 +52,13 @@ def refuse_other_connections() -> None:
         " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
     if others:
-        raise RestoreRefused(f"{others} other connections use this database: stop web, workers and runners first.")
+        raise BackupRefused(f"{others} other connections use this database: stop web, workers and runners first.")
 
 
 def refuse_unfinished_restore() -> None:
     """Keep the tables that a killed restore had moved away."""
     if read_rows("SELECT 1 FROM pg_namespace WHERE nspname = %s", [OLD_SCHEMA]):
-        raise RestoreRefused(
+        raise BackupRefused(
             f"An earlier restore was interrupted; the previous tables are in the schema {OLD_SCHEMA}. "
             f"To get them back: DROP SCHEMA public CASCADE; ALTER SCHEMA {OLD_SCHEMA} RENAME TO public. "
             f"To discard them: DROP SCHEMA {OLD_SCHEMA} CASCADE."
@@ -71,7 +67,7 @@ def refuse_unfinished_restore() -> None:
 
 def refuse_existing_tables() -> None:
     if tables := connection.introspection.table_names():
-        raise RestoreRefused(
+        raise BackupRefused(
             f"The database already has {len(tables)} tables. Restore into an empty database, or use --replace, "
             "which deletes the current data."
         )
@@ -80,7 +76,7 @@ def refuse_existing_tables() -> None:
 def refuse_different_rows(manifest: Manifest) -> None:
     if (counts := rows_by_table()) != manifest.rows:
         differing = sorted(set(counts.items()) ^ set(manifest.rows.items()))
-        raise RestoreRefused(f"The row counts of restored tables differ from the backup: {differing[:5]}.")
+        raise BackupRefused(f"The row counts of restored tables differ from the backup: {differing[:5]}.")
 
 
 @contextmanager

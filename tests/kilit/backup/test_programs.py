@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
 from kilit.backup import dump, programs
-from kilit.backup.programs import NoProgram, Program, conninfo, find_program, major_version
+from kilit.backup.programs import BackupRefused, Program, conninfo, find_program, major_version
 from kilit.postgres.binaries import bundled_programs
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,7 @@ def test_the_nearest_version_that_can_read_and_write(machine, server, clients, d
 def test_without_one_the_message_says_what_to_install(machine, server, clients, dumped_by, sentence) -> None:
     machine(server=server, clients=clients)
 
-    with pytest.raises(NoProgram) as refusal:
+    with pytest.raises(BackupRefused) as refusal:
         find_program("pg_dump", dumped_by=dumped_by)
 
     assert sentence in str(refusal.value)

@@ -6,9 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.backup.files import StoreUnavailable
-from kilit.backup.manifest import InvalidBackup
-from kilit.backup.programs import NoProgram, ProgramFailed
-from kilit.backup.restore import RestoreRefused, restore, verify
+from kilit.backup.programs import BackupRefused, ProgramFailed
+from kilit.backup.restore import restore, verify
 from kilit.database.origin import UnusableTables
 
 
@@ -31,7 +30,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"The backup of {manifest.made_at} is complete: {len(manifest.sums)} files.")
                 return
             manifest, notes = restore(folder, replace=options["replace"])
-        except (InvalidBackup, RestoreRefused, NoProgram, UnusableTables) as error:
+        except (BackupRefused, UnusableTables) as error:
             raise CommandError(str(error)) from error
         except (OSError, ProgramFailed, StoreUnavailable) as error:
             raise CommandError(f"The restore failed; the database was not changed: {error}") from error

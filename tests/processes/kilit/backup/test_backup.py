@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from kilit.backup.manifest import NAME, InvalidBackup
-from kilit.backup.programs import error_line
+from kilit.backup.manifest import NAME
+from kilit.backup.programs import BackupRefused, error_line
 from kilit.backup.restore import verify
 from kilit.database.origin import UnusableTables
 from tests.support.installation import Installation, installation
@@ -149,7 +149,7 @@ MESSAGES = {
 def test_a_damaged_backup_is_refused_with_its_problem(harm: str, backup: Path) -> None:
     spoil(backup, harm)
 
-    with pytest.raises((InvalidBackup, UnusableTables), match=re.escape(MESSAGES[harm])):
+    with pytest.raises((BackupRefused, UnusableTables), match=re.escape(MESSAGES[harm])):
         verify(backup)
 
 
