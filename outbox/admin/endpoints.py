@@ -139,12 +139,12 @@ def overview(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) 
 def _offers(endpoint: Endpoint, *, may_delete: bool) -> Iterator[JobOffer]:
     """Yield what the menu offers beside the buttons."""
     if endpoint.is_on:
-        yield JobOffer(_("Replay a time span"), "", endpoint_actions.page_of(endpoint, "replay"))
-    yield JobOffer(_("Rotate the secret"), "", endpoint_actions.page_of(endpoint, "rotate_secret"))
+        yield JobOffer(_("Replay a time span"), endpoint_actions.page_of(endpoint, "replay"))
+    yield JobOffer(_("Rotate the secret"), endpoint_actions.page_of(endpoint, "rotate_secret"))
     if endpoint.is_on:
-        yield JobOffer(_("Switch off"), "", endpoint_actions.page_of(endpoint, "switch_off"))
+        yield JobOffer(_("Switch off"), endpoint_actions.page_of(endpoint, "switch_off"))
     if may_delete:
-        yield JobOffer(_("Delete"), "", endpoint_actions.page_of(endpoint, "delete"), is_dangerous=True)
+        yield JobOffer(_("Delete"), endpoint_actions.page_of(endpoint, "delete"), is_dangerous=True)
 
 
 def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocker]:

@@ -175,9 +175,9 @@ class KnownCallers:
         self._known = known
         self.asked: list[RequestCredentials] = []
 
-    def identify(self, given: RequestCredentials) -> Caller:
-        self.asked.append(given)
-        return self._known.get(given.session or given.key, Caller.UNKNOWN)
+    def identify(self, credentials: RequestCredentials) -> Caller:
+        self.asked.append(credentials)
+        return self._known.get(credentials.session or credentials.key, Caller.UNKNOWN)
 
 
 @contextmanager
@@ -200,7 +200,7 @@ def web_server(
     arguments = (1, os.getppid(), [listener], _Application(application), 60, config, Logger(config))
     callers = KnownCallers(known or {})
     worker = WebWorker(*arguments, limits=WebLimits(**limits))
-    worker.identify = callers.identify
+    worker.identify = callers.identify  # type: ignore[method-assign]
     worker.wsgi = application
     worker.tpool, worker.liveness_pool = ThreadPoolExecutor(threads), ThreadPoolExecutor(1)
     server = RunningServer(path or listener.getsockname(), worker, application, callers.asked)
