@@ -3,40 +3,25 @@
 A receipt is a request that the provider took and gives its verdict on later: the proof that it has the rows.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import timedelta
-from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import Self
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models, transaction
-from django.db.models import Case, ExpressionWrapper, F, Q, UUIDField, Value, When
+from django.db.models import Case, ExpressionWrapper, F, Q, Value, When
 from django.db.models.functions import Least, Now, Power
 from django.utils.translation import gettext_lazy as _
-from psycopg.types.json import Jsonb
 
 from kilit.lock.constraints import checks
-from kilit.lock.fast_sql import CompiledUpdate, parameter
 from kilit.lock.identity import uuid7
 from ociqueue.models.site import Site
 from ociqueue.states import CONVERSIONS, SyncMethod
 
 JOB_IDS = "ociqueue_upload_job_id"  # a sequence from 1 to 2³¹ − 1, which Google takes, that starts over
 LOCK = "SELECT FROM ociqueue_uploadbatch WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
-BATCH = parameter("batch", UUIDField())
-
-
-class Counts(NamedTuple):
-    accepted: int
-    received: int
-    failed: int
-    put_off: int
-    late: int
-
-
-# What a reply says of the whole upload.
-REPLY_COLUMNS = (*Counts._fields, "by_action", "answered_job_id", "is_lost", "request_id", "note")
+COUNTS = ("accepted", "received", "failed", "put_off", "late")
 
 
 class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
@@ -54,17 +39,10 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
             cursor.execute("SELECT nextval(%s)", [JOB_IDS])
             return int(cursor.fetchone()[0])
 
-    def mark_answered(self, batch: UUID, **columns: object) -> Counts | None:
-        """Record that the reply was settled, and add its counts; return all counts, or None if it was marked before.
-
-        `columns` are REPLY_COLUMNS.
-        """
-        columns["by_action"] = Jsonb(columns["by_action"])
-        counts = _mark_answered().run(batch=batch, **columns)
-        return Counts(*counts[0]) if counts else None
-
-    def counts(self, batch: UUID) -> Counts:
-        return Counts(*self.values_list(*Counts._fields).get(pk=batch))
+    def mark_answered(self, batch: UUID, counts: Mapping[str, int], **columns: object) -> bool:
+        """Record that the reply was settled, and add its counts; false if it was recorded before."""
+        added = {name: F(name) + number for name, number in counts.items()}
+        return bool(self.filter(pk=batch, answered_at=None).update(answered_at=Now(), **added, **columns))
 
 
 class UploadBatch(models.Model):
@@ -118,15 +96,6 @@ class UploadBatch(models.Model):
 
     def __str__(self) -> str:
         return f"upload {self.pk}"
-
-
-@cache
-def _mark_answered() -> CompiledUpdate:
-    unanswered = UploadBatch.objects.filter(pk=BATCH, answered_at=None)
-    fields: dict[str, Any] = {name: UploadBatch._meta.get_field(name) for name in REPLY_COLUMNS}
-    columns = {name: parameter(name, field) for name, field in fields.items()}
-    counts = {name: F(name) + columns[name] for name in Counts._fields}
-    return CompiledUpdate(unanswered, {"answered_at": Now(), **columns, **counts}, ", ".join(Counts._fields))
 
 
 # Google asks for the first question after half an hour, and for hourly ones at most.

@@ -212,27 +212,20 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         claimed = {**CLAIMED, "open_batch": batch}
         return compile_take(due, "claim", *columns, limit=limit, order=order, loaders=loaders, **claimed)
 
-    def reject(self, values: PerRowValues) -> Collection[UUID]:
-        return self._settle("reject", values)
-
-    def refuse(self, values: PerRowValues) -> Collection[UUID]:
-        return self._settle("ack_failed", values)
-
-    def lose(self, values: PerRowValues, *, alone: bool = False) -> Collection[UUID]:
-        """Retry rows whose verdict cannot be known any more; Google may have them."""
-        wait = limits.BACKOFF.wait()
-        return self._settle("lose", values, **_sent_again(wait, alone=alone), outcome_unknown=True)
-
-    def put_off(self, values: PerRowValues, *, alone: bool = False) -> Collection[UUID]:
+    def put_off(self, values: PerRowValues, *, verb: str = "defer", alone: bool = False) -> Collection[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
         wait = limits.BACKOFF.spread(Coalesce(values.duration("wait"), limits.BACKOFF.wait()))
         forgiven = F("attempts_forgiven") + Case(When(values.is_true("forgiven"), then=1), default=0)
-        return self._settle("defer", values, **_sent_again(wait, alone=alone), attempts_forgiven=forgiven)
+        again: Changes = {"claimed_at": None, "next_retry_at": Now() + wait, "attempts_forgiven": forgiven}
+        return self.settle(verb, values, **again, **({"send_alone": True} if alone else {}))
 
-    def _settle(self, verb: str, values: PerRowValues, /, **changes: object) -> Collection[UUID]:
+    def settle(self, verb: str, values: PerRowValues, /, **changes: object) -> Collection[UUID]:
+        """Move rows with the errors that an answer gave them."""
+        if not values.ids:
+            return ()
         errors: Changes = {name: values.text(name) for name in (*NO_ERROR, "provider_request_id")}
         errors["outcome_unknown"] = values.is_true("outcome_unknown")
-        return CompiledMoveOfIds(self, verb, **RELEASED, **{**errors, **changes}).run(values.ids)
+        return CompiledMoveOfIds(self, verb, **RELEASED, **errors, **changes).run(values.ids)
 
     def retry_selected(self) -> set[UUID]:
         """Queue again, keeping the error for reference."""
@@ -283,10 +276,6 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
             UploadBatch.objects.lock(set(held.values()) - {None})
             rows: UploadableQuerySet[Row] = self.model._default_manager.filter(pk__any_of=held)  # type: ignore[assignment]
             return rows.move_each(verb, **changes, **UNREPORTED) if held else set()
-
-
-def _sent_again(wait: Any, *, alone: bool) -> Changes:
-    return {"claimed_at": None, "next_retry_at": Now() + wait, **({"send_alone": True} if alone else {})}
 
 
 def rows_of(model: type[Uploadable]) -> UploadableQuerySet[Any]:

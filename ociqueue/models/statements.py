@@ -8,19 +8,20 @@ and what their parameters are.
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import CharField, Exists, IntegerField, UUIDField
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
 
 from kilit.access.roles import is_owner
 from kilit.lock.compiled_moves import CompiledMove, CompiledMoveOfIds
 from kilit.lock.fast_sql import (
+    NO_LOADERS,
     CompiledQuery,
     CompiledUpdate,
     CompiledValues,
@@ -62,10 +63,20 @@ def find_site_run_by(user: AbstractBaseUser | AnonymousUser, name: str) -> Site 
     return Site.objects.with_id(name).first() if site is None and is_owner(user) else site
 
 
-def claim_values(site: Site, *columns: str, limit: int) -> list[tuple[Any, ...]]:
-    """Claim for a site's script; return a few columns of each row, ids and times as texts and amounts as floats."""
-    with _due_hint(None).transaction(site=site.pk):
-        return _script_claim(columns, limit, max_attempts_of(SyncMethod.SCRIPT)).run(site=site.pk)
+def claim_values(
+    site: Site,
+    *columns: str,
+    limit: int,
+    sender: SyncMethod = SyncMethod.SCRIPT,
+    batch: UUID | None = None,
+    alone: bool | None = None,
+) -> list[tuple[Any, ...]]:
+    """Claim a site's oldest rows if it still has this sender: all, only those that go alone, or only the others.
+
+    Return a few columns of each row; for a script, ids and times are texts and amounts are floats.
+    """
+    with _due_hint(alone).transaction(site=site.pk):
+        return _claim(sender, columns, limit, alone, max_attempts_of(sender)).run(site=site.pk, batch=batch)
 
 
 def ack_ids(site: Site, ids: AbstractSet[UUID], claim: int | None) -> AbstractSet[UUID]:
@@ -73,27 +84,21 @@ def ack_ids(site: Site, ids: AbstractSet[UUID], claim: int | None) -> AbstractSe
 
     Each claim counts an attempt, so the count is the number of the claim. Older scripts send none.
     """
-    if claim is None:
-        return _ack().run(ids, site=site.pk)
-    return _ack_of_claim().run(ids, site=site.pk, claim=claim)
+    return _ack().run(ids, site=site.pk, claim=claim)
 
 
-# A script always asks for the same number of rows. The cap is a setting, and part of the statement.
+# Who claims asks for the same number of rows each time. The cap is a setting, and part of the statement.
 @lru_cache(maxsize=32)
-def _script_claim(columns: tuple[str, ...], limit: int, _cap: int) -> CompiledMove:
-    rows, sender = _rows_of_site(None), SyncMethod.SCRIPT
-    return rows.compile_claim(*columns, limit=limit, batch=None, sender=sender, site=SITE, loaders=PLAIN)
+def _claim(sender: SyncMethod, columns: tuple[str, ...], limit: int, alone: bool | None, _cap: int) -> CompiledMove:
+    loaders = PLAIN if sender == SyncMethod.SCRIPT else NO_LOADERS
+    rows = _rows_of_site(alone)
+    return rows.compile_claim(*columns, limit=limit, batch=BATCH, sender=sender, site=SITE, loaders=loaders)
 
 
 @cache
 def _ack() -> CompiledMoveOfIds:
-    return CompiledMoveOfIds(_rows_of_site(None).with_script(), "ack", **ACKED)
-
-
-@cache
-def _ack_of_claim() -> CompiledMoveOfIds:
-    held = _rows_of_site(None).filter(attempt_count=parameter("claim", IntegerField()))
-    return CompiledMoveOfIds(held.with_script(), "ack", **ACKED)
+    number = Coalesce(parameter("claim", IntegerField()), "attempt_count")
+    return CompiledMoveOfIds(_rows_of_site(None).with_script().filter(attempt_count=number), "ack", **ACKED)
 
 
 # Uploads
@@ -102,9 +107,7 @@ def _ack_of_claim() -> CompiledMoveOfIds:
 def claim_conversions(
     site: Site, *, batch: UUID, sender: SyncMethod, limit: int, alone: bool | None = None
 ) -> list[Conversion]:
-    """Claim a site's oldest rows if it still has this sender: all, only those that go alone, or only the others."""
-    with _due_hint(alone).transaction(site=site.pk):
-        rows = _claim(sender, limit, alone, max_attempts_of(sender)).run(site=site.pk, batch=batch)
+    rows = claim_values(site, *Conversion.SENT, limit=limit, sender=sender, batch=batch, alone=alone)
     return fast_instances(Conversion, Conversion.objects.db, Conversion.SENT, rows)
 
 
@@ -130,11 +133,6 @@ def kinds_of_due_adjustments(site: Site, sender: SyncMethod) -> set[str]:
     return {kind for (kind,) in _kinds(sender, max_attempts_of(sender)).run(site=site.pk)}
 
 
-def job_of(batch: UUID) -> int | None:
-    ((job_id,),) = _job().run(batch=batch)
-    return cast("int | None", job_id)
-
-
 @cache
 def accept(model: type[Uploadable]) -> CompiledMoveOfIds:
     """Return what completes rows that an upload holds and that were in one request."""
@@ -150,12 +148,6 @@ def receive(model: type[Uploadable]) -> CompiledMoveOfIds:
 @cache
 def confirm(model: type[Uploadable]) -> CompiledMoveOfIds:
     return CompiledMoveOfIds(rows_of(model).received_in(BATCH), "confirm", **DONE)
-
-
-# The cap is a setting, and part of the statement.
-@lru_cache(maxsize=32)
-def _claim(sender: SyncMethod, limit: int, alone: bool | None, _cap: int) -> CompiledMove:
-    return _rows_of_site(alone).compile_claim(*Conversion.SENT, limit=limit, batch=BATCH, sender=sender, site=SITE)
 
 
 @lru_cache(maxsize=8)
@@ -176,11 +168,6 @@ def _mark_sent(model: type[Uploadable]) -> CompiledUpdate:
 @cache
 def _values(model: type[Uploadable], columns: tuple[str, ...]) -> CompiledValues:
     return CompiledValues(rows_of(model).filter(pk__any_of=Parameter("ids")).values_list(*columns))
-
-
-@cache
-def _job() -> CompiledValues:
-    return CompiledValues(UploadBatch.objects.filter(pk=BATCH).values_list("job_id"))
 
 
 @cache

@@ -4,11 +4,11 @@ It also records warnings, retractions that were sent as 0, and replies for rows 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -22,7 +22,7 @@ from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
 from ociqueue.codes.table import DEFERRED_ONCE
 from ociqueue.models import Receipt, UploadBatch, statements
-from ociqueue.models.batch import FIRST_CHECK_AFTER, Counts
+from ociqueue.models.batch import COUNTS, FIRST_CHECK_AFTER
 from ociqueue.models.sending import PerRowValues, UploadableQuerySet, failure, rows_of
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category, Disposition
@@ -37,7 +37,6 @@ SENT_AS_ZERO = (
     "The Data Manager API has no retraction: the value was sent as 0, and Google still counts the conversion. With a"
     " developer token in the site's connection, retractions go through the Google Ads API."
 )
-KINDS = ("accepted", "already_there", "received", "rejected", "put_off")
 Rows = UploadableQuerySet[Any]
 
 
@@ -68,19 +67,19 @@ def settle(
     with transaction.atomic():
         tally = _move(batch, rows, results, groups, is_probe=is_probe)
         # Last, because `take_back` locks rows first and then their upload, too.
-        counts = UploadBatch.objects.mark_answered(
+        is_first = UploadBatch.objects.mark_answered(
             batch,
-            **{name: getattr(tally, name) for name in Counts._fields},
+            {name: getattr(tally, name) for name in COUNTS},
             by_action=count_by_action(groups),
             answered_job_id=next((result.job_id for result in distinct_results if result.job_id is not None), None),
             is_lost=first.whole_request and first.is_temporary,
             request_id=next((result.request_id for result in distinct_results if result.request_id), "")[:64],
             note=strip_control_chars(f"{whole.code}: {whole.message}")[:1000] if whole else "",
         )
-        if counts is None:
+        if not is_first:
             transaction.set_rollback(True)
-    counts = counts or UploadBatch.objects.counts(batch)
-    return UploadTally(**counts._asdict(), batches=1)
+    # All counts: `put_back` may have added its own before.
+    return UploadTally(**UploadBatch.objects.values(*COUNTS).get(pk=batch), batches=1)
 
 
 def put_back(batch: UUID, rows: Sequence[Uploadable], result: RowResult) -> None:
@@ -124,22 +123,46 @@ def _move(
     by_kind = sort_groups(groups)
     if len(groups) > 1:  # a single statement locks its rows in order anyway
         held.lock_in_order()
-    accepted, already_there, received, rejected, put_off = (by_kind.get(kind, []) for kind in KINDS)
     accept, receive = (partial(move(model).run, batch=batch) for move in (statements.accept, statements.receive))
-    moved = _by_request(accept, accepted)
-    with for_reason(ALREADY_THERE):
-        moved += _by_request(accept, already_there)
+    moves = move_groups(held, by_kind, partial(_by_request, accept), failing="ack_failed", is_probe=is_probe)
+    received = by_kind["received"]
     taken = _by_request(receive, received)
     if received:
         _store_receipts(batch, rows, results)
     note_warnings(batch, received, among=every)
-    failed = held.refuse(error_values(rejected, is_probe=is_probe)) if rejected else ()
-    waiting = held.put_off(error_values(put_off, is_probe=is_probe)) if put_off else ()
-    capped = every.filter(pk__any_of=waiting).cap() if waiting else 0
-    late = note_rest(batch, groups, (moved, taken, failed, waiting), among=every)
     note_zeros(groups, among=every)
-    tally = UploadTally(accepted=len(moved), received=len(taken), failed=len(failed) + capped, batches=1)
-    return replace(tally, put_off=len(waiting) - capped, late=late)
+    capped = moves.cap(every)
+    return UploadTally(
+        accepted=len(moves.accepted),
+        received=len(taken),
+        failed=len(moves.failed) + capped,
+        put_off=len(moves.put_off) - capped,
+        late=note_rest(batch, groups, (taken, *moves), among=every),
+        batches=1,
+    )
+
+
+class Moves(NamedTuple):
+    """The ids of the rows that an answer or a verdict moved."""
+
+    accepted: Collection[UUID] = ()
+    failed: Collection[UUID] = ()
+    put_off: Collection[UUID] = ()
+
+    def cap(self, every: Rows) -> int:
+        """Fail what was put off and has used up its attempts."""
+        return every.filter(pk__any_of=self.put_off).cap() if self.put_off else 0
+
+
+def move_groups(
+    held: Rows, by_kind: Mapping[str, Groups], accept: Callable[[Groups], list[UUID]], *, failing: str, is_probe: bool
+) -> Moves:
+    """Move rows by what becomes of them; `failing` is the verb for those that fail."""
+    accepted = accept(by_kind["accepted"])
+    with for_reason(ALREADY_THERE):
+        accepted += accept(by_kind["already_there"])
+    failed = held.settle(failing, error_values(by_kind["rejected"], is_probe=is_probe))
+    return Moves(accepted, failed, held.put_off(error_values(by_kind["put_off"], is_probe=is_probe)))
 
 
 def sort_groups(groups: Groups) -> dict[str, Groups]:

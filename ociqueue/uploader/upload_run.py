@@ -23,7 +23,7 @@ from kilit.lock.outages import DATABASE_DOWN, keep_trying
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
-from ociqueue.models.statements import claim_conversions, job_of, mark_rows_sent
+from ociqueue.models.statements import claim_conversions, mark_rows_sent
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category, Disposition, SyncMethod
 from ociqueue.uploader.circuits import update_circuits
@@ -141,7 +141,8 @@ class UploadRun:
         rows = mark_sent(batch, rows)
         if not rows:
             return False
-        results = send(provider, rows, job_id=job_of(batch))
+        job_id = UploadBatch.objects.values_list("job_id", flat=True).get(pk=batch)
+        results = send(provider, rows, job_id=job_id)
         if not route.is_sites_own:
             results = change_results(results, without_gate)
         tally = settle_reply(batch, rows, results, is_probe=turn.probe is not None)

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 
 from kilit.access.encryption import DecryptionError
-from kilit.lock.audit import acting_as, current_context, for_reason
+from kilit.lock.audit import acting_as, current_context
 from kilit.lock.outages import DATABASE_DOWN
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Circuit, Conversion, Credentials, Receipt, UploadBatch, sending, statements
@@ -29,6 +29,7 @@ from ociqueue.uploader.circuits import update_circuits_by_verdict
 from ociqueue.uploader.providers import Providers
 from ociqueue.uploader.results import (
     CredentialsRejected,
+    Groups,
     LaterProvider,
     RowResult,
     RunTally,
@@ -38,7 +39,7 @@ from ociqueue.uploader.results import (
     group_rows,
     ids_of,
 )
-from ociqueue.uploader.settle import ALREADY_THERE, error_values, note_rest, note_warnings, sort_groups
+from ociqueue.uploader.settle import Moves, error_values, move_groups, note_rest, note_warnings, sort_groups
 from ociqueue.uploader.upload_run import ACTOR
 
 UNPROVEN = "VERDICT_UNPROVEN"
@@ -123,32 +124,29 @@ def _move(
     every = sending.rows_of(model)
     waiting = every.received_in(batch.pk)
     groups = group_rows(rows, results)
-    by_kind = {"lost": groups} if is_lost else sort_groups(groups)
-    if len(by_kind) > 1:  # a single statement locks its rows in order anyway
-        waiting.filter(pk__any_of=ids_of(rows)).lock_in_order()
 
-    def confirm(kind: str) -> list[UUID]:
-        ids = [pk for _, same_rows in by_kind.get(kind, ()) for pk in ids_of(same_rows)]
+    def confirm(groups: Groups) -> list[UUID]:
+        ids = [pk for _, same_rows in groups for pk in ids_of(same_rows)]
         return list(statements.confirm(model).run(ids, batch=batch.pk)) if ids else []
 
-    confirmed = confirm("accepted")
-    with for_reason(ALREADY_THERE):
-        confirmed += confirm("already_there")
-    failed = by_kind.get("rejected")
-    rejected = waiting.reject(error_values(failed, is_probe=is_probe)) if failed else ()
-    later = by_kind.get("put_off")
-    put_off = waiting.put_off(error_values(later, is_probe=is_probe)) if later else ()
     if is_lost and alone and len(rows) > 1:
         # The request proves nothing about the row: the attempt does not count, and it is sent at once.
         values = error_values(groups, is_probe=is_probe, forgiven=True, wait="0 seconds")
-        put_off = waiting.put_off(values, alone=True)
+        moves = Moves(put_off=waiting.put_off(values, alone=True))
     elif is_lost:
-        put_off = waiting.lose(error_values(groups, is_probe=is_probe), alone=alone)
-    capped = every.filter(pk__any_of=put_off).cap() if put_off else 0
-    late = note_rest(batch.pk, groups, (confirmed, rejected, put_off), among=every)
+        moves = Moves(put_off=waiting.put_off(error_values(groups, is_probe=is_probe), verb="lose", alone=alone))
+    else:
+        by_kind = sort_groups(groups)
+        if len(by_kind) > 1:  # a single statement locks its rows in order anyway
+            waiting.filter(pk__any_of=ids_of(rows)).lock_in_order()
+        moves = move_groups(waiting, by_kind, confirm, failing="reject", is_probe=is_probe)
     note_warnings(batch.pk, groups, among=every)
+    capped = moves.cap(every)
     return VerdictTally(
-        put_off=len(put_off) - capped, late=late, confirmed=len(confirmed), rejected=len(rejected) + capped
+        put_off=len(moves.put_off) - capped,
+        late=note_rest(batch.pk, groups, moves, among=every),
+        confirmed=len(moves.accepted),
+        rejected=len(moves.failed) + capped,
     )
 
 

@@ -65,7 +65,7 @@ def receive(site: Site, make_conversion: Callable[..., Conversion]) -> list[Conv
     settle(batch, rows, [RowResult(Disposition.RECEIVED, request_id="r-2")] * 2)
     confirm(Conversion).run([rows[0].pk], batch=batch)
     why = {**failure("CLICK_NOT_FOUND", "VALIDATION", "no"), "outcome_unknown": False, "provider_request_id": "r-2"}
-    Conversion.objects.received_in(batch).reject(PerRowValues({rows[1].pk: why}))
+    Conversion.objects.received_in(batch).settle("reject", PerRowValues({rows[1].pk: why}))
     Receipt.objects.mark_settled(Receipt.objects.get().pk, confirmed=1, rejected=1)
     return rows
 
