@@ -1,9 +1,8 @@
 """What Google's two APIs share.
 
-1. The login: an OAuth client's refresh token, or a service account's key.
+1. The login: an OAuth client's refresh token, or a service account's key; and what Google identifies a row by.
 2. What the errors of a reply mean for its rows.
 3. How the invalid rows of a request that was rejected as a whole are found: by sending halves of it.
-4. What Google identifies a row by.
 
 Nothing here imports Google's libraries before it is called, because the web process imports this package.
 """
@@ -20,6 +19,7 @@ from django.conf import settings
 from ociqueue.codes.google import Meaning, worst
 from ociqueue.models import Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category, Disposition
 from ociqueue.uploader.results import CredentialsRejected, Identities, RowResult, change_results
 
@@ -51,17 +51,39 @@ def google_credentials(account: GoogleAdsAccount) -> Any:
     )
 
 
-def refresh(credentials: Any) -> None:
-    """Log in unless the token is still valid; raise CredentialsRejected."""
-    from google.auth.exceptions import GoogleAuthError
-    from google.auth.transport.requests import Request
+class GoogleProvider:
+    """A login to one account, for conversions or for adjustments."""
 
-    if credentials.valid:
-        return
-    try:
-        credentials.refresh(partial(Request(), timeout=LOGIN_TIMEOUT))
-    except GoogleAuthError as error:
-        raise login_error(error) from None
+    def __init__(self, account: GoogleAdsAccount) -> None:
+        self.account, self.credentials = account, google_credentials(account)
+
+    def refresh(self) -> None:
+        """Log in unless the token is still valid; raise CredentialsRejected."""
+        from google.auth.exceptions import GoogleAuthError
+        from google.auth.transport.requests import Request
+
+        if self.credentials.valid:
+            return
+        try:
+            self.credentials.refresh(partial(Request(), timeout=LOGIN_TIMEOUT))
+        except GoogleAuthError as error:
+            raise login_error(error) from None
+
+    def forget_token(self) -> None:
+        """Log in again next time, although the token has not expired yet."""
+        self.credentials.token = None
+        self.credentials.expiry = None
+
+    def identities(self, row: Uploadable) -> Identities:
+        """Return the order id and, of a conversion, the click with its action and time.
+
+        Google rejects conversions that share either. One without a click id is known by its hashes instead.
+        """
+        order = ("order", row.order_id)
+        if not isinstance(row, Conversion):
+            return (order,)
+        click = row.click_id or (row.hashed_email, row.hashed_phone)
+        return order, ("click", click, self.account.action_of(row.action), row.conversion_time.timestamp() // 1)
 
 
 def login_error(error: Any) -> CredentialsRejected:
@@ -199,19 +221,3 @@ def _final(result: RowResult, *, validated: bool) -> RowResult:
     if validated:
         return replace(result, whole_request=False)
     return replace(result, disposition=Disposition.GATE, category=Category.VALIDATION)
-
-
-def google_identities(account: GoogleAdsAccount, row: Conversion) -> Identities:
-    """Return the order id, and the click with its action and time: Google rejects rows that share either.
-
-    A row without a click id is known by its hashes instead.
-    """
-    return (
-        ("order", row.order_id),
-        (
-            "click",
-            row.click_id or (row.hashed_email, row.hashed_phone),
-            account.action_of(row.action),
-            row.conversion_time.timestamp() // 1,
-        ),
-    )

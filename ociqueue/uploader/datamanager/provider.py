@@ -26,16 +26,8 @@ from ociqueue.states import Category, Disposition
 from ociqueue.uploader.datamanager import replies
 from ociqueue.uploader.datamanager.replies import NoReply, Transport
 from ociqueue.uploader.datamanager.verdicts import read_status
-from ociqueue.uploader.google import (
-    REFUSED,
-    bisect_rejected,
-    google_credentials,
-    google_identities,
-    login_error,
-    login_rejected,
-    refresh,
-)
-from ociqueue.uploader.results import Identities, RowResult, Verdict, VerdictStatus, ids_of
+from ociqueue.uploader.google import REFUSED, GoogleProvider, bisect_rejected, login_error, login_rejected
+from ociqueue.uploader.results import RowResult, Verdict, VerdictStatus, ids_of
 
 logger = logging.getLogger(__name__)
 
@@ -126,23 +118,16 @@ def wait_to_send(project: str, *, until: float) -> bool:
     return True
 
 
-class DataManager:
+class DataManager(GoogleProvider):
     def __init__(self, account: GoogleAdsAccount) -> None:
-        self.account = account
-        self.credentials = google_credentials(account)
+        super().__init__(account)
         self.transport = Transport(self.credentials)
-
-    def refresh(self) -> None:
-        refresh(self.credentials)
 
     def can_send(self) -> bool:
         return RequestQuota.objects.of(self.account.project).with_tokens().exists()
 
     def can_ask(self) -> bool:
         return RequestQuota.objects.of(self.account.project).take_question()
-
-    def identities(self, row: Conversion) -> Identities:
-        return google_identities(self.account, row)
 
     def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send rows in as many requests as they need; after a fault of the account or an outage the rest waits."""
@@ -170,11 +155,6 @@ class DataManager:
         if result.code == UNAUTHENTICATED:
             self.forget_token()
         return Verdict(status, label=result.code[:40], note=result.message[:1000])
-
-    def forget_token(self) -> None:
-        """Log in again next time, although the token has not expired yet."""
-        self.credentials.token = None
-        self.credentials.expiry = None
 
 
 class Sending:
@@ -248,9 +228,6 @@ def not_sent(code: str, message: str) -> RowResult:
 
 
 class DataManagerAdjustments(DataManager):
-    def identities(self, row: Any) -> Identities:
-        return {("order", row.order_id)}
-
     def upload(self, batch: Sequence[Any], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send adjustments as events of their conversions; those without an identifier fail and are not sent."""
         events = [event for event in as_conversions(batch) if event.click_id or event.has_only_hashes]

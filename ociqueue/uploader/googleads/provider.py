@@ -19,16 +19,9 @@ from django.conf import settings
 from ociqueue.models import Adjustment, Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import Disposition
-from ociqueue.uploader.google import (
-    bisect_rejected,
-    google_credentials,
-    google_identities,
-    login_error,
-    login_rejected,
-    refresh,
-)
+from ociqueue.uploader.google import GoogleProvider, bisect_rejected, login_error, login_rejected
 from ociqueue.uploader.googleads import responses
-from ociqueue.uploader.results import Identities, RowResult
+from ociqueue.uploader.results import RowResult
 
 VERSION = "v26"
 SHORTEST_CALL = 0.5  # seconds
@@ -47,8 +40,8 @@ def load_client() -> None:
     gc.freeze()
 
 
-class GoogleAdsConnection(ABC):
-    """A login to one account; subclasses say what is sent, and to which method of which service."""
+class GoogleAdsConnection(GoogleProvider, ABC):
+    """Subclasses say what is sent, and to which method of which service."""
 
     REQUEST: ClassVar[str]  # the type of its message
     SERVICE: ClassVar[str]
@@ -58,9 +51,8 @@ class GoogleAdsConnection(ABC):
         load_client()
         from google.ads.googleads.client import GoogleAdsClient
 
-        self.account = account
+        super().__init__(account)
         # Built by hand: the client's own loaders log in at once, and ignore our token address.
-        self.credentials = google_credentials(account)
         self.client = GoogleAdsClient(
             credentials=self.credentials,
             developer_token=account.developer_token or None,
@@ -72,17 +64,11 @@ class GoogleAdsConnection(ABC):
         self.request_ids = request_ids()
 
     @abstractmethod
-    def identities(self, row: Any) -> Identities: ...
-
-    @abstractmethod
     def add_row(self, request: Any, row: Any) -> None: ...
 
     @cached_property
     def service(self) -> Any:
         return self.client.get_service(self.SERVICE, interceptors=[self.request_ids])
-
-    def refresh(self) -> None:
-        refresh(self.credentials)
 
     def can_send(self) -> bool:
         """Return true: Google counts requests of this API by developer token, and says when to wait."""
@@ -119,8 +105,7 @@ class GoogleAdsConnection(ABC):
             return responses.read_response(response, len(rows), request_id=self.request_ids.last, dry_run=dry_run)
         if again and results[0].code == TOKEN_EXPIRED:
             # Nothing was applied, and a new token may be enough.
-            self.credentials.expiry = None
-            self.credentials.token = None
+            self.forget_token()
             return self._request(rows, dry_run=dry_run, job_id=job_id, end=end, again=False)
         return results
 
@@ -162,9 +147,6 @@ def request_ids() -> Any:
 class GoogleAds(GoogleAdsConnection):
     REQUEST, SERVICE = "UploadClickConversionsRequest", "ConversionUploadService"
     METHOD = "upload_click_conversions"
-
-    def identities(self, row: Conversion) -> Identities:
-        return google_identities(self.account, row)
 
     def add_row(self, request: Any, row: Conversion) -> None:
         conversion = request.conversions.add()
@@ -212,9 +194,6 @@ class GoogleAdsAdjustments(GoogleAdsConnection):
     def upload(self, batch: Sequence[Adjustment], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         results = super().upload(batch, dry_run=dry_run, job_id=job_id)
         return [for_row(row, result) for row, result in zip(batch, results, strict=True)]
-
-    def identities(self, row: Adjustment) -> Identities:
-        return {("order", row.order_id)}
 
     def add_row(self, request: Any, row: Adjustment) -> None:
         adjustment = request.conversion_adjustments.add()
