@@ -19,7 +19,7 @@ from ociqueue.models.batch import UploadBatch
 from ociqueue.models.conversion import END_RETRACTED, Conversion
 from ociqueue.models.sending import FREE, NO_ERROR, Changes, UploadableQuerySet, failure
 from ociqueue.models.site import Site
-from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
+from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks, uploadable_indexes
 from ociqueue.states import (
     ADJUSTMENTS,
     CONVERSIONS,
@@ -225,20 +225,9 @@ class Adjustment(Uploadable):
             UniqueConstraint(fields=["original", "adjusted_at"], name="one_adjustment_per_time"),
         ]
         indexes = [
-            # Claims take a site's oldest rows, and sweeps end what waits in vain; finished rows are not in the index.
-            Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="adjustment_due"),
-            Index(fields=["claimed_at"], condition=Q(status=ConversionStatus.PROCESSING), name="adjustment_claimed"),
-            Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name="adjustment_of_batch"),
+            *uploadable_indexes("adjustment", FAILURES),
             Index(ATTEMPTS, condition=Q(status__in=LIVE), name="adjustment_attempts"),
-            Index(
-                ATTEMPTS,
-                condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
-                name="adjustment_passing_failures",
-            ),
             prefix_index("adjustment_order_id_prefix", "order_id", before=("site",)),
-            Index(fields=["site", "id"], name="adjustment_of_site"),
-            Index(fields=["site", "status", "id"], name="adjustment_of_site_in_status"),
-            Index(fields=["id"], condition=Q(status=ConversionStatus.FAILED), name="adjustment_failed"),
             # Few wait for a conversion that failed.
             Index(
                 fields=["original"],
@@ -246,10 +235,6 @@ class Adjustment(Uploadable):
                     status=ConversionStatus.FAILED, provider_error_code__in=WITHOUT_ORIGINAL, is_overtaken=False
                 ),
                 name="adjustment_revivable",
-            ),
-            FAILURES.index("adjustment_of_error_group"),
-            Index(
-                fields=["provider_error_code", "id"], condition=~Q(provider_error_code=""), name="adjustment_of_code"
             ),
         ]
 

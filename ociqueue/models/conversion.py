@@ -27,7 +27,7 @@ from ociqueue.models.sending import (
     sweep,
 )
 from ociqueue.models.site import Site
-from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
+from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks, uploadable_indexes
 from ociqueue.states import CONVERSIONS, ENDED, LIVE, WAITING, Category, ConversionStatus, EventSource, SyncMethod
 
 ACKED: Changes = {**NO_ERROR, "outcome_unknown": False}
@@ -262,8 +262,7 @@ class Conversion(Uploadable):
         # A move writes an entry into each of them whose condition holds. What a row is known and searched by, and that
         # it is unique, is in ConversionKey.
         indexes = [
-            # Claims take a site's oldest rows; finished rows are not in the index.
-            Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="conversion_due"),
+            *uploadable_indexes("conversion", FAILURES),
             # Supervisors ask often whether a row is due, however many wait for their retry time. As two
             # indexes, neither of which has all rows of a claim: without statistics of a site's new rows, the planner
             # would find them by such an index, and sort all of them for each claim.
@@ -299,30 +298,10 @@ class Conversion(Uploadable):
             ),
             # Rows whose outcome is unknown are few: they are listed, and counted before a site changes its account.
             Index(fields=["id"], condition=Q(outcome_unknown=True), name="conversion_unknown"),
-            # Recover takes old claims.
-            Index(fields=["claimed_at"], condition=Q(status=ConversionStatus.PROCESSING), name="conversion_claimed"),
-            # An answer settles the rows of its upload.
-            Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name="conversion_of_batch"),
             # The cap takes rows that used up their attempts. Most rows are claimed once, and are not in it.
             Index(ATTEMPTS, condition=Q(limits.TRIED_AGAIN, status__in=LIVE), name="conversion_tried_again"),
-            # The sweep that requeues TRANSIENT failures.
-            Index(
-                ATTEMPTS,
-                condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
-                name="conversion_passing_failures",
-            ),
-            # Lists page through a site, with or without a state.
-            Index(fields=["site", "id"], name="conversion_of_site"),
-            Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),
-            # Failures of all sites, however many newer rows succeeded. By id alone, so that the planner knows that the
-            # index has the order of the list.
-            Index(fields=["id"], condition=Q(status=ConversionStatus.FAILED), name="conversion_failed"),
+            # Lists of a state of all sites, and of a category.
             Index(fields=["id"], condition=Q(status=ConversionStatus.RETRY), name="conversion_in_retry"),
-            # Lists of one error group, code or category. Rows without an error are left out.
-            FAILURES.index("conversion_of_error_group"),
-            Index(
-                fields=["provider_error_code", "id"], condition=~Q(provider_error_code=""), name="conversion_of_code"
-            ),
             Index(
                 fields=["provider_error_category", "id"],
                 condition=~Q(provider_error_category=""),

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import CheckConstraint, F, Q
+from django.db.models import CheckConstraint, F, Index, Q
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.attempts import AttemptsModel
+from kilit.lock.attempts import ATTEMPTS, AttemptsModel
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.table import Lifecycle
 from ociqueue.models.site import Site
-from ociqueue.states import FAILING, IN_UPLOAD, Category, ConversionStatus
+from ociqueue.states import FAILING, IN_UPLOAD, WAITING, Category, ConversionStatus
 
 # The columns of each event.
 FACTS = ("attempt_count", "provider_error_code", "provider_error_category", "last_error")
@@ -51,6 +51,34 @@ class Uploadable(AttemptsModel):
 
     class Meta(AttemptsModel.Meta):
         abstract = True
+
+
+def uploadable_indexes(prefix: str, failures: Failures) -> list[Index]:
+    """Return the indexes that both queues need; their names begin with the prefix."""
+    failed = Q(status=ConversionStatus.FAILED)
+    return [
+        # Claims take a site's oldest rows; finished rows are not in the index.
+        Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name=f"{prefix}_due"),
+        # Recover takes old claims.
+        Index(fields=["claimed_at"], condition=Q(status=ConversionStatus.PROCESSING), name=f"{prefix}_claimed"),
+        # An answer settles the rows of its upload.
+        Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name=f"{prefix}_of_batch"),
+        # The sweep that requeues TRANSIENT failures.
+        Index(
+            ATTEMPTS,
+            condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
+            name=f"{prefix}_passing_failures",
+        ),
+        # Lists page through a site, with or without a state.
+        Index(fields=["site", "id"], name=f"{prefix}_of_site"),
+        Index(fields=["site", "status", "id"], name=f"{prefix}_of_site_in_status"),
+        # Failures of all sites, however many newer rows succeeded. By id alone, so that the planner knows that the
+        # index has the order of the list.
+        Index(fields=["id"], condition=failed, name=f"{prefix}_failed"),
+        # Lists of one error group or code. Rows without an error are left out.
+        failures.index(f"{prefix}_of_error_group"),
+        Index(fields=["provider_error_code", "id"], condition=~Q(provider_error_code=""), name=f"{prefix}_of_code"),
+    ]
 
 
 def uploadable_checks(prefix: str = "") -> list[CheckConstraint]:
