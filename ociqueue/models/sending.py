@@ -21,12 +21,12 @@ from django.db.models import (
     Field,
     OuterRef,
     Q,
+    TextField,
     Value,
     When,
 )
-from django.db.models.expressions import Func, RawSQL
-from django.db.models.functions import Coalesce, Now
-from django.db.models.sql.compiler import SQLCompiler
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Cast, Coalesce, Now
 
 from kilit.lock.attempts import ATTEMPTS, COUNTED, FORGIVEN
 from kilit.lock.compiled_moves import CompiledMove, CompiledMoveOfIds, compile_take
@@ -39,21 +39,8 @@ from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import MANUAL_FAIL, WAITING, Category, ConversionStatus, SyncMethod
 
 
-class JsonColumn(Func):
-    """A key of a JSON object that is looked up by the row's id; the JSON of all rows is one parameter."""
-
-    def __init__(self, values: str, key: str, *, cast: str, output_field: "Field[Any, Any]") -> None:
-        super().__init__(Value(values), F("pk"), Value(key), output_field=output_field)
-        self.cast = cast
-
-    def as_sql(self, compiler: SQLCompiler, connection: object, **_options: object) -> tuple[str, list[Any]]:  # type: ignore[override]
-        parts = [compiler.compile(part) for part in self.source_expressions]
-        values, row, key = (sql for sql, _ in parts)
-        return f"(({values}::jsonb -> {row}::text) ->> {key})::{self.cast}", [p for _, params in parts for p in params]
-
-
 class PerRowValues:
-    """What is written to each of several rows, by their ids."""
+    """What is written to each of several rows: JSON of all of them, in which a row finds its own by its id."""
 
     def __init__(self, values: Mapping[UUID, Mapping[str, object]]) -> None:
         self._values, self.ids = values, list(values)
@@ -62,19 +49,22 @@ class PerRowValues:
     def _json(self) -> str:
         return json.dumps({str(pk): values for pk, values in self._values.items()})
 
-    def text(self, key: str) -> "JsonColumn | Value":
+    def text(self, key: str) -> Cast | Value:
         """Return a text; when it is the same for every row, it is passed once and not looked up."""
         distinct = {values[key] for values in self._values.values()}
         if len(distinct) == 1:
             return Value(distinct.pop(), output_field=CharField())
-        return JsonColumn(self._json, key, cast="text", output_field=CharField())
+        return self._column(key, CharField())
 
-    def is_true(self, key: str) -> JsonColumn:
-        return JsonColumn(self._json, key, cast="boolean", output_field=BooleanField())
+    def is_true(self, key: str) -> Cast:
+        return self._column(key, BooleanField())
 
-    def duration(self, key: str) -> JsonColumn:
+    def duration(self, key: str) -> Cast:
         """Return a PostgreSQL interval, given as `90 seconds`; NULL for rows without one."""
-        return JsonColumn(self._json, key, cast="interval", output_field=DurationField())
+        return self._column(key, DurationField())
+
+    def _column(self, key: str, field: "Field[Any, Any]") -> Cast:
+        return Cast(RawSQL('(%s::jsonb -> "id"::text) ->> %s', (self._json, key), TextField()), field)
 
 
 OLDEST_FIRST = ("created_at", "id")
