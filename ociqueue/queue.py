@@ -31,10 +31,12 @@ from ociqueue.models import (
     UploadBatch,
     UploadSummary,
 )
+from ociqueue.models.sending import BY_ATTEMPTS
 from ociqueue.operating import operations, sweeps
 from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
 from ociqueue.operating.metrics import VerdictCollector, oldest_waiting
 from ociqueue.operating.senders import sites_with_open_rows
+from ociqueue.operating.sweeps import CAP_MIN_AGE, MODELS
 from ociqueue.reconcile import run as reconcile
 from ociqueue.reconcile.self_check import check_uploads
 from ociqueue.schemas.requests import CapQuery
@@ -58,10 +60,6 @@ class SiteQueue(Queue):
 def check_credentials() -> None:
     """Load the providers when a worker needs them: the web process needs none."""
     import_string("ociqueue.uploader.connection_test.check_requested")()
-
-
-def preview_verdicts() -> str:
-    return f"Would ask for {Receipt.objects.due().count()} of {Receipt.objects.open().count()} open requests."
 
 
 def texts_of(model: type[Conversion | Adjustment]) -> FreeText:
@@ -124,7 +122,9 @@ SWEEPS = [
         about=_("Asks Google for the verdict on conversions that it took."),
         due=lambda: [Receipt.objects.due()],
         by_hand=lambda: str(ask_for_verdicts()),
-        preview=preview_verdicts,
+        preview=lambda: (
+            f"Would ask for {Receipt.objects.due().count()} of {Receipt.objects.open().count()} open requests."
+        ),
         cron=Cron("oci/verdicts", "Ask Google for the verdict on conversions that it took.", rings=True),
     ),
     Sweep(
@@ -132,7 +132,7 @@ SWEEPS = [
         every=timedelta(minutes=5),
         run=sweeps.recover_processing,
         about=_("Takes conversions back from scripts and workers that never reported."),
-        due=sweeps.stuck_rows,
+        due=lambda: [model.objects.stuck().order_by("claimed_at") for model in MODELS],
         preview=lambda min_age: f"Would recover {Conversion.objects.stuck(min_age=min_age).count()}.",
         options=[SweepOption("--min-age-minutes", "min_age", minutes, default=15, unit=timedelta(minutes=1))],
         cron=Cron("oci/recover-processing", "Take back conversions that were claimed and never acknowledged."),
@@ -140,9 +140,9 @@ SWEEPS = [
     Sweep(
         "oci_attempt_cap",
         every=timedelta(minutes=15),
-        run=partial(sweeps.attempt_cap, min_age=sweeps.CAP_MIN_AGE),
+        run=partial(sweeps.attempt_cap, min_age=CAP_MIN_AGE),
         about=_("Fails conversions that used up their attempts."),
-        due=sweeps.spent_rows,
+        due=lambda: [model.objects.over_cap(min_age=CAP_MIN_AGE).order_by(*BY_ATTEMPTS) for model in MODELS],
         preview=lambda **limits: f"Would cap {Conversion.objects.over_cap(**limits).count()}.",
         options=[
             SweepOption(
@@ -167,8 +167,8 @@ SWEEPS = [
         every=timedelta(minutes=15),
         run=sweeps.requeue_transient,
         about=_("Retries TRANSIENT failures on sites that ask for it."),
-        due=sweeps.transient_failures,
-        preview=sweeps.preview_transient,
+        due=lambda: [rows.order_by(*BY_ATTEMPTS) for model in MODELS for rows in model.objects.requeueable()],
+        preview=lambda: f"Would requeue {sum(rows.count() for rows in Conversion.objects.requeueable())}.",
         cron=Cron("oci/requeue-transient", "Retry TRANSIENT failures on sites that ask for it."),
     ),
     Sweep(

@@ -138,7 +138,7 @@ def _again(earlier: Redelivery, *, dry_run: bool) -> dict[str, object]:
 def redeliver(
     site: Site, deliveries: Iterable[Columns], earlier_ids: Mapping[UUID, UUID], *, dry_run: bool
 ) -> dict[UUID, Redelivery]:
-    """Settle deliveries whose keys are stored; `known` has the rows of the keys. Return the results by their own ids.
+    """Settle deliveries whose keys are stored; `earlier_ids` has the rows of the keys. Return results by own ids.
 
     A key that comes more than once is settled in turns: each delivery finds what the one before it left.
     """

@@ -146,17 +146,15 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
             is_retry_due=ExpressionWrapper(limits.RETRY_TIME_PASSED, output_field=BooleanField()),
         )
 
-    def requeueable(self, path: SyncMethod) -> Self:
-        """Return TRANSIENT failures with attempts left, on sites of a path that want them requeued."""
+    def requeueable(self) -> list[Self]:
+        """Return TRANSIENT failures with attempts left, on sites of each path that want them requeued."""
         rows = self.filter(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT)
-        rows = rows.retryable()
+        wanted = rows.retryable().filter(site__requeue_transient=True, site__archived_at=None)
         # One path at a time: its cap is then a constant, and an index skips what is over it.
-        return rows.filter(
-            ~limits.is_over_cap(limits.max_attempts_of(path)),
-            site__requeue_transient=True,
-            site__sync_method=path,
-            site__archived_at=None,
-        )
+        return [
+            wanted.filter(~limits.is_over_cap(limits.max_attempts_of(path)), site__sync_method=path)
+            for path in SyncMethod
+        ]
 
     def sent_by(self, sender: SyncMethod) -> Self:
         """Return rows of sites that use this sender and are not paused: a site has one sender at a time."""
@@ -245,11 +243,8 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
     def requeue_transient(self) -> int:
         """Retry TRANSIENT failures on sites that ask for it, with backoff."""
         later: Changes = {"claimed_at": None, "next_retry_at": Now() + limits.BACKOFF.wait()}
-        total = 0
-        for path in SyncMethod:
-            take = self.requeueable(path).take
-            total += sweep(partial(take, "requeue_transient", limit=BATCH, order=BY_ATTEMPTS, **later))
-        return total
+        how: Changes = {"limit": BATCH, "order": BY_ATTEMPTS, **later}
+        return sum(sweep(partial(rows.take, "requeue_transient", **how)) for rows in self.requeueable())
 
     def take_back(
         self, verb: str, /, *, limit: int | None = None, order: tuple[str, ...] = ("id",), **changes: object

@@ -7,40 +7,24 @@ from typing import Any
 
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.limits import STUCK_AFTER
-from ociqueue.models.sending import BY_ATTEMPTS, UploadableQuerySet
-from ociqueue.states import ENDED, SyncMethod
+from ociqueue.models.sending import UploadableQuerySet
+from ociqueue.states import ENDED
 
 # The scheduled cap spares claims that may still be acknowledged; the command's default is no minimum age.
 CAP_MIN_AGE = timedelta(minutes=15)
 MODELS = (Conversion, Adjustment)
 
 
-def stuck_rows() -> list[UploadableQuerySet[Any]]:
-    return [model.objects.stuck().order_by("claimed_at") for model in MODELS]
-
-
 def recover_processing(*, min_age: timedelta = STUCK_AFTER) -> str:
     return f"Recovered {sum(model.objects.recover(min_age=min_age) for model in MODELS)}."
-
-
-def spent_rows() -> list[UploadableQuerySet[Any]]:
-    return [model.objects.over_cap(min_age=CAP_MIN_AGE).order_by(*BY_ATTEMPTS) for model in MODELS]
 
 
 def attempt_cap(*, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> str:
     return f"Capped {sum(model.objects.cap(max_attempts=max_attempts, min_age=min_age) for model in MODELS)}."
 
 
-def transient_failures() -> list[UploadableQuerySet[Any]]:
-    return [model.objects.requeueable(path).order_by(*BY_ATTEMPTS) for model in MODELS for path in SyncMethod]
-
-
 def requeue_transient() -> str:
     return f"Requeued {sum(model.objects.requeue_transient() for model in MODELS)}."
-
-
-def preview_transient() -> str:
-    return f"Would requeue {sum(Conversion.objects.requeueable(path).count() for path in SyncMethod)}."
 
 
 def preview_unsendable() -> str:
