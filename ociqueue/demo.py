@@ -44,8 +44,12 @@ DEMO_ACCOUNT = GoogleAdsAccount(
 OVERTAKEN = "A newer value was sent from elsewhere."
 ADJUSTED = 60  # the number of the first conversion with an adjustment
 ADJUSTED_KEYS = [f"demo-{ADJUSTED + number}" for number in range(3)]
-# What happens to the showcase's rows, in turn; "" stays QUEUED.
-FATES = ["ack", "ack", "bad_time", "ack", "threw", "later", "stuck", "ack", "", ""]
+# What happens to the showcase's rows after their claim, in turn. A row without a verb is stuck, None stays QUEUED.
+ACK: tuple[str, dict[str, Any]] = ("ack", {})
+BAD_TIME = failure("INVALID_TIME_FORMAT", "VALIDATION", "Expected yyyy-mm-dd HH:mm:ss±HH:mm")
+THREW = failure("UPLOAD_EXCEPTION", "TRANSIENT", "Bulk upload is not available right now.")
+LATER = {"claimed_at": None, "next_retry_at": Now() + timedelta(hours=6)}
+FATES = [ACK, ACK, ("ack_failed", BAD_TIME), ACK, ("ack_failed", THREW), ("defer", LATER), ("", {}), ACK, None, None]
 
 
 def load_demo(*, people: dict[str, str], kept: dict[str, str]) -> Any:
@@ -152,19 +156,7 @@ def fill(site: Site) -> None:
     rows = list(site.conversions.order_by("source_key"))
     for row, fate in zip(rows, FATES * (ROWS // len(FATES)), strict=True):
         if fate:
-            row.move("claim", claimed_at=Now(), attempt_count=1)
-            apply_fate(row, fate)
-
-
-def apply_fate(row: Conversion, fate: str) -> None:
-    if fate == "ack":
-        row.move("ack")
-    elif fate == "bad_time":
-        message = "Expected yyyy-mm-dd HH:mm:ss±HH:mm"
-        row.move("ack_failed", **failure("INVALID_TIME_FORMAT", "VALIDATION", message))
-    elif fate == "threw":
-        row.move("ack_failed", **failure("UPLOAD_EXCEPTION", "TRANSIENT", "Bulk upload is not available right now."))
-    elif fate == "later":
-        row.move("defer", claimed_at=None, next_retry_at=Now() + timedelta(hours=6))
-    elif fate == "stuck":
-        Conversion.objects.filter(pk=row.pk).update(claimed_at=Now() - timedelta(minutes=40))
+            verb, changes = fate
+            row.move("claim", claimed_at=Now() - timedelta(minutes=0 if verb else 40), attempt_count=1)
+            if verb:
+                row.move(verb, **changes)
