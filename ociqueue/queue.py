@@ -23,6 +23,7 @@ from ociqueue.models import (
     Circuit,
     Conversion,
     Credentials,
+    ImportChunk,
     ImportJob,
     ImportLine,
     ReadBack,
@@ -219,7 +220,7 @@ QUEUE = SiteQueue(
     ],
     # A replaced row is pruned after its replacement, an adjusted row after its adjustments.
     keeping=lambda: sweeps.finished(Conversion.objects.filter(replacement=None, adjustments=None)),
-    encrypted={Credentials: ("encrypted",)},
+    encrypted={Credentials: ("encrypted",), ImportChunk: ("content",)},
     oldest=partial(oldest_waiting, Conversion),
     metrics=[VerdictCollector()],
     webhooks=KINDS,

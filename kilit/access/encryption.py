@@ -22,12 +22,20 @@ class DecryptionError(Exception):
 
 
 def encrypt(text: str) -> str:
-    return _keys().encrypt(text.encode()).decode()
+    return encrypt_bytes(text.encode()).decode()
 
 
 def decrypt(encrypted: str) -> str:
+    return decrypt_bytes(encrypted.encode()).decode()
+
+
+def encrypt_bytes(content: bytes) -> bytes:
+    return _keys().encrypt(content)
+
+
+def decrypt_bytes(encrypted: bytes) -> bytes:
     try:
-        return _keys().decrypt(encrypted.encode()).decode()
+        return _keys().decrypt(encrypted)
     except InvalidToken:
         message = gettext("None of KILIT_CREDENTIAL_KEYS decrypts the stored credentials; enter them again.")
         raise DecryptionError(message) from None
@@ -43,13 +51,18 @@ def reencrypt_all() -> int:
     count = 0
     with transaction.atomic():
         for model, columns in encrypted_columns.items():
-            for row in model._default_manager.select_for_update().order_by("pk").only("pk", *columns):
+            rows = model._default_manager.select_for_update().order_by("pk").only("pk", *columns)
+            for row in rows.iterator(chunk_size=20):  # parts of files have a megabyte each
                 stored = [name for name in columns if getattr(row, name)]
                 for name in stored:
-                    setattr(row, name, encrypt(decrypt(getattr(row, name))))
+                    setattr(row, name, _encrypt_again(getattr(row, name)))
                 row.save(update_fields=stored)
                 count += len(stored)
         return count + sum(reencrypt() for reencrypt in _others)
+
+
+def _encrypt_again(stored: str | memoryview) -> str | bytes:
+    return encrypt(decrypt(stored)) if isinstance(stored, str) else encrypt_bytes(decrypt_bytes(bytes(stored)))
 
 
 def _keys() -> MultiFernet:

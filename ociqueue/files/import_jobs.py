@@ -12,6 +12,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.utils import translation
 
+from kilit.access.encryption import decrypt_bytes, encrypt_bytes
 from kilit.access.roles import actor_of
 from kilit.csv.reader import read_header
 from kilit.csv.text import find_encoding
@@ -62,7 +63,7 @@ def begin(
         )
         stream.seek(0)
         for number, content in enumerate(iter(partial(stream.read, CHUNK), b"")):
-            ImportChunk.objects.create(job=job, number=number, content=content)
+            ImportChunk.objects.create(job=job, number=number, content=encrypt_bytes(content))
     return job
 
 
@@ -126,5 +127,5 @@ class ChunkReader(io.RawIOBase):
     def _chunk(self, number: int) -> bytes:
         if number != self._number and number * CHUNK < self._job.size:
             content = ImportChunk.objects.values_list("content", flat=True).get(job=self._job, number=number)
-            self._number, self._content = number, bytes(content)
+            self._number, self._content = number, decrypt_bytes(bytes(content))
         return self._content if number == self._number else b""

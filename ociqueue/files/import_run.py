@@ -13,6 +13,7 @@ from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from kilit.access.encryption import DecryptionError
 from kilit.batches.engine import BatchEngine, BatchStopped
 from kilit.csv.numbers import POINT, AmountScan
 from kilit.csv.reader import CsvLine, FileTally, RejectedLine
@@ -39,6 +40,8 @@ def steps(job: ImportJob) -> Iterator[FileTally | None]:
                 yield from run_pass(job, table)
     except CsvError as error:
         raise BatchStopped(str(error), verb="refuse") from error
+    except DecryptionError as error:
+        raise BatchStopped(_("The stored file can no longer be decrypted. Choose it again.")) from error
 
 
 ENGINE = BatchEngine(bell=BELL, rows=ImportJob.objects.all, steps=steps, end=end, language=lambda job: job.language)

@@ -143,7 +143,7 @@ FIND_KEYS = """
 
 
 class ImportChunk(models.Model):
-    """A part of the file: all machines' workers can read it."""
+    """A part of the file, encrypted: it may name people. All machines' workers can read it."""
 
     job = models.ForeignKey(ImportJob, on_delete=models.PROTECT, related_name="chunks", db_index=False)
     number = models.PositiveIntegerField()

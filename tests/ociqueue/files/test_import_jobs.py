@@ -54,6 +54,23 @@ def test_a_large_file_is_checked_confirmed_and_stored(operator, site) -> None:
     assert not ImportKey.objects.exists()
 
 
+def test_a_file_that_waits_is_encrypted_with_keys_that_rotate(operator, site, settings) -> None:
+    settings.CREDENTIAL_KEYS = ["old"]
+    job = uploaded(operator, site, HEADER + good_lines(7))
+    assert not any(b"click-" in bytes(chunk.content) for chunk in ImportChunk.objects.all())
+    settings.CREDENTIAL_KEYS = ["new", "old"]
+    call_command("reencrypt_secrets")
+    settings.CREDENTIAL_KEYS = ["new"]
+
+    worked(job)
+    assert job.status == "READY"
+    settings.CREDENTIAL_KEYS = ["lost"]
+    confirm(operator, job)
+    worked(job)
+
+    assert (job.status, job.error) == ("FAILED", "The stored file can no longer be decrypted. Choose it again.")
+
+
 def test_the_trials_sequence_line_breaks_turkish_excel_and_refused_lines(operator, site) -> None:
     """A quoted line break, cp1254 with a decimal comma, and refused lines in the middle of many good ones."""
     header = "conversionName;gclid;conversionTime;conversionValue;conversionCurrency;sourceKey\r\n"

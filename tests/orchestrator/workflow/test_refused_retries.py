@@ -116,13 +116,13 @@ def test_lists_and_groups_offer_only_what_helps(make_person, code, retry, decide
 
     for filters in ({"code": code}, {"group": job.error_group}, {"code": code, "status": JobState.FAILED}):
         listed = operator.get(LIST, filters)
-        ticked = {action.name for action in listed.context["cl"].controls.actions}
+        ticked = {action.name for action in listed.context["cl"].controls.actions()}
         assert [name in ticked for name in ("retry", "confirm_cut", "hand_over")] == [retry, decide, decide]
         over_all = unescape(str([offer["address"] for offer in listed.context["bulk_offers"]]))
         assert [name in over_all for name in ("all/retry", "confirm-cut", "hand-over")] == [retry, decide, decide]
     (group,) = operator.get(f"{LIST}groups/").context["groups"]
     assert bool(group.actions) == retry
-    plain = {action.name for action in operator.get(LIST).context["cl"].controls.actions}
+    plain = {action.name for action in operator.get(LIST).context["cl"].controls.actions()}
     assert plain == {"approve", "retry", "cancel"}
 
 
