@@ -80,8 +80,7 @@ def _rows_context(model_admin: ModelAdmin, request: HttpRequest, ids: list[UUID]
     columns = [(capfirst(column.short_description), column) for column in model_admin.list_display[:COLUMNS_NAMED]]
     beyond = rows.count() - MOST_NAMED
     return {
-        "columns": [label for label, _column in columns],
-        "rows": [[(label, column(row)) for label, column in columns] for row in first],
+        "rows": [{label: column(row) for label, column in columns} for row in first],
         "beyond": _("and %(number)s more") % {"number": grouped(beyond)} if beyond > 0 else "",
     }
 

@@ -56,13 +56,13 @@ def test_acting_on_a_row_keeps_the_filters_of_the_list_it_was_opened_from(operat
 def test_the_page_that_asks_names_the_row(operator, row) -> None:
     asked = operator.get(f"{LIST}{row.pk}/retry/")
 
-    assert asked.context["columns"] == ["Conversion", "State", "Site"]
-    ((name, state, site),) = asked.context["rows"]
-    assert f"…{str(row.pk)[-12:]}" in name[1]
-    assert "FAILED" in state[1]
-    assert row.site.name in site[1]
+    (shown,) = asked.context["rows"]
+    assert list(shown) == ["Conversion", "State", "Site"]
+    assert f"…{str(row.pk)[-12:]}" in shown["Conversion"]
+    assert "FAILED" in shown["State"]
+    assert row.site.name in shown["Site"]
     assert asked.context["beyond"] == ""
-    assert str(name[1]) in asked.content.decode()
+    assert str(shown["Conversion"]) in asked.content.decode()
 
 
 def test_of_a_selection_the_first_rows_are_named_and_the_others_counted(make_person) -> None:
@@ -76,7 +76,7 @@ def test_of_a_selection_the_first_rows_are_named_and_the_others_counted(make_per
 
     for page in (asked, by_hand):
         newest = Conversion.objects.for_site(site).order_by("-pk")[:5]
-        assert [row[0][1].split("</b>")[0][-12:] for row in page.context["rows"]] == [
+        assert [row["Conversion"].split("</b>")[0][-12:] for row in page.context["rows"]] == [
             str(row.pk)[-12:] for row in newest
         ]
         assert page.context["beyond"] == "and 2 more"

@@ -127,8 +127,10 @@ def settle_verdict(row: Conversion, verb: str) -> None:
     }
     if verb == "confirm":
         confirm(Conversion).run([row.pk], batch=row.open_batch_id)
+    elif verb == "reject":
+        Conversion.objects.settle(verb, PerRowValues({row.pk: error}))
     else:
-        getattr(Conversion.objects, verb)(PerRowValues({row.pk: error}))
+        Conversion.objects.put_off(PerRowValues({row.pk: error}), verb=verb)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def settle_verdict(row: Conversion, verb: str) -> None:
         ("confirm", "Confirmed: Google's verdict"),
         ("reject", "Rejected: Google's verdict"),
         ("lose", "because Google's verdict cannot be known any more"),
-        ("put_off", "Scheduled for another attempt"),
+        ("defer", "Scheduled for another attempt"),
     ],
 )
 def test_the_timeline_tells_the_receipt_and_the_verdict(operator, data_manager_site, verb: str, sentence: str) -> None:
