@@ -239,3 +239,19 @@ def test_a_thousand_lookups_take_few_queries(api, site) -> None:
     find(api, sourceKey="x")  # notes that the key was used
 
     assert questions(1) == questions(50)
+
+
+def test_a_script_session_looks_nothing_up(api, site) -> None:
+    """It is for exporting and acknowledging rows, and is handed to a script that others can read."""
+    token = api.post("oci/v2/verify", {"siteId": site.public_id}).json()["session_token"]
+    script = Api()
+    script.headers = {"authorization": f"Bearer {token}"}
+    day = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
+
+    answers = [
+        script.get("oci/conversions", sourceKey="order-1001"),
+        script.post("oci/conversions/lookup", {"lookups": [{"sourceKey": "order-1001"}]}),
+        script.get("oci/conversions/export", **day),
+    ]
+
+    assert [answer.status_code for answer in answers] == [401] * 3

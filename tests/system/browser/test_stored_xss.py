@@ -192,7 +192,7 @@ def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> Non
         unguarded.locator("#id_site").click()
         unguarded.get_by_role("option").filter(has_text=spoilt.name).click()
         unguarded.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/csv", "buffer": content})
-        unguarded.locator("button[value=check]").click()
+        unguarded.get_by_role("button", name="Check the file").click()
         unguarded.locator("#report > *").first.wait_for()
         look(name)
 
