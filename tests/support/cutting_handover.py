@@ -1,6 +1,7 @@
 """Jobs on their way to the saw, and jobs of which it is not known whether the saw has cut them."""
 
 from datetime import timedelta
+from typing import Any
 from unittest.mock import patch
 
 from django.db.models.functions import Now
@@ -11,7 +12,7 @@ from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import approve
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import GOVDE, make_job
-from tests.support.cutting_runs import due_again, player, work_until
+from tests.support.cutting_runs import command, due_again, player, work_until
 
 
 def solved_job(floor: Folders) -> Job:
@@ -41,6 +42,17 @@ def rejected(floor: Folders) -> Job:
     player(floor, only="saw", saw_fault="failed").look()
     due_again(job)
     return work_until(job, "FAILED")
+
+
+def handed_over(floor: Folders, settings: Any) -> Job:
+    """Return a job of mode A whose file lies before the saw, and that is due again."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    assert len(list(floor.inbox.iterdir())) == 1
+    due_again(job)
+    return job
 
 
 def too_late(job: Job) -> None:

@@ -126,6 +126,7 @@ def test_what_was_rejected_or_taken_back_is_known(floor) -> None:
     too_late(job)
     work_until(job, "FAILED")
     assert (job.error_code, job.open_deliveries) == ("E_OSI_ACK_TIMEOUT", [])
+    assert list(floor.inbox.iterdir()) == []
     retry(job.pk)
     due_again(job)
     work_until(job, "XML_READY")

@@ -16,7 +16,6 @@ from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Count, Event
 from orchestrator.folders import Folders
 from orchestrator.models import Customer, Job
-from orchestrator.optiplanning import collecting
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import JOBS
 from orchestrator.workflow import decisions
@@ -26,7 +25,7 @@ from tests.support.cutting_rules import SHIPPED
 from tests.support.cutting_runs import player
 from tests.support.examples import few
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
 MACHINES = {
     "optiplanning": {"only": "opti"},
@@ -47,11 +46,6 @@ STEPS = [("step",)] * 4
 TO_THE_SAW = [*STEPS, ("optiplanning",), ("approve", 0), *STEPS]
 TOO_LATE = [("ack late", 0), *STEPS]
 SECOND_TRY = [*STEPS, ("saw",), *STEPS]
-
-
-@pytest.fixture(autouse=True)
-def _solutions_are_at_rest_at_once(monkeypatch) -> None:
-    monkeypatch.setattr(collecting, "STABLE_AFTER", timedelta(0))
 
 
 class World:

@@ -1,17 +1,5 @@
-"""Folders, orders and people of panel cutting."""
+"""Folders, orders, rules and people of panel cutting."""
 
-from tests.support.fixtures.cutting_jobs import api, at_rest_at_once, customer, floor, make_api
-from tests.support.fixtures.floor import full_disk, here, look, mounted, put
+from tests.support.fixtures.cutting_jobs import api, at_rest_at_once, customer, floor, make_api, rules_file
 
-__all__ = [
-    "api",
-    "at_rest_at_once",
-    "customer",
-    "floor",
-    "full_disk",
-    "here",
-    "look",
-    "make_api",
-    "mounted",
-    "put",
-]
+__all__ = ["api", "at_rest_at_once", "customer", "floor", "make_api", "rules_file"]

@@ -1,25 +1,17 @@
 """Orders from the API to the saw, through real folders, a real program and the simulator."""
 
-from uuid import UUID
-
 import pytest
 from openpyxl import load_workbook
 
 from kilit.lock.models import Event
 from orchestrator.models import Job
-from orchestrator.optiplanning import collecting
 from orchestrator.workflow.runner import tick
-from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
+from tests.support.cutting_jobs import GOVDE, order_body
 from tests.support.cutting_runs import command, player, work_until
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
 HAPPY_PATH = ["PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
-
-
-@pytest.fixture(autouse=True)
-def _solutions_are_at_rest_at_once(monkeypatch) -> None:
-    monkeypatch.setattr(collecting, "STABLE_AFTER", collecting.timedelta(0))
 
 
 def post(api, **changes) -> Job:
@@ -111,11 +103,9 @@ def test_mode_c_waits_for_the_operator_and_leaves_the_sheets_alone(api, floor, c
     assert (approved.actor, approved.message) == ("key:service-operator", "started")
 
 
-def test_one_solution_for_each_sheet_when_the_rules_say_so(api, floor, customer, settings, tmp_path) -> None:
+def test_one_solution_for_each_sheet_when_the_rules_say_so(api, floor, customer, rules_file) -> None:
     """`xml_expected: batch`; all files are handed over, and come as one archive."""
-    rules = tmp_path / "rules.json"
-    rules.write_text(settings.OPTI_RULES.read_text().replace('"xml_expected": "job"', '"xml_expected": "batch"'))
-    settings.OPTI_RULES = rules
+    rules_file.write_text(rules_file.read_text().replace('"xml_expected": "job"', '"xml_expected": "batch"'))
     job = post(api, opti_mode="C")
     machines = player(floor)
     work_until(job, "HOLD", machines=machines)
@@ -128,22 +118,20 @@ def test_one_solution_for_each_sheet_when_the_rules_say_so(api, floor, customer,
 
 
 def test_rules_fixed_on_disk_let_an_approved_job_through_without_a_restart(
-    api, floor, customer, settings, tmp_path
+    api, floor, customer, settings, rules_file
 ) -> None:
     """Fix, then approve; broken rules meanwhile leave the last good ones in force."""
     settings.OPTI_COMMAND = command(floor)
-    good = settings.OPTI_RULES.read_text()
-    settings.OPTI_RULES = tmp_path / "rules.json"
-    settings.OPTI_RULES.write_text(good)
+    good = rules_file.read_text()
     job = post(api, parts=[GOVDE | {"thickness_mm": 16}])
     work_until(job, "HOLD")
     assert job.error_code == "E_TRIM_RULE_MISSING"
     assert "g1" in job.error_message
 
-    settings.OPTI_RULES.write_text(good.replace('"18": 10', '"18": 10,, "16": 8'))
+    rules_file.write_text(good.replace('"18": 10', '"18": 10,, "16": 8'))
     api.post(f"jobs/{job.pk}/approve")
     work_until(job, "HOLD")
-    settings.OPTI_RULES.write_text(good.replace('"18": 10', '"18": 10, "16": 8'))
+    rules_file.write_text(good.replace('"18": 10', '"18": 10, "16": 8'))
     api.post(f"jobs/{job.pk}/approve")
     work_until(job, "DONE", machines=player(floor, only="saw"))
 
@@ -163,15 +151,13 @@ def test_a_job_held_for_its_customer_goes_on_when_the_customer_is_known(api, flo
     assert job.customer.phone == "+905551234567"
 
 
-def test_a_changed_sheet_is_not_what_the_operator_started(api, floor, customer, settings, tmp_path) -> None:
+def test_a_changed_sheet_is_not_what_the_operator_started(api, floor, customer, rules_file) -> None:
     """Rules changed between hold and approval: the approval was for other sheets, so it is asked for again."""
-    good = settings.OPTI_RULES.read_text()
-    settings.OPTI_RULES = tmp_path / "rules.json"
-    settings.OPTI_RULES.write_text(good)
+    good = rules_file.read_text()
     job = post(api, opti_mode="C", parts=[GOVDE])
     work_until(job, "HOLD")
 
-    settings.OPTI_RULES.write_text(good.replace('"18": 10', '"18": 12'))
+    rules_file.write_text(good.replace('"18": 10', '"18": 12'))
     api.post(f"jobs/{job.pk}/approve")
     tick(patient=True)
 
@@ -179,13 +165,3 @@ def test_a_changed_sheet_is_not_what_the_operator_started(api, floor, customer, 
     assert (job.status, job.error_code) == ("HOLD", "E_OPERATOR_TRIGGER_REQUIRED")
     assert not job.manual_trigger_approved
     assert cells(floor.imports / job.files[0]["name"])[0][5] == "GOVDE_g1_TRIM_12.00"
-
-
-def test_two_parts_of_look_alike_colours_make_two_files(api, floor, customer) -> None:
-    parts = [GOVDE | {"id": "1", "color": "Gümüş"}, GOVDE | {"id": "2", "color": "Gumus"}, ARKALIK]
-    job = post(api, opti_mode="C", parts=parts)
-
-    work_until(job, "HOLD")
-
-    assert len({sheet["name"] for sheet in job.files}) == 3
-    assert all(UUID(sheet["name"][:36]) == job.pk for sheet in job.files)

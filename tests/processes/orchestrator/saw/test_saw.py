@@ -16,25 +16,15 @@ from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import cancel, hand_over, retry
 from orchestrator.workflow.runner import tick
+from tests.support.cutting_handover import handed_over, too_late
 from tests.support.cutting_jobs import make_job
 from tests.support.cutting_runs import command, due_again, let_leases_lapse, player, work_until
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once", "customer")]
 
 
-def handed_over(floor, settings) -> Job:
-    """Return a job whose file lies before the saw, and that is due again."""
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "XML_READY")
-    tick(patient=True)
-    assert len(list(floor.inbox.iterdir())) == 1
-    due_again(job)
-    return job
-
-
-def test_a_saw_that_refuses_fails_the_job_and_a_retry_delivers_the_same_solution(floor, customer, settings) -> None:
-    """OptiPlanning does not run a second time, and the second name is another one."""
+def test_a_saw_that_refuses_fails_the_job_and_a_retry_delivers_the_same_solution(floor, settings) -> None:
+    """OptiPlanning neither runs a second time nor gets the sheets again, and the second name is another one."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
     work_until(job, "FAILED", machines=player(floor, only="saw", saw_fault="failed"))
@@ -42,7 +32,7 @@ def test_a_saw_that_refuses_fails_the_job_and_a_retry_delivers_the_same_solution
     solved, first_name = job.xml_sha256, job.delivery_names
 
     settings.OPTI_COMMAND = ""
-    for path in floor.export.iterdir():
+    for path in (*floor.imports.iterdir(), *floor.export.iterdir()):
         path.unlink()  # the solution is kept elsewhere
     retry(job.pk)
     due_again(job)
@@ -51,28 +41,12 @@ def test_a_saw_that_refuses_fails_the_job_and_a_retry_delivers_the_same_solution
     assert (job.xml_sha256, job.retry_count) == (solved, 1)
     assert job.delivery_names != first_name
     assert len(list(floor.processed.iterdir())) == 1
+    assert list(floor.imports.iterdir()) == []
 
 
-def test_a_mute_saw_fails_the_job_after_its_time_and_the_file_is_taken_back(floor, customer, settings) -> None:
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "XML_READY")
-    tick(patient=True)
-    Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
-
-    tick(patient=True)
-
-    job.refresh_from_db()
-    assert (job.status, job.error_code) == ("FAILED", "E_OSI_ACK_TIMEOUT")
-    assert list(floor.inbox.iterdir()) == []
-
-
-def test_an_answer_that_came_while_no_one_ran_counts(floor, customer, settings) -> None:
+def test_an_answer_that_came_while_no_one_ran_counts(floor, settings) -> None:
     """Even when it is found long after the time."""
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "XML_READY")
-    tick(patient=True)
+    job = handed_over(floor, settings)
     player(floor, only="saw").look()
     Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(hours=9), next_run_at=Now())
 
@@ -82,20 +56,22 @@ def test_an_answer_that_came_while_no_one_ran_counts(floor, customer, settings) 
     assert job.status == "DONE"
 
 
-@pytest.mark.parametrize("taken", [True, False], ids=["taken meanwhile", "still in the inbox"])
-def test_a_retry_never_has_an_order_cut_twice(floor, customer, settings, taken) -> None:
-    """A job that failed by surprise while the saw had its file: the file is settled before another is handed over."""
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "XML_READY")
-    tick(patient=True)
-    due_again(job)
+@pytest.mark.parametrize(
+    ("is_taken", "trim"),
+    [(True, 10), (True, 12), (False, 10)],
+    ids=["taken unheard", "taken unheard, and the rules changed since", "still in the inbox"],
+)
+def test_a_retry_never_has_an_order_cut_twice(floor, settings, rules_file, is_taken, trim) -> None:
+    """A job that fails by surprise while the saw has its file: what is not cut yet is taken back."""
+    job = handed_over(floor, settings)
+    if is_taken:
+        player(floor, only="saw").look()
     with patch.object(steps, "collect_answers", side_effect=ZeroDivisionError):
         tick(patient=True)
     job.refresh_from_db()
     assert (job.status, job.error_code) == ("FAILED", "E_UNKNOWN")
-    if taken:
-        player(floor, only="saw").look()
+    assert list(floor.inbox.iterdir()) == [], "a failed job should not be cut behind everybody's back"
+    rules_file.write_text(rules_file.read_text().replace('"18": 10', f'"18": {trim}'))
 
     retry(job.pk)
     due_again(job)
@@ -112,13 +88,13 @@ def stuck_in_the_inbox(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("taken", [True, False], ids=["taken meanwhile", "still in the inbox"])
-def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer, settings, taken) -> None:
+def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, settings, taken) -> None:
     """OptiPlanning names its exports by the time, and the saw held its file open when we wanted it back."""
     settings.OPTI_COMMAND = json.dumps(["sh", "-c", EXPORT_BY_TIME.format(floor.export), "optiplanning"])
     job = make_job()
     work_until(job, "XML_READY")
     tick(patient=True)
-    Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
+    too_late(job)
     with patch.object(Path, "replace", stuck_in_the_inbox):
         tick(patient=True)
     job.refresh_from_db()
@@ -140,7 +116,7 @@ def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer,
 
 
 @pytest.mark.parametrize("here", [True, False])
-def test_a_job_that_cost_too_many_runners_is_taken_back_from_the_saw(floor, customer, settings, here) -> None:
+def test_a_job_that_cost_too_many_runners_is_taken_back_from_the_saw(floor, settings, here) -> None:
     """A job that says FAILED is not cut; a machine that cannot reach the folder leaves it to one that can."""
     job = handed_over(floor, settings)
     assert Job.objects.claim().pk == job.pk
@@ -158,7 +134,7 @@ def test_a_job_that_cost_too_many_runners_is_taken_back_from_the_saw(floor, cust
 EXPORT_BY_TIME = 'echo "<a><Solution/></a>" > {}/$(basename "$1" | cut -c-36)_$(date +%s%N).xml'
 
 
-def test_a_saw_that_is_away_is_waited_for(floor, customer, settings) -> None:
+def test_a_saw_that_is_away_is_waited_for(floor, settings) -> None:
     """A share that is away for a minute fails no job."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
@@ -176,7 +152,7 @@ def test_a_saw_that_is_away_is_waited_for(floor, customer, settings) -> None:
     assert len(list(floor.processed.iterdir())) == 1
 
 
-def test_a_share_that_refuses_to_look_is_waited_for(floor, customer, settings) -> None:
+def test_a_share_that_refuses_to_look_is_waited_for(floor, settings) -> None:
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
 
@@ -188,7 +164,7 @@ def test_a_share_that_refuses_to_look_is_waited_for(floor, customer, settings) -
     assert (job.status, job.handed_at) == ("XML_READY", None)
 
 
-def test_a_saw_that_stays_away_fails_the_job_and_the_solution_is_kept(floor, customer, settings) -> None:
+def test_a_saw_that_stays_away_fails_the_job_and_the_solution_is_kept(floor, settings) -> None:
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
     away = floor.saw.with_name("away")
@@ -209,7 +185,7 @@ def test_a_saw_that_stays_away_fails_the_job_and_the_solution_is_kept(floor, cus
     assert len(list(floor.processed.iterdir())) == 1
 
 
-def test_names_are_noted_before_the_saw_can_see_them(floor, customer, settings) -> None:
+def test_names_are_noted_before_the_saw_can_see_them(floor, settings) -> None:
     """Whatever happens while files are laid, they are found again."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
@@ -221,19 +197,7 @@ def test_names_are_noted_before_the_saw_can_see_them(floor, customer, settings) 
     assert (job.error_code, job.open_deliveries) == ("E_HANDOVER_UNKNOWN", job.delivery_names)
 
 
-def test_a_failure_with_a_file_in_the_inbox_takes_it_back(floor, customer, settings) -> None:
-    """A failed job should not be cut behind everybody's back."""
-    job = handed_over(floor, settings)
-
-    with patch.object(steps, "collect_answers", side_effect=ZeroDivisionError):
-        tick(patient=True)
-
-    job.refresh_from_db()
-    assert job.status == "FAILED"
-    assert list(floor.inbox.iterdir()) == []
-
-
-def test_a_cancelled_retry_takes_back_what_someone_put_back_into_the_inbox(floor, customer, settings) -> None:
+def test_a_cancelled_retry_takes_back_what_someone_put_back_into_the_inbox(floor, settings) -> None:
     job = handed_over(floor, settings)
     player(floor, only="saw", saw_fault="failed").look()
     work_until(job, "FAILED")
@@ -244,25 +208,3 @@ def test_a_cancelled_retry_takes_back_what_someone_put_back_into_the_inbox(floor
     cancel(job.pk)
 
     assert list(floor.inbox.iterdir()) == []
-
-
-def test_a_solution_that_the_saw_took_is_never_replaced(floor, customer, settings, tmp_path) -> None:
-    """The rules changed after the saw took the file unheard: the order is cut, so it is not solved again."""
-    good = settings.OPTI_RULES.read_text()
-    settings.OPTI_RULES = tmp_path / "rules.json"
-    settings.OPTI_RULES.write_text(good)
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "XML_READY")
-    tick(patient=True)
-    due_again(job)
-    player(floor, only="saw").look()
-    with patch.object(steps, "collect_answers", side_effect=ZeroDivisionError):
-        tick(patient=True)
-    settings.OPTI_RULES.write_text(good.replace('"18": 10', '"18": 12'))
-
-    retry(job.pk)
-    due_again(job)
-    work_until(job, "DONE", machines=player(floor, only="saw"))
-
-    assert len(list(floor.processed.iterdir())) == 1

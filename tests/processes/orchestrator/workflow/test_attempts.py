@@ -80,21 +80,7 @@ def test_sheets_that_the_operator_took_in_are_not_laid_again(floor, customer) ->
     assert list(floor.imports.iterdir()) == []
 
 
-def test_a_retry_of_the_delivery_lays_no_sheets(floor, customer, settings) -> None:
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "FAILED", machines=player(floor, only="saw", saw_fault="failed"))
-    for sheet in floor.imports.iterdir():
-        sheet.unlink()
-
-    retry(job.pk)
-    due_again(job)
-    work_until(job, "DONE", machines=player(floor, only="saw"))
-
-    assert list(floor.imports.iterdir()) == []
-
-
-def test_a_retry_after_a_timeout_asks_the_operator_again(floor, customer) -> None:
+def test_a_retry_after_a_timeout_asks_the_operator_again_and_takes_no_earlier_solution(floor, customer) -> None:
     """OptiPlanning has to run again, so an operator has to start it again."""
     job = make_job(opti_mode="C")
     work_until(job, "HOLD")
@@ -103,27 +89,13 @@ def test_a_retry_after_a_timeout_asks_the_operator_again(floor, customer) -> Non
     Job.objects.filter(pk=job.pk).update(opti_started_at=Now() - timedelta(minutes=21), next_run_at=Now())
     work_until(job, "FAILED")
     assert job.error_code == "E_OPTI_XML_TIMEOUT"
-
-    retry(job.pk)
-    due_again(job)
-    tick(patient=True)
-
-    job.refresh_from_db()
-    assert (job.status, job.error_code) == ("HOLD", "E_OPERATOR_TRIGGER_REQUIRED")
-
-
-def test_a_solution_of_the_attempt_before_is_not_taken(floor, customer) -> None:
-    job = make_job(opti_mode="C")
-    work_until(job, "HOLD")
-    approve(job.pk)
-    tick(patient=True)
-    Job.objects.filter(pk=job.pk).update(opti_started_at=Now() - timedelta(minutes=21), next_run_at=Now())
-    work_until(job, "FAILED")
     player(floor, only="opti").look()  # too late
 
     retry(job.pk)
     due_again(job)
-    work_until(job, "HOLD")
+    tick(patient=True)
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("HOLD", "E_OPERATOR_TRIGGER_REQUIRED")
     approve(job.pk)
     tick(patient=True)
 

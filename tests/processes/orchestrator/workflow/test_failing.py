@@ -11,12 +11,13 @@ from django.db import OperationalError
 from django.db.models.functions import Now
 
 from kilit.lock.models import Event
-from orchestrator.errors import Code, JobError
+from orchestrator.errors import Code
 from orchestrator.models import Customer, Job
 from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import approve
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
+from tests.support.cutting_rules import SHIPPED
 from tests.support.cutting_runs import command, due_again, left_running, work_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
@@ -45,22 +46,8 @@ def test_what_a_person_can_mend_is_held(floor, customer, code) -> None:
     assert event.message
 
 
-def test_a_missing_template_is_held(floor, customer, settings, tmp_path) -> None:
-    settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
-    job = make_job()
-
-    work_until(job, "HOLD")
-
-    assert job.error_code == "E_TEMPLATE_INVALID"
-    assert list(floor.imports.iterdir()) == []
-
-
-def test_a_missing_plate_size_is_held(floor, customer, settings, tmp_path) -> None:
-    rules = settings.OPTI_RULES.read_text()
-    settings.OPTI_RULES = tmp_path / "rules.json"
-    plate = '"defaultPlateSize": {"width_mm": 2100, "height_mm": 2800}'
-    assert plate in rules
-    settings.OPTI_RULES.write_text(rules.replace(plate, '"defaultPlateSize": null'))
+def test_a_missing_plate_size_is_held(floor, customer, rules_file) -> None:
+    rules_file.write_text(json.dumps(SHIPPED | {"defaultPlateSize": None}))
     job, named = make_job(), make_job(opti_mode="C", plate_size={"width_mm": 1830, "height_mm": 3660})
 
     work_until(job, "HOLD")
@@ -87,6 +74,7 @@ def test_the_gates_are_asked_in_their_order(floor, settings, tmp_path) -> None:
     work_until(job, "HOLD")
 
     assert [*seen, job.error_code] == ["E_CRM_NO_MATCH", "E_TEMPLATE_INVALID", "E_TRIM_RULE_MISSING"]
+    assert list(floor.imports.iterdir()) == []
 
 
 FAILS = {
@@ -118,18 +106,6 @@ def test_an_error_of_optiplanning_fails_the_job_and_frees_the_slot(floor, custom
     assert job.error_code == FAULTS[fault]
     assert Event.objects.of(job).last().from_state == "OPTI_RUNNING"
     assert not Job.objects.filter(status="OPTI_RUNNING").exists()
-
-
-def test_a_solution_that_never_comes_fails_after_its_time(floor, customer, settings) -> None:
-    settings.OPTI_COMMAND = command(floor, "--fault", "silent")
-    job = make_job()
-    tick(patient=True)
-    Job.objects.filter(pk=job.pk).update(opti_started_at=Now() - timedelta(minutes=21), next_run_at=Now())
-
-    tick(patient=True)
-
-    job.refresh_from_db()
-    assert (job.status, job.error_code) == ("FAILED", "E_OPTI_XML_TIMEOUT")
 
 
 def test_a_program_that_runs_out_of_time_is_reported_by_the_limit(floor, customer, settings) -> None:
@@ -191,16 +167,6 @@ def test_a_database_that_is_gone_fails_no_job(floor, customer) -> None:
 
     job.refresh_from_db()
     assert (job.status, job.error_code) == ("NEW", "")
-
-
-def test_a_template_that_breaks_between_two_steps_is_held(floor, customer) -> None:
-    job = make_job()
-
-    with patch.object(steps, "write_files", side_effect=JobError(Code.TEMPLATE_INVALID, "gone")):
-        tick(patient=True)
-
-    job.refresh_from_db()
-    assert (job.status, job.error_code, job.error_message) == ("HOLD", "E_TEMPLATE_INVALID", "gone")
 
 
 def test_a_template_that_somebody_has_open_for_a_moment_is_held_and_approved(

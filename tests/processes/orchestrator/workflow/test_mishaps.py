@@ -17,19 +17,11 @@ from orchestrator.saw import delivery
 from orchestrator.workflow import runner, steps
 from orchestrator.workflow.decisions import cancel, retry
 from orchestrator.workflow.runner import OUTAGE_LIMIT, tick
+from tests.support.cutting_handover import handed_over, too_late
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job, order_body
 from tests.support.cutting_runs import command, due_again, let_leases_lapse, player, work_until
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def rules_file(settings, tmp_path) -> Path:
-    """A copy of the rules for a test to change."""
-    copy = tmp_path / "rules.json"
-    copy.write_text(settings.OPTI_RULES.read_text())
-    settings.OPTI_RULES = copy
-    return copy
 
 
 def change(file: Path, **entries: Any) -> None:
@@ -79,7 +71,7 @@ def test_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(floor, custom
         monkeypatch.setattr(delivery, "write_temp", copies)
         let_leases_lapse()
         tick(patient=True)  # another runner
-        Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
+        too_late(job)
         tick(patient=True)
         job.refresh_from_db()
         assert job.error_code == "E_OSI_ACK_TIMEOUT"
@@ -207,12 +199,8 @@ def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settin
 @pytest.mark.parametrize("solution", ["this", "an earlier"])
 def test_an_order_that_the_saw_took_unseen_is_not_cancelled(floor, customer, settings, solution) -> None:
     """The share was away when the time was over; the saw has the file by now, unnoticed."""
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "XML_READY")
-    tick(patient=True)
+    job = handed_over(floor, settings)
     (handed,) = floor.inbox.iterdir()
-    Job.objects.filter(pk=job.pk).update(next_run_at=Now())
     held = Job.objects.claim()
     Job.objects.filter(pk=held.pk).update(lapse_count=MOST_LAPSES - 1)
     if solution == "an earlier":

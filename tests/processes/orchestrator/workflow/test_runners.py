@@ -5,9 +5,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -15,15 +14,14 @@ import pytest
 from kilit.lock.models import Event
 from kilit.workers.models import Runner
 from kilit.workers.processes import kill_group
-from orchestrator.models import Customer, Job
-from orchestrator.optiplanning import collecting
+from orchestrator.models import Job
 from tests.support.commands import ROOT
 from tests.support.cutting_jobs import make_job
 from tests.support.cutting_runs import command, exclusive_command, let_leases_lapse, player, work_until
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 from tests.support.workers import database_url
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_rest_at_once", "customer")]
 
 # It collects solutions without waiting until they are at rest.
 HASTY_RUNNER = """
@@ -42,15 +40,7 @@ STATES = ["NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_
 
 
 @pytest.fixture
-def world(floor, settings, monkeypatch) -> Any:
-    """Give the settings of a floor with a customer, where solutions are at rest at once."""
-    Customer.objects.create(phone="+905551234567", name="Ayşe")
-    monkeypatch.setattr(collecting, "STABLE_AFTER", timedelta(0))
-    return settings
-
-
-@pytest.fixture
-def run(floor, world) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def run(floor, settings) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start processes that see this test's database and folders, and leave none behind."""
     started: list[subprocess.Popen[bytes]] = []
 
@@ -60,7 +50,7 @@ def run(floor, world) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": database_url(),
             "KILIT_FLOOR": str(floor.imports.parent),
-            "KILIT_OPTI_COMMAND": world.OPTI_COMMAND,
+            "KILIT_OPTI_COMMAND": settings.OPTI_COMMAND,
             "KILIT_FLOOR_POLL": "1",
             "KILIT_LOG_LEVEL": "ERROR",
         }

@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -30,40 +31,34 @@ def test_two_jobs_can_never_be_running() -> None:
         second.move("start", opti_started_at=Now(), attempt_started_at=Now())
 
 
-def test_of_runners_that_race_for_the_slot_one_gets_it_and_no_one_fails(transactional_db, in_threads) -> None:
-    """Both looked before either took it; the index answers the second."""
-    for number in range(6):
+def race_for_the_slot(in_threads: Any, count: int) -> list[bool]:
+    """Let runners claim a job each, and all reach for the slot at once; return who got it."""
+    for number in range(count):
         job = make_job(revision=number)
         job.move("prepare", attempt_started_at=Now())
         job.move("import_files", imported_at=None)  # no job has waited longer
-    start = threading.Barrier(6)
+    start = threading.Barrier(count)
 
     def race(_: int) -> bool:
         held = Job.objects.claim()
         start.wait(timeout=PATIENCE)
         return Job.objects.take_slot(held)
 
-    assert sorted(in_threads(race, count=6)) == [False] * 5 + [True]
+    return sorted(in_threads(race, count=count))
+
+
+def test_of_runners_that_race_for_the_slot_one_gets_it_and_no_one_fails(transactional_db, in_threads) -> None:
+    """Both looked before either took it; the index answers the second."""
+    assert race_for_the_slot(in_threads, 6) == [False] * 5 + [True]
     assert Job.objects.filter(status="OPTI_RUNNING").count() == 1
     assert Job.objects.filter(status="OPTI_IMPORTED", error_code="").count() == 5
 
 
 def test_without_the_look_before_the_index_alone_lets_one_in(transactional_db, in_threads) -> None:
     """The race is real: without the check first, the losers meet the index."""
-    for number in range(4):
-        job = make_job(revision=number)
-        job.move("prepare", attempt_started_at=Now())
-        job.move("import_files", imported_at=None)
-    start = threading.Barrier(4)
-
-    def race(_: int) -> bool:
-        held = Job.objects.claim()
-        start.wait(timeout=PATIENCE)
-        return Job.objects.take_slot(held)
-
     # Around all threads: patches that overlap put back each other's.
     with patch.object(type(Job.objects.all()), "waiting_for_slot", lambda self: self.none()):
-        assert sorted(in_threads(race, count=4)) == [False] * 3 + [True]
+        assert race_for_the_slot(in_threads, 4) == [False] * 3 + [True]
 
 
 def test_the_job_that_waited_longest_gets_the_slot(floor, customer, settings) -> None:
