@@ -1,5 +1,6 @@
 """Mode B: the macro in Excel."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,67 +105,46 @@ def test_mode_b_runs_the_macro_once_for_each_file_with_the_plate(excel: Any) -> 
     ]
 
 
-def test_mode_b_without_the_macro_is_reported(excel: Any, settings: Any) -> None:
-    Path(settings.OPTI_MACRO).write_text("Sub SomethingElse()")
-
-    fault = fault_of("B", files=[Path("/in/a.xlsx")])
-
-    assert (fault.code, fault.message) == (
-        Code.OPTI_MODE_B_MACRO_MISSING,
-        f"RunOptiPlanning.xls has no macro {excel_macro.MACRO}.",
-    )
-    assert excel()[-1] == "quit"
-
-
-def test_mode_b_whose_macro_fails_is_reported(excel: Any) -> None:
-    fault = fault_of("B", files=[Path("/in/bad.xlsx")])
-
-    assert fault.code == Code.OPTI_RUNNER_FAILED
-    assert fault.message == "OptiPlanning failed, exit code 1: Excel: the macro failed"
-    assert excel()[-1] == "quit"
-
-
-def test_mode_b_without_excel_is_reported(excel: Any, monkeypatch: Any) -> None:
-    monkeypatch.setenv("EXCEL_MISSING", "1")
-
-    fault = fault_of("B", files=[Path("/in/a.xlsx")])
-
-    assert fault.code == Code.OPTI_MODE_B_MACRO_MISSING
-    assert fault.message.startswith("Excel cannot be started: (-2147221005, 'Gecersiz sinif dizesi'")
-    assert excel() == ["Excel.Application"]
-
-
-@pytest.fixture
-def closed(monkeypatch: Any) -> None:
-    """Deny access to the workbook's code, as Excel does by default."""
+def test_mode_b_where_excel_denies_access_runs_the_macro(excel: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("EXCEL_CLOSED", "1")
 
-
-@pytest.mark.usefixtures("closed")
-def test_mode_b_where_excel_denies_access_runs_the_macro(excel: Any) -> None:
     run("B", files=[Path("/in/a.xlsx")])
 
     assert excel()[-2:] == ["run 'RunOptiPlanning.xls'!RunOptiPlanning /in/a.xlsx 1830 3660.5", "quit"]
 
 
-@pytest.mark.usefixtures("closed")
-def test_mode_b_where_excel_denies_access_a_missing_macro_is_found_by_running_it(excel: Any, settings: Any) -> None:
-    Path(settings.OPTI_MACRO).write_text("Sub SomethingElse()")
+OTHER = "Sub SomethingElse()"
+MISSING, FAILED = Code.OPTI_MODE_B_MACRO_MISSING, Code.OPTI_RUNNER_FAILED
+# By default, Excel denies access to the workbook's code: EXCEL_CLOSED. Then a missing macro is found by running it.
+FAULTS = {
+    "no macro": ("", OTHER, ["a"], MISSING, rf"RunOptiPlanning\.xls has no macro {excel_macro.MACRO}\."),
+    "no macro, access denied": ("EXCEL_CLOSED", OTHER, ["a"], MISSING, r".*Makro calistirilamiyor\..*"),
+    "a macro that fails": ("", "", ["bad"], FAILED, r"OptiPlanning failed, exit code 1: Excel: the macro failed"),
+    "a macro that fails, access denied": ("EXCEL_CLOSED", "", ["bad"], FAILED, r".*the macro failed"),
+    "a macro that fails after it has run": ("EXCEL_CLOSED", "", ["a", "1004"], FAILED, r".*Makro calistirilamiyor\..*"),
+    "a macro that was seen": ("", "", ["1004"], FAILED, r".*Makro calistirilamiyor\..*"),
+    "no Excel": (
+        "EXCEL_MISSING",
+        "",
+        ["a"],
+        MISSING,
+        r"Excel cannot be started: \(-2147221005, 'Gecersiz sinif dizesi'.*",
+    ),
+}
 
-    fault = fault_of("B", files=[Path("/in/a.xlsx")])
 
-    assert fault.code == Code.OPTI_MODE_B_MACRO_MISSING
-    assert "Makro calistirilamiyor." in fault.message
-    assert excel()[-1] == "quit"
+@pytest.mark.parametrize("case", FAULTS)
+def test_a_fault_of_mode_b_is_reported_and_excel_is_closed(
+    excel: Any, settings: Any, monkeypatch: Any, case: str
+) -> None:
+    variable, macro, files, code, message = FAULTS[case]
+    if variable:
+        monkeypatch.setenv(variable, "1")
+    if macro:
+        Path(settings.OPTI_MACRO).write_text(macro)
 
-
-@pytest.mark.usefixtures("closed")
-@pytest.mark.parametrize("files", [["bad"], ["a", "1004"]], ids=["a fault of the macro's", "after it has run"])
-def test_mode_b_a_macro_that_fails_is_not_missing(excel: Any, files: list[str]) -> None:
     fault = fault_of("B", files=[Path(f"/in/{name}.xlsx") for name in files])
 
-    assert fault.code == Code.OPTI_RUNNER_FAILED
-
-
-def test_mode_b_a_macro_that_was_seen_is_not_missing(excel: Any) -> None:
-    assert fault_of("B", files=[Path("/in/1004.xlsx")]).code == Code.OPTI_RUNNER_FAILED
+    assert fault.code == code
+    assert re.fullmatch(message, fault.message)
+    assert excel()[1:][-1:] == ([] if variable == "EXCEL_MISSING" else ["quit"])
