@@ -15,6 +15,7 @@ from orchestrator.orders.order import read_order
 from tests.support.lifecycle_conformance import Specimen
 
 PHONE = "0555 123 45 67"
+LIST = "/admin/orchestrator/job/"
 
 
 GOVDE = {
@@ -67,7 +68,7 @@ def failed(code: Code = Code.XML_INVALID, message: str = "It failed.", **changes
 
 
 def page_of(client: Any, job: Job) -> Any:
-    return client.get(f"/admin/orchestrator/job/{job.pk}/change/")
+    return client.get(f"{LIST}{job.pk}/change/")
 
 
 NUMBERS = count()

@@ -14,11 +14,9 @@ from orchestrator.models import Job
 from orchestrator.models.job import LEASE
 from orchestrator.states import JobState
 from orchestrator.workflow.runner import tick
-from tests.support.cutting_jobs import CUTTING_JOBS, held, make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, LIST, held, make_job, page_of
 
 pytestmark = pytest.mark.django_db
-
-LIST = "/admin/orchestrator/job/"
 
 
 def row_in(state: str, **columns: Any) -> Job:
@@ -31,7 +29,7 @@ def row_in(state: str, **columns: Any) -> Job:
 
 
 def blockers_of(client, job: Job) -> list[tuple[str, str]]:
-    answer = client.get(f"{LIST}{job.pk}/change/")
+    answer = page_of(client, job)
     assert answer.status_code == 200
     return [(reason.kind, reason.sentence) for reason in answer.context["blockers"]]
 

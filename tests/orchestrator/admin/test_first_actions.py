@@ -11,11 +11,10 @@ from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.models.job import failure
 from orchestrator.workflow.runner import tick
-from tests.support.cutting_jobs import held, page_of
+from tests.support.cutting_jobs import LIST, held, page_of
 
 pytestmark = pytest.mark.django_db
 
-LIST = "/admin/orchestrator/job/"
 ADD = "Add +90 555 123 45 67 as customer and continue"
 
 

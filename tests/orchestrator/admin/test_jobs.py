@@ -10,11 +10,10 @@ from orchestrator.admin.blockers import HELP, help_for
 from orchestrator.errors import HOLD_CODES, Code
 from orchestrator.models import Customer, Job
 from orchestrator.states import JobState
-from tests.support.cutting_jobs import CUTTING_JOBS, failed, held, make_job, page_of
+from tests.support.cutting_jobs import CUTTING_JOBS, LIST, failed, held, make_job, page_of
 
 pytestmark = pytest.mark.django_db
 
-LIST = "/admin/orchestrator/job/"
 row_in = CUTTING_JOBS.row_in
 
 

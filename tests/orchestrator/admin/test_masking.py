@@ -6,11 +6,10 @@ from kilit.batches.models import BulkAction
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
 from orchestrator.errors import Code
-from tests.support.cutting_jobs import failed, held
+from tests.support.cutting_jobs import LIST, failed, held
 
 pytestmark = pytest.mark.django_db
 
-LIST = "/admin/orchestrator/job/"
 SENTENCE = "No customer has the phone +905551234567."
 WHOLE = ("5551234567", "555 123 45 67", "555%20123")
 

@@ -23,11 +23,6 @@ pytestmark = pytest.mark.django_db
 PAGE = "/admin/orchestrator/rulesversion/"
 
 
-@pytest.fixture
-def file(rules_file: Path) -> Path:
-    return rules_file
-
-
 def text_with(**entries) -> str:
     return json.dumps({**SHIPPED, **entries}, ensure_ascii=False)
 
@@ -40,12 +35,12 @@ def sent(path: Path, text: str, button: str = "check", **more: str) -> dict[str,
     return {"content": text, "based_on": digest(path.read_bytes()), "reason": "new board", button: "1", **more}
 
 
-def test_the_page_shows_the_rules_in_words_and_their_file(make_person, file) -> None:
+def test_the_page_shows_the_rules_in_words_and_their_file(make_person, rules_file) -> None:
     shown = make_person(role="viewer").get(PAGE)
 
     assert shown.status_code == 200
     for text in (
-        str(file),
+        str(rules_file),
         "18 mm → 10 mm",
         "040 → 0.4 mm",
         "2100 × 2800 mm",
@@ -55,10 +50,10 @@ def test_the_page_shows_the_rules_in_words_and_their_file(make_person, file) -> 
     assert "<textarea" not in shown.text
 
 
-def test_a_check_lists_every_fault_with_its_line_and_path(make_person, file) -> None:
+def test_a_check_lists_every_fault_with_its_line_and_path(make_person, rules_file) -> None:
     wrong = text_with(trimByThickness={"18": -1}, optiModeDefault="Z")
 
-    shown = make_person().post(PAGE, sent(file, wrong))
+    shown = make_person().post(PAGE, sent(rules_file, wrong))
 
     faults = shown.context["check"].faults
     assert [fault.split(": ")[1] for fault in faults] == ["trimByThickness.18", "optiModeDefault"]
@@ -66,11 +61,11 @@ def test_a_check_lists_every_fault_with_its_line_and_path(make_person, file) -> 
     assert 'name="save"' not in shown.text
 
 
-def test_a_check_shows_the_difference_and_what_becomes_of_held_jobs(make_person, file) -> None:
+def test_a_check_shows_the_difference_and_what_becomes_of_held_jobs(make_person, rules_file) -> None:
     held(Code.TRIM_RULE_MISSING, order_id="S-16", parts=[{**GOVDE, "thickness_mm": 16}])
     held(Code.TRIM_RULE_MISSING, order_id="S-22", parts=[{**GOVDE, "thickness_mm": 22}])
 
-    shown = make_person().post(PAGE, sent(file, text_with(trimByThickness=trims(_16=8))))
+    shown = make_person().post(PAGE, sent(rules_file, text_with(trimByThickness=trims(_16=8))))
 
     check = shown.context["check"]
     assert [(each.path, each.before, each.after) for each in check.changes] == [("trimByThickness.16", "", "8")]
@@ -78,21 +73,21 @@ def test_a_check_shows_the_difference_and_what_becomes_of_held_jobs(make_person,
         ("S-16", ""),
         ("S-22", "Part g1: no trim rule for 22 mm in trimByThickness."),
     ]
-    assert json.loads(file.read_text()) == SHIPPED
+    assert json.loads(rules_file.read_text()) == SHIPPED
     assert not RulesVersion.objects.exists()
 
 
-def test_an_owner_saves_and_runners_read_it_at_once(make_person, file) -> None:
-    file.chmod(0o640)
-    before, new = file.read_text(), text_with(trimByThickness=trims(_16=8))
+def test_an_owner_saves_and_runners_read_it_at_once(make_person, rules_file) -> None:
+    rules_file.chmod(0o640)
+    before, new = rules_file.read_text(), text_with(trimByThickness=trims(_16=8))
     assert 16 not in current_rules().trim_by_thickness
 
-    answer = make_person(role="owner").post(PAGE, sent(file, new, "save"), follow=True)
+    answer = make_person(role="owner").post(PAGE, sent(rules_file, new, "save"), follow=True)
 
     assert "Saved. The rules apply" in answer.text
     assert "Saved by ayse" in answer.text
-    assert file.read_text() == new
-    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert rules_file.read_text() == new
+    assert stat.S_IMODE(rules_file.stat().st_mode) == 0o640
     assert current_rules().trim_by_thickness[16] == 8
     found, saved = RulesVersion.objects.order_by("pk")
     assert (found.actor, found.content) == ("", before), "what was there before can be restored"
@@ -100,13 +95,13 @@ def test_an_owner_saves_and_runners_read_it_at_once(make_person, file) -> None:
     assert (saved.actor, saved.reason, saved.content) == ("admin:ayse", "new board", new)
     activity = Activity.objects.get(kind=ActivityKind.RULES)
     assert (activity.person, activity.message, activity.object_id) == ("ayse", "new board", str(saved.pk))
-    assert [each.name for each in file.parent.iterdir()] == [file.name], "no temporary file stays"
+    assert [each.name for each in rules_file.parent.iterdir()] == [rules_file.name], "no temporary file stays"
 
 
-def test_rules_that_did_not_change_make_no_version(make_person, file) -> None:
-    text = file.read_text().replace("\n", "\r\n")  # as a browser sends it
+def test_rules_that_did_not_change_make_no_version(make_person, rules_file) -> None:
+    text = rules_file.read_text().replace("\n", "\r\n")  # as a browser sends it
 
-    answer = make_person(role="owner").post(PAGE, sent(file, text, "save"), follow=True)
+    answer = make_person(role="owner").post(PAGE, sent(rules_file, text, "save"), follow=True)
 
     assert "Nothing was saved: these are the rules in force." in answer.text
     assert not RulesVersion.objects.exists()
@@ -116,39 +111,29 @@ def test_rules_that_did_not_change_make_no_version(make_person, file) -> None:
 @pytest.mark.parametrize(
     ("role", "button"), [("viewer", "check"), ("viewer", "save"), ("operator", "save"), ("admin", "save")]
 )
-def test_who_may_not_check_or_save_rules_is_refused(make_person, file, role, button) -> None:
-    answer = make_person(role=role).post(PAGE, sent(file, text_with(retry_count_max=2), button))
+def test_who_may_not_check_or_save_rules_is_refused(make_person, rules_file, role, button) -> None:
+    answer = make_person(role=role).post(PAGE, sent(rules_file, text_with(retry_count_max=2), button))
 
     assert answer.status_code == 403
-    assert json.loads(file.read_text()) == SHIPPED
+    assert json.loads(rules_file.read_text()) == SHIPPED
 
 
-def test_a_version_made_from_rules_no_longer_in_force_is_refused(make_person, file) -> None:
+def test_a_version_made_from_rules_no_longer_in_force_is_refused(make_person, rules_file) -> None:
     owner = make_person(role="owner")
-    stale = sent(file, text_with(retry_count_max=2), "save")
-    file.write_text(text_with(retry_count_max=1))
+    stale = sent(rules_file, text_with(retry_count_max=2), "save")
+    rules_file.write_text(text_with(retry_count_max=1))
 
     answer = owner.post(PAGE, stale)
 
     assert "Nothing was saved: the rules were changed" in answer.text
     assert [(each.before, each.after) for each in answer.context["check"].changes] == [("1", "2")]
-    assert json.loads(file.read_text())["retry_count_max"] == 1
+    assert json.loads(rules_file.read_text())["retry_count_max"] == 1
     assert not RulesVersion.objects.exists()
 
 
-def test_of_two_that_save_the_second_is_refused(file) -> None:
-    base = digest(file.read_bytes())
-    save_rules(text_with(retry_count_max=2).encode(), based_on=base, reason="first")
-
-    with pytest.raises(RulesChanged):
-        save_rules(text_with(retry_count_max=1).encode(), based_on=base, reason="second")
-
-    assert json.loads(file.read_text())["retry_count_max"] == 2
-
-
 @pytest.mark.django_db(transaction=True)
-def test_of_four_that_save_at_once_one_wins(file, in_threads) -> None:
-    base = digest(file.read_bytes())
+def test_of_four_that_save_at_once_one_wins(rules_file, in_threads) -> None:
+    base = digest(rules_file.read_bytes())
     start = threading.Barrier(4)
 
     def save(number: int) -> bool:
@@ -161,19 +146,20 @@ def test_of_four_that_save_at_once_one_wins(file, in_threads) -> None:
 
     assert in_threads(save, count=4).count(True) == 1
     found, saved = RulesVersion.objects.order_by("pk")
-    assert (found.reason, saved.content) == ("", file.read_text())
+    assert (found.reason, saved.content) == ("", rules_file.read_text())
 
 
 @pytest.mark.parametrize("wrong", [{"reason": ""}, {"content": "{"}])
-def test_invalid_rules_and_a_missing_reason_are_not_saved(make_person, file, wrong) -> None:
-    answer = make_person(role="owner").post(PAGE, sent(file, text_with(retry_count_max=2), "save") | wrong)
+def test_invalid_rules_and_a_missing_reason_are_not_saved(make_person, rules_file, wrong) -> None:
+    answer = make_person(role="owner").post(PAGE, sent(rules_file, text_with(retry_count_max=2), "save") | wrong)
 
     assert answer.status_code == 200
-    assert json.loads(file.read_text()) == SHIPPED
+    assert json.loads(rules_file.read_text()) == SHIPPED
 
 
-def test_a_file_that_cannot_be_written_is_reported_and_leaves_no_version(make_person, file, settings) -> None:
-    settings.OPTI_RULES = file.rename(file.with_name("r" * 250))  # a temporary file beside it has too long a name
+def test_a_file_that_cannot_be_written_is_reported_and_leaves_no_version(make_person, rules_file, settings) -> None:
+    # A temporary file beside it has too long a name.
+    settings.OPTI_RULES = rules_file.rename(rules_file.with_name("r" * 250))
 
     answer = make_person(role="owner").post(PAGE, sent(settings.OPTI_RULES, text_with(retry_count_max=2), "save"))
 
@@ -181,10 +167,10 @@ def test_a_file_that_cannot_be_written_is_reported_and_leaves_no_version(make_pe
     assert not RulesVersion.objects.exists()
 
 
-def test_a_change_by_hand_is_shown_as_such(make_person, file) -> None:
+def test_a_change_by_hand_is_shown_as_such(make_person, rules_file) -> None:
     owner = make_person(role="owner")
-    owner.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
-    file.write_text(text_with(retry_count_max=1))
+    owner.post(PAGE, sent(rules_file, text_with(retry_count_max=2), "save"))
+    rules_file.write_text(text_with(retry_count_max=1))
 
     shown = owner.get(PAGE).text
 
@@ -192,8 +178,8 @@ def test_a_change_by_hand_is_shown_as_such(make_person, file) -> None:
     assert "The file was changed by hand" in shown
 
 
-def test_an_invalid_file_is_shown_with_its_faults(make_person, file) -> None:
-    file.write_text('{"cm_to_mm_multiplier": 10')
+def test_an_invalid_file_is_shown_with_its_faults(make_person, rules_file) -> None:
+    rules_file.write_text('{"cm_to_mm_multiplier": 10')
 
     shown = make_person().get(PAGE)
 
@@ -202,18 +188,18 @@ def test_an_invalid_file_is_shown_with_its_faults(make_person, file) -> None:
     assert "line 1: " in shown.text
 
 
-def test_an_earlier_version_is_restored_by_saving_it_again(make_person, file) -> None:
+def test_an_earlier_version_is_restored_by_saving_it_again(make_person, rules_file) -> None:
     owner = make_person(role="owner")
-    owner.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
+    owner.post(PAGE, sent(rules_file, text_with(retry_count_max=2), "save"))
     first = RulesVersion.objects.earliest("pk")
     version = owner.get(f"{PAGE}{first.pk}/change/")
     assert "Restore this version" in version.text
 
     draft = owner.get(version.context["restore"])
-    owner.post(PAGE, sent(file, draft.context["form"]["content"].value(), "save"))
+    owner.post(PAGE, sent(rules_file, draft.context["form"]["content"].value(), "save"))
 
     assert [each.before for each in draft.context["check"].changes] == ["2"]
-    assert json.loads(file.read_text()) == SHIPPED
+    assert json.loads(rules_file.read_text()) == SHIPPED
     assert RulesVersion.objects.count() == 3
 
 
@@ -226,7 +212,7 @@ def test_versions_are_never_changed_or_deleted() -> None:
             change()
 
 
-def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, file) -> None:
+def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, rules_file) -> None:
     owner = make_person(role="owner")
     job = held(
         Code.TRIM_RULE_MISSING, parts=[{**GOVDE, "thickness_mm": 33, "edge_up": "3mm"}, {**ARKALIK, "thickness_mm": 6}]
@@ -244,13 +230,13 @@ def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, file) -> 
     ]
     assert "missing: trim for 33 mm" in shown.text
     values = {"add-0": "10", "add-1": "3", "add-2": "1", "add-3": "5"}
-    added = owner.post(primary.href, sent(file, file.read_text(), "add", **values))
+    added = owner.post(primary.href, sent(rules_file, rules_file.read_text(), "add", **values))
     draft = added.context["form"]["content"].value()
-    owner.post(primary.href, sent(file, draft, "save"))
+    owner.post(primary.href, sent(rules_file, draft, "save"))
     assert str(page_of(owner, job).context["primary"].title) == "Approve"
 
 
-def test_a_job_failed_for_an_unknown_edge_leads_to_the_rules(make_person, file) -> None:
+def test_a_job_failed_for_an_unknown_edge_leads_to_the_rules(make_person, rules_file) -> None:
     job = failed(Code.EDGE_MAPPING_UNKNOWN, parts=[{**GOVDE, "edge_up": "3mm"}])
 
     primary = page_of(make_person(), job).context["primary"]

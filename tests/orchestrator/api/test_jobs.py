@@ -57,17 +57,6 @@ def test_a_priority_is_stored_beside_the_order(api) -> None:
     assert error(refused)["code"] == "E_VALIDATION"
 
 
-def test_the_default_mode_makes_no_difference(api) -> None:
-    body = order_body(opti_mode="C")
-    api.post("jobs", body)
-    del body["opti_mode"]
-
-    answer = api.post("jobs", body)
-
-    assert answer.json()["deduplicated"] is True
-    assert answer.json()["job"]["opti_mode"] == "C"
-
-
 def test_a_revision_makes_a_new_job_on_purpose(api) -> None:
     first = api.post("jobs", order_body()).json()["job"]
 

@@ -40,7 +40,10 @@ def test_a_whole_solution_is_taken_with_the_figures_of_the_best(put: Any, look: 
     assert found.sha256 == hashlib.sha256(GOOD).hexdigest()
 
 
-def test_nothing_there_is_not_yet(look: Any) -> None:
+def test_nothing_there_and_a_share_that_is_away_are_not_yet(look: Any, floor: Folders) -> None:
+    assert look() is None
+
+    floor.export.rmdir()
     assert look() is None
 
 
@@ -260,12 +263,6 @@ def test_one_for_each_sheet_when_the_rules_say_so(put: Any, look: Any, floor: Fo
     assert [path.name for path in found.paths] == [f"{JOB}_GOVDE_Beyaz_18mm.xml", f"{JOB}_GOVDE_Beyaz_8mm.xml"]
     assert (found.solution["patterns"], found.solution["boards_m2"]) == (14, "35.28")
     assert found.sha256 == hashlib.sha256(GOOD + GOOD).hexdigest()
-
-
-def test_a_share_that_is_away_fails_nothing(look: Any, floor: Folders) -> None:
-    floor.export.rmdir()
-
-    assert look() is None
 
 
 def test_the_clock_is_the_folders_own(floor: Folders, mounted: Any) -> None:

@@ -12,12 +12,11 @@ from orchestrator.planning.fitting import NO_WARNING, fit_warning, refuse_oversi
 from orchestrator.schemas.orders import InvalidOrder
 from orchestrator.schemas.rules import Rules
 from orchestrator.workflow.runner import tick
-from tests.support.cutting_jobs import GOVDE, error, make_job, order_body
+from tests.support.cutting_jobs import GOVDE, LIST, error, make_job, order_body
 from tests.support.cutting_rules import SHIPPED, rules_with
 
 pytestmark = pytest.mark.django_db
 
-LIST = "/admin/orchestrator/job/"
 # The default plate is 2100 × 2800 mm, the trim of 18 mm is 10 mm.
 LARGE = {**GOVDE, "id": "door", "length_cm": 300, "width_cm": 40}
 MESSAGE = "Larger than the plate of 2100 × 2800 mm: door"

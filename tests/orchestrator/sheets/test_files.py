@@ -80,20 +80,25 @@ def test_a_merged_area_costs_no_more_than_its_cells(size, monkeypatch) -> None:
         read(with_part(SMALL, SHEET, lambda text: text.replace(b"</sheetData>", area)))
 
 
-def test_cells_and_elements_are_counted_while_reading(monkeypatch) -> None:
-    many = xlsx(["18MM"], *([None, 720, 560, 2] for _ in range(200)))
-    monkeypatch.setattr("orchestrator.sheets.xlsx.MOST_CELLS", 500)
-    with pytest.raises(SheetError, match="too many rows or cells"):
-        read(many)
+MANY = xlsx(["18MM"], *([None, 720, 560, 2] for _ in range(200)))
+MERGED = xlsx(["18MM"], [None, 720, 560, 2], merged=["F2:I2"])
+LIMITS = [
+    ("xlsx.MOST_CELLS", 500, MANY),
+    ("xlsx.MOST_ELEMENTS", 500, MANY),
+    ("reading.MOST_CELLS", 100, b"1;2;3\n" * 40),
+    ("reading.MOST_ROWS", 0, MERGED),
+    ("xlsx.MOST_SHEETS", 0, MERGED),
+    ("xlsx.MOST_AREAS", 0, MERGED),
+    ("xlsx.MOST_FORMATS", 0, MERGED),
+]
 
-    monkeypatch.undo()
-    monkeypatch.setattr("orchestrator.sheets.xlsx.MOST_ELEMENTS", 500)
-    with pytest.raises(SheetError, match="too many rows or cells"):
-        read(many)
 
-    monkeypatch.setattr("orchestrator.sheets.reading.MOST_CELLS", 100)
+@pytest.mark.parametrize(("limit", "most", "content"), LIMITS, ids=[limit for limit, *_ in LIMITS])
+def test_what_a_sheet_has_is_counted_while_reading(monkeypatch, limit, most, content) -> None:
+    monkeypatch.setattr(f"orchestrator.sheets.{limit}", most)
+
     with pytest.raises(SheetError, match="too many rows or cells"):
-        read(b"1;2;3\n" * 40, "a.csv")
+        read(content)
 
 
 LONG = b"x " * 20_000
@@ -114,15 +119,6 @@ def test_what_no_sheet_has_is_refused(cell, message) -> None:
 
     with pytest.raises(SheetError, match=message):
         read(content)
-
-
-def test_many_rows_sheets_areas_and_formats_are_refused(monkeypatch) -> None:
-    for name in ("reading.MOST_ROWS", "xlsx.MOST_SHEETS", "xlsx.MOST_AREAS", "xlsx.MOST_FORMATS"):
-        content = xlsx(["18MM"], [None, 720, 560, 2], merged=["F2:I2"])
-        with monkeypatch.context() as patch:
-            patch.setattr(f"orchestrator.sheets.{name}", 0)
-            with pytest.raises(SheetError, match="too many rows or cells"):
-                read(content)
 
 
 def test_what_is_not_read_is_shown_up_to_a_limit() -> None:

@@ -7,11 +7,9 @@ from kilit.problems.registry import find_problems
 from orchestrator.models import Job
 from orchestrator.queue import QUEUE
 from orchestrator.workflow.decisions import cancel, retry
-from tests.support.cutting_jobs import failed, make_job
+from tests.support.cutting_jobs import LIST, failed, make_job, page_of
 
 pytestmark = pytest.mark.django_db
-
-LIST = "/admin/orchestrator/job/"
 
 
 def badly_and_expected() -> tuple[int, int]:
@@ -44,7 +42,7 @@ def test_their_group_and_their_page_say_that_nothing_is_wrong(make_person) -> No
     operator, job = make_person(), cancelled()
 
     (group,) = operator.get(f"{LIST}groups/").context["groups"]
-    shown = operator.get(f"{LIST}{job.pk}/change/")
+    shown = page_of(operator, job)
 
     assert (group.is_expected, group.actions) == (True, [])
     assert [blocker.kind for blocker in shown.context["blockers"]] == ["ended"]

@@ -10,12 +10,10 @@ from kilit.problems.registry import find_problems
 from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.models import Job
 from orchestrator.states import JobState
-from tests.support.cutting_jobs import GOVDE, failed, lose_sight, make_job, page_of
+from tests.support.cutting_jobs import GOVDE, LIST, failed, lose_sight, make_job, page_of
 from tests.support.guarded_columns import write_unguarded
 
 pytestmark = pytest.mark.django_db
-
-LIST = "/admin/orchestrator/job/"
 
 
 def retried(job: Job, times: int) -> Job:

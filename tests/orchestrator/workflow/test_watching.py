@@ -32,6 +32,8 @@ def ticks(monkeypatch) -> list[bool]:
 def watcher(monkeypatch) -> Watcher:
     watcher = Watcher(threading.Event(), lambda: None)
     monkeypatch.setattr(watcher.poller, "wait", lambda **_: None)
+    monkeypatch.setattr(watching.connection, "close", lambda: None)
+    monkeypatch.setattr(watching, "RETRY", 0)
     return watcher
 
 
@@ -92,7 +94,6 @@ def test_long_steps_are_taken_when_the_other_thread_finds_due_jobs_or_is_stuck(w
 
     monkeypatch.setattr(watching, "tick", tick)
     monkeypatch.setattr(watching, "LATER", 0)
-    monkeypatch.setattr(watching.connection, "close", lambda: None)
     watcher.looked_at = float("inf")  # it has just looked
 
     watcher.has_due_jobs.set()
@@ -114,8 +115,6 @@ def test_an_outage_of_the_database_is_logged_once(watcher, monkeypatch, caplog) 
             watcher.stop.set()
         raise OperationalError("the connection is closed")
 
-    monkeypatch.setattr(watching, "RETRY", 0)
-    monkeypatch.setattr(watching.connection, "close", lambda: None)
     monkeypatch.setattr(watcher, "_look", away)
 
     watcher.take_quick_steps()
@@ -130,8 +129,6 @@ def test_an_unexpected_error_ends_no_thread(watcher, monkeypatch, caplog) -> Non
         watcher.stop.set()
         raise ValueError("not expected")
 
-    monkeypatch.setattr(watching, "RETRY", 0)
-    monkeypatch.setattr(watching.connection, "close", lambda: None)
     monkeypatch.setattr(watcher, "_look", fail)
 
     watcher.take_quick_steps()
