@@ -8,19 +8,15 @@ from django.urls import reverse
 
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
-from tests.support.cutting_jobs import GOVDE, make_job
+from tests.support.cutting_jobs import GOVDE, make_job, page_of
 from tests.support.cutting_rules import COMPANY, PRICES
 from tests.support.pdf_jobs import bring
 
 pytestmark = pytest.mark.django_db
 
 
-def page_of(client: Any, job: Job) -> str:
-    return str(client.get(reverse("admin:orchestrator_job_change", args=[job.pk])).content.decode())
-
-
 def menu(client: Any, job: Job) -> list[str]:
-    found = re.search(r"<summary>Print</summary>(.*?)</details>", page_of(client, job), re.DOTALL)
+    found = re.search(r"<summary>Print</summary>(.*?)</details>", page_of(client, job).text, re.DOTALL)
     return re.findall(r"kilit-quiet\s*\">\s*(.*?)\s*</", found[1]) if found else []
 
 

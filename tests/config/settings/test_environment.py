@@ -1,5 +1,7 @@
 """Typed settings from the environment, and what bad ones are answered with."""
 
+from collections.abc import Callable
+from operator import methodcaller
 from pathlib import Path
 
 import pytest
@@ -44,55 +46,35 @@ def test_a_host_is_an_address_with_or_without_brackets_or_a_name(
     assert host_and_port(host, 80) == joined
 
 
+def read_as(kind: str, **options: object) -> Callable[[Environment], object]:
+    return methodcaller(kind, "KILIT_X", **options)
+
+
 @pytest.mark.parametrize(
     ("read", "word", "sentence"),
     [
-        (
-            lambda env: env.flag("KILIT_X", default=False),
-            "maybe",
-            "KILIT_X='maybe' is not a boolean: use true or false.",
-        ),
-        (
-            lambda env: env.number("KILIT_X", default=1, least=1, most=9),
-            "ten",
-            "KILIT_X='ten' is not a whole number from 1 to 9.",
-        ),
-        (
-            lambda env: env.number("KILIT_X", default=1, least=1, most=9),
-            "10",
-            "KILIT_X='10' is not a whole number from 1 to 9.",
-        ),
-        (
-            lambda env: env.number("KILIT_X", default=1, least=1),
-            "-1",
-            "KILIT_X='-1' is not a whole number from 1 upwards.",
-        ),
-        (lambda env: env.one_of("KILIT_X", ("A", "B"), default="A"), "c", "KILIT_X='C' is not one of A, B."),
-        (lambda env: env.text("KILIT_X"), "  ", "KILIT_X is required, but not set."),
-        (lambda env: env.words("KILIT_X"), "", "KILIT_X is required, but not set."),
-        (
-            lambda env: env.networks("KILIT_X"),
-            "10.0.0.0/8, true",
-            "'true' does not appear to be an IPv4",
-        ),
-        (lambda env: env.networks("KILIT_X"), "10.0.0.1/8", "10.0.0.1/8 has host bits set. Use addresses or networks"),
-        (lambda env: env.database("KILIT_X"), "mysql://a@b/c", "is not of the form postgres://"),
-        (lambda env: env.database("KILIT_X"), "postgres://a:b@c:port/d", "is not of the form postgres://"),
-        (lambda env: env.database("KILIT_X"), "nonsense", "is not of the form postgres://"),
-        (lambda env: env.secret("KILIT_X"), "şifre", "KILIT_X is sent in a header: use letters from A to Z"),
-        (
-            lambda env: env.host("KILIT_X", default=""),
-            "not a host",
-            "KILIT_X='not a host' is neither an address nor a name",
-        ),
-        (lambda env: env.host("KILIT_X", default=""), "::1:8000:zz", "use 127.0.0.1, 0.0.0.0 or ::1."),
-        (lambda env: env.host("KILIT_X", default=""), "300.1.1.1", "is neither an address nor a name"),
-        (lambda env: env.host("KILIT_X", default=""), "fe80::1%eth0", "is neither an address nor a name"),
-        (lambda env: env.host("KILIT_X", default=""), "unix:/run/kilit", "is neither an address nor a name"),
-        (lambda env: env.mail("KILIT_X"), "mail.example.com", "is not of the form smtp+tls://"),
-        (lambda env: env.mail("KILIT_X"), "smtp://mail:port", "is not of the form smtp+tls://"),
-        (lambda env: env.mail("KILIT_X"), "smtp://[mail", "is not of the form smtp+tls://"),
-        (lambda env: env.mail("KILIT_X"), "imap://mail", "is not of the form smtp+tls://"),
+        (read_as("flag", default=False), "maybe", "KILIT_X='maybe' is not a boolean: use true or false."),
+        (read_as("number", default=1, least=1, most=9), "ten", "KILIT_X='ten' is not a whole number from 1 to 9."),
+        (read_as("number", default=1, least=1, most=9), "10", "KILIT_X='10' is not a whole number from 1 to 9."),
+        (read_as("number", default=1, least=1), "-1", "KILIT_X='-1' is not a whole number from 1 upwards."),
+        (read_as("one_of", choices=("A", "B"), default="A"), "c", "KILIT_X='C' is not one of A, B."),
+        (read_as("text"), "  ", "KILIT_X is required, but not set."),
+        (read_as("words"), "", "KILIT_X is required, but not set."),
+        (read_as("networks"), "10.0.0.0/8, true", "'true' does not appear to be an IPv4"),
+        (read_as("networks"), "10.0.0.1/8", "10.0.0.1/8 has host bits set. Use addresses or networks"),
+        (read_as("database"), "mysql://a@b/c", "is not of the form postgres://"),
+        (read_as("database"), "postgres://a:b@c:port/d", "is not of the form postgres://"),
+        (read_as("database"), "nonsense", "is not of the form postgres://"),
+        (read_as("secret"), "şifre", "KILIT_X is sent in a header: use letters from A to Z"),
+        (read_as("host", default=""), "not a host", "KILIT_X='not a host' is neither an address nor a name"),
+        (read_as("host", default=""), "::1:8000:zz", "use 127.0.0.1, 0.0.0.0 or ::1."),
+        (read_as("host", default=""), "300.1.1.1", "is neither an address nor a name"),
+        (read_as("host", default=""), "fe80::1%eth0", "is neither an address nor a name"),
+        (read_as("host", default=""), "unix:/run/kilit", "is neither an address nor a name"),
+        (read_as("mail"), "mail.example.com", "is not of the form smtp+tls://"),
+        (read_as("mail"), "smtp://mail:port", "is not of the form smtp+tls://"),
+        (read_as("mail"), "smtp://[mail", "is not of the form smtp+tls://"),
+        (read_as("mail"), "imap://mail", "is not of the form smtp+tls://"),
     ],
 )
 def test_nonsense_is_named_with_what_is_allowed(env, monkeypatch, read, word: str, sentence: str) -> None:

@@ -92,15 +92,11 @@ def test_metrics_have_rows_and_moves_folded_or_not() -> None:
     assert metric("kilit_moves_total", queue="parcel", state="LOST") == 1
 
 
-def test_metrics_have_the_age_of_heartbeats() -> None:
+def test_metrics_have_the_age_of_heartbeats_and_of_runners() -> None:
     Heartbeat.objects.create(name="here:1", beat_at=Now())
-
-    assert 0 <= metric("kilit_heartbeat_age_seconds", supervisor="here:1") < 60
-
-
-def test_metrics_have_the_age_of_runners() -> None:
     Runner.objects.create(name="here:1", queue="parcel", pid=1)
 
+    assert 0 <= metric("kilit_heartbeat_age_seconds", supervisor="here:1") < 60
     assert 0 <= metric("kilit_runner_age_seconds", runner="here:1") < 60
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.support.commands import ROOT
 from tests.support.waiting import PATIENCE
 
+UV = (ROOT / "Makefile", ".venv/bin/uv")
 # As on Debian without the package python3-venv.
 WITHOUT_ENSUREPIP = """#!/bin/sh
 test "$1" = -c || exit 1
@@ -24,13 +25,12 @@ $2"
 """
 
 
-def make(folder: Path, python: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = ["make", "--file", str(ROOT / "Makefile"), f"PYTHON={python}", ".venv/bin/uv"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "MAKE"))}
+def make(folder: Path, *arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    ours = ("PIP_", "MAKE", "NODE_EXTRA_CA_CERTS")
     return subprocess.run(
-        command,
+        ["make", "--file", *map(str, arguments)],
         cwd=folder,
-        env=environment | variables,
+        env={name: value for name, value in os.environ.items() if not name.startswith(ours)} | variables,
         capture_output=True,
         text=True,
         timeout=2 * PATIENCE,
@@ -57,7 +57,7 @@ def wheel_of_uv(folder: Path) -> None:
 def test_the_environment_has_uv_but_no_pip_and_no_setuptools(tmp_path: Path) -> None:
     wheel_of_uv(tmp_path)
 
-    made = make(tmp_path, sys._base_executable, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
+    made = make(tmp_path, *UV, f"PYTHON={sys._base_executable}", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
 
     assert made.returncode == 0, made.stderr
     packages = next((tmp_path / ".venv" / "lib").glob("python*")) / "site-packages"
@@ -71,7 +71,7 @@ def test_a_python_without_ensurepip_is_named_before_anything_is_made(tmp_path: P
     python.write_text(WITHOUT_ENSUREPIP.format(python=sys.executable))
     python.chmod(0o755)
 
-    made = make(tmp_path, python)
+    made = make(tmp_path, *UV, f"PYTHON={python}")
 
     assert "Kilit needs the venv module of Python with ensurepip; on Debian: apt install python3-venv" in made.stderr
     assert not (tmp_path / ".venv").exists()
@@ -80,17 +80,7 @@ def test_a_python_without_ensurepip_is_named_before_anything_is_made(tmp_path: P
 @pytest.mark.parametrize("name", ["PIP_CERT", "NODE_EXTRA_CA_CERTS"])
 def test_a_certificate_of_your_own_is_used_by_all_who_download(tmp_path: Path, name: str) -> None:
     (tmp_path / "print.mk").write_text(f"include {ROOT / 'Makefile'}\nprint:\n\t@echo ${{{name}}}\n")
-    variables = {key: value for key, value in os.environ.items() if key not in ("PIP_CERT", "NODE_EXTRA_CA_CERTS")}
-    command = ["make", "--file", "print.mk", "print"]
 
-    made = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env=variables | {"SSL_CERT_FILE": "/etc/proxy.pem"},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    made = make(tmp_path, "print.mk", "print", SSL_CERT_FILE="/etc/proxy.pem")
 
     assert made.stdout.strip() == "/etc/proxy.pem"

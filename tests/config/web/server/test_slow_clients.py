@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.support.waiting import wait_until
-from tests.support.web_server import RunningServer, web_server
+from tests.support.web_server import web_server
 
 HALF_A_HEADER = "GET /slow HTTP/1.1\r\nHost: local"
 HALF_A_BODY = "POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"
@@ -106,9 +106,9 @@ def large(size: int) -> str:
     return f"GET /large/{size} HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-def test_clients_that_do_not_read_their_answers_occupy_no_thread(server: RunningServer) -> None:
+def test_clients_that_do_not_read_their_answers_occupy_no_thread() -> None:
     size = 20_000_000  # more than the kernel takes
-    with ExitStack() as stack:
+    with web_server() as server, ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(4)]
         for client in clients:
             client.send(large(size))

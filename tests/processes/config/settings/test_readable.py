@@ -1,7 +1,5 @@
 """Bad configuration ends in one readable line, not in a traceback."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import psycopg
@@ -9,8 +7,7 @@ import pytest
 from django.db import OperationalError
 
 from kilit.lock.outages import is_outage
-from tests.support.commands import ROOT, fresh_environment, manage
-from tests.support.waiting import PATIENCE
+from tests.support.commands import manage, run_python
 
 PRODUCTION = {"KILIT_PRODUCTION": "true", "SECRET_KEY": "x" * 60, "ALLOWED_HOSTS": "kilit.example.com"}
 
@@ -43,8 +40,8 @@ def test_a_command_says_in_one_line_what_is_wrong(case: str, tmp_path: Path) -> 
 
 
 SERVED_BY = {
-    "wsgi": [sys.executable, "-c", "import config.web.wsgi"],
-    "gunicorn": [sys.executable, "-m", "gunicorn", "config.web.wsgi", "--config", "config/web/gunicorn.py"],
+    "wsgi": ["-c", "import config.web.wsgi"],
+    "gunicorn": ["-m", "gunicorn", "config.web.wsgi", "--config", "config/web/gunicorn.py"],
 }
 
 
@@ -53,15 +50,7 @@ SERVED_BY = {
 def test_the_web_server_does_too(case: str, server: str, tmp_path: Path) -> None:
     variables, sentence = BAD[case]
 
-    ended = subprocess.run(
-        SERVED_BY[server],
-        cwd=ROOT,
-        env=fresh_environment(**{"KILIT_VAR": str(tmp_path), **variables}),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    ended = run_python(*SERVED_BY[server], **{"KILIT_VAR": str(tmp_path), **variables})
 
     assert ended.returncode == 1
     assert ended.stderr.strip().splitlines() == [f"kilit: {sentence}"]
