@@ -1,6 +1,5 @@
 """Who a person of the provider is here: roles by group at each login, and no account of another one."""
 
-from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
@@ -8,7 +7,6 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections
 from django.test import Client
 
 from kilit.sites.models import SiteMembership
@@ -116,6 +114,12 @@ def ayse() -> User:
     return User.objects.create_user("ayse", "ayse@example.com", PASSWORD, is_staff=True)
 
 
+@pytest.fixture
+def _joined_by_email(provider, settings) -> None:
+    settings.OIDC_JOIN_BY_EMAIL = True
+    provider.person["email_verified"] = True
+
+
 def test_a_person_is_not_joined_to_a_user_by_name_or_address(provider, log_in, ayse) -> None:
     provider.person["email_verified"] = True
 
@@ -127,9 +131,9 @@ def test_a_person_is_not_joined_to_a_user_by_name_or_address(provider, log_in, a
     assert roles("ayse") == set()
 
 
-def test_where_it_is_switched_on_a_person_is_joined_by_a_verified_address(provider, log_in, ayse, settings) -> None:
-    settings.OIDC_JOIN_BY_EMAIL = True
-    provider.person |= {"email": "Ayse@Example.com", "email_verified": True}
+@pytest.mark.usefixtures("_joined_by_email")
+def test_where_it_is_switched_on_a_person_is_joined_by_a_verified_address(provider, log_in, ayse) -> None:
+    provider.person["email"] = "Ayse@Example.com"
 
     log_in()
 
@@ -138,9 +142,9 @@ def test_where_it_is_switched_on_a_person_is_joined_by_a_verified_address(provid
     assert roles() == {"operator"}
 
 
+@pytest.mark.usefixtures("_joined_by_email")
 @pytest.mark.parametrize("verified", [False, None, "true", 1])
-def test_an_address_that_the_provider_has_not_verified_joins_no_one(provider, log_in, ayse, settings, verified) -> None:
-    settings.OIDC_JOIN_BY_EMAIL = True
+def test_an_address_that_the_provider_has_not_verified_joins_no_one(provider, log_in, ayse, verified) -> None:
     provider.person["email_verified"] = verified
 
     log_in()
@@ -148,40 +152,32 @@ def test_an_address_that_the_provider_has_not_verified_joins_no_one(provider, lo
     assert SocialAccount.objects.get().user != ayse
 
 
-def test_an_owner_is_never_joined(provider, log_in, ayse, settings) -> None:
-    ayse.groups.set(Group.objects.filter(name="owner"))
-    settings.OIDC_JOIN_BY_EMAIL = True
-    provider.person["email_verified"] = True
-
-    log_in()
-
-    assert SocialAccount.objects.get().user != ayse
-
-
-@pytest.mark.parametrize("change", [{"is_superuser": True}, {"is_staff": False}, {"password": "!"}], ids=str)
-def test_a_superuser_or_a_service_is_never_joined(provider, log_in, ayse, settings, change) -> None:
+@pytest.mark.usefixtures("_joined_by_email")
+@pytest.mark.parametrize(
+    ("role", "change"),
+    [("owner", {}), ("", {"is_superuser": True}), ("", {"is_staff": False}), ("", {"password": "!"})],
+    ids=str,
+)
+def test_an_owner_a_superuser_or_a_service_is_never_joined(log_in, ayse, role, change) -> None:
+    ayse.groups.set(Group.objects.filter(name=role))
     User.objects.filter(pk=ayse.pk).update(**change)
-    settings.OIDC_JOIN_BY_EMAIL = True
-    provider.person["email_verified"] = True
 
     log_in()
 
     assert SocialAccount.objects.get().user != ayse
 
 
-def test_two_users_with_the_address_are_not_guessed_between(provider, log_in, ayse, settings) -> None:
+@pytest.mark.usefixtures("_joined_by_email")
+def test_two_users_with_the_address_are_not_guessed_between(log_in, ayse) -> None:
     twin = User.objects.create_user("twin", "ayse@example.com", PASSWORD, is_staff=True)
-    settings.OIDC_JOIN_BY_EMAIL = True
-    provider.person["email_verified"] = True
 
     log_in()
 
     assert SocialAccount.objects.get().user not in (ayse, twin)
 
 
-def test_a_second_person_with_the_address_is_someone_else(provider, log_in, ayse, settings) -> None:
-    settings.OIDC_JOIN_BY_EMAIL = True
-    provider.person["email_verified"] = True
+@pytest.mark.usefixtures("_joined_by_email")
+def test_a_second_person_with_the_address_is_someone_else(provider, log_in, ayse) -> None:
     log_in()
     provider.person["sub"] = "person-2"
 
@@ -236,7 +232,7 @@ def test_a_subject_that_cannot_be_stored_is_refused(provider, log_in, subject) -
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_first_logins_at_once_make_one_user(provider, come_back, monkeypatch) -> None:
+def test_two_first_logins_at_once_make_one_user(provider, come_back, monkeypatch, in_threads) -> None:
     clients = [Client(), Client()]
     links = [come_back(client) for client in clients]
     together, make = Barrier(2), accounts._new_user
@@ -250,14 +246,7 @@ def test_two_first_logins_at_once_make_one_user(provider, come_back, monkeypatch
 
     monkeypatch.setattr(accounts, "_new_user", make_together)
 
-    def finish(number: int) -> int:
-        try:
-            return clients[number].get(links[number]).status_code
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(finish, range(2)))
+    answers = in_threads(lambda number: clients[number].get(links[number]).status_code, count=2)
 
     assert answers == [302, 302]
     assert User.objects.count() == SocialAccount.objects.count() == 1

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -31,27 +31,25 @@ def silent(provider, settings, monkeypatch) -> Iterator[SilentProvider]:
         yield found
 
 
-def ask(address: str, client: Client | None = None) -> Any:
+def ask(address: str, client: Client) -> Any:
     try:
-        return (client or Client()).get(address)
+        return client.get(address)
     finally:
         connections.close_all()
 
 
-def count_done(answers: list[Future[Any]]) -> int:
-    return sum(answer.done() for answer in answers)
+def ask_all(silent: SilentProvider, links: list[str], clients: list[Client]) -> list[int]:
+    """Ask at once, and end the provider when no one waits but those who wait for it; return the sorted statuses."""
+    with ThreadPoolExecutor(len(links)) as pool:
+        answers = [pool.submit(ask, link, client) for link, client in zip(links, clients, strict=True)]
+        wait_until(lambda: sum(answer.done() for answer in answers) + len(silent.connections) == len(links), every=0.01)
+        silent.end()
+        return sorted(answer.result(PATIENCE).status_code for answer in answers)
 
 
 def test_one_thread_asks_a_silent_provider_and_the_others_are_answered_at_once(silent) -> None:
-    with ThreadPoolExecutor(24) as pool:
-        answers = [pool.submit(ask, START) for _ in range(24)]
-        wait_until(lambda: count_done(answers) + len(silent.connections) == 24, every=0.01)
-        asked_meanwhile = len(silent.connections)
-        silent.end()
-        statuses = sorted(answer.result(PATIENCE).status_code for answer in answers)
-
-    assert statuses == [502] + [503] * 23
-    assert asked_meanwhile == 1
+    assert ask_all(silent, [START] * 24, [Client() for _ in range(24)]) == [502] + [503] * 23
+    assert len(silent.connections) == 1
 
 
 def test_a_silence_is_remembered_and_the_login_page_says_so_in_the_users_language(provider, settings) -> None:
@@ -104,13 +102,7 @@ def test_few_threads_wait_for_a_provider_that_is_silent_in_the_middle_of_a_login
     clients = [Client() for _ in range(8)]
     links = [come_back(client) for client in clients]
 
-    with ThreadPoolExecutor(8) as pool:
-        answers = [pool.submit(ask, link, client) for link, client in zip(links, clients, strict=True)]
-        wait_until(lambda: count_done(answers) + len(silent.connections) == 8, every=0.01)
-        silent.end()
-        statuses = sorted(answer.result(PATIENCE).status_code for answer in answers)
-
-    assert statuses == [502] * 2 + [503] * 6
+    assert ask_all(silent, links, clients) == [502] * 2 + [503] * 6
     assert len(silent.connections) == 2
     assert not any(is_logged_in(client) for client in clients)
 
