@@ -13,9 +13,8 @@ from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.access.models import ApiKey, DeniedRequest
 from ociqueue.models import Conversion
 from tests.support.api import Api, is_limited
-from tests.support.api_conformance import check, schema
+from tests.support.api_conformance import schema
 from tests.support.conversions import SALE
-from tests.support.fixtures.conversions import make_conversion, make_site, site  # noqa: F401 - a site
 
 pytestmark = pytest.mark.django_db
 
@@ -72,7 +71,6 @@ def test_a_key_without_the_scope_is_refused_with_what_it_needs(operation: str) -
     (needed,) = OPERATIONS[operation]
     user = User.objects.create_superuser("root")
     others = [scope for scope in DEFAULT_SCOPES if scope != needed]
-    method, _, path = operation.partition(" ")
 
     refused = ask(key_of(user, *others), operation)
     allowed = ask(key_of(user, needed), operation)
@@ -84,12 +82,11 @@ def test_a_key_without_the_scope_is_refused_with_what_it_needs(operation: str) -
         "needed_scope": needed,
         "key_scopes": others,
     }
-    assert check(method, path, refused)
     assert allowed.status_code != 403
     assert DeniedRequest.objects.count() == 1
 
 
-def test_a_leaked_shop_key_cannot_claim_acknowledge_or_open_a_session(site, make_conversion) -> None:  # noqa: F811
+def test_a_leaked_shop_key_cannot_claim_acknowledge_or_open_a_session(site, make_conversion) -> None:
     row = make_conversion(site)
     shop = Api(site.issue_key(name="shop", scopes=[KeyScope.ENQUEUE]))
     ids = {"siteId": site.public_id, "queueIds": [str(row)]}
@@ -108,7 +105,7 @@ def test_a_leaked_shop_key_cannot_claim_acknowledge_or_open_a_session(site, make
     assert set(Conversion.objects.values_list("status", flat=True)) == {"QUEUED"}
 
 
-def test_a_session_has_the_scopes_of_its_key_now(site) -> None:  # noqa: F811
+def test_a_session_has_the_scopes_of_its_key_now(site) -> None:
     text = site.issue_key(name="script")
     token = Api(text).post("oci/v2/verify", {"siteId": site.public_id}).json()["session_token"]
     script = Api()
@@ -141,7 +138,7 @@ def test_the_database_takes_known_scopes_and_at_least_one(scopes: list[str]) -> 
         ApiKey.objects.issue(user, name="test", scopes=scopes)
 
 
-def test_each_scope_has_a_rate_limit_of_its_own(site, make_conversion, settings) -> None:  # noqa: F811
+def test_each_scope_has_a_rate_limit_of_its_own(site, make_conversion, settings) -> None:
     """A burst of a shop's requests, with the same key, gives no 429 to the script."""
     row = make_conversion(site)
     settings.RATE_PER_MINUTE = 3

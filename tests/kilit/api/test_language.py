@@ -7,9 +7,6 @@ import pytest
 from django.test import Client
 
 from tests.support.cutting_jobs import make_job
-from tests.support.fixtures.cutting_jobs import api, make_api
-
-__all__ = ["api", "make_api"]
 
 pytestmark = pytest.mark.django_db
 

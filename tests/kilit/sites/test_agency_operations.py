@@ -10,7 +10,6 @@ from kilit.lock.models import Event
 from ociqueue.models import Site
 from tests.support.agency import agency_api, make_admin
 from tests.support.api import Api
-from tests.support.api_conformance import check
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +19,6 @@ REASONS = {"pause": "A holiday.", "archive": "The contract ended."}
 def run(api: Api, verb: str, *sites: Any, **more: Any) -> Any:
     body = {"sites": [getattr(site, "public_id", site) for site in sites], **more}
     answer = api.post(f"oci/sites/{verb}", body | ({"reason": REASONS[verb]} if verb in REASONS else {}))
-    assert check("POST", f"/api/oci/sites/{verb}", answer)
     assert answer.headers["Cache-Control"] == "no-store"
     return answer
 

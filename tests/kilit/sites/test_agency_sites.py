@@ -15,7 +15,6 @@ from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
 from tests.support.agency import agency_api, faults, make_admin
 from tests.support.api import Api
-from tests.support.api_conformance import check
 from tests.support.conversions import SALE
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +27,6 @@ SITES = [
 
 def store(api: Api, *sites: Any, **more: Any) -> Any:
     answer = api.post("oci/sites", {"sites": list(sites), **more})
-    assert check("POST", "/api/oci/sites", answer)
     assert answer.headers["Cache-Control"] == "no-store"
     return answer
 
@@ -126,7 +124,6 @@ def test_bad_input_is_named_and_nothing_is_stored(root: Api, body: Any, field: s
     answer = root.post("oci/sites", body)
 
     assert list(faults(answer)) == [field]
-    assert check("POST", "/api/oci/sites", answer)
     assert not Site.objects.exists()
 
 
@@ -161,11 +158,10 @@ def test_sites_are_listed_in_pages_by_state(root: Api, make_site: Callable[..., 
     made = [make_site(name=f"Site {number}") for number in range(3)]
     old = make_site(name="Eski", archived_at=Now(), is_paused=True, pause_reason="Over.")
 
-    first = root.get("oci/sites", limit=2)
-    second = root.get("oci/sites", limit=2, cursor=first.json()["nextCursor"]).json()
+    first = root.get("oci/sites", limit=2).json()
+    second = root.get("oci/sites", limit=2, cursor=first["nextCursor"]).json()
 
-    assert check("GET", "/api/oci/sites", first)
-    assert [each["publicId"] for each in first.json()["sites"] + second["sites"]] == [site.public_id for site in made]
+    assert [each["publicId"] for each in first["sites"] + second["sites"]] == [site.public_id for site in made]
     assert second["nextCursor"] is None
     assert [each["publicId"] for each in root.get("oci/sites", state="archived").json()["sites"]] == [old.public_id]
     assert len(root.get("oci/sites", state="all").json()["sites"]) == 4

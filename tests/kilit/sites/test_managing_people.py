@@ -13,6 +13,7 @@ from kilit.access.models import ApiKey, DeniedRequest
 from kilit.sites.models import SiteMembership
 from kilit.sites.people import people_managed_by
 from ociqueue.models import Site
+from tests.support.people import browser_of
 
 pytestmark = pytest.mark.django_db
 
@@ -58,12 +59,7 @@ def people(db: None) -> dict[str, User]:
 
 @pytest.fixture
 def enter(people) -> Callable[[str], Client]:
-    def client_of(name: str) -> Client:
-        client = Client()
-        client.force_login(people[name])
-        return client
-
-    return client_of
+    return lambda name: browser_of(people[name])
 
 
 ALL, LOOK, OWN, NOTHING = {"view", "change", "delete", "issue key"}, {"view"}, {"view", "change", "issue key"}, set()

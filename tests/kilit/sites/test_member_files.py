@@ -12,6 +12,8 @@ from django.test import Client
 from kilit.sites.member_files import MemberPlan, read_members, store_members
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
+from tests.support.agency import make_admin
+from tests.support.people import browser_of, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -28,10 +30,9 @@ def roles(site: Site) -> dict[str, str]:
 
 
 @pytest.fixture
-def own_admin(site: Site, make_person: Any) -> User:
+def own_admin(site: Site) -> User:
     """An admin of one site, who is no superuser."""
-    make_person("ayse", role="admin", sites={site: "admin"})
-    return User.objects.get(username="ayse")
+    return make_admin("ayse", sites={site: "admin"})
 
 
 def test_new_people_can_log_in_with_their_first_password(site: Site, own_admin: User) -> None:
@@ -111,9 +112,8 @@ def test_others_change_no_members(site: Site, make_person: Any, role: str) -> No
     assert store(User.objects.get(username="ayse"), f"new,,,,{site.public_id},viewer").rejected
 
 
-def test_owners_make_admins_and_nobody_an_owner(site: Site, make_person: Any) -> None:
-    make_person(role="owner")
-    owner = User.objects.get(username="ayse")
+def test_owners_make_admins_and_nobody_an_owner(site: Site) -> None:
+    owner = make_user(role="owner")
 
     refused = store(owner, f"new,,,,{site.public_id},owner")
     store(owner, f"new,,,,{site.public_id},admin")
@@ -138,9 +138,7 @@ def test_a_person_of_several_sites_gets_the_group_of_the_highest_role(
 def test_an_exported_file_can_be_imported_again(site: Site, own_admin: User, make_person: Any) -> None:
     make_person("ali", sites={site: "viewer"})
     site.issue_key(name="script")
-    client = Client()
-    client.force_login(own_admin)
-    exported = b"".join(client.get(EXPORT).streaming_content)
+    exported = b"".join(browser_of(own_admin).get(EXPORT).streaming_content)
 
     plan = store_members(own_admin, read_members(BytesIO(exported)))
 

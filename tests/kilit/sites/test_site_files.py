@@ -15,6 +15,7 @@ from kilit.sites.site_files import SitePlan
 from ociqueue.files.sites import SITES
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import GoogleAdsAccount
+from tests.support.agency import make_admin
 
 pytestmark = pytest.mark.django_db
 
@@ -102,10 +103,9 @@ def test_the_customer_id_of_credentials_wins(admin_user: User, site: Site) -> No
     assert Site.objects.get().customer_id == "1234567890"
 
 
-def test_an_admin_changes_only_sites_of_their_own(make_site: Callable[..., Site], make_person: Any) -> None:
+def test_an_admin_changes_only_sites_of_their_own(make_site: Callable[..., Site]) -> None:
     mine, other = make_site(name="Mine"), make_site(name="Other")
-    make_person(role="admin", sites={mine: "admin"})
-    user = User.objects.get(username="ayse")
+    user = make_admin(sites={mine: "admin"})
 
     by_id = store(user, f"publicId,currency\n{other.public_id},USD\n")
     by_name = store(user, "name,currency\nMine,USD\n")
