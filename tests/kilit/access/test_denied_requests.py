@@ -1,6 +1,7 @@
 """Denied requests are recorded: once, in little space, for a while, and never changed."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,6 +18,8 @@ from tests.support.denied_requests import refusals
 
 pytestmark = pytest.mark.django_db
 
+ACT = "/admin/ociqueue/conversion/act/retry_selected/"
+
 
 def deny(path: str = "/admin/x/", **values) -> None:
     values = {"actor": "viewer:ayse", "method": "POST", "code": DenialCode.FORBIDDEN, **values}
@@ -31,17 +34,19 @@ def age(row: DeniedRequest, days: int) -> None:
         cursor.execute("SET session_replication_role = DEFAULT")
 
 
+def retry(client: Client, row: Conversion) -> Any:
+    return client.post(ACT, {"ids": str(row.pk), "reason": "mine now"})
+
+
 def test_a_viewers_forged_action_is_denied_and_recorded(client_of, showcase) -> None:
     row = Conversion.objects.filter(status="FAILED").first()
 
-    answer = client_of("viewer").post(
-        "/admin/ociqueue/conversion/act/retry_selected/", {"ids": str(row.pk), "reason": "mine now"}
-    )
+    answer = retry(client_of("viewer"), row)
 
     kept = DeniedRequest.objects.get()
     assert answer.status_code == 403
     assert (kept.actor, kept.method, kept.code, kept.times) == ("viewer:demo-viewer", "POST", "FORBIDDEN", 1)
-    assert kept.path == "/admin/ociqueue/conversion/act/retry_selected/"
+    assert kept.path == ACT
     assert Conversion.objects.get(pk=row.pk).status == "FAILED"
 
 
@@ -64,9 +69,7 @@ def test_acting_on_rows_of_another_site_changes_nothing_and_is_recorded(
         SiteMembership.objects.create(site=showcase, user=stranger, role=role)
     row = showcase.conversions.filter(status="FAILED").first()
 
-    client_of("stranger").post(
-        "/admin/ociqueue/conversion/act/retry_selected/", {"ids": str(row.pk), "reason": "mine now"}
-    )
+    retry(client_of("stranger"), row)
 
     kept = DeniedRequest.objects.get()
     assert (kept.actor, kept.code, kept.detail) == ("operator:stranger", "NOT_YOURS", "1 of 1 rows")
@@ -76,9 +79,7 @@ def test_acting_on_rows_of_another_site_changes_nothing_and_is_recorded(
 def test_permitted_actions_are_not_recorded(client_of, showcase) -> None:
     row = showcase.conversions.filter(status="FAILED").first()
 
-    client_of("operator").post(
-        "/admin/ociqueue/conversion/act/retry_selected/", {"ids": str(row.pk), "reason": "fixed"}
-    )
+    retry(client_of("operator"), row)
 
     assert Conversion.objects.get(pk=row.pk).status == "QUEUED"
     assert refusals() == 0
@@ -97,7 +98,7 @@ def test_a_form_from_another_site_is_denied_and_recorded(client_of) -> None:
     client = client_of("operator")
     client.handler.enforce_csrf_checks = True
 
-    answer = client.post("/admin/ociqueue/conversion/act/retry_selected/", {"reason": "from elsewhere"})
+    answer = client.post(ACT, {"reason": "from elsewhere"})
 
     kept = DeniedRequest.objects.get()
     assert answer.status_code == 403

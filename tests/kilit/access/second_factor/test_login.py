@@ -1,6 +1,5 @@
 """A login with a second factor: no session before the code, and no code is guessed or used twice."""
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -9,7 +8,6 @@ from axes.models import AccessAttempt
 from django.conf import settings as configured
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from django.db import connections
 from django.db.models import F
 from django.test import Client
 
@@ -30,77 +28,72 @@ from tests.support.second_factors import (
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def browser() -> Client:
-    return Client()
-
-
-def test_a_login_asks_for_a_code_after_the_password(browser) -> None:
+def test_a_login_asks_for_a_code_after_the_password(client) -> None:
     _user, secret, _codes = with_app()
 
-    asked = enter_password(browser, next="/admin/second-factor/")
-    page = browser.get(CODE)
-    entered = enter_code(browser, code_of(secret))
+    asked = enter_password(client, next="/admin/second-factor/")
+    page = client.get(CODE)
+    entered = enter_code(client, code_of(secret))
 
     assert asked["Location"] == CODE
     assert "Enter the code that your authenticator app shows" in page.content.decode()
     assert entered["Location"] == PAGES
-    assert is_logged_in(browser)
+    assert is_logged_in(client)
 
 
-def test_there_is_no_session_before_the_second_factor(browser) -> None:
+def test_there_is_no_session_before_the_second_factor(client) -> None:
     with_app()
 
-    enter_password(browser)
+    enter_password(client)
 
-    assert "_auth_user_id" not in browser.session
-    assert browser.get("/admin/")["Location"].startswith(LOGIN)
-    assert browser.get("/admin/ociqueue/conversion/").status_code == 302
-    assert browser.get("/jobs").status_code == 401
-    assert browser.get(PAGES)["Location"].startswith(LOGIN)
+    assert "_auth_user_id" not in client.session
+    assert client.get("/admin/")["Location"].startswith(LOGIN)
+    assert client.get("/admin/ociqueue/conversion/").status_code == 302
+    assert client.get("/jobs").status_code == 401
+    assert client.get(PAGES)["Location"].startswith(LOGIN)
     assert Activity.objects.filter(verb="login").count() == 1  # that of the set-up
 
 
-def test_a_user_without_a_second_factor_logs_in_as_before(browser) -> None:
+def test_a_user_without_a_second_factor_logs_in_as_before(client) -> None:
     User.objects.create_user("ayse", password="a right long password", is_staff=True)
 
-    assert enter_password(browser, next="/admin/preferences/")["Location"] == "/admin/preferences/"
-    assert is_logged_in(browser)
+    assert enter_password(client, next="/admin/preferences/")["Location"] == "/admin/preferences/"
+    assert is_logged_in(client)
 
 
-def test_a_login_leads_to_no_other_site_after_the_code(browser) -> None:
+def test_a_login_leads_to_no_other_site_after_the_code(client) -> None:
     _user, secret, _codes = with_app()
 
-    enter_password(browser, next="https://evil.example/")
+    enter_password(client, next="https://evil.example/")
 
-    assert enter_code(browser, code_of(secret))["Location"] == "/admin/"
+    assert enter_code(client, code_of(secret))["Location"] == "/admin/"
 
 
-def test_the_code_page_needs_a_password_first(browser) -> None:
+def test_the_code_page_needs_a_password_first(client) -> None:
     _user, secret, _codes = with_app()
 
-    assert browser.get(CODE)["Location"] == LOGIN
-    assert enter_code(browser, code_of(secret))["Location"] == LOGIN
-    assert not is_logged_in(browser)
+    assert client.get(CODE)["Location"] == LOGIN
+    assert enter_code(client, code_of(secret))["Location"] == LOGIN
+    assert not is_logged_in(client)
 
 
-def test_a_wrong_code_is_refused_with_the_reason(browser) -> None:
+def test_a_wrong_code_is_refused_with_the_reason(client) -> None:
     _user, secret, _codes = with_app()
-    enter_password(browser)
+    enter_password(client)
 
-    answer = enter_code(browser, wrong_code(secret))
+    answer = enter_code(client, wrong_code(secret))
 
     assert answer.status_code == 200
     assert "This code is wrong, too old, or was used before." in answer.content.decode()
-    assert not is_logged_in(browser)
+    assert not is_logged_in(client)
 
 
-def test_a_code_works_once(browser) -> None:
+def test_a_code_works_once(client) -> None:
     """Even in another process, whose memory is its own, and when it is written another way."""
     _user, secret, _codes = with_app()
     code = code_of(secret)
-    enter_password(browser)
-    enter_code(browser, code)
+    enter_password(client)
+    enter_code(client, code)
     other = Client()
     enter_password(other)
 
@@ -110,10 +103,10 @@ def test_a_code_works_once(browser) -> None:
     assert enter_code(other, code_of(secret, periods=1)).status_code == 302
 
 
-def test_a_recovery_code_works_once(browser) -> None:
+def test_a_recovery_code_works_once(client) -> None:
     _user, _secret, codes = with_app()
-    enter_password(browser)
-    assert enter_code(browser, codes[0]).status_code == 302
+    enter_password(client)
+    assert enter_code(client, codes[0]).status_code == 302
     other = Client()
     enter_password(other)
 
@@ -122,39 +115,39 @@ def test_a_recovery_code_works_once(browser) -> None:
     assert "8 codes are left" in other.get(PAGES).content.decode()
 
 
-def test_wrong_codes_lock_the_login_like_wrong_passwords(browser) -> None:
+def test_wrong_codes_lock_the_login_like_wrong_passwords(client) -> None:
     _user, secret, codes = with_app()
-    enter_password(browser)
+    enter_password(client)
 
-    answers = [enter_code(browser, wrong_code(secret)) for _ in range(configured.AXES_FAILURE_LIMIT)]
+    answers = [enter_code(client, wrong_code(secret)) for _ in range(configured.AXES_FAILURE_LIMIT)]
 
     assert [answer.status_code for answer in answers] == [200] * (configured.AXES_FAILURE_LIMIT - 1) + [429]
     assert "Try again in 15 minutes." in answers[-1].content.decode()
-    assert enter_code(browser, code_of(secret)).status_code == 429
-    assert enter_code(browser, codes[0]).status_code == 429
+    assert enter_code(client, code_of(secret)).status_code == 429
+    assert enter_code(client, codes[0]).status_code == 429
     assert enter_password(Client()).status_code == 429
     assert DeniedRequest.objects.filter(code="LOCKED_OUT").exists()
     assert wrong_code(secret) not in AccessAttempt.objects.get().post_data
 
 
-def test_an_admin_unlocks_a_login_that_wrong_codes_have_locked(admin_client) -> None:
+def test_an_admin_unlocks_a_login_that_wrong_codes_have_locked(admin_client, client) -> None:
     _user, secret, _codes = with_app()
-    enter_password(browser := Client())
+    enter_password(client)
     for _ in range(configured.AXES_FAILURE_LIMIT):
-        enter_code(browser, wrong_code(secret))
+        enter_code(client, wrong_code(secret))
     chosen = AccessAttempt.objects.values_list("pk", flat=True)
 
     admin_client.post("/admin/axes/accessattempt/", {"action": "release", "_selected_action": list(chosen)})
 
-    assert enter_code(browser, code_of(secret)).status_code == 302
+    assert enter_code(client, code_of(secret)).status_code == 302
 
 
-def test_the_right_password_in_between_gives_no_more_tries(browser) -> None:
+def test_the_right_password_in_between_gives_no_more_tries(client) -> None:
     _user, secret, _codes = with_app()
 
     for _ in range(configured.AXES_FAILURE_LIMIT):
-        enter_password(browser)
-        answer = enter_code(browser, wrong_code(secret))
+        enter_password(client)
+        answer = enter_code(client, wrong_code(secret))
 
     assert answer.status_code == 429
 
@@ -177,7 +170,7 @@ def test_codes_tried_from_many_addresses_are_limited_too(settings) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_codes_tried_at_once_are_no_more_than_the_limit(monkeypatch) -> None:
+def test_codes_tried_at_once_are_no_more_than_the_limit(monkeypatch, in_threads) -> None:
     """Each is counted before it is looked at: all of them may have found the login unlocked."""
     from kilit.access import second_factor
 
@@ -189,42 +182,37 @@ def test_codes_tried_at_once_are_no_more_than_the_limit(monkeypatch) -> None:
     monkeypatch.setattr(second_factor, "_matches", lambda _, code: looked_at.append(code))
     monkeypatch.setattr(second_factor.AxesProxyHandler, "is_allowed", lambda *_: True)
 
-    def attempt(client: Client) -> None:
-        enter_code(client, wrong_code(secret))
-        connections.close_all()
-
-    with ThreadPoolExecutor(len(clients)) as pool:
-        list(pool.map(attempt, clients))
+    in_threads(lambda number: enter_code(clients[number], wrong_code(secret)), count=len(clients))
 
     authenticators = Authenticator.objects.count()
     assert len(looked_at) == configured.AXES_FAILURE_LIMIT * authenticators
 
 
-def test_a_login_that_is_not_completed_ends(browser, settings) -> None:
+def test_a_login_that_is_not_completed_ends(client, settings) -> None:
     settings.ACCOUNT_LOGIN_TIMEOUT = 0
     _user, secret, _codes = with_app()
-    enter_password(browser)
+    enter_password(client)
 
-    assert enter_code(browser, code_of(secret))["Location"] == LOGIN
-    assert not is_logged_in(browser)
+    assert enter_code(client, code_of(secret))["Location"] == LOGIN
+    assert not is_logged_in(client)
 
 
-def test_a_user_who_was_deactivated_meanwhile_is_not_logged_in(browser) -> None:
+def test_a_user_who_was_deactivated_meanwhile_is_not_logged_in(client) -> None:
     user, secret, _codes = with_app()
-    enter_password(browser)
+    enter_password(client)
     User.objects.filter(pk=user.pk).update(is_active=False)
 
-    enter_code(browser, code_of(secret))
+    enter_code(client, code_of(secret))
 
-    assert not is_logged_in(browser)
+    assert not is_logged_in(client)
 
 
-def test_a_new_session_begins_with_the_code(browser) -> None:
+def test_a_new_session_begins_with_the_code(client) -> None:
     _user, secret, _codes = with_app()
-    enter_password(browser)
-    before = browser.session.session_key
+    enter_password(client)
+    before = client.session.session_key
 
-    enter_code(browser, code_of(secret))
+    enter_code(client, code_of(secret))
 
-    assert browser.session.session_key != before
+    assert client.session.session_key != before
     assert not Session.objects.filter(pk=before).exists()

@@ -33,18 +33,6 @@ from tests.support.second_factors import (
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def ayse() -> User:
-    return User.objects.create_user("ayse", password=PASSWORD, is_staff=True)
-
-
-@pytest.fixture
-def browser(ayse) -> Client:
-    client = Client()
-    enter_password(client)
-    return client
-
-
 def let_time_pass(client: Client) -> None:
     """Have the password entered six minutes ago."""
     session = client.session

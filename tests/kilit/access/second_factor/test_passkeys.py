@@ -104,69 +104,62 @@ def sign(client: Client, passkey: SoftPasskey, options: dict[str, Any] | None = 
     return client.post(CODE, {"credential": json.dumps(credential)}, secure=True)
 
 
-@pytest.fixture
-def browser() -> Client:
-    return Client()
-
-
-def test_a_login_asks_for_the_passkey(browser) -> None:
+def test_a_login_asks_for_the_passkey(client) -> None:
     user, passkey = with_passkey()
 
-    asked = enter_password(browser)
+    asked = enter_password(client)
 
     assert asked["Location"] == CODE
-    assert not is_logged_in(browser)
-    assert sign(browser, passkey)["Location"] == "/admin/"
-    assert is_logged_in(browser)
+    assert not is_logged_in(client)
+    assert sign(client, passkey)["Location"] == "/admin/"
+    assert is_logged_in(client)
     assert LogEntry.objects.get(user=user).change_message == "Added the passkey Laptop"
 
 
-def test_a_recovery_code_works_in_place_of_a_passkey(browser) -> None:
-    user = User.objects.create_user("ayse", password=PASSWORD, is_staff=True)
-    enter_password(client := Client())
-    add(client, SoftPasskey())
-    codes = re.findall(r"<li>(\d{4} \d{4})</li>", client.get(f"{PAGES}codes/").content.decode())
-    enter_password(browser)
+def test_a_recovery_code_works_in_place_of_a_passkey(browser, client, ayse) -> None:
+    add(browser, SoftPasskey())
+    codes = re.findall(r"<li>(\d{4} \d{4})</li>", browser.get(f"{PAGES}codes/").content.decode())
+    enter_password(client)
 
-    assert enter_code(browser, codes[0]).status_code == 302
-    assert Authenticator.objects.filter(user=user).count() == 2
+    assert enter_code(client, codes[0]).status_code == 302
+    assert Authenticator.objects.filter(user=ayse).count() == 2
 
 
-def test_a_passkey_that_was_made_for_another_page_is_refused(browser) -> None:
+def test_a_passkey_that_was_made_for_another_page_is_refused(client) -> None:
     """A forged page gets a signature for its own address only."""
     _user, passkey = with_passkey()
-    enter_password(browser)
+    enter_password(client)
     passkey.origin = "https://testserver.evil.example"
 
-    answer = sign(browser, passkey)
+    answer = sign(client, passkey)
 
     assert "This passkey was not accepted." in answer.content.decode()
-    assert not is_logged_in(browser)
+    assert not is_logged_in(client)
 
 
-def test_a_passkey_of_another_user_is_refused(browser) -> None:
+def test_a_passkey_of_another_user_is_refused(client) -> None:
     with_passkey()
     _other, passkey = with_passkey("mehmet")
-    enter_password(browser)
+    enter_password(client)
 
-    assert sign(browser, passkey).status_code == 200
-    assert not is_logged_in(browser)
+    assert sign(client, passkey).status_code == 200
+    assert not is_logged_in(client)
 
 
-def test_a_signature_of_another_key_is_refused(browser) -> None:
+def test_a_signature_of_another_key_is_refused(client) -> None:
     _user, passkey = with_passkey()
-    enter_password(browser)
+    enter_password(client)
 
-    assert sign(browser, SoftPasskey(identity=passkey.identity)).status_code == 200
-    assert not is_logged_in(browser)
+    assert sign(client, SoftPasskey(identity=passkey.identity)).status_code == 200
+    assert not is_logged_in(client)
 
 
-def test_a_signature_works_for_its_own_login_only(browser) -> None:
+def test_a_signature_works_for_its_own_login_only(client) -> None:
     _user, passkey = with_passkey()
-    enter_password(browser)
-    options = options_in(browser, CODE)
-    sign(browser, passkey, options)
-    assert is_logged_in(browser)
+    enter_password(client)
+    options = options_in(client, CODE)
+    sign(client, passkey, options)
+    assert is_logged_in(client)
     enter_password(other := Client())
     options_in(other, CODE)
 
@@ -174,16 +167,16 @@ def test_a_signature_works_for_its_own_login_only(browser) -> None:
     assert not is_logged_in(other)
 
 
-def test_wrong_signatures_count_like_wrong_codes(browser, settings) -> None:
+def test_wrong_signatures_count_like_wrong_codes(client, settings) -> None:
     _user, passkey = with_passkey()
-    enter_password(browser)
+    enter_password(client)
     wrong = SoftPasskey(identity=passkey.identity)
 
-    answers = [sign(browser, wrong).status_code for _ in range(settings.AXES_FAILURE_LIMIT)]
+    answers = [sign(client, wrong).status_code for _ in range(settings.AXES_FAILURE_LIMIT)]
 
     assert answers == [200] * (settings.AXES_FAILURE_LIMIT - 1) + [429]
-    assert sign(browser, passkey).status_code == 429  # with a new challenge
-    assert not is_logged_in(browser)
+    assert sign(client, passkey).status_code == 429  # with a new challenge
+    assert not is_logged_in(client)
 
 
 MALFORMED = [
@@ -200,20 +193,18 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("credential", MALFORMED)
-def test_what_no_browser_sends_is_refused_and_no_fault(browser, credential, settings) -> None:
+def test_what_no_browser_sends_is_refused_and_no_fault(client, credential, settings) -> None:
     settings.AXES_FAILURE_LIMIT = 100
     with_passkey()
-    enter_password(browser)
-    browser.get(CODE)
+    enter_password(client)
+    client.get(CODE)
 
-    assert browser.post(CODE, {"credential": credential}).status_code == 200
-    assert not is_logged_in(browser)
+    assert client.post(CODE, {"credential": credential}).status_code == 200
+    assert not is_logged_in(client)
 
 
 @pytest.mark.parametrize("credential", MALFORMED)
 def test_a_passkey_that_no_browser_has_made_is_not_added(browser, credential) -> None:
-    User.objects.create_user("ayse", password=PASSWORD, is_staff=True)
-    enter_password(browser)
     browser.get(ADD)
 
     assert browser.post(ADD, {"name": "x", "credential": credential}).status_code == 200
@@ -221,8 +212,6 @@ def test_a_passkey_that_no_browser_has_made_is_not_added(browser, credential) ->
 
 
 def test_a_passkey_for_another_page_or_challenge_is_not_added(browser) -> None:
-    User.objects.create_user("ayse", password=PASSWORD, is_staff=True)
-    enter_password(browser)
     old = options_in(browser, ADD)
     options_in(browser, ADD)
 
@@ -235,8 +224,6 @@ def test_a_passkey_for_another_page_or_challenge_is_not_added(browser) -> None:
 
 def test_nothing_but_the_passkey_itself_is_stored(browser) -> None:
     """PostgreSQL's JSON takes no NUL, and nobody needs what else a browser, or a program, may send."""
-    User.objects.create_user("ayse", password=PASSWORD, is_staff=True)
-    enter_password(browser)
     credential = {**SoftPasskey().create(options_in(browser, ADD)), "clientExtensionResults": {"x": "\0"}}
 
     browser.post(ADD, {"name": "x", "credential": json.dumps(credential)}, secure=True)
@@ -245,29 +232,29 @@ def test_nothing_but_the_passkey_itself_is_stored(browser) -> None:
     assert sorted(stored) == ["id", "rawId", "response", "type"]
 
 
-def test_a_removed_passkey_opens_nothing(browser) -> None:
+def test_a_removed_passkey_opens_nothing(client) -> None:
     _user, passkey = with_passkey()
-    enter_password(browser)
-    sign(browser, passkey)
-    add(browser, SoftPasskey(), "Key")
+    enter_password(client)
+    sign(client, passkey)
+    add(client, SoftPasskey(), "Key")
     first = Authenticator.objects.filter(type="webauthn").earliest("pk")
 
-    browser.post(f"{ADD}{first.pk}/remove/")
+    client.post(f"{ADD}{first.pk}/remove/")
 
-    assert "Laptop" not in re.sub(r"Laptop was removed", "", browser.get(PAGES).content.decode())
+    assert "Laptop" not in re.sub(r"Laptop was removed", "", client.get(PAGES).content.decode())
     enter_password(other := Client())
     assert sign(other, passkey).status_code == 200
     assert not is_logged_in(other)
 
 
-def test_nobody_removes_anothers_passkey(browser) -> None:
+def test_nobody_removes_anothers_passkey(client) -> None:
     with_passkey()
     _other, passkey = with_passkey("mehmet")
-    enter_password(browser, "mehmet")
-    sign(browser, passkey)
+    enter_password(client, "mehmet")
+    sign(client, passkey)
     first = Authenticator.objects.filter(user__username="ayse", type="webauthn").get()
 
-    assert browser.post(f"{ADD}{first.pk}/remove/").status_code == 404
+    assert client.post(f"{ADD}{first.pk}/remove/").status_code == 404
     assert Authenticator.objects.filter(pk=first.pk).exists()
 
 
