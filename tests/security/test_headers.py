@@ -9,6 +9,8 @@ from kilit.access.models import ApiKey
 from pdfjobs.models import PdfJob
 from tests.support.fixtures.pdf_jobs import _own_store  # noqa: F401 - a store of the test's own
 from tests.support.pdf_jobs import bring, new_job, some_user
+from tests.support.people import make_user
+from tests.support.second_factors import PASSWORD, enter_password
 
 pytestmark = pytest.mark.django_db
 
@@ -82,11 +84,10 @@ def test_a_pdf_is_framed_by_our_own_pages_alone(admin_client) -> None:
         assert "script-src" not in answer.headers["Content-Security-Policy"]
 
 
-def test_sessions_are_out_of_reach_of_scripts_and_other_sites(django_user_model) -> None:
-    django_user_model.objects.create_superuser("ayse", password="a long enough one")
-    client = Client()
+def test_sessions_are_out_of_reach_of_scripts_and_other_sites(client) -> None:
+    make_user(password=PASSWORD)
 
-    client.post("/admin/login/", {"username": "ayse", "password": "a long enough one"})
+    enter_password(client)
 
     cookie = client.cookies["sessionid"]
     assert cookie["httponly"]
@@ -94,14 +95,13 @@ def test_sessions_are_out_of_reach_of_scripts_and_other_sites(django_user_model)
     assert int(cookie["max-age"]) <= 12 * 3600
 
 
-def test_a_login_gets_a_session_of_its_own_and_a_logout_ends_it(django_user_model) -> None:
-    django_user_model.objects.create_superuser("ayse", password="a long enough one")
-    client = Client()
+def test_a_login_gets_a_session_of_its_own_and_a_logout_ends_it(client) -> None:
+    make_user(password=PASSWORD)
     client.get("/admin/login/")
     client.session.save()
     planted = client.cookies.get("sessionid")
 
-    client.post("/admin/login/", {"username": "ayse", "password": "a long enough one"})
+    enter_password(client)
     given = client.cookies["sessionid"].value
     assert planted is None or planted.value != given
     assert client.get("/admin/").status_code == 200
@@ -112,13 +112,10 @@ def test_a_login_gets_a_session_of_its_own_and_a_logout_ends_it(django_user_mode
     assert thief.get("/admin/").status_code == 302
 
 
-def test_a_changed_password_ends_every_other_session(django_user_model) -> None:
-    user = django_user_model.objects.create_superuser("ayse", password="a long enough one")
-    client = Client()
-    client.force_login(user)
-    assert client.get("/admin/").status_code == 200
+def test_a_changed_password_ends_every_other_session(admin_client, admin_user) -> None:
+    assert admin_client.get("/admin/").status_code == 200
 
-    user.set_password("another long one")
-    user.save()
+    admin_user.set_password("another long one")
+    admin_user.save()
 
-    assert client.get("/admin/").status_code == 302
+    assert admin_client.get("/admin/").status_code == 302

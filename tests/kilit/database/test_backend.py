@@ -1,5 +1,7 @@
 """What the database backend says of its errors: read-only, of unknown outcome, or certainly nothing stored."""
 
+from collections.abc import Callable, Iterable
+
 import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 
@@ -47,28 +49,23 @@ def test_a_connection_cut_before_the_commit_stored_nothing(proxy: CuttingProxy) 
     assert not Parcel.objects.exists()
 
 
-@pytest.mark.parametrize("words", [b"FETCH", b"CLOSE"])
-def test_a_connection_cut_while_rows_are_read_in_parts_is_an_error_of_the_database(
-    proxy: CuttingProxy, words: bytes
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        (b"FETCH", Parcel.objects.iterator),
+        (b"CLOSE", Parcel.objects.iterator),
+        (b"pg_collation", lambda: Parcel.objects.order_by(collation.NameOrder("depot"))),
+    ],
+)
+def test_a_connection_cut_while_rows_are_read_in_parts_or_by_name_is_an_error_of_the_database(
+    proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch, words: bytes, read: Callable[[], Iterable[Parcel]]
 ) -> None:
+    monkeypatch.setattr(collation, "_with_icu", {})
     Parcel.objects.create(depot="east")
     proxy.cut, proxy.words = "answer", words
 
     with pytest.raises(OperationalError):
-        list(Parcel.objects.iterator())
-    connection.close()
-
-    assert proxy.cuts == 1
-
-
-def test_a_connection_cut_while_names_are_sorted_is_an_error_of_the_database(
-    proxy: CuttingProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collation, "_with_icu", {})
-    proxy.cut, proxy.words = "answer", b"pg_collation"
-
-    with pytest.raises(OperationalError):
-        list(Parcel.objects.order_by(collation.NameOrder("depot")))
+        list(read())
     connection.close()
 
     assert proxy.cuts == 1

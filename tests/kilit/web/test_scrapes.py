@@ -1,6 +1,8 @@
 """The text of /metrics is kept for a while, and computed by one thread at a time."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -43,32 +45,11 @@ def test_a_text_is_computed_again_when_it_is_too_old() -> None:
     assert [first, second, third] == [(b"one", 0), (b"one", 4), (b"two", 0)]
 
 
-def test_while_one_thread_computes_others_get_the_last_text() -> None:
-    clock, text = Clock(), SlowText()
+@contextmanager
+def computing(text: SlowText, *, age: float | None) -> Iterator[ScrapeCache]:
+    """Let a thread compute the text again; the last one, if there is one, is so many seconds old."""
+    clock = Clock()
     cache = ScrapeCache(text, clock=clock)
-    text.go_on.set()
-    cache.read(max_age=5)
-    text.begun.clear()
-    text.go_on.clear()
-    clock.now += 10
-    thread = threading.Thread(target=lambda: cache.read(max_age=5))
-    thread.start()
-    assert text.begun.wait(PATIENCE)
-
-    meanwhile = [cache.read(max_age=5) for _ in range(300)]
-    text.go_on.set()
-    thread.join(PATIENCE)
-
-    assert meanwhile == [(b"text 1", 10)] * 300
-    assert cache.read(max_age=5).text == b"text 2"
-    assert text.computed == 2
-
-
-@pytest.mark.parametrize("age", [None, metrics.STALE_AFTER + 1])
-def test_without_a_recent_text_others_wait_a_moment_and_are_refused(monkeypatch, age: float | None) -> None:
-    clock, text = Clock(), SlowText()
-    cache = ScrapeCache(text, clock=clock)
-    monkeypatch.setattr(metrics, "PATIENCE", 0.01)
     if age:
         text.go_on.set()
         cache.read(max_age=5)
@@ -78,13 +59,30 @@ def test_without_a_recent_text_others_wait_a_moment_and_are_refused(monkeypatch,
     thread = threading.Thread(target=lambda: cache.read(max_age=5))
     thread.start()
     assert text.begun.wait(PATIENCE)
-
     try:
-        with pytest.raises(MetricsBusyError):
-            cache.read(max_age=5)
+        yield cache
     finally:
         text.go_on.set()
         thread.join(PATIENCE)
+
+
+def test_while_one_thread_computes_others_get_the_last_text() -> None:
+    text = SlowText()
+
+    with computing(text, age=10) as cache:
+        meanwhile = [cache.read(max_age=5) for _ in range(300)]
+
+    assert meanwhile == [(b"text 1", 10)] * 300
+    assert cache.read(max_age=5).text == b"text 2"
+    assert text.computed == 2
+
+
+@pytest.mark.parametrize("age", [None, metrics.STALE_AFTER + 1])
+def test_without_a_recent_text_others_wait_a_moment_and_are_refused(monkeypatch, age: float | None) -> None:
+    monkeypatch.setattr(metrics, "PATIENCE", 0.01)
+
+    with computing(SlowText(), age=age) as cache, pytest.raises(MetricsBusyError):
+        cache.read(max_age=5)
 
 
 def test_a_failure_is_not_kept() -> None:

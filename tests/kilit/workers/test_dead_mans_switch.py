@@ -59,26 +59,19 @@ def test_nothing_is_called_without_an_address(watch, switch, settings) -> None:
     assert watch.paths == []
 
 
-@pytest.mark.parametrize("beat", [None, Now() - BEAT_WITHIN - timedelta(seconds=1)])
-def test_nothing_is_called_while_no_task_goes_through_the_cluster(watch, switch, beat) -> None:
-    Heartbeat.objects.update(beat_at=beat)
-    Heartbeat.objects.create(name="another", beat_at=Now())
-
-    call(switch)
-
-    assert watch.paths == []
-
-
 @pytest.mark.parametrize(
-    "run",
+    ("model", "columns"),
     [
-        {"finished_at": Now() - TASK_ENDS_WITHIN - timedelta(seconds=1)},
-        {"finished_at": None, "succeeded": None},
-        {"succeeded": False},
+        (Heartbeat, {"beat_at": None}),
+        (Heartbeat, {"beat_at": Now() - BEAT_WITHIN - timedelta(seconds=1)}),
+        (SweepRun, {"finished_at": Now() - TASK_ENDS_WITHIN - timedelta(seconds=1)}),
+        (SweepRun, {"finished_at": None, "succeeded": None}),
+        (SweepRun, {"succeeded": False}),
     ],
 )
-def test_nothing_is_called_while_scheduled_tasks_are_stalled(watch, switch, run) -> None:
-    SweepRun.objects.update(**run)
+def test_nothing_is_called_while_the_cluster_or_scheduled_tasks_are_stalled(watch, switch, model, columns) -> None:
+    model.objects.update(**columns)
+    Heartbeat.objects.create(name="another", beat_at=Now())
 
     call(switch)
 

@@ -19,6 +19,7 @@ from tests.support.waiting import PATIENCE
 pytestmark = pytest.mark.django_db
 
 SILENT = STALE_AFTER + timedelta(seconds=1)
+TOO_LONG = timedelta(seconds=settings.TASK_TIMEOUT + 4) + STALE_AFTER
 
 
 @pytest.fixture
@@ -36,25 +37,21 @@ def healthy(supervisor: Supervisor, *, silence: timedelta | None, busy: int, mon
     return supervisor._is_healthy()
 
 
-def test_a_cluster_with_a_recent_beat_is_alive(supervisor, monkeypatch) -> None:
-    assert healthy(supervisor, silence=timedelta(seconds=1), busy=0, monkeypatch=monkeypatch)
-    assert Heartbeat.objects.alive().exists()
-
-
-def test_a_silent_cluster_with_a_free_worker_is_dead(supervisor, monkeypatch) -> None:
-    assert not healthy(supervisor, silence=SILENT, busy=settings.WORKERS - 1, monkeypatch=monkeypatch)
-    assert not Heartbeat.objects.alive().exists()
-
-
-def test_a_silent_cluster_with_only_busy_workers_is_alive(supervisor, monkeypatch) -> None:
-    assert healthy(supervisor, silence=SILENT, busy=settings.WORKERS, monkeypatch=monkeypatch)
-    assert Heartbeat.objects.alive().exists()
-
-
-def test_workers_busy_beyond_the_task_timeout_are_dead(supervisor, monkeypatch) -> None:
-    too_long = timedelta(seconds=settings.TASK_TIMEOUT + 4) + STALE_AFTER
-
-    assert not healthy(supervisor, silence=too_long, busy=settings.WORKERS, monkeypatch=monkeypatch)
+@pytest.mark.parametrize(
+    ("silence", "busy", "is_alive"),
+    [
+        (timedelta(seconds=1), 0, True),
+        (SILENT, settings.WORKERS - 1, False),
+        (SILENT, settings.WORKERS, True),
+        (TOO_LONG, settings.WORKERS, False),
+    ],
+    ids=["a recent beat", "a free worker", "only busy workers", "busy beyond the task timeout"],
+)
+def test_a_cluster_is_alive_by_its_beat_or_while_all_its_workers_are_busy(
+    supervisor, monkeypatch, silence: timedelta, busy: int, is_alive
+) -> None:
+    assert healthy(supervisor, silence=silence, busy=busy, monkeypatch=monkeypatch) is is_alive
+    assert Heartbeat.objects.alive().exists() is is_alive
 
 
 def test_a_new_cluster_is_given_time_but_not_called_alive(supervisor, monkeypatch) -> None:

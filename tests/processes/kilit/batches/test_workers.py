@@ -4,14 +4,9 @@ import pytest
 
 from kilit.batches.models import BulkAction
 from kilit.batches.run import plan
-from ociqueue.models import Conversion
 from tests.support.bulk_actions import user_of
 from tests.support.commands import run_python
-from tests.support.conversions import new_conversion
-from tests.support.fixtures.conversions import make_site, site
 from tests.support.workers import database_url
-
-__all__ = ["make_site", "site"]
 
 WORKER = """
 import sys
@@ -34,9 +29,8 @@ print(*sorted(set(loaded) - light))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_bulk_action_is_planned_and_run_without_any_admin(make_person, site) -> None:
-    made = Conversion.objects.bulk_create([new_conversion(site) for _ in range(3)])
-    Conversion.objects.filter(pk__in=[row.pk for row in made]).mark_failed()
+def test_a_bulk_action_is_planned_and_run_without_any_admin(make_person, make_failed, site) -> None:
+    make_failed(site, 3)
     user, filters = user_of(make_person(sites={site: "operator"})), {"site": str(site.pk), "since": "24"}
     plan(queue="conversion", action="retry", user=user, filters=filters, filters_text="", reason="fixed", options={})
 

@@ -16,13 +16,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 HEALTH = Series(REQUESTS, ("health", "read", "2xx"))
 
 
-def ask(port: int, path: str, host: str = "localhost") -> http.client.HTTPResponse:
+def ask(port: int, path: str, host: str = "localhost") -> tuple[int, str]:
+    """Return the status and the text."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request("GET", path, headers={"Host": host})
         answer = connection.getresponse()
-        answer.read()
-        return answer
+        return answer.status, answer.read().decode()
     finally:
         connection.close()
 
@@ -30,7 +30,7 @@ def ask(port: int, path: str, host: str = "localhost") -> http.client.HTTPRespon
 def test_requests_of_all_processes_are_counted_and_none_is_lost_by_a_restart(tmp_path: Path) -> None:
     for _ in range(2):
         with web_process(tmp_path) as port:
-            statuses = [ask(port, "/healthz").status for _ in range(60)]
+            statuses = [ask(port, "/healthz")[0] for _ in range(60)]
             ask(port, "/admin/", host="elsewhere.example")
             wait_until(lambda: WebProcess.objects.alive().count() == 2)
         assert statuses == [200] * 60
@@ -43,9 +43,6 @@ def test_requests_of_all_processes_are_counted_and_none_is_lost_by_a_restart(tmp
 
 def test_the_server_says_its_version(tmp_path: Path) -> None:
     with web_process(tmp_path, KILIT_BUILD="1a2b3c4") as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-        connection.close()
+        _status, text = ask(port, "/metrics")
 
     assert re.search(r'^kilit_build_info{build="1a2b3c4",version="\d+\.\d+\.\d+"} 1\.0$', text, re.MULTILINE)
