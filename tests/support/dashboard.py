@@ -8,6 +8,7 @@ from django.test import Client
 
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import new_conversion
+from tests.support.people import make_person
 
 
 def make_site(name: str = "Mobilya", **columns: Any) -> Site:
@@ -28,6 +29,13 @@ def make_conversions(
     rows.filter(pk__in=chosen[:well]).move("ack")
     rows.filter(pk__in=chosen[well:]).ack_failed(code="X", category="VALIDATION", message="")
     Conversion.objects.bulk_create(new[:waiting])
+
+
+def site_with_operator(name: str = "Mobilya", **numbers: Any) -> tuple[Site, Client]:
+    """Store a site with conversions, and log in its operator."""
+    site = make_site(name)
+    make_conversions(site, **numbers)
+    return site, make_person(sites=(site,))
 
 
 BOARD = "/admin/dashboard/"

@@ -45,7 +45,6 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(operator, site, make
     by_code = operator.get(f"{LIST}all/retry/?code=NO_CLICK").context
     by_day = operator.get(f"{LIST}all/retry/?from={today}&to={today}").context
     by_group = operator.get(f"{LIST}all/retry/?group={group}").context
-    by_nonsense = operator.get(f"{LIST}all/retry/?from=tomorrow", follow=True)
 
     assert by_code["sentences"][0] == by_group["sentences"][0] == "Retry: 2 match (2 FAILED)."
     assert by_day["sentences"][0] == "Retry: 3 match (3 FAILED)."
@@ -55,7 +54,6 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(operator, site, make
         f"From: {today} · To, that day included: {today}",
         "error group: NO_CLICK bad",
     ]
-    assert said(by_nonsense) == ["The filter “from” has no value “tomorrow”, so nothing matches."]
 
 
 def test_a_list_of_one_state_offers_what_applies_to_it(operator, site, make_failed) -> None:
@@ -120,6 +118,10 @@ def test_above_a_hundred_the_number_has_to_be_typed(operator, site, make_failed,
         ("status=nonsense", "The filter “status” has no value “nonsense”, so nothing matches."),
         ("gclid__startswith=C", "“gclid__startswith” is not a filter of this list."),
         ("status=FAILED&site=nonsense", "The filter “site” has no value “nonsense”, so nothing matches."),
+        # One end of a range alone would act on more than was meant.
+        ("from=nonsense", "The filter “from” has no value “nonsense”, so nothing matches."),
+        ("to=nonsense", "The filter “to” has no value “nonsense”, so nothing matches."),
+        ("from=2026-01-01&to=nonsense", "The filter “to” has no value “nonsense”, so nothing matches."),
     ],
 )
 def test_filters_that_narrow_nothing_are_refused(operator, site, make_failed, query: str, message: str) -> None:

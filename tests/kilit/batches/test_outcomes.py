@@ -83,13 +83,6 @@ def test_what_failed_again_can_be_retried_as_a_whole(operator, site, make_failed
     assert (second.total, second.moved_count) == (2, 2)
 
 
-def test_an_unknown_bulk_action_is_reported(operator) -> None:
-    answer = operator.get(f"{LIST}?bulk=nonsense")
-
-    assert "has no value “nonsense”" in answer.text
-    assert list(answer.context["cl"].result_list) == []
-
-
 def test_jobs_that_are_held_again_are_reported_over_the_list(admin_client) -> None:
     jobs = [hold(make_job(order_id=f"S-{number}")) for number in range(3)]
     ids = ",".join(str(job.pk) for job in jobs)

@@ -5,7 +5,6 @@ from contextlib import suppress
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from ociqueue.models import Conversion
 from ociqueue.operating.operations import RETRY
 from tests.support.bulk_actions import asked
 from tests.support.examples import few
+from tests.support.people import browser_of
 
 pytestmark = pytest.mark.django_db
 
@@ -31,9 +31,7 @@ def test_sums_items_and_events_always_agree(make_site, make_failed, steps: list[
     site = make_site()
     rows = make_failed(site, ROWS)
     operator, _ = User.objects.get_or_create(username="walker", is_staff=True, is_superuser=True)
-    client = Client()
-    client.force_login(operator)
-    action = asked(client, query=f"site={site.pk}")
+    action = asked(browser_of(operator), query=f"site={site.pk}")
     usual, record_results = RETRY.batch, run.record_results
     object.__setattr__(RETRY, "batch", 2)
     try:

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from ociqueue.models import Conversion
 from tests.support.cutting_jobs import make_job
-from tests.support.dashboard import make_conversions, make_site
+from tests.support.dashboard import make_conversions, make_site, site_with_operator
 from tests.support.pdf_jobs import new_job
 
 pytestmark = pytest.mark.django_db
@@ -53,10 +53,8 @@ def test_those_who_may_add_a_site_find_the_page_for_it(make_person) -> None:
     assert found(make_person("veli", role="operator"), "add a si") == {}
 
 
-def test_of_many_rows_it_reads_a_few_and_leads_to_the_list(make_person) -> None:
-    site = make_site()
-    make_conversions(site, waiting=30, source_keys=(f"k-{number}" for number in range(30)))
-    client = make_person(sites=(site,))
+def test_of_many_rows_it_reads_a_few_and_leads_to_the_list() -> None:
+    _site, client = site_with_operator(waiting=30, source_keys=(f"k-{number}" for number in range(30)))
 
     with CaptureQueriesContext(connection) as queries:
         results = found(client, "k-")

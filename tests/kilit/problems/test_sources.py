@@ -126,7 +126,6 @@ def test_the_kinds_of_problems_are_those_that_rules_offer() -> None:
     assert {problem.kind for problem in find_problems(SeesEverything())} <= set(ProblemKind)
 
 
-@pytest.mark.django_db
 def test_an_endpoint_that_was_switched_off_is_recorded_in_each_language() -> None:
     make_endpoint(description="Shop")
     Endpoint.objects.all().switch_off(OffReason.GONE)

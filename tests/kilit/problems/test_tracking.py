@@ -5,7 +5,6 @@ from threading import Barrier
 
 import pytest
 from django.db import connection
-from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import translation
 
@@ -18,6 +17,7 @@ from kilit.problems.models import CLOSE_AFTER, ProblemRecord
 from kilit.problems.registry import Place, Problem, ProblemSource, Severity
 from kilit.problems.states import ProblemState
 from kilit.sites.models import Tenant
+from tests.support.alerts import time_passes
 from tests.support.dashboard import make_conversions, make_site
 from tests.support.people import make_user
 
@@ -39,12 +39,6 @@ def held(count: int = 1, **columns: object) -> Problem:
     return Problem(part="cutting_job", kind=ProblemKind.HOLD, severity=Severity.WARNING, **columns)
 
 
-def minutes_pass(minutes: int) -> None:
-    """Move the clock, that is, everything that was noted to the past."""
-    span = timedelta(minutes=minutes)
-    ProblemRecord.objects.open().update(opened_at=F("opened_at") - span, seen_at=F("seen_at") - span)
-
-
 def states() -> list[str]:
     return list(ProblemRecord.objects.order_by("id").values_list("status", flat=True))
 
@@ -53,7 +47,7 @@ def test_a_problem_opens_once_and_is_updated_while_it_lasts(problems) -> None:
     problems.append(held(1))
     assert tracking.track_problems() == "Opened 1, closed 0."
     problems[:] = [held(7)]
-    minutes_pass(5)
+    time_passes(timedelta(minutes=5))
 
     assert tracking.track_problems() == "Opened 0, closed 0."
 
@@ -67,13 +61,13 @@ def test_a_problem_that_returns_within_ten_minutes_is_the_same_one(problems) -> 
     problems.append(held())
     tracking.track_problems()
     problems.clear()
-    minutes_pass(9)
+    time_passes(timedelta(minutes=9))
     tracking.track_problems()
     assert states() == ["OPEN"]
 
     problems.append(held())
     tracking.track_problems()
-    minutes_pass(9)
+    time_passes(timedelta(minutes=9))
     tracking.track_problems()
 
     assert states() == ["OPEN"]
@@ -84,7 +78,7 @@ def test_a_problem_that_is_gone_for_ten_minutes_is_closed_and_lasted_until_it_wa
     tracking.track_problems()
     ProblemRecord.objects.update(opened_at=Now() - timedelta(minutes=30))
     problems.clear()
-    minutes_pass(11)
+    time_passes(timedelta(minutes=11))
 
     assert tracking.track_problems() == "Opened 0, closed 1."
 
@@ -99,7 +93,7 @@ def test_a_problem_that_returns_later_is_a_new_one(problems) -> None:
     problems.append(held())
     tracking.track_problems()
     problems.clear()
-    minutes_pass(11)
+    time_passes(timedelta(minutes=11))
     tracking.track_problems()
     problems.append(held())
 
@@ -111,7 +105,7 @@ def test_a_problem_that_returns_later_is_a_new_one(problems) -> None:
 def test_problems_that_are_folded_into_one_line_stay_open(problems) -> None:
     problems[:] = [held(name="A"), held(name="B")]
     tracking.track_problems()
-    minutes_pass(11)
+    time_passes(timedelta(minutes=11))
     problems[:] = [held(9, name="", stands_for=["cutting_job-hold-A"])]
 
     tracking.track_problems()
@@ -217,7 +211,7 @@ def test_records_of_a_reader_who_gets_no_alerts_any_more_are_closed(problems, mo
     problems.append(held())
     tracking.track_problems()
     monkeypatch.setattr(tracking, "readers", [])
-    minutes_pass(11)
+    time_passes(timedelta(minutes=11))
 
     tracking.track_problems()
 

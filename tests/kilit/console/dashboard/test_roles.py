@@ -1,7 +1,7 @@
 """Who sees what on the first screen."""
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
@@ -10,15 +10,11 @@ from kilit.lock.models import Count
 from kilit.problems.registry import find_problems
 from ociqueue.states import ConversionStatus
 from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
-from tests.support.people import make_user
+from tests.support.people import browser_of, make_user
 
 pytestmark = pytest.mark.django_db
 
 CONVERSIONS, PDF, CUTTING, OUTBOX = panels()
-
-
-def fresh(username: str) -> User:
-    return User.objects.get(username=username)
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
@@ -32,50 +28,50 @@ def test_every_role_sees_the_dashboard(make_person, role: str) -> None:
     assert "Scheduled tasks" in text
 
 
-def test_membership_narrows_numbers_rows_and_sites(make_person) -> None:
+def test_membership_narrows_numbers_rows_and_sites() -> None:
     mine, theirs = make_site("Mine"), make_site("Theirs", is_paused=True, pause_reason="Secret audit")
     make_conversions(mine, well=1, waiting=1)
     make_conversions(theirs, waiting=3)
     make_conversions(make_site("Others"), well=5, badly=4, waiting=3)
     Count.objects.fold(limit=5)
-    make_person("ayse", role="viewer", sites=(mine,))
+    ayse = make_user(role="viewer", sites=(mine,))
 
-    content = dashboard.fill_strip(CONVERSIONS, fresh("ayse"), now=timezone.now())
+    content = dashboard.fill_strip(CONVERSIONS, ayse, now=timezone.now())
 
     assert {state.name: state.rows for state in content.states if state.rows} == {"COMPLETED": 1, "QUEUED": 1}
     assert (content.chart.well, content.chart.badly, content.is_alarming) == (1, 0, False)
     assert content.oldest is not None
     assert content.oldest.place == "Mine"
-    assert [problem.kind for problem in find_problems(fresh("ayse")) if problem.part == "conversion"] == []
+    assert [problem.kind for problem in find_problems(ayse) if problem.part == "conversion"] == []
 
 
-def test_membership_narrows_what_is_stuck(make_person, sql) -> None:
+def test_membership_narrows_what_is_stuck(sql) -> None:
     mine, theirs = make_site("Mine"), make_site("Theirs")
     for site, rows in ((mine, 1), (theirs, 2)):
         make_conversions(site, waiting=rows)
         site.conversions.claim(limit=rows)
     sql("UPDATE offline_conversion_queue SET claimed_at = now() - interval '1 hour'")
-    make_person("ayse", sites=(mine,))
+    ayse = make_user(sites=(mine,))
 
-    assert [problem.count for problem in find_problems(fresh("ayse")) if problem.kind == "stuck"] == [1]
+    assert [problem.count for problem in find_problems(ayse) if problem.kind == "stuck"] == [1]
 
 
-def test_a_member_of_no_site_sees_no_number_of_any(make_person) -> None:
+def test_a_member_of_no_site_sees_no_number_of_any() -> None:
     make_conversions(make_site("Theirs"), well=2, waiting=2)
-    client = make_person("ayse", role="operator")
+    ayse = make_user(role="operator")
 
-    content = dashboard.fill_strip(CONVERSIONS, fresh("ayse"), now=timezone.now())
+    content = dashboard.fill_strip(CONVERSIONS, ayse, now=timezone.now())
 
     assert [state.rows for state in content.states] == [0] * len(ConversionStatus)
     assert (content.chart.well, content.oldest) == (0, None)
-    assert "Theirs" not in text_of(client)
+    assert "Theirs" not in text_of(browser_of(ayse))
 
 
-def test_a_queue_that_a_user_may_not_see_has_no_panel(make_person) -> None:
-    client = make_person(role=None)
-    fresh("ayse").user_permissions.set(Permission.objects.filter(codename="view_pdfjob"))
+def test_a_queue_that_a_user_may_not_see_has_no_panel() -> None:
+    ayse = make_user(role=None)
+    ayse.user_permissions.set(Permission.objects.filter(codename="view_pdfjob"))
 
-    text = text_of(client, BOARD)
+    text = text_of(browser_of(ayse), BOARD)
 
     assert str(PDF.queue.title) in text
     assert str(CONVERSIONS.queue.title) not in text

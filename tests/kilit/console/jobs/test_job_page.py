@@ -5,9 +5,8 @@ import re
 import pytest
 
 from ociqueue.models import Conversion
-from pdfjobs.models import PdfJob
 from tests.support.conversions import make_failed
-from tests.support.dashboard import make_conversions, make_site
+from tests.support.dashboard import make_site, site_with_operator
 from tests.support.pdf_jobs import bring, new_job
 
 pytestmark = pytest.mark.django_db
@@ -15,24 +14,19 @@ pytestmark = pytest.mark.django_db
 PDFS, ROWS = "/admin/pdfjobs/pdfjob/", "/admin/ociqueue/conversion/"
 
 
-def make_pdf_job(state: str) -> PdfJob:
-    return bring(new_job(), state)
-
-
 def test_the_pdf_of_a_job_is_its_primary_action(make_person) -> None:
-    job = make_pdf_job("succeeded")
+    job = bring(new_job(), "succeeded")
 
     answer = make_person(role="viewer").get(f"{PDFS}{job.pk}/change/")
 
     assert answer.context["primary"].href == f"{PDFS}{job.pk}/file/?download"
 
 
-def test_a_page_begins_with_the_name_that_people_know(make_person) -> None:
-    site = make_site()
-    make_conversions(site, badly=1, source_keys=["order-7/a"])
+def test_a_page_begins_with_the_name_that_people_know() -> None:
+    site, client = site_with_operator(badly=1, source_keys=["order-7/a"])
     row = Conversion.objects.get()
 
-    shown = make_person(sites=(site,)).get(f"{ROWS}{row.pk}/change/").content.decode()
+    shown = client.get(f"{ROWS}{row.pk}/change/").content.decode()
 
     (heading,) = re.findall(r'<h2 class="kilit-job-name"[^>]*>\s*(.*?)\s*<', shown)
     assert heading == "order-7/a"
@@ -42,11 +36,10 @@ def test_a_page_begins_with_the_name_that_people_know(make_person) -> None:
     assert order == sorted(order)
 
 
-def test_empty_facts_are_not_shown(make_person) -> None:
-    site = make_site()
-    make_conversions(site, badly=1)
+def test_empty_facts_are_not_shown() -> None:
+    _site, client = site_with_operator(badly=1)
 
-    facts = make_person(sites=(site,)).get(f"{ROWS}{Conversion.objects.get().pk}/change/").context["facts"]
+    facts = client.get(f"{ROWS}{Conversion.objects.get().pk}/change/").context["facts"]
 
     labels = {fact.label for _, section in facts for fact in section}
     assert "Click id" in labels
@@ -54,7 +47,7 @@ def test_empty_facts_are_not_shown(make_person) -> None:
 
 
 def test_a_job_leads_along_the_shortest_way_to_success(make_person) -> None:
-    job = make_pdf_job("failed")
+    job = bring(new_job(), "failed")
 
     stepper = make_person().get(f"{PDFS}{job.pk}/change/").context["stepper"]
 

@@ -11,7 +11,7 @@ from django.utils.html import escape
 
 from ociqueue.models import Conversion
 from tests.support.bulk_actions import said
-from tests.support.dashboard import make_conversions, make_site
+from tests.support.dashboard import make_conversions, make_site, site_with_operator
 
 pytestmark = pytest.mark.django_db
 
@@ -21,11 +21,9 @@ KEPT = urlencode({"_changelist_filters": FILTERS})
 
 
 @pytest.fixture
-def operator(make_person) -> Client:
+def operator(db) -> Client:
     """Log in an operator of a site with three failed rows."""
-    site = make_site()
-    make_conversions(site, badly=3)
-    return make_person(sites=(site,))
+    return site_with_operator(badly=3)[1]
 
 
 @pytest.fixture

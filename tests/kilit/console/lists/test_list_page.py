@@ -9,7 +9,7 @@ from django.test import Client
 from kilit.lock.models import Count, ErrorGroup
 from ociqueue.models import Conversion
 from tests.support.cutting_jobs import make_job
-from tests.support.dashboard import make_conversions, make_site
+from tests.support.dashboard import make_conversions, make_site, site_with_operator
 from tests.support.pdf_jobs import new_job
 
 pytestmark = pytest.mark.django_db
@@ -39,30 +39,25 @@ def test_tabs_count_the_states_of_the_rows_that_the_user_sees(make_person) -> No
     assert tabs(both, f"site={mine.pk}&status=FAILED")["FAILED"] == "2"
 
 
-def test_tabs_show_no_number_that_the_filters_make_wrong(make_person) -> None:
-    site = make_site()
-    make_conversions(site, badly=2, waiting=3)
-    client = make_person(sites=(site,))
+def test_tabs_show_no_number_that_the_filters_make_wrong() -> None:
+    _site, client = site_with_operator(badly=2, waiting=3)
 
     assert tabs(client, "code=X") == {"All": "", "QUEUED": "", "FAILED": ""}
     assert tabs(client, "q=o") == {"All": "", "QUEUED": "", "FAILED": ""}
 
 
-def test_a_tab_keeps_the_other_filters_and_leaves_the_page(make_person) -> None:
-    site = make_site()
-    make_conversions(site, badly=2, waiting=3)
+def test_a_tab_keeps_the_other_filters_and_leaves_the_page() -> None:
+    site, client = site_with_operator(badly=2, waiting=3)
 
-    found = {tab.label: tab for tab in controls(make_person(sites=(site,)), f"site={site.pk}&p=2&status=QUEUED").tabs()}
+    found = {tab.label: tab for tab in controls(client, f"site={site.pk}&p=2&status=QUEUED").tabs()}
 
     assert found["FAILED"].href == f"?site={site.pk}&status=FAILED"
     assert found["All"].href == f"?site={site.pk}"
     assert [label for label, tab in found.items() if tab.is_current] == ["QUEUED"]
 
 
-def test_each_filter_is_a_chip_that_removes_it(make_person) -> None:
-    site = make_site("Berlin")
-    make_conversions(site, badly=2)
-    client = make_person(sites=(site,))
+def test_each_filter_is_a_chip_that_removes_it() -> None:
+    site, client = site_with_operator("Berlin", badly=2)
 
     chips = {chip.label: chip.href for chip in controls(client, f"site={site.pk}&code=X&q=o").chips()}
 
@@ -103,10 +98,9 @@ def test_all_filters_are_one_form_that_keeps_state_and_search(admin_client, path
     assert 'name="from"' in form[0]
 
 
-def test_a_list_sorts_by_age_both_ways_with_and_without_a_filter(make_person) -> None:
-    site = make_site()
-    make_conversions(site, badly=4)
-    client, ids = make_person(sites=(site,)), list(Conversion.objects.order_by("pk").values_list("pk", flat=True))
+def test_a_list_sorts_by_age_both_ways_with_and_without_a_filter() -> None:
+    _site, client = site_with_operator(badly=4)
+    ids = list(Conversion.objects.order_by("pk").values_list("pk", flat=True))
 
     for query in ("", "code=X"):
         listed = client.get(f"{LIST}?{query}").context["cl"]
@@ -119,22 +113,20 @@ def test_a_list_sorts_by_age_both_ways_with_and_without_a_filter(make_person) ->
         assert [row.pk for row in client.get(f"{LIST}{back.sort_href}").context["cl"].result_list] == ids[::-1]
 
 
-def test_fifty_rows_are_a_small_page(make_person) -> None:
+def test_fifty_rows_are_a_small_page() -> None:
     """They were 376 kB, of which 311 kB were the classes of cells."""
-    site = make_site()
-    make_conversions(site, badly=50)
+    _site, client = site_with_operator(badly=50)
 
-    answer = make_person(sites=(site,)).get(LIST)
+    answer = client.get(LIST)
 
     assert len(answer.context["cl"].result_list) == 50
     assert len(answer.content) < 150_000
 
 
 def test_ticked_rows_have_a_button_for_each_action_and_viewers_none(make_person) -> None:
-    site = make_site()
-    make_conversions(site, badly=1)
+    site, client = site_with_operator(badly=1)
 
-    operator = make_person(sites=(site,)).get(f"{LIST}?status=FAILED").text
+    operator = client.get(f"{LIST}?status=FAILED").text
     viewer = make_person("bora", role="viewer", sites=(site,)).get(LIST).text
 
     assert re.findall(r'name="action"\s+value="(\w+)"', operator) == ["retry", "reset"], "those that apply to FAILED"

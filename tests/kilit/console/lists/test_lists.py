@@ -11,7 +11,7 @@ from django.utils.html import escape
 
 from kilit.lock.models import ErrorGroup
 from ociqueue.models import Conversion
-from tests.support.dashboard import make_conversions, make_site
+from tests.support.dashboard import make_site, site_with_operator
 
 pytestmark = pytest.mark.django_db
 
@@ -35,13 +35,18 @@ def page(client: Client, query: str, path: str = LIST) -> Any:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("status", "BOGUS"), ("site", "xyz"), ("since", "abc"), ("from", "notadate"), ("to", "9999-12-31")],
+    [
+        ("status", "BOGUS"),
+        ("site", "xyz"),
+        ("since", "abc"),
+        ("from", "notadate"),
+        ("to", "9999-12-31"),
+        ("bulk", "nonsense"),
+    ],
 )
-def test_a_value_that_no_filter_knows_shows_no_row_and_is_named(make_person, name: str, value: str) -> None:
+def test_a_value_that_no_filter_knows_shows_no_row_and_is_named(name: str, value: str) -> None:
     """A list of everything under a filter would be taken for what the filter left."""
-    site = make_site()
-    make_conversions(site, badly=2, waiting=1)
-    client, query = make_person(sites=(site,)), f"{name}={value}"
+    (_site, client), query = site_with_operator(badly=2, waiting=1), f"{name}={value}"
     sentence = f"The filter “{name}” has no value “{value}”, so nothing matches."
 
     listed = page(client, query)
@@ -64,11 +69,10 @@ def test_every_list_says_so(admin_client, path: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["status=", "status=%20", "from=&to=", "since=", "status=FAILED%20"])
-def test_blanks_ask_for_nothing(make_person, query: str) -> None:
-    site = make_site()
-    make_conversions(site, badly=2)
+def test_blanks_ask_for_nothing(query: str) -> None:
+    _site, client = site_with_operator(badly=2)
 
-    answer = page(make_person(sites=(site,)), query)
+    answer = page(client, query)
 
     assert len(shown(answer)) == 2
     assert "has no value" not in answer.content.decode()
@@ -78,12 +82,11 @@ def test_blanks_ask_for_nothing(make_person, query: str) -> None:
 
 
 @pytest.mark.parametrize(("asked", "number", "rows"), [("900", 2, 1), ("2", 2, 1), ("0", 1, 50), ("-3", 1, 50)])
-def test_a_page_beyond_the_last_is_the_last_of_the_same_filter(make_person, asked: str, number: int, rows: int) -> None:
+def test_a_page_beyond_the_last_is_the_last_of_the_same_filter(asked: str, number: int, rows: int) -> None:
     """Retrying all rows of the last page leads back to a page that no longer exists."""
-    site = make_site()
-    make_conversions(site, badly=51, waiting=1)
+    _site, client = site_with_operator(badly=51, waiting=1)
 
-    answer = page(make_person(sites=(site,)), f"status=FAILED&p={asked}")
+    answer = page(client, f"status=FAILED&p={asked}")
 
     assert {row.status for row in shown(answer)} == {"FAILED"}
     assert (answer.context["cl"].page_num, len(shown(answer))) == (number, rows)
@@ -99,11 +102,9 @@ def said_over(answer: Any) -> str:
     return " ".join(re.sub("<[^>]*>", " ", over).split())
 
 
-def test_a_list_says_which_filter_is_on_as_the_bulk_page_does(make_person) -> None:
-    site = make_site("Köşe & Bucak")
-    make_conversions(site, badly=2)
+def test_a_list_says_which_filter_is_on_as_the_bulk_page_does() -> None:
+    site, client = site_with_operator("Köşe & Bucak", badly=2)
     ErrorGroup.objects.fold()
-    client = make_person(sites=(site,))
     group = Conversion.objects.latest("pk").error_group
     today = timezone.localdate()
     first, last = (today + timedelta(days=days) for days in (-1, 1))  # midnight may come in between
@@ -125,26 +126,22 @@ def test_a_list_says_which_filter_is_on_as_the_bulk_page_does(make_person) -> No
         assert "Clear filters" in said_over(listed)
 
 
-def test_a_list_without_a_filter_says_nothing(make_person) -> None:
-    site = make_site()
-    make_conversions(site, badly=2)
+def test_a_list_without_a_filter_says_nothing() -> None:
+    _site, client = site_with_operator(badly=2)
 
-    assert "Filter:" not in said_over(page(make_person(sites=(site,)), "p=1"))
+    assert "Filter:" not in said_over(page(client, "p=1"))
 
 
-def test_an_empty_list_offers_nothing_over_all_that_match(make_person) -> None:
-    site = make_site()
-    make_conversions(site, badly=2)
-    client = make_person(sites=(site,))
+def test_an_empty_list_offers_nothing_over_all_that_match() -> None:
+    _site, client = site_with_operator(badly=2)
 
     assert "All rows that match this filter" in said_over(page(client, "code=X"))
     assert "All rows that match this filter" not in said_over(page(client, "code=Y"))
     assert "Filter: error code: Y" in said_over(page(client, "code=Y"))
 
 
-def test_an_empty_list_says_whether_nothing_matches_or_nothing_is_there(make_person) -> None:
-    site = make_site()
-    client = make_person(sites=(site,))
+def test_an_empty_list_says_whether_nothing_matches_or_nothing_is_there() -> None:
+    site, client = site_with_operator()
 
     assert "There is nothing here yet." in page(client, "").content.decode()
     for query, why in {

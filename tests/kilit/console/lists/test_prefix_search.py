@@ -12,7 +12,7 @@ from pdfjobs.enqueue import enqueue
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from tests.support.cutting_jobs import make_job
-from tests.support.dashboard import make_conversions, make_site
+from tests.support.dashboard import make_conversions, make_site, site_with_operator
 from tests.support.pdf_jobs import body, new_job, some_user
 
 pytestmark = pytest.mark.django_db
@@ -59,10 +59,8 @@ def test_a_search_finds_rows_of_the_own_site_behind_any_number_of_others(make_pe
     assert row in found(make_person("both", sites=(large, small)), CONVERSIONS, "k-", site=str(small.pk))
 
 
-def test_a_list_says_when_a_search_was_not_looked_at_to_its_end(make_person) -> None:
-    site = make_site()
-    make_conversions(site, waiting=MOST_PER_COLUMN + 1, source_keys=KEYS)
-    client = make_person(sites=(site,))
+def test_a_list_says_when_a_search_was_not_looked_at_to_its_end() -> None:
+    _site, client = site_with_operator(waiting=MOST_PER_COLUMN + 1, source_keys=KEYS)
 
     assert "Only the first ones were searched" in client.get(CONVERSIONS, {"q": "k-"}).text
     assert "Only the first ones were searched" not in client.get(CONVERSIONS, {"q": "k-0000"}).text

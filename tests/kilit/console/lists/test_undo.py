@@ -12,6 +12,7 @@ from kilit.lock.models import Activity, Event
 from ociqueue.models import Conversion, Site
 from orchestrator.models import Job
 from orchestrator.models.job import LEASE
+from tests.support.bulk_actions import said
 from tests.support.conversions import make_failed
 from tests.support.dashboard import make_site
 from tests.support.queue_rows import FAILED, LISTS, RETRY
@@ -24,9 +25,7 @@ QUEUES = ("conversion", "pdf", "cutting_job")
 
 def columns(row: Any) -> dict[str, Any]:
     """Return all there is in a row but the time of its last move."""
-    stored = type(row).objects.get(pk=row.pk)
-    names = [field.attname for field in row._meta.concrete_fields if field.name != "updated_at"]
-    return {name: getattr(stored, name) for name in names}
+    return type(row).objects.filter(pk=row.pk).values().get() | {"updated_at": None}
 
 
 def retry(client: Client, row: Any, page: str = "act") -> Any:
@@ -39,10 +38,6 @@ def undo(client: Client, row: Any) -> Any:
     return retry(client, row, "undo")
 
 
-def said(answer: Any) -> str:
-    return " ".join(str(message) for message in answer.context["messages"])
-
-
 @pytest.mark.parametrize("queue", QUEUES)
 def test_a_retry_is_taken_back_to_the_very_same_row(admin_client, queue: str) -> None:
     row = FAILED[queue]()
@@ -53,11 +48,11 @@ def test_a_retry_is_taken_back_to_the_very_same_row(admin_client, queue: str) ->
     undone = undo(admin_client, row)
 
     assert form == f"{LISTS[queue]}undo/{RETRY[queue]}/"
-    assert said(undone) == f"Undone: it is {before['status']} again."
+    assert said(undone) == [f"Undone: it is {before['status']} again."]
     assert columns(row) == before
     assert Event.objects.of(row).last().details["verb"] == "undo_retry"
     assert "Retry taken back by admin" in undone.text
-    assert said(undo(admin_client, row)) == "There is nothing to undo."
+    assert said(undo(admin_client, row)) == ["There is nothing to undo."]
 
 
 @pytest.mark.parametrize("queue", QUEUES)
@@ -72,7 +67,7 @@ def test_what_was_claimed_since_is_left_alone(admin_client, queue: str) -> None:
 
     late = undo(admin_client, row)
 
-    assert said(late).startswith("Too late to undo: it has moved on.")
+    assert said(late)[0].startswith("Too late to undo: it has moved on.")
     assert columns(row) == claimed
 
 
@@ -84,7 +79,7 @@ def test_a_row_that_was_claimed_and_came_back_is_left_alone(admin_client) -> Non
 
     late = undo(admin_client, row)
 
-    assert said(late) == "Too late to undo: it has moved on. It is QUEUED."
+    assert said(late) == ["Too late to undo: it has moved on. It is QUEUED."]
     assert Conversion.objects.get().status == "QUEUED"
 
 
@@ -96,7 +91,7 @@ def test_only_the_last_retry_of_the_same_person_can_be_undone(admin_client, make
 
     answers = [undo(admin_client, first), undo(colleague, second)]
 
-    assert [said(answer) for answer in answers] == ["There is nothing to undo."] * 2
+    assert [said(answer) for answer in answers] == [["There is nothing to undo."]] * 2
     assert set(Conversion.objects.values_list("status", flat=True)) == {"QUEUED"}
 
 
@@ -125,8 +120,8 @@ def test_a_row_that_was_not_failed_and_many_rows_offer_no_undo(admin_client) -> 
         follow=True,
     )
 
-    assert "Retried 1 of 1" in said(from_retry)
-    assert "Retried 2 of 2" in said(many)
+    assert "Retried 1 of 1" in said(from_retry)[0]
+    assert "Retried 2 of 2" in said(many)[0]
     assert "/undo/" not in from_retry.text + many.text
 
 
