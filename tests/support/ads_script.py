@@ -19,6 +19,8 @@ EXPORT, ACK, ACK_FAILED = "/api/oci/google-ads-export", "/api/oci/ack", "/api/oc
 COMPLETED = ("COMPLETED", "", "", "")
 BAD_TIME = ("FAILED", "INVALID_TIME_FORMAT", "VALIDATION", "Expected yyyy-mm-dd HH:mm:ss±HH:mm")
 NOT_TAKEN = ("FAILED", "UPLOAD_EXCEPTION", "TRANSIENT", "Service unavailable, try later")
+# Of every upload, after the click id.
+SHARED_COLUMNS = ["Conversion Name", "Conversion Time", "Conversion Value", "Conversion Currency", "Order ID"]
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,24 @@
-"""Sites, conversions and Google's servers on loopback."""
+"""Sites, conversions, a Google Ads server on loopback, and the Ads Script of a site, whose HTTP goes to our server."""
 
-from tests.support.fixtures.conversions import api, make_conversion, make_site, site, site_key
-from tests.support.fixtures.datamanager import _data_manager, data_manager, dm_site, let_time_pass, make_dm_site
-from tests.support.fixtures.uploads import _google, api_site, google, make_api_site, make_rows
+from collections.abc import Callable
+from functools import partial
 
-__all__ = [
-    "_data_manager",
-    "_google",
-    "api",
-    "api_site",
-    "data_manager",
-    "dm_site",
-    "google",
-    "let_time_pass",
-    "make_api_site",
-    "make_conversion",
-    "make_dm_site",
-    "make_rows",
-    "make_site",
-    "site",
-    "site_key",
-]
+import pytest
+
+from ociqueue.models import Conversion, Site
+from tests.support.ads_script import Run, run_site_script
+from tests.support.fixtures.conversions import make_conversion, make_site, site, site_key
+from tests.support.fixtures.uploads import _google, api_site, google, make_api_site
+
+__all__ = ["_google", "api_site", "google", "make_api_site", "make_conversion", "make_site", "site", "site_key"]
+
+
+@pytest.fixture
+def run_script(live_server) -> Callable[..., Run]:
+    return partial(run_site_script, live_server.url)
+
+
+@pytest.fixture
+def row(site: Site, make_conversion: Callable[..., Conversion]) -> Conversion:
+    """A conversion that waits for the script."""
+    return make_conversion(site)

@@ -1,10 +1,8 @@
 """The Ads Script, run as it is under Node; its HTTP goes to the live server."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pytest
@@ -20,19 +18,12 @@ from tests.support.ads_script import (
     COMPLETED,
     EXPORT,
     NOT_TAKEN,
+    SHARED_COLUMNS,
     Run,
     fresh,
     make_many,
     outcomes,
-    run_site_script,
 )
-
-SHARED_COLUMNS = ["Conversion Name", "Conversion Time", "Conversion Value", "Conversion Currency", "Order ID"]
-
-
-@pytest.fixture
-def run_script(live_server) -> Callable[..., Run]:
-    return partial(run_site_script, live_server.url)
 
 
 def table(model: type[Model]) -> list[dict[str, Any]]:
@@ -71,8 +62,7 @@ def test_a_waiting_row_is_uploaded_cell_by_cell_and_completed(run_script, make_s
     assert (row.status, row.attempt_count, row.uploaded_at) == ("COMPLETED", 1, None)
 
 
-def test_each_kind_of_click_id_goes_into_its_own_column(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_each_kind_of_click_id_goes_into_its_own_column(run_script, site, make_conversion) -> None:
     rows = [make_conversion(site, **{kind: f"{kind}-1"}) for kind in ("gclid", "wbraid", "gbraid")]
 
     run = run_script(site)
@@ -89,8 +79,7 @@ def test_each_kind_of_click_id_goes_into_its_own_column(run_script, make_site, m
     assert outcomes(*rows) == [COMPLETED] * 3
 
 
-def test_a_thousand_rows_are_worked_in_pages(run_script, make_site) -> None:
-    site = make_site()
+def test_a_thousand_rows_are_worked_in_pages(run_script, site) -> None:
     rows = make_many(site, 1000)
 
     run = run_script(site, config={"pageSize": 300})
@@ -103,8 +92,7 @@ def test_a_thousand_rows_are_worked_in_pages(run_script, make_site) -> None:
     assert Conversion.objects.filter(status="COMPLETED", attempt_count=1).count() == 1000
 
 
-def test_a_page_larger_than_a_report_is_reported_in_batches(run_script, make_site) -> None:
-    site = make_site()
+def test_a_page_larger_than_a_report_is_reported_in_batches(run_script, site) -> None:
     make_many(site, 1001)
 
     run = run_script(site, config={"pageSize": 2000})
@@ -113,8 +101,7 @@ def test_a_page_larger_than_a_report_is_reported_in_batches(run_script, make_sit
     assert Conversion.objects.filter(status="COMPLETED").count() == 1001
 
 
-def test_a_queue_that_ends_with_a_full_page_is_asked_once_more(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_a_queue_that_ends_with_a_full_page_is_asked_once_more(run_script, site, make_conversion) -> None:
     rows = [make_conversion(site, gclid=f"click-{number}") for number in range(2)]
 
     run = run_script(site, config={"pageSize": 2})
@@ -147,8 +134,7 @@ SPOILS = [
 ]
 
 
-def test_every_fault_is_found_before_the_upload(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_every_fault_is_found_before_the_upload(run_script, site, make_conversion) -> None:
     good = make_conversion(site, gclid="good", value=0)
     rows = [make_conversion(site, gclid="click") for _ in SPOILS]
 
@@ -160,8 +146,7 @@ def test_every_fault_is_found_before_the_upload(run_script, make_site, make_conv
     assert outcomes(good) == [COMPLETED]
 
 
-def test_validation_failures_are_reported_once_per_group(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_validation_failures_are_reported_once_per_group(run_script, site, make_conversion) -> None:
     late, later, nameless, good = [make_conversion(site, gclid=f"click-{number}") for number in range(4)]
     spoiled = {
         str(late): {"conversionTime": "yesterday"},
@@ -188,8 +173,7 @@ def test_validation_failures_are_reported_once_per_group(run_script, make_site, 
     assert run.logs[-1] == "Claimed 4, uploaded 1, invalid 3, not applied 0, unreported 0."
 
 
-def test_when_apply_throws_both_kinds_of_failure_are_reported(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_when_apply_throws_both_kinds_of_failure_are_reported(run_script, site, make_conversion) -> None:
     spoiled, appended, also_appended = [make_conversion(site, gclid=f"click-{number}") for number in range(3)]
 
     run = run_script(
@@ -203,8 +187,7 @@ def test_when_apply_throws_both_kinds_of_failure_are_reported(run_script, make_s
     assert run.error == "An upload failed; no further rows are claimed."
 
 
-def test_when_apply_throws_for_one_kind_the_others_are_completed(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_when_apply_throws_for_one_kind_the_others_are_completed(run_script, site, make_conversion) -> None:
     by_gclid, by_wbraid = make_conversion(site, gclid="g"), make_conversion(site, wbraid="w")
 
     run = run_script(site, applyThrows={"WBRAID": NOT_TAKEN[-1]})
@@ -214,17 +197,13 @@ def test_when_apply_throws_for_one_kind_the_others_are_completed(run_script, mak
 
 
 @pytest.mark.parametrize("words", ["x" * 20_000, "a\x00b", "half \ud83d", "🔒" * 999, "line\nline", ""])
-def test_whatever_apply_throws_can_be_reported(words: str, run_script, make_site, make_conversion) -> None:
-    site = make_site()
-    row = make_conversion(site, gclid="click")
-
+def test_whatever_apply_throws_can_be_reported(words: str, run_script, site, row) -> None:
     run_script(site, applyThrows={"Google Click ID": words})
 
     assert (fresh(row).status, fresh(row).provider_error_code) == ("FAILED", "UPLOAD_EXCEPTION")
 
 
-def test_when_apply_throws_the_rest_of_the_queue_is_left_alone(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_when_apply_throws_the_rest_of_the_queue_is_left_alone(run_script, site, make_conversion) -> None:
     for number in range(5):
         make_conversion(site, gclid=f"click-{number}")
 
@@ -236,8 +215,7 @@ def test_when_apply_throws_the_rest_of_the_queue_is_left_alone(run_script, make_
     assert not any("click-0" in line for line in run.logs)
 
 
-def test_in_preview_mode_nothing_happens_at_all(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_in_preview_mode_nothing_happens_at_all(run_script, site, make_conversion) -> None:
     make_conversion(site, gclid="click")
     api_key = site.issue_key(name="script")
     before = [table(model) for model in (Conversion, Event, Site)]
@@ -255,8 +233,7 @@ def test_in_preview_mode_nothing_happens_at_all(run_script, make_site, make_conv
     assert [table(model) for model in (Conversion, Event, Site)] == before
 
 
-def test_the_key_and_the_click_ids_never_reach_the_log(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_the_key_and_the_click_ids_never_reach_the_log(run_script, site, make_conversion) -> None:
     for number in range(3):
         make_conversion(site, gclid=f"click-{number}")
     first = Conversion.objects.earliest("created_at", "pk")

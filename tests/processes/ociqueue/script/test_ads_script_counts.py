@@ -1,12 +1,9 @@
 """The script sends what Google counted, once a run and after its uploads; nothing about it can stop uploads."""
 
-from collections.abc import Callable
-from functools import partial
-
 import pytest
 
 from ociqueue.models import ReadBack, UploadSummary
-from tests.support.ads_script import ACK, EXPORT, Run, make_many, run_site_script
+from tests.support.ads_script import ACK, EXPORT, make_many
 
 COUNTS = "/api/oci/upload-summary"
 # Zeros are left out and large numbers are text, as in Google's runtime.
@@ -21,11 +18,6 @@ SUMMARY = {
     "alerts": [{"error": {"conversionUploadError": "CLICK_NOT_FOUND"}, "errorPercentage": 0.08}],
 }
 SUMMARIES = [{"offlineConversionUploadConversionActionSummary": SUMMARY}]
-
-
-@pytest.fixture
-def run_script(live_server) -> Callable[..., Run]:
-    return partial(run_site_script, live_server.url)
 
 
 def test_the_counts_are_sent_once_after_all_uploads(run_script, site) -> None:

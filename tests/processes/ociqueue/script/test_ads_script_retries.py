@@ -1,23 +1,14 @@
 """What the Ads Script does when a server is busy, down or refuses, and when its time runs out."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 
 import pytest
 
 from ociqueue.models import Conversion
-from tests.support.ads_script import ACK, ACK_FAILED, BAD_TIME, COMPLETED, EXPORT, Run, fresh, outcomes, run_site_script
+from tests.support.ads_script import ACK, ACK_FAILED, BAD_TIME, COMPLETED, EXPORT, fresh, outcomes
 
 
-@pytest.fixture
-def run_script(live_server) -> Callable[..., Run]:
-    return partial(run_site_script, live_server.url)
-
-
-def test_a_busy_server_is_asked_again_when_it_says(run_script, make_site, make_conversion) -> None:
-    site = make_site()
-    row = make_conversion(site, gclid="click")
+def test_a_busy_server_is_asked_again_when_it_says(run_script, site, row) -> None:
     busy = {"status": 429, "headers": {"retry-after": "7"}}
 
     run = run_script(site, answers=[{"path": EXPORT, **busy, "times": 2}, {"path": ACK, **busy}])
@@ -47,11 +38,7 @@ def test_a_server_that_names_no_time_is_asked_again_soon(asked: str, run_script,
     assert run.error is None
 
 
-def test_a_server_that_wants_a_long_pause_gets_it_unless_rows_are_uploaded(
-    run_script, make_site, make_conversion
-) -> None:
-    site = make_site()
-    row = make_conversion(site, gclid="click")
+def test_a_server_that_wants_a_long_pause_gets_it_unless_rows_are_uploaded(run_script, site, row) -> None:
     overloaded = {"status": 429, "headers": {"Retry-After": "86400"}}
 
     claiming = run_script(site, answers=[{"path": EXPORT, **overloaded}])
@@ -63,9 +50,7 @@ def test_a_server_that_wants_a_long_pause_gets_it_unless_rows_are_uploaded(
     assert outcomes(row) == [COMPLETED]
 
 
-def test_a_failing_server_is_asked_again_later_each_time(run_script, make_site, make_conversion) -> None:
-    site = make_site()
-    row = make_conversion(site, gclid="click")
+def test_a_failing_server_is_asked_again_later_each_time(run_script, site, row) -> None:
     down = {"status": 500, "body": "<h1>Sorry</h1>"}
 
     run = run_script(site, answers=[{"path": EXPORT, **down, "times": 3}, {"path": ACK, **down, "times": 7}])
@@ -75,10 +60,7 @@ def test_a_failing_server_is_asked_again_later_each_time(run_script, make_site, 
     assert outcomes(row) == [COMPLETED]
 
 
-def test_a_server_that_stays_down_ends_the_run(run_script, make_site, make_conversion) -> None:
-    site = make_site()
-    row = make_conversion(site, gclid="click")
-
+def test_a_server_that_stays_down_ends_the_run(run_script, site, row) -> None:
     run = run_script(site, answers=[{"path": EXPORT, "throws": "DNS error", "times": 99}])
 
     assert run.calls == [EXPORT] * 4
@@ -86,8 +68,7 @@ def test_a_server_that_stays_down_ends_the_run(run_script, make_site, make_conve
     assert fresh(row).status == "QUEUED"
 
 
-def test_an_export_lost_after_its_claim_is_reported_and_comes_back(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_an_export_lost_after_its_claim_is_reported_and_comes_back(run_script, site, make_conversion) -> None:
     lost, other = make_conversion(site, gclid="lost"), make_conversion(site, gclid="other")
     cut_off = {"path": EXPORT, "reaches": True, "status": 200, "body": '[{"id": "seal_1", "gclid": "lo'}
 
@@ -104,10 +85,7 @@ def test_an_export_lost_after_its_claim_is_reported_and_comes_back(run_script, m
     assert fresh(lost).attempt_count == 2
 
 
-def test_an_ack_whose_answer_was_lost_is_repeated_harmlessly(run_script, make_site, make_conversion) -> None:
-    site = make_site()
-    row = make_conversion(site, gclid="click")
-
+def test_an_ack_whose_answer_was_lost_is_repeated_harmlessly(run_script, site, row) -> None:
     run = run_script(site, answers=[{"path": ACK, "reaches": True, "throws": "Timed out"}])
 
     assert run.calls == [EXPORT, ACK, ACK]
@@ -116,8 +94,7 @@ def test_an_ack_whose_answer_was_lost_is_repeated_harmlessly(run_script, make_si
     assert outcomes(row) == [COMPLETED]
 
 
-def test_a_lost_ack_ends_the_run_and_the_log_says_why_it_is_harmless(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_a_lost_ack_ends_the_run_and_the_log_says_why_it_is_harmless(run_script, site, make_conversion) -> None:
     row, spoiled = make_conversion(site, gclid="click"), make_conversion(site, gclid="spoiled")
 
     run = run_script(
@@ -134,10 +111,7 @@ def test_a_lost_ack_ends_the_run_and_the_log_says_why_it_is_harmless(run_script,
     assert outcomes(spoiled) == [BAD_TIME]
 
 
-def test_a_refused_key_stops_the_run_and_stays_out_of_the_log(run_script, make_site, make_conversion) -> None:
-    site = make_site()
-    row = make_conversion(site, gclid="click")
-
+def test_a_refused_key_stops_the_run_and_stays_out_of_the_log(run_script, site, row) -> None:
     run = run_script(site, api_key="not-the-key")
 
     assert run.calls == [EXPORT]
@@ -174,8 +148,7 @@ def test_the_script_follows_no_redirect(run_script, make_site) -> None:
     assert run.error == f"{EXPORT}: HTTP 302 without a JSON error"
 
 
-def test_no_page_is_claimed_near_the_runtime_limit(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_no_page_is_claimed_near_the_runtime_limit(run_script, site, make_conversion) -> None:
     for number in range(5):
         make_conversion(site, gclid=f"click-{number}")
 
@@ -188,8 +161,7 @@ def test_no_page_is_claimed_near_the_runtime_limit(run_script, make_site, make_c
     assert Conversion.objects.filter(status="QUEUED", attempt_count=0).count() == 3
 
 
-def test_no_retry_is_begun_that_would_outlast_the_runtime(run_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_no_retry_is_begun_that_would_outlast_the_runtime(run_script, site, make_conversion) -> None:
     make_conversion(site, gclid="click")
 
     exporting = run_script(site, secondsPerCall={EXPORT: 1499}, answers=[{"path": EXPORT, "status": 500, "times": 9}])

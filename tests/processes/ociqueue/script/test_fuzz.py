@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from ociqueue.script.ads_script import render_script
 from tests.support.ads_script import ACK, ACK_FAILED, EXPORT, run_under_node
 from tests.support.examples import few
-from tests.support.fixtures.conversions import make_site, site  # noqa: F401 - a site and people
 from tests.support.garbage import spoilt, values
 
 KEY = "kilit_a-key-that-must-not-be-shown"

@@ -21,8 +21,7 @@ def run_old_script(live_server, site_key) -> Callable[[Site], Run]:
     return run
 
 
-def test_a_script_that_opens_with_the_handshake_works_unchanged(run_old_script, make_site, make_conversion) -> None:
-    site = make_site()
+def test_a_script_that_opens_with_the_handshake_works_unchanged(run_old_script, site, make_conversion) -> None:
     sold, worthless, foreign = (
         make_conversion(site, gclid="sold", value=10, currency="TRY"),
         make_conversion(site, gclid="worthless", value=0, currency="TRY"),
@@ -45,8 +44,7 @@ def test_a_script_that_opens_with_the_handshake_works_unchanged(run_old_script, 
     assert outcomes(sold, foreign) == [COMPLETED, ("FAILED", "WRONG_CURRENCY", "VALIDATION", "Expected TRY")]
 
 
-def test_an_old_script_gets_a_whole_day_without_a_limit(run_old_script, make_site) -> None:
-    site = make_site()
+def test_an_old_script_gets_a_whole_day_without_a_limit(run_old_script, site) -> None:
     rows = make_many(site, 1200)
 
     run = run_old_script(site)

@@ -1,11 +1,10 @@
 """A real worker uploads: a row arrives over REST, the bell rings, Google confirms."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
 from ociqueue.models import Conversion
 from tests.support.api import Api
+from tests.support.conversions import SALE
 from tests.support.waiting import wait_until
 from tests.support.workers import Workers
 
@@ -18,13 +17,7 @@ def test_a_conversion_that_comes_in_is_uploaded_by_a_worker(google, api_site, si
     workers = Workers()
     try:
         workers.start()
-        item = {
-            "conversionName": "Satış",
-            "gclid": "CjReal",
-            "conversionTime": (datetime.now(UTC) - timedelta(hours=2)).isoformat(),
-            "conversionValue": 99.5,
-            "conversionCurrency": "TRY",
-        }
+        item = {**SALE, "conversionCurrency": "TRY", "gclid": "CjReal"}
         entered = Api(site_key(api_site)).post("oci/conversions", {"siteId": api_site.public_id, "conversions": [item]})
         assert entered.json()["created"] == 1
 
