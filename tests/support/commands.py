@@ -1,4 +1,4 @@
-"""Runs manage.py and Python as a user does: in a process of its own, with an environment of its own."""
+"""Runs manage.py and Python as a user does, in a process with an environment of its own, and commands in this one."""
 
 import os
 import secrets
@@ -6,7 +6,11 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
 
 from tests.support.waiting import PATIENCE
 
@@ -36,6 +40,13 @@ def run_python(*arguments: str, timeout: float = PATIENCE, **variables: str) -> 
         timeout=timeout,
         check=False,
     )
+
+
+def output_of(command: str, *arguments: Any, **options: Any) -> str:
+    """Run a command in this process, and return what it printed."""
+    out = StringIO()
+    call_command(command, *arguments, stdout=out, **options)
+    return out.getvalue()
 
 
 def free_port() -> int:

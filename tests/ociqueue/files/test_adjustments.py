@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.schemas.adjustments import FIELDS
 from ociqueue.states import SyncMethod
 from tests.support.adjusted import make_sold
+from tests.support.commands import output_of
 from tests.support.examples import few
 from tests.support.imports import ADDRESS, confirm, import_file, upload
 
@@ -93,7 +93,7 @@ def test_rejected_lines_say_what_is_wrong_and_cost_the_others_nothing(site, sold
 
 
 def test_a_line_with_a_source_key_adjusts_the_corrected_copy(site, sold) -> None:
-    call_command("oci_enqueue_fix", str(sold[0]), site=site.public_id, stdout=StringIO())
+    output_of("oci_enqueue_fix", str(sold[0]), site=site.public_id)
     copy = Conversion.objects.get(replaces=sold[0])
 
     tally = import_file(site, file_of(",,order-0,,,RETRACTION,,"))
@@ -165,15 +165,15 @@ def test_lines_for_one_conversion_are_noticed_across_batches(site, sold, monkeyp
 
 
 def test_the_command_imports_adjustments(site, sold, tmp_path: Path) -> None:
-    path, out = tmp_path / "adjustments.csv", StringIO()
+    path = tmp_path / "adjustments.csv"
     path.write_bytes(file_of(",,order-0,,,RESTATEMENT,80,", ",,nowhere,,,RETRACTION,,"))
 
-    call_command("oci_import", path, site=site.public_id, dry_run=True, stdout=out)
+    planned = output_of("oci_import", path, site=site.public_id, dry_run=True)
     assert not Adjustment.objects.exists()
-    call_command("oci_import", path, site=site.public_id, stdout=out)
+    done = output_of("oci_import", path, site=site.public_id)
 
     reason = "line 3: conversionSourceKey “nowhere”: There is no such conversion at this site."
-    assert out.getvalue().splitlines() == [
+    assert (planned + done).splitlines() == [
         reason,
         "Would store 1 of 2 adjustments; 0 duplicates, 1 rejected. This was a dry run: nothing was stored.",
         reason,

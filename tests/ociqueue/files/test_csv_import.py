@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from ociqueue.files import import_run
 from ociqueue.files.table import BATCH
 from ociqueue.management.commands.oci_import import ProgressBar
 from ociqueue.models import Conversion, ImportJob
-from tests.support.imports import import_file
+from tests.support.commands import output_of
+from tests.support.imports import TIME, import_file
 
 pytestmark = pytest.mark.django_db
 
 HEADER = "conversionName,gclid,wbraid,conversionTime,conversionValue,conversionCurrency,sourceKey"
-TIME = (datetime.now(UTC) - timedelta(hours=3)).isoformat(timespec="seconds")
 
 
 def line(gclid: str = "Cj0KCQ-a", *, wbraid: str = "", value: str = "99.90", key: str = "", time: str = TIME) -> str:
@@ -34,9 +34,7 @@ def run(tmp_path: Path) -> Callable[..., str]:
     def run(site: Any, content: str | bytes, **options: Any) -> str:
         path = tmp_path / "conversions.csv"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        out = StringIO()
-        call_command("oci_import", path, site=str(getattr(site, "public_id", site)), stdout=out, **options)
-        return out.getvalue()
+        return output_of("oci_import", path, site=str(getattr(site, "public_id", site)), **options)
 
     return run
 

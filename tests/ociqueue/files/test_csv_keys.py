@@ -4,13 +4,11 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
-from io import StringIO
 from threading import Thread
 from typing import Any
 
 import pytest
-from django.core.management import call_command
-from django.db import connections, transaction
+from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +17,11 @@ from ociqueue.files.conversions import ImportTally
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion, IdentifierKind
 from ociqueue.operating.erasure import Person, forget
+from tests.support.commands import output_of
 from tests.support.examples import few
 from tests.support.imports import import_file
-from tests.support.waiting import PATIENCE, has_waiter, wait_until
+from tests.support.redelivered import fail
+from tests.support.turns import one_after_the_other
 
 pytestmark = pytest.mark.django_db
 
@@ -134,10 +134,7 @@ def test_a_file_does_not_bring_back_what_was_erased(site) -> None:
 
 def test_a_corrected_copy_counts_as_what_is_stored(site) -> None:
     import_file(site, file_of(("aa", 0)))
-    Conversion.objects.claim(limit=1)
-    Conversion.objects.all().ack_failed(code="E", category="VALIDATION", message="no")
-    row = Conversion.objects.get()
-    list(replace_rows(site, [Correction(str(row), {"conversionTime": at(5)})]))
+    list(replace_rows(site, [Correction(str(fail()), {"conversionTime": at(5)})]))
 
     assert counts(import_file(site, file_of(("aa", 5)))) == (0, 1, 0, 0)
     assert reasons(import_file(site, file_of(("aa", 6)))) == [
@@ -215,36 +212,24 @@ def test_a_dry_run_says_what_the_import_then_does(site, files: list[list[Line]],
 
 @pytest.mark.django_db(transaction=True)
 def test_two_imports_at_the_same_moment_store_each_conversion_once(site) -> None:
-    found: list[ImportTally] = []
+    first, second = one_after_the_other(
+        lambda: import_file(site, file_of(("aa", 0))), lambda: import_file(site, file_of(("aa", 5), ("aa", 0)))
+    )
 
-    def second() -> None:
-        try:
-            found.append(import_file(site, file_of(("aa", 5), ("aa", 0))))
-        finally:
-            connections.close_all()
-
-    other = Thread(target=second)
-    with transaction.atomic():
-        first = import_file(site, file_of(("aa", 0)))
-        other.start()
-        wait_until(has_waiter, every=0.01)
-    other.join(timeout=PATIENCE)
-
-    assert (counts(first), [counts(tally) for tally in found]) == ((1, 0, 0, 0), [(1, 1, 0, 0)])
+    assert (counts(first), counts(second)) == ((1, 0, 0, 0), (1, 1, 0, 0))
     assert sorted(row.conversion_time.isoformat() for row in Conversion.objects.all()) == [at(0), at(5)]
 
 
 def test_the_command_reports_them_with_advice_and_reads_a_pipe(site, tmp_path) -> None:
     import_file(site, file_of(("aa", 0)))
-    out, pipe = StringIO(), tmp_path / "pipe"
+    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = Thread(target=pipe.write_bytes, args=[file_of(("aa", 5), ("bb", 0, "many"))])
     writer.start()
 
-    call_command("oci_import", pipe, site=site.public_id, stdout=out)
+    *lines, summary, advice = output_of("oci_import", pipe, site=site.public_id).splitlines()
 
     writer.join()
-    *lines, summary, advice = out.getvalue().splitlines()
     assert lines == [
         f"line 2: conversionTime “{at(5)}”: Already imported with {at(0)}.",
         "line 3: conversionValue “many”: Expected a number.",

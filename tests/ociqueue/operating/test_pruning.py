@@ -3,9 +3,8 @@
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from io import StringIO
+from functools import partial
 from itertools import product
-from threading import Event as Signal
 from uuid import UUID
 
 import pytest
@@ -20,8 +19,9 @@ from kilit.workers import sweeps
 from kilit.workers.registrations import register_pruning
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import failure
+from tests.support.commands import output_of
 from tests.support.conversions import new_conversion
-from tests.support.waiting import PATIENCE
+from tests.support.turns import one_within_the_other
 
 pytestmark = pytest.mark.django_db
 A_YEAR_AGO = datetime.now(UTC) - timedelta(days=365)
@@ -169,26 +169,14 @@ def test_a_row_that_was_replaced_goes_after_its_copy(make_old) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_row_that_an_operator_is_retrying_stays(make_old, in_threads) -> None:
+def test_a_row_that_an_operator_is_retrying_stays(make_old) -> None:
     row = make_old("claim", "ack_failed")
-    taken, looked = Signal(), Signal()
 
-    def act(number: int) -> object:
-        if number:
-            assert taken.wait(PATIENCE)
-            gone = pruning.prune(older_than=MONTH)
-            looked.set()
-            return gone
-        with transaction.atomic():
-            moved = Conversion.objects.filter(pk=row.pk).retry_selected()
-            taken.set()
-            assert looked.wait(PATIENCE)
-        return moved
+    moved, gone = one_within_the_other(
+        Conversion.objects.filter(pk=row.pk).retry_selected, lambda: pruning.prune(older_than=MONTH)
+    )
 
-    moved, gone = in_threads(act, count=2)
-
-    assert moved == {row.pk}
-    assert gone == {}
+    assert (moved, gone) == ({row.pk}, {})
     assert Conversion.objects.get().status == "QUEUED"
 
 
@@ -209,15 +197,12 @@ def test_two_runs_at_once_share_the_work(make_old, in_threads, monkeypatch) -> N
 def test_the_command_says_what_it_would_do_and_does_it(make_old) -> None:
     make_old("claim", "ack")
 
-    def said(*arguments: str) -> str:
-        out = StringIO()
-        call_command("prune", *arguments, stdout=out)
-        return out.getvalue().strip()
+    said = partial(output_of, "prune", "--older-than-days", "30")
 
-    assert said("--older-than-days", "30", "--dry-run") == "Would prune 1 of conversion."
+    assert said("--dry-run") == "Would prune 1 of conversion.\n"
     assert len(ids()) == 1
-    assert said("--older-than-days", "30", "--queue", "conversion") == "Pruned 1 of conversion."
-    assert said("--older-than-days", "30") == "Pruned nothing."
+    assert said("--queue", "conversion") == "Pruned 1 of conversion.\n"
+    assert said() == "Pruned nothing.\n"
     assert Pruning.objects.get().message == "finished more than 30 days ago"
 
 

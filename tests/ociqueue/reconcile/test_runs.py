@@ -1,11 +1,9 @@
 """When sites are compared, and what scripts reported beside what they sent of Google's counts."""
 
 from datetime import datetime, timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db.models import F
 
 from kilit.lock.clock import database_time
@@ -15,6 +13,7 @@ from ociqueue.reconcile import run
 from ociqueue.reconcile.compare import Finding
 from ociqueue.reconcile.reading import Reading, store
 from ociqueue.uploader.upload_run import upload_due
+from tests.support.commands import output_of
 from tests.support.guarded_columns import write_unguarded
 from tests.support.readback import DAY, ISTANBUL, OTHER_CLIENT, found, noon
 
@@ -121,14 +120,9 @@ def test_an_answer_replaces_the_one_before(google, api_site, upload) -> None:
 
 def test_command_sweep_and_bell(google, api_site, upload) -> None:
     upload(api_site, noon(3))
-    out = StringIO()
 
-    call_command("oci_reconcile", "--dry-run", stdout=out)
-    call_command("oci_reconcile", "--site", api_site.public_id, stdout=out)
-
-    assert out.getvalue().splitlines() == [
-        "Would compare 1 site.",
-        "Compared 1, differing 0, not read 0.",
-    ]
+    assert output_of("oci_reconcile", "--dry-run") == "Would compare 1 site.\n"
+    of_site = output_of("oci_reconcile", "--site", api_site.public_id)
+    assert of_site == "Compared 1, differing 0, not read 0.\n"
     assert sweeps.run("oci_reconcile") == "Compared 0, differing 0, not read 0."
     assert not doorbells.doorbells["oci_reconcile"].is_due()

@@ -1,10 +1,8 @@
 """Exporters, sweeps and acknowledgements at once, on real connections."""
 
 import random
-import threading
 
 import pytest
-from django.db import transaction
 from django.utils import timezone
 
 from kilit.lock.models import Count, Event
@@ -12,7 +10,7 @@ from ociqueue.models import Conversion
 from ociqueue.script.acknowledge import ack
 from tests.support.api import Api
 from tests.support.conversions import new_conversion
-from tests.support.waiting import PATIENCE
+from tests.support.turns import one_within_the_other
 from tests.tools.benchmarks.conversions import fill
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,20 +81,11 @@ def test_acks_sweeps_operators_and_claims_at_once_neither_deadlock_nor_lose_coun
     assert sum(Conversion.objects.values_list("attempt_count", flat=True)) == claims
 
 
-def test_a_sweep_takes_no_lock_that_a_claim_waits_for(site, in_threads) -> None:
+def test_a_sweep_takes_no_lock_that_a_claim_waits_for(site) -> None:
     Conversion.objects.bulk_create(new_conversion(site, attempt_count=5 * (n % 2)) for n in range(20))
-    holding, claimed = threading.Event(), threading.Event()
 
-    def sweep_or_claim(number: int) -> int:
-        if number == 0:
-            with transaction.atomic():
-                capped = Conversion.objects.cap()
-                holding.set()
-                assert claimed.wait(timeout=PATIENCE)
-                return capped
-        assert holding.wait(timeout=PATIENCE)
-        rows = Conversion.objects.for_site(site).claim(limit=100)
-        claimed.set()
-        return len(rows)
+    capped, claimed = one_within_the_other(
+        Conversion.objects.cap, lambda: Conversion.objects.for_site(site).claim(limit=100)
+    )
 
-    assert in_threads(sweep_or_claim, count=2) == [10, 10]
+    assert (capped, len(claimed)) == (10, 10)

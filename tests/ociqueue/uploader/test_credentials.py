@@ -1,15 +1,14 @@
 """Logins are sealed at rest, opened by any key, and checked by a worker."""
 
-import io
-
 import pytest
-from django.core.management import call_command
 
 from kilit.access.encryption import DecryptionError
 from kilit.workers import doorbells
 from ociqueue.models import Credentials
 from ociqueue.models.credentials import normalize_action, normalize_customer_id
 from ociqueue.uploader.connection_test import check
+from ociqueue.uploader.upload_run import upload_due
+from tests.support.commands import output_of
 from tests.support.uploads import account
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,11 +31,9 @@ def test_keys_rotate(api_site, settings) -> None:
     settings.CREDENTIAL_KEYS = ["new", "old"]
     assert Credentials.objects.get().account() == account()
 
-    said = io.StringIO()
-    call_command("reencrypt_secrets", stdout=said)
+    assert output_of("reencrypt_secrets") == "Encrypted 1.\n"
     settings.CREDENTIAL_KEYS = ["new"]
 
-    assert said.getvalue() == "Encrypted 1.\n"
     assert Credentials.objects.get().account() == account()
     settings.CREDENTIAL_KEYS = ["old"]
     with pytest.raises(DecryptionError):
@@ -130,8 +127,6 @@ def test_conversions_that_another_account_counts(google, api_site) -> None:
 
 
 def test_each_conversion_name_may_have_an_action_of_its_own(google, api_site, make_rows) -> None:
-    from ociqueue.uploader.upload_run import upload_due
-
     special = "customers/1234567890/conversionActions/8"
     Credentials.objects.store(api_site, account(conversion_actions={"Kayıt": special}))
     make_rows(api_site, "a", action="Satış")

@@ -1,10 +1,10 @@
 """The uploader's doors: command, rehearsal, address, clock and bell."""
 
-import io
 import logging
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db.models.functions import Now
 
 from kilit.lock.models import Event
@@ -14,16 +14,14 @@ from ociqueue.models import Circuit, Site, UploadBatch
 from ociqueue.states import Category
 from simulators.googleads.server import accept
 from tests.support.api import Api
+from tests.support.commands import output_of
 from tests.support.conversions import DAY
 from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def upload(*arguments: str) -> str:
-    said = io.StringIO()
-    call_command("oci_upload", *arguments, stdout=said)
-    return said.getvalue()
+upload = partial(output_of, "oci_upload")
 
 
 def test_the_command_uploads_and_says_what_it_did(google, api_site, make_rows) -> None:

@@ -1,17 +1,14 @@
 """Answers to many rows at once: most are the same for all rows, and none of them may reach a row taken back."""
 
-from threading import Event as Signal
-
 import pytest
-from django.db import transaction
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt, Site, UploadBatch
 from ociqueue.states import Category, Disposition, SyncMethod
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.results import RowResult
+from tests.support.turns import one_after_the_other
 from tests.support.uploads import sent
-from tests.support.waiting import PATIENCE, has_waiter, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,23 +68,11 @@ def test_a_receipt_has_its_rows_in_the_order_that_was_sent(api_site) -> None:
     assert Receipt.objects.get().row_ids == [row.pk for row in rows]
 
 
-def test_a_row_that_is_taken_back_while_the_upload_waits_for_its_lock_is_not_sent(
-    api_site, make_rows, in_threads
-) -> None:
+def test_a_row_that_is_taken_back_while_the_upload_waits_for_its_lock_is_not_sent(api_site, make_rows) -> None:
     lost, *kept = make_rows(api_site, count=3)
     batch, rows = upload_run.claim(api_site, upload_run.SiteTurn(Conversion.objects.for_site(api_site)))
-    is_taken = Signal()
 
-    def act(number: int) -> object:
-        if number:
-            assert is_taken.wait(PATIENCE)
-            return upload_run.mark_sent(batch, rows)
-        with transaction.atomic():
-            take_back(lost)
-            is_taken.set()
-            return wait_until(has_waiter)
-
-    _, went = in_threads(act, count=2)
+    _, went = one_after_the_other(lambda: take_back(lost), lambda: upload_run.mark_sent(batch, rows))
 
     assert {row.pk for row in went} == set(UploadBatch.objects.get().row_ids) == {row.pk for row in kept}
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.db.models import F
 
 from ociqueue.models import Conversion, Credentials, RequestQuota
@@ -14,6 +13,7 @@ from ociqueue.models.quota import CAPACITY, LEFT_FOR_UPLOADS, REFILL
 from ociqueue.uploader.datamanager import provider as quota
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.uploads import account, states
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,26 +75,21 @@ def test_questions_leave_tokens_for_uploads() -> None:
     assert drain(bucket.take) == LEFT_FOR_UPLOADS
 
 
-def test_threads_that_take_at_once_never_take_a_token_twice() -> None:
+def test_threads_that_take_at_once_never_take_a_token_twice(in_threads) -> None:
     began = time.monotonic()
     bucket = RequestQuota.objects.of(PROJECT)
     taken: list[int] = []
     passed = 0.0
+    start = threading.Barrier(6)
 
-    def take(start: threading.Barrier) -> None:
-        start.wait()
-        taken.append(drain(bucket.take))
-        connection.close()
+    def take(_: int) -> int:
+        start.wait(timeout=PATIENCE)
+        return drain(bucket.take)
 
     for rest in (0.0, 7.0, 13.0):
         seconds_pass(rest)
         passed += rest
-        start = threading.Barrier(6)
-        threads = [threading.Thread(target=take, args=(start,)) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        taken += in_threads(take, count=6)
     elapsed = time.monotonic() - began
 
     assert CAPACITY + REFILL * passed - 1 <= sum(taken) <= CAPACITY + REFILL * (passed + elapsed)

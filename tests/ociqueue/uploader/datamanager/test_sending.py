@@ -1,6 +1,5 @@
 """What is sent to the Data Manager API: which rows together, in which bytes, and how long it may take."""
 
-import io
 import json
 import logging
 import threading
@@ -10,7 +9,6 @@ from itertools import chain
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.core.management import call_command
 
 from ociqueue.models import Circuit, Conversion, Credentials, Receipt, Site
 from ociqueue.models.credentials import normalize_service_account
@@ -19,6 +17,7 @@ from ociqueue.uploader.datamanager.provider import MOST_EVENTS, ingest_body, spl
 from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager.refusals import invalid, permission_denied
 from simulators.datamanager.server import accept, cut_before, held, refuse
+from tests.support.commands import output_of
 from tests.support.guarded_columns import write_unguarded
 from tests.support.service_accounts import service_account
 from tests.support.uploads import account, states, upload_once
@@ -245,11 +244,10 @@ def test_a_dry_run_validates_each_row_and_writes_nothing(data_manager, dm_site, 
     good, bad = make_rows(dm_site, "good", "REFUSE-INVALID_FORMAT-1")
     before = sql("SELECT * FROM offline_conversion_queue ORDER BY id")
 
-    printed = io.StringIO()
-    call_command("oci_upload", "--dry-run", stdout=printed)
+    printed = output_of("oci_upload", "--dry-run")
 
-    assert f"{good} would be accepted" in printed.getvalue()
-    assert f"{bad} would not: INVALID_FORMAT (VALIDATION, FATAL)" in printed.getvalue()
+    assert f"{good} would be accepted" in printed
+    assert f"{bad} would not: INVALID_FORMAT (VALIDATION, FATAL)" in printed
     assert all(json.loads(call.body)["validateOnly"] for call in data_manager.uploads)
     assert sql("SELECT * FROM offline_conversion_queue ORDER BY id") == before
     assert not data_manager.entries
