@@ -4,21 +4,17 @@ import pytest
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
-from ociqueue.models.sending import failure
 from tests.support.api import Api
+from tests.support.conversions import make_failed
 
 pytestmark = pytest.mark.django_db
+
+ERROR = {"code": "INVALID_TIME_FORMAT", "message": "bad time"}
 
 
 @pytest.fixture
 def operator(site, make_person) -> Api:
     return Api(client=make_person(sites={site: "operator"}))
-
-
-def failed(make_conversion, site) -> Conversion:
-    row = make_conversion(site)
-    Conversion.objects.claim(limit=10)
-    return row.move("ack_failed", **failure("INVALID_TIME_FORMAT", "VALIDATION", "bad time"))
 
 
 def act(operator: Api, site, row: Conversion, action: str, **body: object) -> dict:
@@ -54,9 +50,9 @@ def test_attempt_cap_fails_rows_at_five_attempts(site, make_conversion) -> None:
     assert fresh.status == "QUEUED"
 
 
-def test_retry_selected_clears_claim_and_retry_time_and_keeps_the_error(operator, site, make_conversion) -> None:
+def test_retry_selected_clears_claim_and_retry_time_and_keeps_the_error(operator, site) -> None:
     """Lock 3."""
-    row = failed(make_conversion, site)
+    (row,) = make_failed(site, **ERROR)
 
     assert act(operator, site, row, "RETRY_SELECTED") == {"ok": True, "affected": 1, "outcomeUnknown": 0, "skipped": []}
 
@@ -65,9 +61,9 @@ def test_retry_selected_clears_claim_and_retry_time_and_keeps_the_error(operator
 
 
 @pytest.mark.parametrize("clear", [True, False])
-def test_reset_to_queued_clears_errors_only_when_reported(operator, site, make_conversion, clear) -> None:
+def test_reset_to_queued_clears_errors_only_when_reported(operator, site, clear) -> None:
     """Lock 3."""
-    row = failed(make_conversion, site)
+    (row,) = make_failed(site, **ERROR)
 
     act(operator, site, row, "RESET_TO_QUEUED", clearErrors=clear)
 
@@ -101,19 +97,9 @@ def test_mark_failed_takes_what_the_operator_says(operator, site, make_conversio
     assert Event.objects.of(row).last().actor == "operator:ayse"
 
 
-def test_export_shapes_do_not_mix(api, site, make_conversion) -> None:
-    """Lock 5: a flat array for the script, an object for the preview."""
-    make_conversion(site)
+def test_a_preview_writes_nothing_and_export_shapes_do_not_mix(api, site, make_conversion, sql) -> None:
+    """Lock 5: a flat array for the script, an object for the preview, empty or not."""
 
-    preview = api.get("oci/google-ads-export", siteId=site.public_id, markAsExported="false").json()
-    claimed = api.claim(site)
-
-    assert set(preview) == {"siteId", "items", "counts", "warnings"}
-    assert [{**item, "claim": 1} for item in preview["items"]] == claimed
-    assert isinstance(claimed, list)
-
-
-def test_a_preview_writes_nothing_and_has_one_shape_empty_or_not(api, site, make_conversion, sql) -> None:
     def everything() -> list:
         tables = ("offline_conversion_queue", "lock_event", "lock_countdelta", "ociqueue_site", "sites_tenant")
         return [sql(f"SELECT xmin::text, t::text FROM {table} t ORDER BY 2") for table in tables]
@@ -128,6 +114,9 @@ def test_a_preview_writes_nothing_and_has_one_shape_empty_or_not(api, site, make
     assert empty == {"siteId": str(site.pk), "items": [], "counts": {"queued": 0, "skipped": 0}, "warnings": []}
     assert set(full) == set(empty)
     assert full["counts"] == {"queued": 1, "skipped": 0}
+    claimed = api.claim(site)
+    assert isinstance(claimed, list)
+    assert [{**item, "claim": 1} for item in full["items"]] == claimed
 
 
 @pytest.mark.parametrize("word", ["TRUE", "True", "1", "yes", " true", "", "false"])

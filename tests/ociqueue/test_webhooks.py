@@ -13,7 +13,7 @@ from kilit.lock.models import Activity, Event
 from kilit.sites.models import Tenant
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
-from tests.support.conversions import make_failed
+from tests.support.conversions import make_completed, make_failed
 
 pytestmark = pytest.mark.django_db
 
@@ -30,10 +30,8 @@ def body(name: str) -> dict[str, Any]:
     return dict(found.data)
 
 
-def test_a_completed_conversion_is_reported_with_the_ids_that_the_shop_knows(site, make_conversion) -> None:
-    row = make_conversion(site, source_key="S-7")
-    Conversion.objects.claim(limit=1)
-    Conversion.objects.filter(pk=row.pk).move("ack")
+def test_a_completed_conversion_is_reported_with_the_ids_that_the_shop_knows(site) -> None:
+    row = make_completed(site, source_key="S-7")
 
     (found,) = described("conversion.completed")
 

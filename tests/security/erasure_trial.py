@@ -61,13 +61,15 @@ def fill() -> None:
 
     from ociqueue.models import Site
     from ociqueue.values.identifiers import hash_email, hash_phone
-    from tests.support.erasure import finish
+    from tests.support.conversions import make_completed
 
     User.objects.create_superuser("admin", password="trial")
     site = Site.objects.create(name="Mobilya", default_currency="TRY")
     data_manager, ads = hash_email(EMAIL)
-    finish(site, gclid=CLICK_ID, hashed_email=data_manager, hashed_email_ads=ads, hashed_phone=hash_phone(PHONE))
-    finish(site, gclid="Cj0KCQ-of-her-order", source_key=KEY)
+    make_completed(
+        site, gclid=CLICK_ID, hashed_email=data_manager, hashed_email_ads=ads, hashed_phone=hash_phone(PHONE)
+    )
+    make_completed(site, gclid="Cj0KCQ-of-her-order", source_key=KEY)
     _subscribe(site)
     for spell in SPELLINGS.values():
         _report_by_script(site, sentence(spell))
@@ -107,11 +109,11 @@ def _store_as_before_masking(site: Any, said: str) -> None:
     """Store what a script said before reports were masked, what Google says, and adjustments."""
     from ociqueue.models import Adjustment, Circuit, ReadBack, UploadBatch
     from ociqueue.states import Category
-    from tests.support.conversions import make_failed
-    from tests.support.erasure import adjust, finish
+    from tests.support.conversions import make_completed, make_failed
+    from tests.support.erasure import adjust
 
     make_failed(site, gclid="Cj0KCQ-of-somebody-else", code=EMAIL, message=said)
-    adjustment = adjust(finish(site, gclid="Cj0KCQ-of-somebody-else"))
+    adjustment = adjust(make_completed(site, gclid="Cj0KCQ-of-somebody-else"))
     Adjustment.objects.filter(pk=adjustment.pk).mark_failed(reason=said)
     Circuit.objects.trip(site, code="X", category=Category.AUTH, reason=said)
     Circuit.objects.close()

@@ -1,4 +1,4 @@
-"""Conversions that are not stored yet, and the API as a client with a key sees it."""
+"""Conversions: not stored yet, completed or failed, and how they ended."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,6 +31,16 @@ def new_conversion(site: Site, **columns: Any) -> Conversion:
     return conversion
 
 
+def make_completed(site: Site, **columns: Any) -> Conversion:
+    """Make a row that the script reported as uploaded."""
+    row = new_conversion(site, **columns)
+    row.save()
+    rows = Conversion.objects.filter(pk=row.pk)
+    rows.claim(limit=1)
+    rows.move("ack")
+    return rows.get()
+
+
 def make_failed(
     site: Site,
     number: int = 1,
@@ -46,3 +56,9 @@ def make_failed(
     chosen.claim(limit=number)
     chosen.ack_failed(code=code, category=category, message=message)
     return list(chosen.order_by("pk"))
+
+
+def ending(row: Conversion) -> tuple[str, str, str]:
+    """Return how a row has ended, as it is now."""
+    row.refresh_from_db()
+    return row.status, row.provider_error_code, row.provider_error_category

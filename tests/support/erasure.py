@@ -6,19 +6,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from ociqueue.models import Adjustment, Conversion, ImportJob, ImportLine, Site, UploadSummary
-from tests.support.conversions import new_conversion
 
 GCLID = "Cj0KCQiA-7fLBhDKARIsAP8zXk2qErasureErasureErasure_wcB"
 EMAIL, PHONE = "Jane.Doe+promo@gmail.com", "+905321234567"
-
-
-def finish(site: Site, **columns: Any) -> Conversion:
-    row = new_conversion(site, **columns)
-    row.save()
-    mine = Conversion.objects.filter(pk=row.pk)
-    mine.claim(limit=1)
-    mine.move("ack")
-    return mine.get()
 
 
 def adjust(row: Conversion, **columns: Any) -> Adjustment:

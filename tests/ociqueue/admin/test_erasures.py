@@ -10,8 +10,8 @@ from ociqueue.admin import erasures
 from ociqueue.models import Conversion, Erasure
 from tests.support.api import Api
 from tests.support.bulk_actions import said
-from tests.support.conversions import make_failed, new_conversion
-from tests.support.erasure import GCLID, finish
+from tests.support.conversions import make_completed, make_failed, new_conversion
+from tests.support.erasure import GCLID
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +30,7 @@ def confirm(client: Client, found: Any) -> Any:
 def test_what_is_found_is_counted_per_site_and_erased_once_confirmed(make_person, site, make_site, caplog) -> None:
     other, foreign = make_site(name="Perde"), make_site(name="foreign")
     for each in (site, other, foreign):
-        finish(each, gclid=GCLID)
+        make_completed(each, gclid=GCLID)
     new_conversion(other, gclid=GCLID).save()
     admin = make_person(role="admin", sites={site: "admin", other: "admin", foreign: "operator"})
 
@@ -53,7 +53,7 @@ def test_what_is_found_is_counted_per_site_and_erased_once_confirmed(make_person
 def test_one_site_can_be_chosen(make_person, site, make_site) -> None:
     other = make_site(name="Perde")
     for each in (site, other):
-        finish(each, gclid=GCLID)
+        make_completed(each, gclid=GCLID)
     admin = make_person(role="admin", sites={site: "admin", other: "admin"})
 
     confirm(admin, look(admin, site=str(other.pk)))
@@ -86,7 +86,7 @@ def test_only_admins_forget(make_person, site, role: str) -> None:
 
 
 def test_an_admin_without_a_site_forgets_no_one(make_person, site) -> None:
-    finish(site, gclid=GCLID)
+    make_completed(site, gclid=GCLID)
     person = make_person(role="admin", sites={site: "operator"})
 
     assert (person.get(PAGE).status_code, look(person).status_code) == (403, 403)
@@ -94,7 +94,7 @@ def test_an_admin_without_a_site_forgets_no_one(make_person, site) -> None:
 
 
 def test_a_confirmation_is_of_the_person_who_counted_and_cannot_be_made_up(make_person, admin_client, site) -> None:
-    finish(site, gclid=GCLID)
+    make_completed(site, gclid=GCLID)
     found = look(admin_client)
     other = make_person("other", role="admin", sites={site: "admin"})
 
@@ -106,7 +106,7 @@ def test_a_confirmation_is_of_the_person_who_counted_and_cannot_be_made_up(make_
 
 
 def test_records_are_seen_by_those_who_administer_the_site(make_person, admin_client, site, make_site) -> None:
-    finish(site, gclid=GCLID)
+    make_completed(site, gclid=GCLID)
     confirm(admin_client, look(admin_client))
     mine = make_person(role="admin", sites={site: "admin"})
     others = make_person("other", role="admin", sites={make_site(name="x"): "admin"})
@@ -116,7 +116,7 @@ def test_records_are_seen_by_those_who_administer_the_site(make_person, admin_cl
 
 @pytest.mark.parametrize("end", ["COMPLETED", "FAILED"])
 def test_an_erased_row_is_shown_and_offers_nothing(admin_client, site, end: str) -> None:
-    row = finish(site, gclid=GCLID) if end == "COMPLETED" else make_failed(site, gclid=GCLID, message=GCLID)[0]
+    row = make_completed(site, gclid=GCLID) if end == "COMPLETED" else make_failed(site, gclid=GCLID, message=GCLID)[0]
     confirm(admin_client, look(admin_client))
     row.refresh_from_db()
     address = f"/admin/ociqueue/conversion/{row.pk}"

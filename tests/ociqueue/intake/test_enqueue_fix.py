@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,11 @@ from django.forms.models import model_to_dict
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
+from tests.support.commands import output_of
+from tests.support.conversions import make_completed
 from tests.support.guarded_columns import write_unguarded
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def make_reported(make_conversion) -> Callable[..., Conversion]:
-    """Make a row that the script says it uploaded."""
-
-    def make(site: Site, **columns: Any) -> Conversion:
-        row = make_conversion(site, **columns)
-        rows = Conversion.objects.filter(pk=row.pk)
-        rows.claim(limit=1)
-        rows.move("ack")
-        return rows.get()
-
-    return make
 
 
 @pytest.fixture
@@ -40,9 +27,7 @@ def fix(tmp_path: Path) -> Callable[..., list[str]]:
         if content is not None:
             options["file"] = tmp_path / "fixes.csv"
             options["file"].write_text(content)
-        out = StringIO()
-        call_command("oci_enqueue_fix", *map(str, ids), site=site.public_id, stdout=out, **options)
-        return out.getvalue().splitlines()
+        return output_of("oci_enqueue_fix", *map(str, ids), site=site.public_id, **options).splitlines()
 
     return run
 
@@ -52,9 +37,9 @@ def columns(row: Conversion) -> dict[str, Any]:
     return {field.attname: getattr(row, field.attname) for field in Conversion._meta.concrete_fields}
 
 
-def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_reported) -> None:
+def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site) -> None:
     consents = {"consent_ad_user_data": "GRANTED", "consent_ad_personalization": "DENIED"}
-    original = make_reported(site, source_key="order-1", **consents)
+    original = make_completed(site, source_key="order-1", **consents)
 
     reported = fix(site, original)
 
@@ -78,10 +63,10 @@ def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_report
     assert columns(Conversion.objects.get(pk=original.pk)) == {**columns(original), "is_replaced": True}
 
 
-def test_an_export_that_turkish_excel_saved_is_read_as_an_import_is(fix, site, make_reported) -> None:
+def test_an_export_that_turkish_excel_saved_is_read_as_an_import_is(fix, site) -> None:
     Site.objects.update(time_zone="Europe/Istanbul")
     day = (datetime.now(UTC) - timedelta(days=2)).date()
-    first, second = make_reported(site, value="10"), make_reported(site, value="20")
+    first, second = make_completed(site, value="10"), make_completed(site, value="20")
     content = f"id;conversionTime;conversionValue\n{first};{day:%d.%m.%Y} 13:45;1.250,50\n{second};;2.500\n"
 
     assert fix(site, content=content)[-1] == "Corrected 2 of 2."
@@ -91,8 +76,8 @@ def test_an_export_that_turkish_excel_saved_is_read_as_an_import_is(fix, site, m
     assert (copy.value, Conversion.objects.get(replaces=second).value) == (Decimal("1250.50"), 2500)
 
 
-def test_a_file_corrects_what_it_fills_in(fix, site, make_reported) -> None:
-    renamed, other_click = make_reported(site, value="10.50"), make_reported(site, gclid="typed-by-hand")
+def test_a_file_corrects_what_it_fills_in(fix, site) -> None:
+    renamed, other_click = make_completed(site, value="10.50"), make_completed(site, gclid="typed-by-hand")
     file = "id;conversionName;wbraid;conversionValue\n"
     file += f"{renamed};Teklif;;\n{other_click.pk};;CkQKC-w;7.25"
 
@@ -109,8 +94,8 @@ def test_a_file_corrects_what_it_fills_in(fix, site, make_reported) -> None:
     assert float(other_click.replacement.value) == 7.25
 
 
-def test_corrections_are_checked_like_any_entry(fix, site, make_reported) -> None:
-    wrong, old = make_reported(site), make_reported(site)
+def test_corrections_are_checked_like_any_entry(fix, site) -> None:
+    wrong, old = make_completed(site), make_completed(site)
     write_unguarded(Conversion.objects.filter(pk=old.pk), conversion_time=datetime.now(UTC) - timedelta(days=91))
     file = f"id,conversionValue,conversionCurrency\n{wrong},many,X1\n{old},,\n"
 
@@ -127,10 +112,10 @@ def test_corrections_are_checked_like_any_entry(fix, site, make_reported) -> Non
     assert Conversion.objects.count() == 2
 
 
-def test_only_reported_rows_of_the_site_are_replaced(fix, site, make_site, make_conversion, make_reported) -> None:
-    queued, foreign, confirmed = make_conversion(site), make_reported(make_site()), make_reported(site)
+def test_only_reported_rows_of_the_site_are_replaced(fix, site, make_site, make_conversion) -> None:
+    queued, foreign, confirmed = make_conversion(site), make_completed(make_site()), make_completed(site)
     Conversion.objects.filter(pk=confirmed.pk).update(uploaded_at=datetime.now(UTC))
-    good = make_reported(site)
+    good = make_completed(site)
 
     reported = fix(site, queued, foreign, confirmed, "nonsense", good, good)
 
@@ -145,8 +130,8 @@ def test_only_reported_rows_of_the_site_are_replaced(fix, site, make_site, make_
     ]
 
 
-def test_a_dry_run_writes_nothing(fix, site, make_reported) -> None:
-    original = make_reported(site)
+def test_a_dry_run_writes_nothing(fix, site) -> None:
+    original = make_completed(site)
     events = Event.objects.count()
 
     reported = fix(site, original, dry_run=True)
@@ -155,8 +140,8 @@ def test_a_dry_run_writes_nothing(fix, site, make_reported) -> None:
     assert (Conversion.objects.count(), Event.objects.count()) == (1, events)
 
 
-def test_the_witness_tells_who_made_the_copy_and_why(fix, site, make_reported) -> None:
-    original = make_reported(site)
+def test_the_witness_tells_who_made_the_copy_and_why(fix, site) -> None:
+    original = make_completed(site)
 
     fix(site, original)
 
@@ -176,10 +161,8 @@ def test_the_witness_tells_who_made_the_copy_and_why(fix, site, make_reported) -
         ("id,clickId\n", "Unknown columns: clickId; expected id, conversionName"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_reported_and_nothing_is_done(
-    fix, site, make_reported, content, sentence
-) -> None:
-    original = make_reported(site)
+def test_a_file_that_cannot_be_read_is_reported_and_nothing_is_done(fix, site, content, sentence) -> None:
+    original = make_completed(site)
 
     with pytest.raises(CommandError, match=sentence):
         fix(site, original, content=content)
@@ -187,8 +170,8 @@ def test_a_file_that_cannot_be_read_is_reported_and_nothing_is_done(
     assert Conversion.objects.count() == 1
 
 
-def test_a_line_that_cannot_be_read_is_reported_by_its_number(fix, site, make_reported) -> None:
-    original = make_reported(site)
+def test_a_line_that_cannot_be_read_is_reported_by_its_number(fix, site) -> None:
+    original = make_completed(site)
 
     reported = fix(site, content=f"id,conversionName\n{original}\n{original},\n,Teklif")
 

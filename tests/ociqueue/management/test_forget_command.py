@@ -7,8 +7,8 @@ from django.core.management import CommandError, call_command
 
 from ociqueue.models import Conversion, Erasure
 from ociqueue.values.identifiers import hash_email
-from tests.support.conversions import new_conversion
-from tests.support.erasure import EMAIL, GCLID, finish
+from tests.support.conversions import make_completed, new_conversion
+from tests.support.erasure import EMAIL, GCLID
 
 pytestmark = pytest.mark.django_db
 
@@ -22,7 +22,7 @@ def run(*arguments: str) -> tuple[str, str]:
 
 
 def test_the_command_counts_first_and_says_what_it_left(site) -> None:
-    finish(site, **HASHES, source_key="jane@example.com/7")
+    make_completed(site, **HASHES, source_key="jane@example.com/7")
     new_conversion(site, **HASHES).save()
 
     counted, _warned = run("--email", EMAIL, "--dry-run")
@@ -38,7 +38,7 @@ def test_the_command_counts_first_and_says_what_it_left(site) -> None:
 
 def test_the_command_reads_the_value_from_standard_input(site, monkeypatch) -> None:
     monkeypatch.setattr("sys.stdin", StringIO(f"{GCLID}\n"))
-    finish(site, gclid=GCLID)
+    make_completed(site, gclid=GCLID)
 
     assert "Erased 1 conversion." in run("--click-id", "-")[0]
 

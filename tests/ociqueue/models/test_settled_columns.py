@@ -1,15 +1,13 @@
-"""What Google has been sent does not change afterwards, also in psql; an erasure empties what identifies a person."""
+"""What Google has been sent does not change afterwards, also in psql, not even by an erasure, which only empties."""
 
 import psycopg
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
-from kilit.lock.models import Event
 from kilit.lock.triggers import erasing
-from ociqueue.models import Conversion, IdentifierKind
-from ociqueue.models.conversion import CLICK_IDS, HASHES
-from ociqueue.operating.erasure import Person, forget
+from ociqueue.models import Conversion
+from tests.support.conversions import make_completed
 
 pytestmark = pytest.mark.django_db
 
@@ -23,13 +21,8 @@ CHANGES = {
 
 
 @pytest.fixture
-def completed(site, make_conversion) -> Conversion:
-    make_conversion(site, gclid="Cj0KCQ-own", value=10)
-    (row,) = Conversion.objects.for_site(site).claim(limit=1)
-    Conversion.objects.filter(pk=row.pk).move("ack")
-    row.refresh_from_db()
-    assert row.status == "COMPLETED"
-    return row
+def completed(site) -> Conversion:
+    return make_completed(site, gclid="Cj0KCQ-own", value=10)
 
 
 def raw(statement: str) -> None:
@@ -59,14 +52,6 @@ def test_a_click_id_is_not_emptied_unseen(completed, changes: str) -> None:
 def test_not_even_an_erasure_writes_another_one(completed) -> None:
     with pytest.raises(IntegrityError, match="cannot change its gclid"), transaction.atomic(), erasing():
         Conversion.objects.update(gclid="another", erased_at=Now())
-
-
-def test_an_erasure_empties_it_with_an_event(site, completed) -> None:
-    list(forget(Person(IdentifierKind.CLICK_ID, "Cj0KCQ-own"), [site]))
-
-    completed.refresh_from_db()
-    assert {getattr(completed, name) for name in (*CLICK_IDS, *HASHES)} == {""}
-    assert Event.objects.of(completed).filter(event_type="ERASED").count() == 1
 
 
 def test_a_row_that_waits_is_not_settled(site, make_conversion) -> None:

@@ -11,18 +11,14 @@ from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.operating.site_health import site_health
 from ociqueue.states import DeniedConsent
 from ociqueue.uploader.upload_run import due_sites
+from tests.support.conversions import ending
 from tests.support.dashboard import text_of
-from tests.support.redelivered import ORDER, claim, only, send
+from tests.support.redelivered import ORDER, fail, only, send
 from tests.support.uploads import account
 
 pytestmark = pytest.mark.django_db
 
 WITHHELD = ("FAILED", "WITHHELD_CONSENT_DENIED", "PERMANENT")
-
-
-def ending(row: Conversion) -> tuple[str, str, str]:
-    row.refresh_from_db()
-    return row.status, row.provider_error_code, row.provider_error_category
 
 
 def post(api: Any, site: Site, *conversions: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -157,8 +153,7 @@ def test_a_conversion_that_waits_and_is_denied_later_is_withheld(api, site) -> N
 
 def test_a_conversion_that_failed_and_is_denied_later_is_not_sent_again(api, site) -> None:
     post(api, site, {"gclid": "broken"})
-    claim()
-    Conversion.objects.ack_failed(code="E", category="VALIDATION", message="bad")
+    fail()
 
     (result,) = post(api, site, {"consent": "DENIED"})["results"]
 

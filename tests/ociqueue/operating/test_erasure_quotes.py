@@ -12,8 +12,8 @@ from ociqueue.models import Conversion, IdentifierKind, Site
 from ociqueue.operating import erasure
 from ociqueue.operating.erasure import Person, forget
 from tests.support.all_columns import columns_with
-from tests.support.conversions import make_failed, new_conversion
-from tests.support.erasure import EMAIL, GCLID, PHONE, finish
+from tests.support.conversions import make_completed, make_failed, new_conversion
+from tests.support.erasure import EMAIL, GCLID, PHONE
 
 pytestmark = pytest.mark.django_db
 OTHER = "Cj0KCQ-of-somebody-else"
@@ -24,7 +24,7 @@ def erase(kind: IdentifierKind, text: str, *sites: Site) -> None:
 
 
 def test_a_click_id_in_the_report_of_another_row_is_erased_and_the_row_stays(site) -> None:
-    finish(site, gclid=GCLID)
+    make_completed(site, gclid=GCLID)
     (row,) = make_failed(site, gclid=OTHER, message=f"of {GCLID}")
 
     erase(IdentifierKind.CLICK_ID, GCLID)
@@ -56,7 +56,7 @@ def test_texts_of_other_sites_stay_unless_they_are_searched(site, make_site) -> 
 
 
 def test_an_order_id_is_erased_at_other_rows_and_its_own_row_keeps_it(site) -> None:
-    own = finish(site, gclid=GCLID, source_key="order-7")
+    own = make_completed(site, gclid=GCLID, source_key="order-7")
     (row,) = make_failed(site, gclid=OTHER, message="as order-7, not order-77")
 
     erase(IdentifierKind.ORDER_ID, "order-7")
@@ -66,7 +66,7 @@ def test_an_order_id_is_erased_at_other_rows_and_its_own_row_keeps_it(site) -> N
 
 
 def test_a_short_order_id_is_a_number_of_other_texts_and_stays_there(site) -> None:
-    finish(site, gclid=GCLID, source_key="90")
+    make_completed(site, gclid=GCLID, source_key="90")
     (row,) = make_failed(site, gclid=OTHER, message="older than 90 days")
 
     erase(IdentifierKind.ORDER_ID, "90")
@@ -85,7 +85,7 @@ def test_all_texts_are_read_batch_by_batch(site, monkeypatch) -> None:
 
 
 def test_a_run_that_stops_while_it_reads_texts_can_be_repeated(site, monkeypatch) -> None:
-    own = finish(site, gclid=GCLID, hashed_email="a" * 64)
+    own = make_completed(site, gclid=GCLID, hashed_email="a" * 64)
     make_failed(site, gclid=OTHER, message=f"of {GCLID}")
     monkeypatch.setattr(erasure, "scrub_jobs", _stop)
     with pytest.raises(KeyboardInterrupt):

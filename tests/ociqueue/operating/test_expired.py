@@ -10,6 +10,8 @@ from kilit.workers.sweeps import run as run_sweep
 from ociqueue.models import Conversion, Site
 from ociqueue.operating.site_health import site_health
 from ociqueue.uploader.upload_run import due_sites
+from tests.support.commands import output_of
+from tests.support.conversions import ending
 from tests.support.dashboard import text_of
 
 pytestmark = pytest.mark.django_db
@@ -26,11 +28,6 @@ def make_old(make_conversion: Any, site: Site, *, days: float = 91, waited: floa
     row = make_conversion(site, conversion_time=ago(days), **columns)
     Conversion.objects.filter(pk=row.pk).update(created_at=ago(waited))
     return row
-
-
-def ending(row: Conversion) -> tuple[str, str, str]:
-    row.refresh_from_db()
-    return row.status, row.provider_error_code, row.provider_error_category
 
 
 def test_what_is_over_90_days_old_is_not_exported(api, site, make_conversion) -> None:
@@ -126,16 +123,9 @@ def test_the_page_of_one_that_waits_says_what_happens(site, make_conversion, adm
     assert "The conversion is more than 90 days old, so it is not sent" in page
 
 
-def test_the_command_ends_them_and_its_dry_run_counts_them(site, make_conversion, capsys) -> None:
-    from django.core.management import call_command
-
+def test_the_command_ends_them_and_its_dry_run_counts_them(site, make_conversion) -> None:
     make_old(make_conversion, site)
     make_conversion(site, consent_ad_user_data="DENIED")
 
-    call_command("oci_end_unsendable", "--dry-run")
-    call_command("oci_end_unsendable")
-
-    assert capsys.readouterr().out.splitlines() == [
-        "Would withhold 1, expire 1, retract 0.",
-        "Withheld 1, expired 1, retracted 0.",
-    ]
+    assert output_of("oci_end_unsendable", "--dry-run") == "Would withhold 1, expire 1, retract 0.\n"
+    assert output_of("oci_end_unsendable") == "Withheld 1, expired 1, retracted 0.\n"

@@ -43,8 +43,8 @@ from outbox.models import Attempt, Channel, Endpoint, OutboxMessage
 from pdfjobs.models import PdfJob
 from tests.support import cutting_jobs, pdf_jobs
 from tests.support.alerts import make_channel
-from tests.support.conversions import make_failed
-from tests.support.erasure import adjust, finish
+from tests.support.conversions import make_completed, make_failed
+from tests.support.erasure import adjust
 from tests.support.outbox import make_failed_message
 from tests.support.people import make_user
 from tests.support.uploads import account, received, trip
@@ -120,7 +120,7 @@ def _make_tenant(word: str) -> Tenant:
 
 
 def _conversions(site: Site, word: str) -> Rows:
-    finished = finish(site, source_key=f"{word}-order-1")
+    finished = make_completed(site, source_key=f"{word}-order-1")
     adjustment = adjust(finished)
     (failed, *_others) = make_failed(site, 2, message=f"refused at {word}")
     site.sync_method = SyncMethod.DATA_MANAGER  # only a part of what a site has comes with its script

@@ -9,8 +9,10 @@ from django.test import Client
 
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, SweepRun
-from ociqueue.models import Conversion, Credentials, Site, UploadBatch
+from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.states import SyncMethod
+from tests.support.adjusted import api_site
+from tests.support.conversions import make_completed, make_failed
 from tests.support.guarded_columns import write_unguarded
 
 pytestmark = pytest.mark.django_db
@@ -44,12 +46,6 @@ def claim(row: Conversion, **options: Any) -> None:
     assert Conversion.objects.filter(pk=row.pk).claim(limit=1, **options)
 
 
-def api_site(make_site) -> Site:
-    site = make_site(sync_method="api")
-    Credentials.objects.create(site=site, encrypted="x")
-    return site
-
-
 def test_a_paused_site_keeps_its_rows_and_says_why(reported, admin_client, make_site, make_conversion) -> None:
     row = make_conversion(make_site(is_paused=True, pause_reason="stock count"))
 
@@ -69,8 +65,8 @@ def test_a_retry_time_in_the_future_is_reported(reported, site, make_conversion)
     assert says(reported(row), "waiting", "not earlier")
 
 
-def test_when_nothing_keeps_it_that_is_said(reported, worker_lives, make_site, make_conversion) -> None:
-    row = make_conversion(api_site(make_site))
+def test_when_nothing_keeps_it_that_is_said(reported, worker_lives, make_conversion) -> None:
+    row = make_conversion(api_site())
 
     assert reported(row) == [
         ("ready", "Nothing: it is due, and a worker should start it within seconds."),
@@ -125,8 +121,8 @@ def test_a_claim_says_who_holds_it_and_until_when(reported, worker_lives, site, 
     assert says(reported(row), "blocked", "The scheduled task oci_recover_processing is overdue")
 
 
-def test_an_upload_that_holds_a_row_is_linked(admin_client, make_site, make_conversion) -> None:
-    site = api_site(make_site)
+def test_an_upload_that_holds_a_row_is_linked(admin_client, make_conversion) -> None:
+    site = api_site()
     row, batch = make_conversion(site), UploadBatch.objects.create(site=site, size=1)
     claim(row, batch=batch.pk, sender=SyncMethod.API)
 
@@ -137,14 +133,9 @@ def test_an_upload_that_holds_a_row_is_linked(admin_client, make_site, make_conv
     assert "Attempts left" in page
 
 
-def test_an_ended_row_says_so_and_a_failed_one_what_to_do(reported, worker_lives, make_site, make_conversion) -> None:
+def test_an_ended_row_says_so_and_a_failed_one_what_to_do(reported, worker_lives, make_site) -> None:
     site = make_site(requeue_transient=True)
-    done, failed, passing = (make_conversion(site) for _ in range(3))
-    for row in (done, failed, passing):
-        claim(row)
-    Conversion.objects.filter(pk=done.pk).move("ack")
-    Conversion.objects.filter(pk=failed.pk).ack_failed(code="INVALID", category="VALIDATION", message="no")
-    Conversion.objects.filter(pk=passing.pk).ack_failed(code="BUSY", category="TRANSIENT", message="later")
+    done, (failed,), (passing,) = make_completed(site), make_failed(site), make_failed(site, category="TRANSIENT")
 
     assert says(reported(done), "ended", "Completed: it was sent.")
     assert says(reported(failed), "blocked", "Its data is wrong: correct it and send it again.")

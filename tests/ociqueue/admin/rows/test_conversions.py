@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from kilit.console.lists.listing import CappedPaginator
 from kilit.lock.audit import acting_as
 from ociqueue.models import Conversion
-from tests.support.conversions import make_failed, new_conversion
+from tests.support.conversions import make_completed, make_failed, new_conversion
 
 pytestmark = pytest.mark.django_db
 
@@ -26,11 +26,6 @@ def listed(client: Client, **query: Any) -> list[Conversion]:
     answer = client.get(LIST, query)
     assert answer.status_code == 200
     return list(answer.context["cl"].result_list)
-
-
-def complete(row: Conversion) -> None:
-    Conversion.objects.filter(pk=row.pk).claim(limit=1)
-    Conversion.objects.filter(pk=row.pk).move("ack")
 
 
 def test_the_list_shows_state_error_and_age_and_masks_the_click_id(make_person, site) -> None:
@@ -73,10 +68,8 @@ def test_the_page_shows_the_click_id_and_the_timeline(make_person, site) -> None
         assert text in shown
 
 
-def test_what_only_a_script_reported_is_unverified(viewer, site, make_conversion) -> None:
-    reported, confirmed = make_conversion(site), make_conversion(site)
-    complete(reported)
-    complete(confirmed)
+def test_what_only_a_script_reported_is_unverified(viewer, site) -> None:
+    reported, confirmed = make_completed(site), make_completed(site)
     Conversion.objects.filter(pk=confirmed.pk).update(uploaded_at=datetime.now(UTC))
 
     assert "unverified" in viewer.get(page_of(reported)).content.decode()
@@ -84,8 +77,7 @@ def test_what_only_a_script_reported_is_unverified(viewer, site, make_conversion
 
 
 def test_a_replaced_row_and_its_copy_lead_to_each_other(viewer, site, make_conversion) -> None:
-    original = make_conversion(site)
-    complete(original)
+    original = make_completed(site)
     copy = make_conversion(site, replaces=original)
 
     assert f'href="{page_of(copy)}"' in viewer.get(page_of(original)).content.decode()
