@@ -10,6 +10,7 @@ from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.operating.sweeps import recover_processing
 from ociqueue.reconcile.self_check import check_uploads
+from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from simulators.datamanager.server import DataManagerServer
 from tests.support.later_provider import make_due, send
@@ -87,6 +88,12 @@ def applied_but_late(call: Any) -> None:
 def due_again() -> None:
     for model in (Conversion, Adjustment):
         model.objects.update(next_retry_at=None)
+
+
+def upload_again() -> None:
+    """Upload what was deferred, too."""
+    due_again()
+    upload_due()
 
 
 def sent_adjustments(google: Any) -> list[bytes]:

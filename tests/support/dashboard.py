@@ -1,4 +1,4 @@
-"""The dashboard's address and text, and rows for its figures."""
+"""The dashboard's address, text and problems, and rows for its figures."""
 
 import re
 from collections.abc import Iterable
@@ -6,6 +6,7 @@ from typing import Any
 
 from django.test import Client
 
+from kilit.problems.registry import Problem, SeesEverything, find_problems
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import new_conversion
 from tests.support.people import make_person
@@ -46,3 +47,8 @@ def text_of(client: Client, address: str = "/admin/") -> str:
     answer = client.get(address)
     assert answer.status_code == 200
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
+
+
+def problems(kind: str, user: Any = None) -> list[Problem]:
+    """Return what is wrong of a kind, as far as a user may know, or all of it."""
+    return [problem for problem in find_problems(user or SeesEverything()) if problem.kind == kind]

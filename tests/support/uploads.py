@@ -88,6 +88,12 @@ def upload_once(site: Site) -> None:
     settle(batch, rows, upload_run.send(provider, rows))
 
 
+def probe_and_upload() -> None:
+    """Let the probe of every open circuit be due, and upload."""
+    Circuit.objects.all().probe_now()
+    upload_run.upload_due()
+
+
 def change_sender(site: Site, sender: SyncMethod) -> None:
     Site.objects.filter(pk=site.pk).update(sync_method=sender)
     site.sync_method = sender

@@ -9,21 +9,14 @@ import pytest
 from ociqueue.codes.google import GOOGLE_ADS
 from ociqueue.intake.enqueue import read_columns
 from ociqueue.models import Conversion, Site
-from tests.support.conversions import YESTERDAY
+from tests.support.redelivered import ORDER
 
 NOW = datetime.now(UTC)
 SITE = Site(name="Mobilya")
-SALE = {
-    "conversionName": "Sale",
-    "gclid": "Cj0KCQ-_x",
-    "conversionTime": YESTERDAY,
-    "conversionValue": 1,
-    "conversionCurrency": "TRY",
-}
 
 
 def read(**fields: Any) -> Any:
-    return read_columns(SITE, {**SALE, **fields}, now=NOW)
+    return read_columns(SITE, {**ORDER, **fields}, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +74,7 @@ def test_a_malformed_click_id_has_the_hint_that_the_guide_promises(name: str) ->
 
 @pytest.mark.django_db
 def test_a_dry_run_in_the_body_stores_nothing(api, site) -> None:
-    sale = {**SALE, "sourceKey": "order-1"}
-
-    answer = api.post("oci/conversions", {"siteId": site.public_id, "conversions": [sale, {}], "dryRun": True}).json()
+    answer = api.post("oci/conversions", {"siteId": site.public_id, "conversions": [ORDER, {}], "dryRun": True}).json()
     adjusted = api.post(
         "oci/adjustments",
         {"siteId": site.public_id, "adjustments": [{"sourceKey": "x", "kind": "RETRACTION"}], "dryRun": True},
@@ -98,7 +89,7 @@ def test_a_dry_run_in_the_body_stores_nothing(api, site) -> None:
 @pytest.mark.django_db
 def test_a_second_delivery_of_a_time_that_was_ahead_is_a_duplicate(api, site) -> None:
     ahead = (datetime.now(UTC) + timedelta(minutes=2)).isoformat()
-    body = {"siteId": site.public_id, "conversions": [{**SALE, "sourceKey": "order-1", "conversionTime": ahead}]}
+    body = {"siteId": site.public_id, "conversions": [{**ORDER, "conversionTime": ahead}]}
 
     first, again = api.post("oci/conversions", body).json(), api.post("oci/conversions", body).json()
 

@@ -10,7 +10,6 @@ from kilit.console.dashboard.charts import midnights
 from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
 from kilit.lock.sweeps import fold_counts, fold_errors
-from kilit.problems.registry import Problem, SeesEverything, find_problems
 from ociqueue.codes.table import EXPECTED_FAILURES, WITHHELD
 from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Conversion, Site, UploadBatch
@@ -18,7 +17,7 @@ from ociqueue.models.sending import failure
 from ociqueue.operating.site_health import SiteHealth, site_health
 from ociqueue.states import WAITING, ConversionStatus
 from tests.support.conversions import make_failed, new_conversion
-from tests.support.dashboard import make_conversions, text_of
+from tests.support.dashboard import make_conversions, problems, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -50,10 +49,6 @@ def fail_as_declared(site: Site, number: int, *, code: str) -> None:
 
 def health(site: Site) -> SiteHealth:
     return site_health([site])[site.pk]
-
-
-def problems(kind: str) -> list[Problem]:
-    return [problem for problem in find_problems(SeesEverything()) if problem.kind == kind]
 
 
 def test_a_clean_run_in_which_the_script_skips_rows_raises_no_alarm(api, site, admin_client) -> None:

@@ -12,12 +12,11 @@ from kilit.console.dashboard.charts import midnights
 from kilit.lock.models import Count
 from kilit.lock.models.counts import CountDelta, HourCount
 from kilit.lock.sweeps import fold_counts, fold_errors
-from kilit.problems.registry import SeesEverything, find_problems
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion, Site
 from ociqueue.operating.site_health import site_health
 from tests.support.conversions import make_failed
-from tests.support.dashboard import make_conversions
+from tests.support.dashboard import make_conversions, problems
 
 pytestmark = pytest.mark.django_db
 FOLDS = pytest.mark.parametrize("sweeps", [(), (fold_counts, fold_errors)], ids=["pending", "folded"])
@@ -87,7 +86,7 @@ def test_a_failure_of_an_earlier_day_that_is_retried_hides_no_failure_of_today(s
     Conversion.objects.filter(pk__in=old).retry_selected()
 
     assert site_health([site])[site.pk].error_rate == 0.6
-    (problem,) = [each for each in find_problems(SeesEverything()) if each.kind == "failure-rate"]
+    (problem,) = problems("failure-rate")
     assert problem.cause == "60 of 100 jobs that ended"
 
 
@@ -109,7 +108,7 @@ def test_many_retries_of_many_rows_raise_no_alarm_when_all_complete(site) -> Non
     rows.move("ack")
 
     assert site_health([site])[site.pk].error_rate == 0
-    assert [each for each in find_problems(SeesEverything()) if each.kind == "failure-rate"] == []
+    assert problems("failure-rate") == []
 
 
 def test_the_rate_is_read_from_as_few_counts_however_many_rows_there_are(site) -> None:

@@ -4,21 +4,16 @@ import pytest
 from django.db.models.functions import Now
 
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import find_problems
 from kilit.workers import sweeps
 from ociqueue.models import ReadBack, Receipt, UploadBatch
 from ociqueue.reconcile import self_check
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.conversions import DAY
+from tests.support.dashboard import problems
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ADDS_UP = "Uploads that do not add up: 0."
-
-
-def problems(user):
-    found = find_problems(user)
-    return [each for each in found if each.kind == ProblemKind.UPLOAD_MISCOUNTED]
 
 
 def test_real_uploads_add_up(google, api_site, make_rows) -> None:
@@ -44,14 +39,14 @@ def test_an_upload_that_does_not_add_up_is_a_problem(google, api_site, make_rows
 
     assert self_check.check_uploads() == "Uploads that do not add up: 1."
 
-    (problem,) = problems(admin_user)
+    (problem,) = problems(ProblemKind.UPLOAD_MISCOUNTED, admin_user)
     assert problem.link == f"/admin/ociqueue/uploadbatch/{batch.pk}/change/"
     assert api_site.name in problem.title
 
     setattr(batch, column, getattr(batch, column) - 1)
     batch.save()
     assert self_check.check_uploads() == ADDS_UP
-    assert problems(admin_user) == []
+    assert problems(ProblemKind.UPLOAD_MISCOUNTED, admin_user) == []
 
 
 def test_a_verdict_that_was_not_settled_for_each_row_is_found(google, api_site, make_rows) -> None:

@@ -6,18 +6,17 @@ import pytest
 
 from kilit.lock.models import Event
 from ociqueue.models import Adjustment
-from ociqueue.uploader import upload_run
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.adjustments import (
     adjustment_states,
     applied_but_late,
     assert_google_ads_has_ours,
-    due_again,
     restate,
     restate_80,
     retract,
     sent_adjustments,
     take_back,
+    upload_again,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,8 +35,7 @@ def test_without_an_answer_the_same_bytes_go_again(google, api_site, sold, adjus
     upload_due()
     assert Adjustment.objects.get().outcome_unknown
 
-    due_again()
-    upload_due()
+    upload_again()
 
     first, second = sent_adjustments(google)
     assert first == second
@@ -53,30 +51,11 @@ def test_an_unknown_outcome_is_not_repeated_after_a_newer_adjustment(google, api
     upload_due()
     adjusting(api_site, sold)
 
-    due_again()
-    upload_due()
+    upload_again()
 
     assert adjustment_states(sold) == [("FAILED", "OVERTAKEN"), ("COMPLETED", "")]
     assert len(sent_adjustments(google)) == 2
     assert_google_ads_has_ours(google)
-
-
-@pytest.fixture
-def die_after_sending(monkeypatch):
-    """Upload with a worker that dies before it reads the answer; Google may have applied the request or not."""
-
-    def run(*, is_applied: bool) -> None:
-        def die(provider, rows, **_options):
-            if is_applied:
-                provider.upload(rows, dry_run=False)
-            raise KeyboardInterrupt
-
-        with monkeypatch.context() as dying:
-            dying.setattr(upload_run, "send", die)
-            with pytest.raises(KeyboardInterrupt):
-                upload_due()
-
-    return run
 
 
 @pytest.mark.parametrize("is_applied", [True, False])
@@ -129,8 +108,7 @@ def test_an_unknown_conversion_is_looked_up_once_more(google, api_site, sold) ->
     upload_due()
     row = Adjustment.objects.get()
     assert (row.status, row.next_retry_at - row.updated_at >= timedelta(hours=24)) == ("RETRY", True)
-    due_again()
-    upload_due()
+    upload_again()
 
     row.refresh_from_db()
     assert (row.status, row.provider_error_category) == ("FAILED", "VALIDATION")

@@ -7,7 +7,7 @@ from ociqueue.states import SyncMethod
 from ociqueue.uploader.circuits import is_outage
 from ociqueue.uploader.upload_run import due_sites, upload_due
 from tests.support.adjustments import adjustment_states, assert_google_ads_has_ours, retract
-from tests.support.uploads import account, deny_permission
+from tests.support.uploads import account, deny_permission, probe_and_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,8 +31,7 @@ def test_a_fault_of_the_account_opens_the_circuit_and_an_adjustment_is_the_probe
     upload_due()
     assert len(google.calls) == 1
 
-    Circuit.objects.probe_now()
-    upload_due()
+    probe_and_upload()
 
     assert not Circuit.objects.open().exists()
     assert UploadBatch.objects.latest("created_at").is_probe
@@ -46,8 +45,7 @@ def test_a_conversion_is_the_probe_before_an_adjustment(google, api_site, retrac
     make_rows(api_site, "next")
     google.calls.clear()
 
-    Circuit.objects.probe_now()
-    upload_due()
+    probe_and_upload()
 
     assert google.calls[0].field == "conversions"
     assert not Circuit.objects.open().exists()

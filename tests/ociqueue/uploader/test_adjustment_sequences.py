@@ -8,13 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ociqueue.models import Adjustment, Conversion
-from ociqueue.uploader.upload_run import upload_due
 from tests.support.adjustments import (
     applied_but_late,
     assert_google_ads_has_ours,
-    due_again,
     restate,
     retract,
+    upload_again,
 )
 
 pytestmark = pytest.mark.django_db
@@ -50,15 +49,13 @@ class Story:
         else:
             replies = {"lose the answer": [applied_but_late], "lose the request": [never_applied]}
             self.google.replies.extend(replies.get(name, []))
-            due_again()
-            upload_due()
+            upload_again()
 
     def end(self) -> None:
         self.google.replies.clear()
         for _ in range(4):
             self.site.circuits.all().probe_now()
-            due_again()
-            upload_due()
+            upload_again()
 
 
 def check(google) -> None:

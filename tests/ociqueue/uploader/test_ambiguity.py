@@ -6,10 +6,9 @@ import pytest
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site, UploadBatch
-from ociqueue.uploader import upload_run
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import Call, accept
-from tests.support.adjustments import applied_but_late, due_again
+from tests.support.adjustments import applied_but_late, due_again, upload_again
 from tests.support.conversions import DAY
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,8 +31,7 @@ def test_after_a_timeout_the_same_bytes_go_out_and_a_duplicate_is_success(google
     # Neither the site's zone nor its name is part of what is sent.
     api_site.time_zone = "America/New_York"
     api_site.save()
-    due_again()
-    upload_due()
+    upload_again()
 
     first, second = google.calls
     assert without_job_id(first) == without_job_id(second)
@@ -50,8 +48,7 @@ def test_a_duplicate_with_another_error_is_no_success(google, api_site, make_row
     google.applied.clear()
     google.errors["unlucky"] = [*IN_USE, {"family": "conversion_upload_error", "name": "EXPIRED_EVENT"}]
 
-    due_again()
-    upload_due()
+    upload_again()
 
     row.refresh_from_db()
     assert (row.status, row.provider_error_code) == ("FAILED", "EXPIRED_EVENT")
@@ -62,14 +59,12 @@ def test_a_row_stays_unknown_through_later_errors_until_google_says(google, api_
     google.replies.append(applied_but_late)
     upload_due()
     google.errors["lost"] = [{"family": "internal_error", "name": "TRANSIENT_ERROR"}]
-    due_again()
-    upload_due()
+    upload_again()
     row.refresh_from_db()
     assert row.outcome_unknown
 
     google.errors.clear()
-    due_again()
-    upload_due()
+    upload_again()
 
     row.refresh_from_db()
     assert row.status == "COMPLETED"
@@ -123,17 +118,13 @@ def test_of_twins_in_one_batch_the_first_is_sent_alone(google, api_site, make_ro
     assert list(reported) == [(3, 2, 1), (1, 1, 0)]
 
 
-def test_a_twin_that_stayed_here_is_not_in_doubt_when_the_worker_dies(google, api_site, make_rows, monkeypatch) -> None:
+def test_a_twin_that_stayed_here_is_not_in_doubt_when_the_worker_dies(
+    google, api_site, make_rows, die_after_sending
+) -> None:
     """It was never sent, so Google's "already exists" is about its twin, and no success of its own."""
     sent, stayed = make_rows(api_site, "twin", "twin", conversion_time=f"{DAY}T10:00:00+00:00")
 
-    def die(*_args, **_options):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as dying:
-        dying.setattr(upload_run, "send", die)
-        with pytest.raises(KeyboardInterrupt):
-            upload_due()
+    die_after_sending()
 
     assert UploadBatch.objects.get().row_ids == [sent.pk]
     Conversion.objects.recover(min_age=-timedelta(minutes=1))

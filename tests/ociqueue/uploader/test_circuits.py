@@ -10,7 +10,7 @@ from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import Category, CircuitStatus
 from ociqueue.uploader.upload_run import due_sites, upload_due
 from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
-from tests.support.uploads import account, states
+from tests.support.uploads import account, probe_and_upload, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -111,8 +111,7 @@ def test_a_bad_conversion_action_holds_back_its_own_name_only(google, api_site, 
     assert set(fine.values_list("status", flat=True)) == {"COMPLETED"}
 
     google.errors.clear()
-    Circuit.objects.all().probe_now()
-    upload_due()
+    probe_and_upload()
 
     assert set(broken.values_list("status", flat=True)) == {"COMPLETED"}
     assert not Circuit.objects.open().exists()
@@ -148,9 +147,7 @@ def test_a_broken_conversion_name_does_not_keep_the_sites_circuit_open(google, a
     make_rows(api_site, "c", "d", action="Fine")
     google.errors["a"] = [{"family": "conversion_upload_error", "name": "NO_CONVERSION_ACTION_FOUND"}]
     Circuit.objects.trip(api_site, code="X", category=Category.TRANSIENT, reason="an outage that is over")
-    Circuit.objects.all().probe_now()
-
-    upload_due()
+    probe_and_upload()
 
     assert set(api_site.conversions.filter(action="Fine").values_list("status", flat=True)) == {"COMPLETED"}
     assert Circuit.objects.open().get().action == "Broken"

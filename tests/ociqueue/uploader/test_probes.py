@@ -8,7 +8,7 @@ from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
 from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.upload_run import upload_due
-from tests.support.uploads import deny_permission, states
+from tests.support.uploads import deny_permission, probe_and_upload, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,8 +19,7 @@ def test_a_failed_probe_uses_one_row_and_waits_longer_each_time(google, api_site
     upload_due()
     waits = []
     for _ in range(3):
-        Circuit.objects.all().probe_now()
-        upload_due()
+        probe_and_upload()
         ((seconds,),) = sql("SELECT extract(epoch FROM next_probe_at - now()) FROM ociqueue_circuit")
         waits.append(round(seconds / 600))
 
@@ -44,9 +43,7 @@ def test_a_row_that_fails_on_its_own_closes_the_circuit_too(google, api_site, ma
     """The probe asks whether the account works: Google looked at the row, so it does."""
     make_rows(api_site, "FAIL-UNPARSEABLE_GCLID-1")
     Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
-    Circuit.objects.all().probe_now()
-
-    upload_due()
+    probe_and_upload()
 
     assert states(api_site) == ["FAILED"]
     assert not Circuit.objects.open().exists()
@@ -70,8 +67,7 @@ def test_the_next_probe_is_another_rows_turn(google, api_site, make_rows) -> Non
     google.replies.extend([deny_permission] * 3)
     upload_due()
     for _ in range(2):
-        Circuit.objects.all().probe_now()
-        upload_due()
+        probe_and_upload()
 
     assert [call.request.conversions[0].gclid for call in google.calls[1:]] == ["first", "second"]
 
@@ -82,13 +78,11 @@ def test_a_row_that_always_fails_as_a_probe_does_not_hold_its_site_back(google, 
     google.errors["bad"] = [{"family": "authorization_error", "name": "USER_PERMISSION_DENIED"}]
     upload_due()
     for _ in range(3):
-        Circuit.objects.all().probe_now()
-        upload_due()
+        probe_and_upload()
     assert [len(call.request.conversions) for call in google.calls] == [1] * 4, "no wait of its own delays a probe"
     make_rows(api_site, "good", "fine")
 
-    Circuit.objects.all().probe_now()
-    upload_due()
+    probe_and_upload()
 
     assert google.calls[4].request.conversions[0].gclid == "good"
     assert dict(Conversion.objects.values_list("gclid", "status")) == {
@@ -122,8 +116,7 @@ def test_no_row_uses_up_its_attempts_while_the_circuit_is_open(google, api_site,
     google.replies.extend([STILL_OPEN[fault]] * 20)
     for _ in range(12):
         Conversion.objects.update(next_retry_at=None)
-        Circuit.objects.all().probe_now()
-        upload_due()
+        probe_and_upload()
 
     row.refresh_from_db()
     assert (row.status, row.attempt_count) == ("RETRY", 12)
@@ -137,8 +130,7 @@ def test_a_row_on_which_our_own_library_fails_comes_to_an_end(google, api_site, 
     monkeypatch.setattr(GoogleAds, "upload", Mock(side_effect=RuntimeError("a bug of theirs")))
     for _ in range(12):
         Conversion.objects.update(next_retry_at=None)
-        Circuit.objects.all().probe_now()
-        upload_due()
+        probe_and_upload()
         Conversion.objects.cap()
 
     row.refresh_from_db()

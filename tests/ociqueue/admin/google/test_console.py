@@ -3,10 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from django.db.models.functions import Now
 from django.test import Client
 
-from kilit.workers.models import Heartbeat
 from ociqueue.codes.google import DATA_MANAGER
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import Category, CircuitStatus, SyncMethod
@@ -16,12 +14,6 @@ from tests.support.credentials_form import FULL, is_rung, page_of, stored
 from tests.support.uploads import account, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def _worker() -> None:
-    """A supervisor that lives, so that bells are rung."""
-    Heartbeat.objects.create(name="w1", alive_at=Now())
 
 
 # Who may

@@ -4,21 +4,13 @@ from dataclasses import asdict
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db.models.functions import Now
 
-from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import Category, SyncMethod
 from tests.support.credentials_form import FULL, LIST, MINE, VALUES, errors_of, is_rung, page_of, store, stored
 from tests.support.uploads import account
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def _worker() -> None:
-    """A supervisor that lives, so that bells are rung."""
-    Heartbeat.objects.create(name="w1", alive_at=Now())
 
 
 @pytest.mark.usefixtures("_worker")

@@ -22,6 +22,8 @@ GOOD = f"{HEADER}Satış,first,{TIME},1,TRY\nSatış,second,{TIME},2,TRY\nSatı�
 
 def test_a_file_is_checked_and_then_stored(operator, site) -> None:
     checked = upload(operator, site, GOOD)
+    job = ImportJob.objects.get()
+    assert (job.status, job.checked["created"], ImportChunk.objects.count()) == ("READY", 2, 1)
     assert not Conversion.objects.exists()
     stored = confirm(operator)
 
@@ -33,16 +35,8 @@ def test_a_file_is_checked_and_then_stored(operator, site) -> None:
         assert "Exactly one of gclid, wbraid and gbraid is required." in answer.content.decode()
     assert set(Conversion.objects.values_list("site", "gclid")) == {(site.pk, "first"), (site.pk, "second")}
     assert Event.objects.of(Conversion.objects.first()).get().actor == "operator:ayse"
-
-
-def test_a_check_becomes_the_import_when_it_is_confirmed(operator, site) -> None:
-    upload(operator, site, GOOD)
-    checked = ImportJob.objects.get()
-    assert (checked.status, checked.checked["created"], ImportChunk.objects.count()) == ("READY", 2, 1)
-    confirm(operator)
-
-    stored = ImportJob.objects.get()
-    assert (stored.status, stored.counts["created"], ImportChunk.objects.count()) == ("DONE", 2, 0)
+    job = ImportJob.objects.get()
+    assert (job.status, job.counts["created"], ImportChunk.objects.count()) == ("DONE", 2, 0)
     assert "satışlar.csv" in operator.get(PAGES).text
     assert not Activity.objects.filter(queue="conversion_import").exists(), "the activity has one line"
     assert Activity.objects.get(kind="import").rows == 2

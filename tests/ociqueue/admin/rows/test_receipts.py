@@ -4,7 +4,6 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from ociqueue.models import Receipt, Site, UploadBatch
@@ -21,21 +20,16 @@ REJECTED = RowResult(Disposition.FATAL, "CLICK_NOT_FOUND", Category.VALIDATION, 
 
 
 @pytest.fixture
-def data_manager_site(make_site) -> Site:
+def site(make_site) -> Site:
     return make_site(name="Marmara", sync_method=SyncMethod.DATA_MANAGER)
-
-
-@pytest.fixture
-def viewer(make_person, data_manager_site) -> Client:
-    return make_person(role="viewer", sites={data_manager_site: "viewer"})
 
 
 def page_of(batch: UploadBatch) -> str:
     return f"{LIST}{batch.pk}/change/"
 
 
-def test_an_upload_waits_for_its_verdict_until_all_have_come(viewer, data_manager_site) -> None:
-    _batch, rows = received(data_manager_site, count=3)
+def test_an_upload_waits_for_its_verdict_until_all_have_come(viewer, site) -> None:
+    _batch, rows = received(site, count=3)
 
     before = html(viewer, LIST)
     receipt = Receipt.objects.get()
@@ -51,8 +45,8 @@ def test_an_upload_waits_for_its_verdict_until_all_have_come(viewer, data_manage
     assert "verdict pending" not in after.split("result_list")[1]
 
 
-def test_an_uploads_page_lists_the_requests_that_google_took(viewer, data_manager_site) -> None:
-    batch, rows = received(data_manager_site, count=3)
+def test_an_uploads_page_lists_the_requests_that_google_took(viewer, site) -> None:
+    batch, rows = received(site, count=3)
     Receipt.objects.update(checks=2, next_check_at=timezone.now() + timedelta(minutes=39, seconds=30))
     pending = html(viewer, page_of(batch))
 
@@ -68,8 +62,8 @@ def test_an_uploads_page_lists_the_requests_that_google_took(viewer, data_manage
     assert "As Google said." in settled
 
 
-def test_the_rows_of_a_request_are_found_in_the_order_that_was_sent(viewer, data_manager_site) -> None:
-    batch, rows = sent(data_manager_site, count=4)
+def test_the_rows_of_a_request_are_found_in_the_order_that_was_sent(viewer, site) -> None:
+    batch, rows = sent(site, count=4)
     first, second = (RowResult(Disposition.RECEIVED, request_id=f"request-{number}") for number in (1, 2))
     settle(batch.pk, rows, [first, second, first, second])
     Receipt.objects.filter(request_id="request-2").update(row_ids=[rows[3].pk, rows[1].pk])
@@ -86,10 +80,10 @@ def test_the_rows_of_a_request_are_found_in_the_order_that_was_sent(viewer, data
     ]
 
 
-def test_uploads_without_a_verdict_can_be_filtered(viewer, data_manager_site) -> None:
-    settled, rows = received(data_manager_site)
+def test_uploads_without_a_verdict_can_be_filtered(viewer, site) -> None:
+    settled, rows = received(site)
     settle_verdict(Receipt.objects.get(), rows, Verdict(VerdictStatus.SETTLED, [CONFIRMED], "SUCCESS"))
-    pending, _rows = received(data_manager_site, request_id="request-2")
+    pending, _rows = received(site, request_id="request-2")
 
     found = viewer.get(LIST, {"answer": "verdict"}).context["cl"].result_list
 
@@ -97,15 +91,15 @@ def test_uploads_without_a_verdict_can_be_filtered(viewer, data_manager_site) ->
     assert settled.pk != pending.pk
 
 
-def test_a_request_that_was_lost_says_what_happens_to_its_rows(viewer, data_manager_site) -> None:
-    batch, rows = received(data_manager_site, count=2)
+def test_a_request_that_was_lost_says_what_happens_to_its_rows(viewer, site) -> None:
+    batch, rows = received(site, count=2)
     settle_verdict(Receipt.objects.get(), rows, Verdict(VerdictStatus.UNPROVEN))
 
     assert "they are sent again, one by one" in html(viewer, page_of(batch))
 
 
-def test_a_question_that_cannot_be_asked_is_shown_on_the_rows_page(viewer, data_manager_site) -> None:
-    _batch, (row,) = received(data_manager_site)
+def test_a_question_that_cannot_be_asked_is_shown_on_the_rows_page(viewer, site) -> None:
+    _batch, (row,) = received(site)
     Receipt.objects.update(note="The site has no credentials, so Google cannot be asked.")
 
     blockers = viewer.get(row_page(row)).context["blockers"]

@@ -22,13 +22,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def data_manager_site(make_site) -> Site:
+def site(make_site) -> Site:
     return make_site(name="Marmara", sync_method=SyncMethod.DATA_MANAGER)
-
-
-@pytest.fixture
-def operator(make_person, data_manager_site) -> Client:
-    return make_person(sites={data_manager_site: "operator"})
 
 
 def confirmed(client: Client, action: str, row: Conversion) -> str:
@@ -39,10 +34,10 @@ def confirmed(client: Client, action: str, row: Conversion) -> str:
 # Totals, lists and pages
 
 
-def test_rows_that_wait_for_the_verdict_are_a_state_of_their_own(operator, data_manager_site) -> None:
-    _batch, rows = received(data_manager_site, count=2)
+def test_rows_that_wait_for_the_verdict_are_a_state_of_their_own(operator, site) -> None:
+    _batch, rows = received(site, count=2)
 
-    stats = Api(client=operator).get("oci/queue-stats", siteId=data_manager_site.public_id).json()
+    stats = Api(client=operator).get("oci/queue-stats", siteId=site.public_id).json()
     listed = html(operator, f"{CONVERSIONS}?status=UPLOADED")
 
     assert (stats["totals"]["UPLOADED"], stats["totals"]["COMPLETED"], stats["stuckProcessing"]) == (2, 0, 0)
@@ -51,8 +46,8 @@ def test_rows_that_wait_for_the_verdict_are_a_state_of_their_own(operator, data_
     assert "outcome unknown" not in listed
 
 
-def test_a_rows_page_says_when_google_is_asked_and_leads_to_the_upload(operator, data_manager_site) -> None:
-    batch, (row,) = received(data_manager_site)
+def test_a_rows_page_says_when_google_is_asked_and_leads_to_the_upload(operator, site) -> None:
+    batch, (row,) = received(site)
 
     answer = operator.get(row_page(row))
     first, second, *_rest = answer.context["blockers"]
@@ -63,8 +58,8 @@ def test_a_rows_page_says_when_google_is_asked_and_leads_to_the_upload(operator,
     assert "If there is none after 72 hours, it is sent again." in second.sentence
 
 
-def test_a_rows_page_says_how_often_google_was_asked(operator, data_manager_site) -> None:
-    _batch, (row,) = received(data_manager_site)
+def test_a_rows_page_says_how_often_google_was_asked(operator, site) -> None:
+    _batch, (row,) = received(site)
     Receipt.objects.update(checks=3, next_check_at=timezone.now() - timedelta(minutes=1))
 
     blockers = operator.get(row_page(row)).context["blockers"]
@@ -76,8 +71,8 @@ def test_a_rows_page_says_how_often_google_was_asked(operator, data_manager_site
 # Operators' actions
 
 
-def test_retry_is_not_offered_and_reset_and_mark_failed_say_that_google_has_it(operator, data_manager_site) -> None:
-    _batch, (row,) = received(data_manager_site)
+def test_retry_is_not_offered_and_reset_and_mark_failed_say_that_google_has_it(operator, site) -> None:
+    _batch, (row,) = received(site)
 
     offers = {str(offer.title) for offer in operator.get(row_page(row)).context["offers"]}
 
@@ -86,28 +81,24 @@ def test_retry_is_not_offered_and_reset_and_mark_failed_say_that_google_has_it(o
     assert "this takes nothing back at Google" in confirmed(operator, "mark-failed", row)
 
 
-def test_everything_that_matches_is_confirmed_with_the_number_that_google_has(
-    operator, data_manager_site, make_conversion
-) -> None:
-    received(data_manager_site, count=3)
-    make_conversion(data_manager_site)
+def test_everything_that_matches_is_confirmed_with_the_number_that_google_has(operator, site, make_conversion) -> None:
+    received(site, count=3)
+    make_conversion(site)
 
-    page = html(operator, f"{CONVERSIONS}all/mark-failed/?site={data_manager_site.pk}")
+    page = html(operator, f"{CONVERSIONS}all/mark-failed/?site={site.pk}")
 
     assert "Mark failed: 4 match (1 QUEUED, 3 UPLOADED)." in page
     assert "UPLOADED: 3. Google has them and may count them all the same" in page
 
 
-def test_rows_that_google_does_not_have_are_confirmed_without_a_word_of_it(
-    operator, data_manager_site, make_conversion
-) -> None:
-    assert "Google has them" not in confirmed(operator, "mark-failed", make_conversion(data_manager_site))
+def test_rows_that_google_does_not_have_are_confirmed_without_a_word_of_it(operator, site, make_conversion) -> None:
+    assert "Google has them" not in confirmed(operator, "mark-failed", make_conversion(site))
 
 
-def test_the_api_counts_the_rows_that_google_has(operator, data_manager_site, make_conversion) -> None:
-    _batch, rows = received(data_manager_site, count=2)
-    waiting = make_conversion(data_manager_site)
-    asked = {"siteId": data_manager_site.public_id, "action": "MARK_FAILED", "ids": [str(r) for r in (*rows, waiting)]}
+def test_the_api_counts_the_rows_that_google_has(operator, site, make_conversion) -> None:
+    _batch, rows = received(site, count=2)
+    waiting = make_conversion(site)
+    asked = {"siteId": site.public_id, "action": "MARK_FAILED", "ids": [str(r) for r in (*rows, waiting)]}
 
     answer = Api(client=operator).post("oci/queue-actions", asked).json()
 
@@ -142,8 +133,8 @@ def settle_verdict(row: Conversion, verb: str) -> None:
         ("defer", "Scheduled for another attempt"),
     ],
 )
-def test_the_timeline_tells_the_receipt_and_the_verdict(operator, data_manager_site, verb: str, sentence: str) -> None:
-    _batch, (row,) = received(data_manager_site)
+def test_the_timeline_tells_the_receipt_and_the_verdict(operator, site, verb: str, sentence: str) -> None:
+    _batch, (row,) = received(site)
     settle_verdict(row, verb)
 
     steps = [step.sentence for step in operator.get(row_page(row)).context["timeline"]]
@@ -152,8 +143,8 @@ def test_the_timeline_tells_the_receipt_and_the_verdict(operator, data_manager_s
     assert "Google has it, and gives its verdict later" in steps[1]
 
 
-def test_the_timeline_quotes_what_google_ignored(operator, data_manager_site) -> None:
-    batch, (row,) = received(data_manager_site)
+def test_the_timeline_quotes_what_google_ignored(operator, site) -> None:
+    batch, (row,) = received(site)
     warned = RowResult(Disposition.RECEIVED, warnings=("The user agent was ignored.",))
     note_warnings(batch.pk, [(warned, [row])], among=Conversion.objects.all())
 
@@ -163,8 +154,8 @@ def test_the_timeline_quotes_what_google_ignored(operator, data_manager_site) ->
     assert "The user agent was ignored." in shown
 
 
-def test_the_timeline_quotes_a_late_answer(operator, data_manager_site) -> None:
-    _batch, (row,) = received(data_manager_site)
+def test_the_timeline_quotes_a_late_answer(operator, site) -> None:
+    _batch, (row,) = received(site)
     Event.objects.record_each(Conversion.objects.filter(pk=row.pk), "LATE_ANSWER", details={"answer": "FATAL"})
 
     shown = html(operator, row_page(row))
@@ -184,8 +175,8 @@ def test_the_timeline_quotes_a_late_answer(operator, data_manager_site) -> None:
         ("reject", "conversion.failed", ConversionStatus.FAILED),
     ],
 )
-def test_webhooks_report_the_receipt_and_the_verdict(data_manager_site, verb: str, kind: str, status: str) -> None:
-    _batch, (row,) = received(data_manager_site)
+def test_webhooks_report_the_receipt_and_the_verdict(site, verb: str, kind: str, status: str) -> None:
+    _batch, (row,) = received(site)
     if verb:
         settle_verdict(row, verb)
 

@@ -170,9 +170,7 @@ def test_two_clicks_at_once_issue_one_key(admin, site, site_key, in_threads, fir
     assert site.keys().filter(name="New script").count() == 1
 
 
-def test_keys_of_sites_are_listed_by_the_sites_name(
-    admin_client, site, site_key, django_assert_max_num_queries
-) -> None:
+def test_keys_of_sites_are_listed_by_the_sites_name(admin_client, site, site_key) -> None:
     site_key(site)
     service = site.service_user()
 

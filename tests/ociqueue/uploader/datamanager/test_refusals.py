@@ -13,7 +13,7 @@ from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager import refusals
 from simulators.datamanager.refusals import GoogleRefusal, Violation
 from simulators.datamanager.server import refuse
-from tests.support.uploads import account, states
+from tests.support.uploads import account, probe_and_upload, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,26 +92,21 @@ def test_a_request_that_is_too_large_is_sent_in_halves(data_manager, dm_site, ma
     assert len(data_manager.requests) == 4
 
 
-def test_rows_that_google_does_not_name_are_found_by_halving(data_manager, dm_site, make_rows) -> None:
-    make_rows(dm_site, *[f"row-{number}" for number in range(6)], "REFUSE-UNNAMED-1", "last")
+@pytest.mark.parametrize(
+    "clicks",
+    [
+        [*(f"row-{number}" for number in range(6)), "REFUSE-UNNAMED-1", "last"],
+        ["a", "REFUSE-UNNAMED-1", "b", "REFUSE-INVALID_FORMAT-1", "c", "d"],
+    ],
+    ids=["alone", "beside one that it names"],
+)
+def test_rows_that_google_does_not_name_are_found_by_halving(data_manager, dm_site, make_rows, clicks) -> None:
+    make_rows(dm_site, *clicks)
 
     upload_due()
 
-    assert states(dm_site) == ["UPLOADED"] * 6 + ["FAILED", "UPLOADED"]
+    assert states(dm_site) == ["FAILED" if click.startswith("REFUSE") else "UPLOADED" for click in clicks]
     assert not Circuit.objects.open().exists()
-
-
-def test_named_and_unnamed_rows_in_one_request(data_manager, dm_site, make_rows) -> None:
-    make_rows(dm_site, "a", "REFUSE-UNNAMED-1", "b", "REFUSE-INVALID_FORMAT-1", "c", "d")
-
-    upload_due()
-
-    ended = dict(Conversion.objects.values_list("gclid", "status"))
-    assert {name for name, status in ended.items() if status == "FAILED"} == {
-        "REFUSE-UNNAMED-1",
-        "REFUSE-INVALID_FORMAT-1",
-    }
-    assert list(ended.values()).count("UPLOADED") == 4
 
 
 def test_what_is_left_after_the_last_round_keeps_its_attempt(data_manager, dm_site, make_rows, monkeypatch) -> None:
@@ -166,8 +161,7 @@ def test_a_rejected_token_is_replaced_before_the_next_attempt(data_manager, dm_s
     upload_due()
     assert (data_manager.logins, len(data_manager.uploads)) == (1, 1), "no retries of the client's own"
 
-    Circuit.objects.all().probe_now()
-    upload_due()
+    probe_and_upload()
 
     assert states(dm_site) == ["UPLOADED"]
     assert not Circuit.objects.open().exists()
@@ -208,18 +202,15 @@ def test_a_rate_limit_stops_all_sites_of_the_project(data_manager, make_dm_site,
     assert {circuit.wait.total_seconds() for circuit in Circuit.objects.open()} == {120}
 
 
-@pytest.mark.parametrize(
-    ("answer", "code"),
-    [({}, "UNPROVEN_ANSWER"), ({"requestId": ""}, "UNPROVEN_ANSWER"), ({"requestId": "x" * 65}, "UNPROVEN_ANSWER")],
-)
-def test_an_answer_without_a_receipt_proves_nothing(data_manager, dm_site, make_rows, answer, code) -> None:
+@pytest.mark.parametrize("answer", [{}, {"requestId": ""}, {"requestId": "x" * 65}])
+def test_an_answer_without_a_receipt_proves_nothing(data_manager, dm_site, make_rows, answer) -> None:
     make_rows(dm_site, count=2)
     data_manager.replies.append(lambda _: answer)
 
     upload_due()
 
     assert set(Conversion.objects.values_list("status", "outcome_unknown", "provider_error_code")) == {
-        ("RETRY", True, code)
+        ("RETRY", True, "UNPROVEN_ANSWER")
     }
 
 

@@ -1,39 +1,32 @@
 """The ways to ask for verdicts: the command, the cron URL, the schedule and the bell."""
 
-import io
-
 import pytest
-from django.core.management import call_command
 from django.db.models.functions import Now
 
 from kilit.lock.models import Event
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import Problem, Severity, find_problems
+from kilit.problems.registry import Severity
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Receipt
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.support.api import Api
+from tests.support.commands import output_of
+from tests.support.dashboard import problems
 from tests.support.later_provider import make_due
 from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db
 
 
-def run(**options: bool) -> str:
-    printed = io.StringIO()
-    call_command("oci_verdicts", stdout=printed, **options)
-    return printed.getvalue()
-
-
 def test_the_command_asks_and_prints_what_it_did(uploaded, dm_site) -> None:
     uploaded("one")
 
-    assert run(dry_run=True) == "Would ask for 1 of 1 open requests.\n"
+    assert output_of("oci_verdicts", dry_run=True) == "Would ask for 1 of 1 open requests.\n"
     assert states(dm_site) == ["UPLOADED"]
-    assert run() == "Confirmed 1, rejected 0, deferred 0.\n"
-    assert run() == "Confirmed 0, rejected 0, deferred 0.\n"
+    assert output_of("oci_verdicts") == "Confirmed 1, rejected 0, deferred 0.\n"
+    assert output_of("oci_verdicts") == "Confirmed 0, rejected 0, deferred 0.\n"
 
     assert Event.objects.get(to_state="COMPLETED").actor == "command:oci_verdicts"
 
@@ -82,18 +75,14 @@ def test_the_task_ends_within_its_time(uploaded, later, settings, monkeypatch) -
 # What people see of a verdict that does not come
 
 
-def find(user) -> list[Problem]:
-    return [problem for problem in find_problems(user) if problem.kind == ProblemKind.VERDICT_OVERDUE]
-
-
 def test_a_verdict_that_is_overdue_is_a_problem_with_its_site_and_upload(uploaded, dm_site, admin_user) -> None:
     rows = uploaded("one", "two")
     make_due(hours=23)
-    assert find(admin_user) == []
+    assert problems(ProblemKind.VERDICT_OVERDUE, admin_user) == []
 
     make_due(hours=25)
     Receipt.objects.update(note="The login was revoked.")
-    (problem,) = find(admin_user)
+    (problem,) = problems(ProblemKind.VERDICT_OVERDUE, admin_user)
 
     assert problem.title == f"{dm_site.name}: no verdict from Google on 2 conversions"
     assert "after 72 hours they are sent again · The login was revoked." in problem.cause
@@ -103,7 +92,7 @@ def test_a_verdict_that_is_overdue_is_a_problem_with_its_site_and_upload(uploade
     assert {row.site_id for row in rows} == {dm_site.pk}
 
     ask_for_verdicts()
-    assert find(admin_user) == []
+    assert problems(ProblemKind.VERDICT_OVERDUE, admin_user) == []
 
 
 def test_many_sites_without_a_verdict_share_a_line(later, make_dm_site, make_rows, admin_user, make_person) -> None:
@@ -113,12 +102,12 @@ def test_many_sites_without_a_verdict_share_a_line(later, make_dm_site, make_row
     upload_due()
     make_due(hours=25)
 
-    (problem,) = find(admin_user)
+    (problem,) = problems(ProblemKind.VERDICT_OVERDUE, admin_user)
 
     assert (problem.title, problem.count) == ("4 sites wait for Google's verdict", 4)
     assert len(problem.stands_for) == 4
     Receipt.objects.filter(batch__site=sites[0]).update(received_at=Now())
-    assert len(find(admin_user)) == 3
+    assert len(problems(ProblemKind.VERDICT_OVERDUE, admin_user)) == 3
 
 
 def test_others_sites_are_not_named(uploaded, make_site, make_person, django_user_model) -> None:
@@ -126,7 +115,7 @@ def test_others_sites_are_not_named(uploaded, make_site, make_person, django_use
     make_due(hours=25)
     make_person("ali", sites={make_site(name="other"): "operator"})
 
-    assert find(django_user_model.objects.get(username="ali")) == []
+    assert problems(ProblemKind.VERDICT_OVERDUE, django_user_model.objects.get(username="ali")) == []
 
 
 def test_the_metrics_count_open_requests(uploaded, client) -> None:
