@@ -22,6 +22,7 @@ from kilit.console.jobs.blockers import (
     ended,
     lease_holdings,
     leased,
+    next_attempt,
     no_worker,
     paused,
     ready,
@@ -123,11 +124,7 @@ def _failed(row: OutboxMessage) -> Iterator[Blocker]:
 
 
 def _waiting(row: OutboxMessage) -> Iterator[Blocker]:
-    blockers = [*paused(OutboxMessage), *_receiver(row), *no_worker()]
-    if row.next_try_at > timezone.now():
-        values = {"number": row.attempt_count + 1, "time": moment(row.next_try_at)}
-        blockers.append(waiting(_("Attempt %(number)s is made at %(time)s.") % values))
-    yield from blockers or [ready(_("seconds"))]
+    yield from [*paused(OutboxMessage), *_receiver(row), *no_worker(), *next_attempt(row)] or [ready(_("seconds"))]
 
 
 def _receiver(row: OutboxMessage) -> Iterator[Blocker]:

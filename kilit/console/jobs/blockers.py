@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.console.jobs.timeline import Story
+from kilit.lock.attempts import RetriedModel
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.leases import LeasedModel
 from kilit.lock.models import Event, QueuePause
@@ -102,11 +103,20 @@ def leased(row: LeasedModel, timeline: list[Event], *, task: str, after: str) ->
             yield from overdue(task) or no_worker()
 
 
-def reasons_by_kind(row: LifecycleModel, _timeline: list[Event]) -> Iterator[Blocker]:
+def next_attempt(row: LifecycleModel) -> list[Blocker]:
+    if not isinstance(row, RetriedModel) or row.next_try_at <= timezone.now():
+        return []
+    values = {"number": row.attempt_count + 1, "time": moment(row.next_try_at)}
+    return [waiting(_("Attempt %(number)s is made at %(time)s.") % values)]
+
+
+def reasons_by_kind(row: LifecycleModel, timeline: list[Event]) -> Iterator[Blocker]:
     """Return what any queue can say of a row by the kind of its state."""
     match row.lifecycle.kinds[row.status]:
         case Kind.WAITING:
-            yield from [*paused(type(row)), *no_worker()] or [ready(_("seconds"))]
+            yield from [*paused(type(row)), *no_worker(), *next_attempt(row)] or [ready(_("seconds"))]
+        case Kind.HELD if isinstance(row, LeasedModel) and row.lease_until:
+            yield held(row.lease_until, timeline, after=_("a scheduled task takes it back"))
         case Kind.DONE:
             yield ended(_("Done"))
         case Kind.FAILED:

@@ -3,10 +3,15 @@
 import re
 
 import pytest
+from django.db.models.functions import Now
 
+from kilit.console.jobs.blockers import reasons_by_kind
+from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion
+from outbox.models import OutboxMessage
 from tests.support.conversions import make_failed
 from tests.support.dashboard import make_site, site_with_operator
+from tests.support.outbox import make_endpoint, make_message
 from tests.support.pdf_jobs import bring, new_job
 
 pytestmark = pytest.mark.django_db
@@ -71,3 +76,21 @@ def test_the_primary_action_is_what_helps_against_the_error(make_person, categor
 
     assert str(answer.context["primary"].title) == title
     assert answer.content.decode().count('class="kilit-primary"') == 1
+
+
+def test_a_queue_without_sentences_of_its_own_says_what_a_row_waits_for() -> None:
+    Heartbeat.objects.create(name="here", alive_at=Now())
+    message = make_message(endpoint=make_endpoint())
+
+    def sentence() -> str:
+        message.refresh_from_db()
+        (reason,) = reasons_by_kind(message, [])
+        return reason.sentence
+
+    assert sentence() == "Nothing: it is due, and a worker should start it within seconds."
+    (claimed,) = OutboxMessage.objects.claim(limit=1)
+    assert re.fullmatch(r"A worker holds it until .+; then a scheduled task takes it back\.", sentence())
+    OutboxMessage.objects.filter(pk=claimed.pk).retry_later(error_code="HTTP_5XX")
+    assert re.fullmatch(r"Attempt 2 is made at .+\.", sentence())
+    OutboxMessage.objects.mark_failed()
+    assert sentence() == "Failed. It will not be retried automatically."
