@@ -50,15 +50,6 @@ def fail_once(job: PdfJob, code: str = ErrorCode.NAVIGATION_TIMEOUT) -> None:
     PdfJob.objects.filter(pk=job.pk).fail(code=code, detail="Ayşe Yılmaz, 0555 123 45 67")
 
 
-@pytest.mark.parametrize("status", ["succeeded", "failed"])
-def test_the_result_is_sent_to_the_callers_address(api, status: str) -> None:
-    assert request(api).status_code == 201
-
-    bring(PdfJob.objects.get(), status)
-
-    assert sent() == [(f"pdf.{status}", RESULTS)]
-
-
 def test_what_is_sent(api) -> None:
     request(api)
     job = bring(PdfJob.objects.get(), "succeeded")

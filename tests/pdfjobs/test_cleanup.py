@@ -52,16 +52,6 @@ def test_old_ones_end_and_young_ones_stay(make_job, artifact_folder) -> None:
     assert {Event.objects.of(job).last().actor for job in old} == {"sweep:pdf_cleanup"}
 
 
-def test_an_ended_job_forgets_what_it_was_made_of(make_job) -> None:
-    job = age(make_job("succeeded"))
-
-    cleanup.clean()
-
-    job.refresh_from_db()
-    assert (job.payload, job.options, job.artifact_key) == ({}, {}, "")
-    assert job.artifact_digest
-
-
 def test_what_a_failure_quoted_is_deleted_with_the_rest_also_from_the_events(make_job) -> None:
     failed, other = age(make_job("failed")), make_job("failed")
     assert failed.error_detail

@@ -74,17 +74,6 @@ def test_a_lost_file_noticed_by_many_is_made_anew_once(api, worker_lives, in_thr
     assert (last.to_state, last.message) == ("expired", "Its file is missing.")
 
 
-@pytest.mark.parametrize("status", ["failed", "expired"])
-def test_what_failed_or_expired_is_made_anew(api, worker_lives, status: str) -> None:
-    first = api.post().json()["job_id"]
-    bring(PdfJob.objects.get(), status)
-
-    again = api.post()
-
-    assert again.status_code == 201
-    assert again.json()["job_id"] != first
-
-
 def test_a_job_in_the_middle_of_its_retry_keeps_its_key(api, worker_lives, in_threads, monkeypatch) -> None:
     """Between failed and queued the key is free in that transaction only: a caller waits for it and finds the job."""
     job, _ = enqueue(api.user, parse_job_request(body()))

@@ -5,25 +5,8 @@ import re
 import pytest
 
 from pdfjobs.admin.columns import REMEDIES
-from pdfjobs.states import RETRYABLE, ErrorCode
+from pdfjobs.states import ErrorCode
 from tests.support.commands import ROOT
-
-
-def test_the_first_five_codes_keep_their_retry_rule() -> None:
-    rules = {code.value: code.retryable for code in ErrorCode}
-
-    assert (
-        rules
-        | {
-            "BROWSER_LAUNCH_FAILED": True,
-            "NAVIGATION_TIMEOUT": True,
-            "TEMPLATE_ERROR": False,
-            "UNSUPPORTED_PLATFORM": False,
-            "UNKNOWN": False,
-        }
-        == rules
-    )
-    assert {code.value for code in RETRYABLE} == {name for name, retryable in rules.items() if retryable}
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_cleanup_ends_the_old_and_spares_the_young(ages: list[tuple[str, int]]) 
     for job, hours in jobs:
         now = PdfJob.objects.get(pk=job.pk)
         if hours >= 24:
-            assert (now.status, now.artifact_key) == ("expired", "")
+            assert (now.status, now.artifact_key, now.artifact_digest) == ("expired", "", job.artifact_digest)
             assert (now.payload, now.options, now.error_detail) == ({}, {}, "")
         else:
             assert (now.status, now.artifact_key) == (job.status, job.artifact_key)

@@ -92,13 +92,6 @@ def test_an_unknown_template_is_named_with_what_is_allowed(api, settings) -> Non
     assert answer.json()["error"]["allowed"] == ["offer"]
 
 
-def test_an_empty_list_refuses_all(api, settings) -> None:
-    sent = body()
-    settings.PDF_TEMPLATES = []
-
-    assert api.post(sent).json()["error"]["code"] == "TEMPLATE_ERROR"
-
-
 def test_a_machine_without_a_browser_refuses(api, monkeypatch) -> None:
     monkeypatch.setenv("KILIT_CHROMIUM", "/nowhere/chromium")
 
