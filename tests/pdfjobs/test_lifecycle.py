@@ -15,12 +15,13 @@ from pdfjobs.states import RETRYABLE, ErrorCode
 from tests.support.lifecycle_conformance import LifecycleConformance
 from tests.support.pdf_jobs import PDF_JOBS, bring, new_job
 
+pytestmark = pytest.mark.django_db
+
 
 class TestPdfJobs(LifecycleConformance):
     specimen = PDF_JOBS
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("code", RETRYABLE)
 def test_a_retryable_failure_is_retried_twice_and_the_history_shows_every_move(code: str) -> None:
     """A retry is running → failed → queued, in one transaction."""
@@ -37,7 +38,6 @@ def test_a_retryable_failure_is_retried_twice_and_the_history_shows_every_move(c
     assert (job.status, job.error_code, job.retry_count) == ("failed", code, 2)
 
 
-@pytest.mark.django_db
 def test_a_job_tried_again_waits_behind_its_neighbours() -> None:
     first, second = new_job(number=1), new_job(number=2)
     assert PdfJob.objects.claim() == [first]
@@ -46,7 +46,6 @@ def test_a_job_tried_again_waits_behind_its_neighbours() -> None:
     assert [PdfJob.objects.claim(), PdfJob.objects.claim()] == [[second], [first]]
 
 
-@pytest.mark.django_db
 def test_a_claim_lasts_as_long_as_the_jobs_own_timeout_and_some() -> None:
     new_job(timeout=timedelta(seconds=20))
 
@@ -71,7 +70,6 @@ WRONG: dict[str, Callable[[PdfJob], Any]] = {
 }
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("constraint", WRONG)
 def test_the_database_refuses_what_breaks(constraint: str) -> None:
     job = new_job()
@@ -80,6 +78,5 @@ def test_the_database_refuses_what_breaks(constraint: str) -> None:
         WRONG[constraint](job)
 
 
-@pytest.mark.django_db
 def test_every_constraint_is_tried() -> None:
     assert {constraint.name for constraint in PdfJob._meta.constraints} == set(WRONG)

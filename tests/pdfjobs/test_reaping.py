@@ -58,13 +58,18 @@ def test_the_command_reaps_and_looks(capsys) -> None:
     assert capsys.readouterr().out == "Would reap 1.\nReaped 1, of which 1 are retried.\n"
 
 
-def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifact_folder) -> None:
-    """Only the holder of the claim may finish the job."""
+def claim_twice() -> list[PdfJob]:
+    """Return a job as the worker that was swept has it, and as the next one."""
     new_job()
     (swept,) = PdfJob.objects.claim()
     lapse(swept)
     sweeps.run("pdf_reap")
-    (holder,) = PdfJob.objects.claim()
+    return [swept, *PdfJob.objects.claim()]
+
+
+def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifact_folder) -> None:
+    """Only the holder of the claim may finish the job."""
+    swept, holder = claim_twice()
 
     with pytest.raises(MoveRefused, match="under another claim"):
         copy(swept).succeed(artifact_key="x", size=1, digest="d")
@@ -75,11 +80,7 @@ def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifact_folder) -
 
 
 def test_a_swept_worker_cannot_fail_the_next_ones_claim() -> None:
-    new_job()
-    (swept,) = PdfJob.objects.claim()
-    lapse(swept)
-    sweeps.run("pdf_reap")
-    (holder,) = PdfJob.objects.claim()
+    swept, holder = claim_twice()
 
     work.fail(swept, ErrorCode.UNKNOWN, "late")
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import PDF, bring, new_job
@@ -90,13 +89,6 @@ def test_a_part_of_another_version_is_not_sent(api, job) -> None:
     assert (other.status_code, content(other)) == (200, PDF)
 
 
-def test_head_tells_the_same_without_the_bytes(api, job) -> None:
-    answer = api.client.head(f"/pdf/jobs/{job.pk}/download", headers=api.headers)
-
-    assert answer.status_code == 200
-    assert answer.headers["Content-Length"] == str(SIZE)
-
-
 @pytest.mark.parametrize("status", ["queued", "running"])
 def test_an_unfinished_job_is_202(api, status: str) -> None:
     job = bring(new_job(api.user), status)
@@ -107,65 +99,31 @@ def test_an_unfinished_job_is_202(api, status: str) -> None:
     assert int(answer.headers["Retry-After"]) > 0
 
 
-def test_a_failed_job_is_409_with_its_code(api) -> None:
-    job = bring(new_job(api.user), "failed", code="UNKNOWN")
+@pytest.mark.parametrize(("status", "answer", "code"), [("failed", 409, "UNKNOWN"), ("expired", 410, "EXPIRED")])
+def test_a_job_that_has_no_file_says_why(api, status: str, answer: int, code: str) -> None:
+    job = bring(new_job(api.user), status, code="UNKNOWN")
 
-    answer = api.download(job.pk)
+    given = api.download(job.pk)
 
-    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "UNKNOWN")
-
-
-def test_an_expired_job_is_410(api, job) -> None:
-    cleanup.expire(PdfJob.objects.filter(pk=job.pk))
-
-    answer = api.download(job.pk)
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (410, "EXPIRED")
+    assert (given.status_code, given.json()["error"]["code"]) == (answer, code)
 
 
-def test_a_lost_file_is_noticed_and_rendered_again(api, job, worker_lives) -> None:
+@pytest.mark.parametrize("headers", [{}, {"if_none_match": "*"}, {"range": f"bytes={SIZE}-"}])
+def test_a_lost_file_is_never_304_and_is_rendered_again(api, job, worker_lives, headers: dict[str, str]) -> None:
     artifacts.delete(job.artifact_key)
 
-    answer = api.download(job.pk)
+    answer = api.download(job.pk, **headers)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (410, "EXPIRED")
     assert api.get(job.pk).json()["status"] == "expired"
     assert api.post().status_code == 201
 
 
-@pytest.mark.parametrize("headers", [{"if_none_match": "*"}, {"range": f"bytes={SIZE}-"}])
-def test_a_lost_file_is_never_304(api, job, headers: dict[str, str]) -> None:
-    artifacts.delete(job.artifact_key)
-
-    assert api.download(job.pk, **headers).status_code == 410
-    assert api.get(job.pk).json()["status"] == "expired"
-
-
-def test_head_of_a_lost_file_is_410_and_a_head_opens_none(api, job, monkeypatch) -> None:
+def test_a_head_tells_the_same_without_opening_the_file(api, job, monkeypatch) -> None:
     address = f"/pdf/jobs/{job.pk}/download"
     monkeypatch.setattr(artifacts, "open_file", lambda _: 1 / 0)
 
-    assert api.client.head(address, headers=api.headers).status_code == 200
+    answer = api.client.head(address, headers=api.headers)
+    assert (answer.status_code, answer.headers["Content-Length"]) == (200, str(SIZE))
     artifacts.delete(job.artifact_key)
     assert api.client.head(address, headers=api.headers).status_code == 410
-
-
-def test_a_store_that_does_not_answer_is_503(api, job, settings) -> None:
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "artifacts": {
-            "BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage",
-            "OPTIONS": {
-                "bucket_name": "gone",
-                "endpoint_url": "http://127.0.0.1:9",
-                "region_name": "us-east-1",
-                "access_key": "a",
-                "secret_key": "b",
-            },
-        },
-    }
-
-    answer = api.download(job.pk)
-
-    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "PDF_STORE_UNAVAILABLE")
-    assert PdfJob.objects.get(pk=job.pk).status == "succeeded"

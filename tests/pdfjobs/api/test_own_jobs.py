@@ -16,12 +16,13 @@ from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import PdfApi, bring, files, new_job, some_user
 from tests.support.waiting import PATIENCE, has_waiter, wait_until
 
+pytestmark = pytest.mark.django_db
+
 
 def ids(answer: Any) -> list[str]:
     return [job["job_id"] for job in answer.json()["jobs"]]
 
 
-@pytest.mark.django_db
 def test_the_list_has_the_callers_own_jobs_newest_first(api, make_job) -> None:
     own = [make_job(status, owner=api.user) for status in ("queued", "succeeded", "failed")]
     make_job(owner=some_user("other"))
@@ -33,7 +34,6 @@ def test_the_list_has_the_callers_own_jobs_newest_first(api, make_job) -> None:
     assert "next_cursor" not in listed.json()
 
 
-@pytest.mark.django_db
 def test_the_list_of_a_state(api, make_job) -> None:
     waiting, done = make_job(owner=api.user), make_job("succeeded", owner=api.user)
 
@@ -42,7 +42,6 @@ def test_the_list_of_a_state(api, make_job) -> None:
     assert ids(api.list(status="expired")) == []
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("query", [{}, {"status": "queued"}])
 def test_pages_are_stable_while_jobs_come_and_go(api, make_job, query: dict[str, Any]) -> None:
     jobs = [make_job(owner=api.user).job_id for _ in range(5)]
@@ -56,7 +55,6 @@ def test_pages_are_stable_while_jobs_come_and_go(api, make_job, query: dict[str,
     assert "next_cursor" not in third.json()
 
 
-@pytest.mark.django_db
 def test_the_list_of_a_time(api, make_job) -> None:
     old, new = make_job(owner=api.user), make_job(owner=api.user)
     PdfJob.objects.filter(pk=old.pk).update(created_at=Now() - timedelta(minutes=30))
@@ -69,7 +67,6 @@ def test_the_list_of_a_time(api, make_job) -> None:
     assert ids(api.list(created_after=hour_ago, created_before=hour_ago)) == []
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -90,7 +87,6 @@ def test_a_question_that_makes_no_sense_is_refused(api, name: str, value: str) -
     assert (answer.status_code, answer.json()["error"]["fields"][0]["field"]) == (400, name)
 
 
-@pytest.mark.django_db
 def test_a_viewer_lists_and_deletes_nothing() -> None:
     viewer = PdfApi(some_user("viewer", role="viewer"))
     job = new_job(viewer.user)
@@ -100,7 +96,6 @@ def test_a_viewer_lists_and_deletes_nothing() -> None:
     assert viewer.get(job.pk).json()["status"] == "queued"
 
 
-@pytest.mark.django_db
 def test_deleting_what_waits_cancels_it(api) -> None:
     job = new_job(api.user)
 
@@ -113,7 +108,6 @@ def test_deleting_what_waits_cancels_it(api) -> None:
     assert (event.from_state, event.to_state, event.actor) == ("queued", "expired", "key:shop")
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("status", ["queued", "succeeded", "failed"])
 def test_deleting_removes_the_file_and_what_is_personal(api, artifact_folder, status: str) -> None:
     job = bring(new_job(api.user), status)
@@ -127,7 +121,6 @@ def test_deleting_removes_the_file_and_what_is_personal(api, artifact_folder, st
     assert files(artifact_folder) == []
 
 
-@pytest.mark.django_db
 def test_deleting_again_answers_the_same_and_records_nothing(api) -> None:
     job = bring(new_job(api.user), "succeeded")
 
@@ -137,7 +130,6 @@ def test_deleting_again_answers_the_same_and_records_nothing(api) -> None:
     assert Event.objects.of(job).filter(to_state="expired").count() == 1
 
 
-@pytest.mark.django_db
 def test_what_is_being_rendered_is_not_deleted(api) -> None:
     job = bring(new_job(api.user), "running")
 
@@ -148,7 +140,6 @@ def test_what_is_being_rendered_is_not_deleted(api) -> None:
     assert api.get(job.pk).json()["status"] == "running"
 
 
-@pytest.mark.django_db
 def test_another_users_job_is_not_deleted(api) -> None:
     job = new_job(some_user("other"))
 
@@ -156,7 +147,6 @@ def test_another_users_job_is_not_deleted(api) -> None:
     assert PdfJob.objects.get().status == "queued"
 
 
-@pytest.mark.django_db
 def test_a_store_that_does_not_answer_leaves_the_job_as_it_is(api, monkeypatch) -> None:
     job = bring(new_job(api.user), "succeeded")
 
@@ -169,7 +159,6 @@ def test_a_store_that_does_not_answer_leaves_the_job_as_it_is(api, monkeypatch) 
     assert api.get(job.pk).json()["status"] == "succeeded"
 
 
-@pytest.mark.django_db
 def test_a_job_that_finishes_during_the_deletion_is_deleted_with_its_file(api, artifact_folder, monkeypatch) -> None:
     """The file that the deletion did not see must not stay behind, nor its job lose it."""
     job, expire = new_job(api.user), cleanup.expire

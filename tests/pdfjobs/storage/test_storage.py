@@ -24,8 +24,16 @@ from pdfjobs.storage import artifacts, s3
 from tests.support.pdf_jobs import PDF, bring, files, new_job
 from tests.support.waiting import PATIENCE
 
+pytestmark = pytest.mark.django_db
+
 NOON = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
 ENTRY = {"access_key": "test", "secret_key": "test", "region_name": "eu-central-1"}
+
+
+def use_bucket(settings: Any, address: str, name: str = "pdf") -> None:
+    options = {"bucket_name": name, "endpoint_url": address, **ENTRY}
+    backend = {"BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage", "OPTIONS": options}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": backend}
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +65,7 @@ def anywhere(request: pytest.FixtureRequest, settings, monkeypatch) -> str:
             config=patient,
         )
         client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
-        options = {"bucket_name": name, "endpoint_url": address, **ENTRY}
-        backend = {"BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage", "OPTIONS": options}
-        settings.STORAGES = {**settings.STORAGES, "artifacts": backend}
+        use_bucket(settings, address, name)
     return request.param
 
 
@@ -91,7 +97,6 @@ def test_what_is_kept_is_found_read_and_deleted(anywhere) -> None:
         artifacts.open_file(key)
 
 
-@pytest.mark.django_db
 def test_a_job_is_downloaded_in_parts_cleaned_and_gone(anywhere, api) -> None:
     job = bring(new_job(api.user), "succeeded")
 
@@ -105,7 +110,6 @@ def test_a_job_is_downloaded_in_parts_cleaned_and_gone(anywhere, api) -> None:
     assert PdfJob.objects.get(pk=job.pk).status == "expired"
 
 
-@pytest.mark.django_db
 def test_a_download_that_began_before_the_deletion_is_whole(anywhere, api) -> None:
     job = bring(new_job(api.user), "succeeded")
     pieces = iter(api.download(job.pk).streaming_content)
@@ -188,9 +192,7 @@ def silent_bucket(settings, monkeypatch) -> Iterator[None]:
     assert s3.CLIENT_TIMEOUTS.read_timeout <= 10
     monkeypatch.setattr(s3, "CLIENT_TIMEOUTS", s3.CLIENT_TIMEOUTS.merge(Config(read_timeout=0.2)))
     with socket.create_server(("127.0.0.1", 0)) as server:
-        options = {"bucket_name": "pdf", "endpoint_url": f"http://127.0.0.1:{server.getsockname()[1]}", **ENTRY}
-        backend = {"BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage", "OPTIONS": options}
-        settings.STORAGES = {**settings.STORAGES, "artifacts": backend}
+        use_bucket(settings, f"http://127.0.0.1:{server.getsockname()[1]}")
         yield
 
 
@@ -212,6 +214,16 @@ def test_a_bucket_that_says_nothing_is_not_waited_for(ask: Callable[[str], Any])
         ask(artifacts.new_key(uuid4(), NOON))
 
 
+def test_a_store_that_does_not_answer_a_download_is_503(api, settings) -> None:
+    job = bring(new_job(api.user), "succeeded")
+    use_bucket(settings, "http://127.0.0.1:9")
+
+    answer = api.download(job.pk)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "PDF_STORE_UNAVAILABLE")
+    assert PdfJob.objects.get(pk=job.pk).status == "succeeded"
+
+
 @pytest.fixture
 def unmount(artifact_folder: Path, tmp_path: Path) -> Callable[[], None]:
     """Unmount the disk; calling it again mounts it."""
@@ -227,7 +239,6 @@ def unmount(artifact_folder: Path, tmp_path: Path) -> Callable[[], None]:
     return toggle
 
 
-@pytest.mark.django_db
 @pytest.mark.usefixtures("worker_lives")
 def test_a_disk_that_is_away_for_a_moment_ends_no_job(api, unmount) -> None:
     job_id = api.post().json()["job_id"]
