@@ -15,6 +15,8 @@ from tests.support.faulty_receiver import deliver_in_spite_of_faults
 from tests.support.outbox import queue_messages
 from tests.support.waiting import PATIENCE
 
+pytestmark = pytest.mark.django_db
+
 SENDERS = 6
 
 
@@ -48,7 +50,6 @@ def test_several_workers_send_each_message_once(receiver: WebhookReceiver, endpo
     assert not OutboxMessage.objects.exclude(status=MessageStatus.DELIVERED).exists()
 
 
-@pytest.mark.django_db
 def test_slow_endpoints_do_not_hold_up_others(receiver: WebhookReceiver, endpoint_at, monkeypatch) -> None:
     """Ten endpoints are slow, and one gets all its messages before the first of them answers."""
     quick, turns, quick_first = endpoint_at("/quick"), [], []
@@ -80,7 +81,6 @@ def test_slow_endpoints_do_not_hold_up_others(receiver: WebhookReceiver, endpoin
     assert quick_first == [100] * (sending.THREADS // 2)
 
 
-@pytest.mark.django_db
 def test_a_batch_gives_back_what_a_slow_endpoint_keeps_it_from(receiver, endpoint_at, monkeypatch) -> None:
     monkeypatch.setattr(batches, "STOP_AFTER", 0.05)
     monkeypatch.setattr(sending, "TURN", 0.0)
@@ -96,7 +96,6 @@ def test_a_batch_gives_back_what_a_slow_endpoint_keeps_it_from(receiver, endpoin
     assert rest.count() == 4
 
 
-@pytest.mark.django_db
 def test_a_batch_that_breaks_leaves_its_messages_to_the_sweep(receiver, endpoint_at, monkeypatch) -> None:
     broken, whole = endpoint_at("/broken"), endpoint_at("/whole")
     queue_messages(broken, 1)
@@ -118,7 +117,6 @@ def test_a_batch_that_breaks_leaves_its_messages_to_the_sweep(receiver, endpoint
     assert OutboxMessage.objects.get(endpoint=broken).attempt_count == 1
 
 
-@pytest.mark.django_db
 def test_messages_reach_a_receiver_that_fails_at_random_is_stopped_and_slow(receiver, endpoint_at) -> None:
     """Ten thousand would take a minute; `make bench` sends them (the figure outbox_faults)."""
     deliver_in_spite_of_faults(receiver, endpoint_at(), 500)

@@ -18,9 +18,10 @@ from tests.support.outbox import make_old
 pytestmark = pytest.mark.django_db
 
 
-def is_sent(message: OutboxMessage) -> bool:
+def send(message: OutboxMessage) -> OutboxMessage:
+    sending.send_alerts()
     message.refresh_from_db()
-    return message.status == "DELIVERED"
+    return message
 
 
 def test_the_life_of_an_alert(problems, mail_server, receiver, settings) -> None:
@@ -57,20 +58,18 @@ def test_the_life_of_an_alert(problems, mail_server, receiver, settings) -> None
 def test_a_test_is_sent_at_once_also_in_quiet_hours(mail_server, monkeypatch) -> None:
     monkeypatch.setattr(Channel, "is_quiet", lambda _self, _now: True)
 
-    message = making.send_test(make_channel())
-    sending.send_alerts()
+    message = send(making.send_test(make_channel()))
 
-    assert is_sent(message)
+    assert message.status == "DELIVERED"
     assert mail_server.mails[0]["Subject"] == "[Kilit] Test of the channel Operations"
 
 
 def test_a_rejected_mail_is_tried_again_in_its_time_and_the_channel_says_how_it_went(mail_server) -> None:
     channel = make_channel()
-    message = making.send_test(channel)
     mail_server.refusal = "451 Try again later"
-    sending.send_alerts()
 
-    message.refresh_from_db()
+    message = send(making.send_test(channel))
+
     assert (message.status, message.error_code, message.response_code) == ("RETRY", "REJECTED", 451)
     channel.refresh_from_db()
     assert channel.error == "The channel's server rejected the message."
@@ -80,8 +79,7 @@ def test_a_rejected_mail_is_tried_again_in_its_time_and_the_channel_says_how_it_
     mail_server.refusal = ""
     OutboxMessage.objects.update(next_try_at=Now())
     assert doorbells[sending.BELL].is_due()
-    sending.send_alerts()
-    assert is_sent(message)
+    assert send(message).status == "DELIVERED"
     channel.refresh_from_db()
     assert (channel.error, channel.sent_at is not None) == ("", True)
     assert Attempt.objects.filter(message_id=message.pk).count() == 2
@@ -98,11 +96,9 @@ def test_a_rejected_mail_is_tried_again_in_its_time_and_the_channel_says_how_it_
 def test_what_cannot_be_reached_is_explained(settings, address: str, kind: str, error: str) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
-    message = making.send_test(make_channel(address, kind=kind))
 
-    sending.send_alerts()
+    message = send(making.send_test(make_channel(address, kind=kind)))
 
-    message.refresh_from_db()
     assert (message.status, message.error_code) == ("RETRY", error)
 
 
@@ -110,20 +106,15 @@ def test_an_address_that_cannot_be_decrypted_is_explained(mail_server) -> None:
     message = making.send_test(make_channel())
     Channel.objects.update(encrypted_address="gAAAAA")
 
-    sending.send_alerts()
-
-    message.refresh_from_db()
-    assert message.error_code == "ADDRESS_UNREADABLE"
+    assert send(message).error_code == "ADDRESS_UNREADABLE"
 
 
 def test_a_channel_that_hangs_ends_in_time(receiver, monkeypatch) -> None:
     receiver.answers.clear()
     monkeypatch.setattr(sending, "TIMEOUT", 0.2)
-    message = making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE))
 
-    sending.send_alerts()
+    message = send(making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE)))
 
-    message.refresh_from_db()
     assert (message.status, message.error_code) == ("RETRY", "TIMEOUT")
 
 
@@ -162,11 +153,9 @@ def test_loggers_that_may_hold_tokens_are_kept_from_the_log() -> None:
 def test_an_alert_follows_no_redirect(receiver) -> None:
     inside = JsonReceiver()
     receiver.status, receiver.location = 307, f"http://127.0.0.1:{inside.server_port}/"
-    message = making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE))
 
-    sending.send_alerts()
+    message = send(making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE)))
     inside.stop()
 
-    message.refresh_from_db()
     assert (message.error_code, message.response_code) == ("REJECTED", 307)
     assert (len(receiver.received), inside.received) == (1, [])
