@@ -1,10 +1,12 @@
 import pytest
 
 from kilit.api.webhooks import WebhookKind, webhook_kinds
+from tests.support.fixtures.log_lines import log_lines
+from tests.support.fixtures.pdf_jobs import _own_store, api, worker_lives
 from tests.support.fixtures.webhooks import endpoint_at, receiver
 from tests.support.outbox import PARCEL_CARRIED
 
-__all__ = ["endpoint_at", "receiver"]
+__all__ = ["_own_store", "api", "endpoint_at", "log_lines", "receiver", "worker_lives"]
 
 
 @pytest.fixture

@@ -7,19 +7,13 @@ from outbox.models import OutboxMessage
 from outbox.states import MessageStatus
 from pdfjobs.models import PdfJob
 from simulators.webhooks.receiver import WebhookReceiver
-from tests.support.fixtures.pdf_jobs import _own_store, api, worker_lives  # noqa: F401 - fixtures
 from tests.support.pdf_jobs import body, bring
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("worker_lives")]
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed"])
-def test_a_result_arrives_at_the_callers_address(
-    receiver: WebhookReceiver,
-    endpoint_at,
-    api,  # noqa: F811
-    status: str,
-) -> None:
+def test_a_result_arrives_at_the_callers_address(receiver: WebhookReceiver, endpoint_at, api, status: str) -> None:
     endpoint_at("/hook", kinds=[])
     assert api.post(body(callbackUrl=f"{receiver.url}/results?order=7")).status_code == 201
     bring(PdfJob.objects.get(), status)

@@ -1,7 +1,6 @@
 """A caller's trace on its whole way: from the request to the job, the worker's log lines, and the webhook."""
 
 import logging
-from typing import Any
 
 import pytest
 
@@ -11,9 +10,6 @@ from outbox import log_reader, sending
 from outbox.models import Attempt
 from pdfjobs import work
 from pdfjobs.models import PdfJob
-from simulators.webhooks.receiver import WebhookReceiver
-from tests.support.fixtures.log_lines import log_lines  # noqa: F401 - a fixture
-from tests.support.fixtures.pdf_jobs import _own_store, api, worker_lives  # noqa: F401 - fixtures
 from tests.support.pdf_jobs import PDF, body
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("worker_lives")]
@@ -27,11 +23,7 @@ def _without_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_trace_goes_from_the_request_to_the_worker_and_the_webhook(
-    receiver: WebhookReceiver,
-    endpoint_at: Any,
-    api: Any,  # noqa: F811
-    log_lines: pytest.LogCaptureFixture,  # noqa: F811
-    make_person: Any,
+    receiver, endpoint_at, api, log_lines, make_person
 ) -> None:
     endpoint_at("/hook", kinds=["pdf.succeeded"])
     log_lines.set_level(logging.INFO)
@@ -56,12 +48,7 @@ def test_a_trace_goes_from_the_request_to_the_worker_and_the_webhook(
     assert answer.status_code == 201
 
 
-def test_a_job_of_a_caller_without_a_trace_has_none(
-    receiver: WebhookReceiver,
-    endpoint_at: Any,
-    api: Any,  # noqa: F811
-    log_lines: pytest.LogCaptureFixture,  # noqa: F811
-) -> None:
+def test_a_job_of_a_caller_without_a_trace_has_none(receiver, endpoint_at, api, log_lines) -> None:
     """Also after one with a trace, by the same worker in the same turn."""
     endpoint_at("/hook", kinds=["pdf.succeeded"])
     log_lines.set_level(logging.INFO)

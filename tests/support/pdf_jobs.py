@@ -23,6 +23,11 @@ from tests.support.lifecycle_conformance import Specimen
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 600 + b"\n%%EOF\n"  # larger than one piece of a download
 
 
+def keep_files_in(settings: Any, folder: Path) -> None:
+    store = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": folder}}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": store}
+
+
 def files(folder: Path) -> list[str]:
     """Return every file in the store."""
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())

@@ -1,8 +1,6 @@
 """From the door to the download, through one real worker with real browsers."""
 
 import re
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
@@ -19,7 +17,8 @@ from kilit.lock.models import Event
 from pdfjobs import rendering, work
 from pdfjobs.documents import document
 from pdfjobs.models import PdfJob
-from tests.support.pdf_jobs import PdfApi, body, some_user
+from tests.support.listener import Listener
+from tests.support.pdf_jobs import PdfApi, body, keep_files_in, some_user
 from tests.support.pdf_workers import browsers_in, ended, endless_body, long_body, moves, real_workers
 from tests.support.waiting import wait_until
 from tests.support.workers import Workers
@@ -46,9 +45,7 @@ def workers(folder: Path, django_db_setup: None, django_db_blocker: Any) -> Iter
 @pytest.fixture(autouse=True)
 def _own_store(settings, folder: Path) -> None:
     """Look for files where the workers keep them."""
-    options = {"location": folder / "artifacts"}
-    backend = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": options}
-    settings.STORAGES = {**settings.STORAGES, "artifacts": backend}
+    keep_files_in(settings, folder / "artifacts")
 
 
 @pytest.fixture
@@ -82,16 +79,6 @@ def test_every_template_from_the_door_to_the_download(api) -> None:
 
 def fonts_of(page: Any) -> list[Any]:
     return [font.get_object() for font in page["/Resources"]["/Font"].values()]
-
-
-def test_the_same_request_twice_is_one_job_before_and_after_it_is_done(api) -> None:
-    first, second = api.post().json(), api.post().json()
-    wait_until(ended(first["job_id"]))
-
-    third = api.post()
-
-    assert first["job_id"] == second["job_id"] == third.json()["job_id"]
-    assert (third.status_code, third.json()["status"]) == (200, "succeeded")
 
 
 def test_a_document_that_does_not_finish_fails_after_two_retries_and_its_neighbour_renders(
@@ -140,29 +127,6 @@ def kill(browsers: list[psutil.Process]) -> None:
             browser.kill()
 
 
-class Listener:
-    """A server on this machine that only counts who comes."""
-
-    def __init__(self) -> None:
-        self.hits = 0
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self.socket.getsockname()[1]
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        while True:
-            try:
-                caller, _ = self.socket.accept()
-            except OSError:
-                return
-            self.hits += 1
-            caller.close()
-
-    def close(self) -> None:
-        self.socket.shutdown(socket.SHUT_RDWR)
-        self.socket.close()
-
-
 VECTORS = (
     '<img src="{0}/img"><script src="{0}/js"></script><link rel="prefetch" href="{0}/prefetch">'
     '<iframe src="{0}/frame"></iframe><object data="{0}/object"></object>'
@@ -172,24 +136,20 @@ VECTORS = (
 )
 
 
-def test_nothing_in_the_variables_reaches_the_network(api) -> None:
+def test_nothing_in_the_variables_reaches_the_network(api, listener: Listener) -> None:
     """Every vector comes out as text."""
-    listener = Listener()
-    try:
-        nasty = VECTORS.format(f"http://127.0.0.1:{listener.port}")
-        sample = document("invoice").sample
-        variables = {**sample, "notes": nasty, "lines": [{**sample["lines"][0], "description": nasty[:200]}]}
-        job_id = api.post(body(variables=variables)).json()["job_id"]
+    nasty = VECTORS.format(f"http://127.0.0.1:{listener.port}")
+    sample = document("invoice").sample
+    variables = {**sample, "notes": nasty, "lines": [{**sample["lines"][0], "description": nasty[:200]}]}
+    job_id = api.post(body(variables=variables)).json()["job_id"]
 
-        wait_until(ended(job_id))
+    wait_until(ended(job_id))
 
-        pdf = b"".join(api.download(job_id).streaming_content)
-        shown = "".join("".join(page.extract_text() for page in PdfReader(BytesIO(pdf)).pages).split())
-        assert "<script" in shown
-        assert "{{request}}" in shown
-        assert listener.hits == 0
-    finally:
-        listener.close()
+    pdf = b"".join(api.download(job_id).streaming_content)
+    shown = "".join("".join(page.extract_text() for page in PdfReader(BytesIO(pdf)).pages).split())
+    assert "<script" in shown
+    assert "{{request}}" in shown
+    assert listener.connections == 0
 
 
 def test_two_workers_share_the_queue_and_metrics_tell_the_history(api, client) -> None:

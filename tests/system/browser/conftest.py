@@ -23,7 +23,10 @@ from pdfjobs.browser import find_browser
 from pdfjobs.models import PdfJob
 from tests.support.browsing import Visitor, started_browser
 from tests.support.console_pages import House
+from tests.support.fixtures.pdf_jobs import _own_store
 from tests.support.fixtures.people import load
+
+__all__ = ["_own_store"]
 
 
 @pytest.fixture(scope="module")

@@ -70,9 +70,7 @@ def broken_site(house) -> Site:
 
 
 @pytest.fixture
-def pdf(house, settings, tmp_path) -> PdfJob:
-    artifacts = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": tmp_path / "artifacts"}}
-    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+def pdf(house) -> PdfJob:
     return bring(new_job(number=4711), "succeeded")
 
 

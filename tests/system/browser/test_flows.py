@@ -63,9 +63,7 @@ def test_an_operator_logs_in_finds_a_failure_reads_its_story_retries_it_and_sees
     assert Event.objects.of(house.failed).last().actor == "operator:demo-operator"
 
 
-def test_a_failed_document_is_retried_made_by_a_worker_and_seen_in_the_page(visitor, house, settings, tmp_path) -> None:
-    artifacts = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": tmp_path / "artifacts"}}
-    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+def test_a_failed_document_is_retried_made_by_a_worker_and_seen_in_the_page(visitor, house, tmp_path) -> None:
     page = visitor.enter("demo-operator")
     open_page(page, places(house)["pdf-job"])
 

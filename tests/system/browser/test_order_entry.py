@@ -1,7 +1,6 @@
 """An order typed in the console: rows pasted from Excel, totals, a fault corrected, its job, and its labels."""
 
 from io import BytesIO
-from pathlib import Path
 
 from playwright.sync_api import Page, expect
 from pypdf import PdfReader
@@ -30,11 +29,7 @@ def cell(page: Page, label: str, row: int):
     return page.get_by_label(f"{label}, row {row}", exact=True)
 
 
-def test_an_order_is_pasted_checked_corrected_sent_and_its_labels_are_printed(
-    visitor, house, settings, tmp_path: Path
-) -> None:
-    artifacts = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": tmp_path / "artifacts"}}
-    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+def test_an_order_is_pasted_checked_corrected_sent_and_its_labels_are_printed(visitor, house, tmp_path) -> None:
     page = open_page(visitor.enter("demo-operator"), NEW)
     page.get_by_label("Order id", exact=True).fill("KITCHEN-7")
     page.get_by_label("Customer's name").press_sequentially("Ege Mob")

@@ -25,10 +25,8 @@ DIRECTIVES = ("script-src-elem", "script-src-attr", "style-src-elem", "base-uri"
 
 
 @pytest.fixture
-def made_pdf(house, settings, tmp_path) -> PdfJob:
+def made_pdf(house) -> PdfJob:
     """A job whose page shows its PDF."""
-    artifacts = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": tmp_path / "artifacts"}}
-    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
     return bring(PdfJob.objects.filter(status="queued").first(), "succeeded")
 
 

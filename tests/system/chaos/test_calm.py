@@ -14,6 +14,8 @@ from tests.system.chaos import pending
 from tests.system.chaos.calm import QUIET_TURNS, Patience, Step
 from tests.system.chaos.pending import LIMIT, Pending
 
+pytestmark = pytest.mark.django_db
+
 STUCK = [Pending("cutting_job", "x", "OPTI_RUNNING", LIMIT, -5.0)]
 RUNNING = [Pending("cutting_job", "x", "OPTI_RUNNING", LIMIT, 5.0)]
 
@@ -48,7 +50,6 @@ def test_a_limit_of_the_rules_is_waited_for_however_long_nothing_moves() -> None
     assert patience.step((1,), STUCK) is Step.GIVE_UP
 
 
-@pytest.mark.django_db
 def test_it_names_what_has_not_ended_and_until_when_it_may_wait(make_site, make_conversion, past_the_guards) -> None:
     site = make_site()
     make_conversion(site)
@@ -77,7 +78,6 @@ def test_what_is_left_is_counted_with_a_reason_for_each_state() -> None:
     )
 
 
-@pytest.mark.django_db
 def test_a_row_that_ends_while_the_log_is_looked_at_is_waited_for(make_site, make_conversion, monkeypatch) -> None:
     make_conversion(make_site())
 
@@ -90,7 +90,6 @@ def test_a_row_that_ends_while_the_log_is_looked_at_is_waited_for(make_site, mak
     assert pending.waiting()
 
 
-@pytest.mark.django_db
 def test_what_has_ended_or_waits_for_an_operator_is_not_pending(make_site, make_conversion) -> None:
     make_conversion(make_site())
     Conversion.objects.all().mark_failed()
@@ -99,13 +98,11 @@ def test_what_has_ended_or_waits_for_an_operator_is_not_pending(make_site, make_
     assert not pending.waiting()
 
 
-@pytest.mark.django_db
 def test_each_kind_of_row_can_be_asked_for(world) -> None:
     assert not pending.find_pending()
     assert set(pending.WAITS) == {table.queue for table, *_ in pending.QUEUES} - {"circuit"}
 
 
-@pytest.mark.django_db
 def test_a_row_that_moves_on_and_on_is_found(make_site, make_conversion, past_the_guards) -> None:
     row = make_conversion(make_site())
     past_the_guards(

@@ -95,12 +95,7 @@ def fatal_pages(monkeypatch) -> Callable[[], list[psutil.Process]]:
 
 def test_a_browser_that_dies_of_a_spare_page_fails_no_job(to_pdf: Callable[..., bytes], fatal_pages) -> None:
     expected = to_pdf()
-    wait_until(
-        lambda: (
-            renderer._renderer.browser_manager._spare_page is not None
-            and renderer._renderer.browser_manager._spare_page.done()
-        )
-    )
+    wait_until(spare_page_is_ready)
     killed = fatal_pages()
     assert to_pdf() == expected
     wait_until(lambda: killed != [])
@@ -150,12 +145,7 @@ def test_a_driver_that_died_is_replaced(ahead, to_pdf: Callable[..., bytes], bro
     """A spare page does not always notice that its browser is gone."""
     expected = to_pdf()
     if ahead:
-        wait_until(
-            lambda: (
-                renderer._renderer.browser_manager._spare_page is not None
-                and renderer._renderer.browser_manager._spare_page.done()
-            )
-        )
+        wait_until(spare_page_is_ready)
     driver = renderer._renderer.browser_manager.driver
     browser_manager.kill_tree(driver)
     wait_for_the_end(driver)
