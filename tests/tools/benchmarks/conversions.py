@@ -19,6 +19,16 @@ ROWS = """
       %(claimed_at)s, now() - interval '1 hour', now() - interval '1 hour'
     FROM (SELECT md5(random()::text || number) AS seed FROM generate_series(1, %(count)s) AS number) AS seeds
 """
+CLAIM_RETURNING = f"""
+    WITH picked AS MATERIALIZED (
+      SELECT id FROM {BARE}
+      WHERE site_id = %s AND status IN ('QUEUED', 'RETRY') AND (next_retry_at IS NULL OR next_retry_at <= now())
+      ORDER BY created_at, id LIMIT %s FOR UPDATE SKIP LOCKED
+    )
+    UPDATE {BARE} SET status = 'PROCESSING', claimed_at = now(), attempt_count = attempt_count + 1, updated_at = now()
+    WHERE id = ANY(ARRAY(SELECT id FROM picked))
+    RETURNING
+"""
 
 
 def fill(table: str, site: Site, count: int, *, status: str = "QUEUED", attempts: int = 0) -> None:

@@ -9,7 +9,7 @@ import psycopg
 from django.db import connection
 
 from ociqueue.models import Conversion, Site
-from tests.tools.benchmarks.conversions import BARE, fill, make_bare_table
+from tests.tools.benchmarks.conversions import BARE, CLAIM_RETURNING, fill, make_bare_table
 from tests.tools.benchmarks.harness import Figure
 from tests.tools.benchmarks.peers.running import drain_django_q2, drain_procrastinate, running
 from tests.tools.benchmarks.servers import Web, web
@@ -17,16 +17,7 @@ from tests.tools.benchmarks.servers import Web, web
 ROWS = 20_000
 PAGE = 1_000
 
-CLAIM = f"""
-    WITH picked AS MATERIALIZED (
-      SELECT id FROM {BARE}
-      WHERE site_id = %s AND status IN ('QUEUED', 'RETRY') AND (next_retry_at IS NULL OR next_retry_at <= now())
-      ORDER BY created_at, id LIMIT %s FOR UPDATE SKIP LOCKED
-    )
-    UPDATE {BARE} SET status = 'PROCESSING', claimed_at = now(), attempt_count = attempt_count + 1, updated_at = now()
-    WHERE id = ANY(ARRAY(SELECT id FROM picked))
-    RETURNING id, order_id, gclid, wbraid, gbraid, action, conversion_time, value, currency
-"""
+CLAIM = f"{CLAIM_RETURNING} id, order_id, gclid, wbraid, gbraid, action, conversion_time, value, currency"
 ACK = f"""
     UPDATE {BARE} SET status = 'COMPLETED', updated_at = now(), last_error = '', provider_error_code = '',
       provider_error_category = ''

@@ -18,7 +18,7 @@ from ociqueue.models import Conversion, Site
 from tests.support.workers import database_url
 from tests.tools.benchmarks.conversions import fill
 from tests.tools.benchmarks.crowd import crowd
-from tests.tools.benchmarks.harness import Figure, scope
+from tests.tools.benchmarks.harness import Figure, Side, scope
 from tests.tools.benchmarks.servers import Web, web
 
 FEW = 100_000
@@ -173,40 +173,18 @@ def drain_few() -> float:
     return drained(Bench.few)
 
 
-def stats_many() -> float:
-    """Ask for the totals beside very many."""
-    return Bench.many.console.milliseconds(f"/api/oci/queue-stats?siteId={Bench.many.site}")
-
-
-def stats_few() -> float:
-    """Ask for the totals beside few."""
-    return Bench.few.console.milliseconds(f"/api/oci/queue-stats?siteId={Bench.few.site}")
-
-
-def dashboard_many() -> float:
-    """Open the dashboard beside very many."""
-    return Bench.many.console.milliseconds("/admin/")
-
-
-def dashboard_few() -> float:
-    """Open the dashboard beside few."""
-    return Bench.few.console.milliseconds("/admin/")
-
-
-def list_many() -> float:
-    """Open the list beside very many."""
-    return Bench.many.console.milliseconds("/admin/ociqueue/conversion/")
-
-
-def list_few() -> float:
-    """Open the list beside few."""
-    return Bench.few.console.milliseconds("/admin/ociqueue/conversion/")
+def page(path: str) -> tuple[Side, Side]:
+    """Return how long a page takes beside very many, and beside few."""
+    return (
+        lambda: Bench.many.console.milliseconds(path.format(site=Bench.many.site)),
+        lambda: Bench.few.console.milliseconds(path.format(site=Bench.few.site)),
+    )
 
 
 AGAINST = "the same beside 100 thousand finished rows"
 FIGURES = [
     Figure("oci_flat", "rows/s", drain_many, drain_few, AGAINST, at_least=0.95, on=two_pasts),
-    Figure("stats_flat", "ms", stats_many, stats_few, AGAINST, at_most=1.5, on=two_pasts),
-    Figure("dashboard_flat", "ms", dashboard_many, dashboard_few, AGAINST, at_most=1.5, on=two_pasts),
-    Figure("list_flat", "ms", list_many, list_few, AGAINST, at_most=1.5, on=two_pasts),
+    Figure("stats_flat", "ms", *page("/api/oci/queue-stats?siteId={site}"), AGAINST, at_most=1.5, on=two_pasts),
+    Figure("dashboard_flat", "ms", *page("/admin/"), AGAINST, at_most=1.5, on=two_pasts),
+    Figure("list_flat", "ms", *page("/admin/ociqueue/conversion/"), AGAINST, at_most=1.5, on=two_pasts),
 ]

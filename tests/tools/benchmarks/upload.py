@@ -16,22 +16,13 @@ from ociqueue.states import SyncMethod
 from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.upload_run import MOST_ROWS, due_sites, upload_due
 from tests.support.uploads import account
-from tests.tools.benchmarks.conversions import BARE, fill, make_bare_table
+from tests.tools.benchmarks.conversions import BARE, CLAIM_RETURNING, fill, make_bare_table
 from tests.tools.benchmarks.harness import Figure
 from tests.tools.benchmarks.servers import Simulator
 
 ROWS = 3 * MOST_ROWS
 
-CLAIM = f"""
-    WITH picked AS MATERIALIZED (
-      SELECT id FROM {BARE}
-      WHERE site_id = %s AND status IN ('QUEUED', 'RETRY') AND (next_retry_at IS NULL OR next_retry_at <= now())
-      ORDER BY created_at, id LIMIT %s FOR UPDATE SKIP LOCKED
-    )
-    UPDATE {BARE} SET status = 'PROCESSING', claimed_at = now(), attempt_count = attempt_count + 1, updated_at = now()
-    WHERE id = ANY(ARRAY(SELECT id FROM picked))
-    RETURNING id, gclid, conversion_time, value, currency, order_id
-"""
+CLAIM = f"{CLAIM_RETURNING} id, gclid, conversion_time, value, currency, order_id"
 SETTLE = f"""
     UPDATE {BARE} SET status = 'COMPLETED', updated_at = now(), uploaded_at = now(), provider_request_id = %s,
       last_error = '', provider_error_code = '', provider_error_category = ''
