@@ -62,9 +62,9 @@ test-postgres: .venv/dev ## Run all tests against another PostgreSQL (PG=15, or 
 	@$(BIN)/python manage.py browser
 	@PG_BIN="$(PG_BIN)" $(BIN)/python -m tests.support.private_server $(or $(PG),15) --numprocesses 3 $(SPREAD) $(TESTS)
 
-quick: .venv/dev ## Run the tests that start no processes and do not take long, in about two minutes
+quick: .venv/dev ## Run the test files that start no processes and take less than three seconds, in about two minutes
 	@$(BIN)/python -m pytest $(SPREAD) --numprocesses 2 -m 'not processes and not slow and not nightly' \
-		--hypothesis-profile=quick --ignore tests/processes --ignore tests/system/browser
+		--short-files --hypothesis-profile=quick --ignore tests/processes --ignore tests/system/browser
 
 durations: .venv/dev ## Run all tests and store how long each file takes, which orders `make test`
 	@$(BIN)/python -m pytest $(SPREAD) --numprocesses 4 -m 'not nightly' --store-durations

@@ -29,11 +29,13 @@ EMBEDDED = "kilit.postgres"
 PROCESSES = ("tests/processes/", "tests/system/browser/", "tests/system/chaos/test_chaos.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that start processes, and begin with the files that take longest."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests that start processes, and begin with the files that take longest, or leave them out."""
     for item in items:
         if item.nodeid.startswith(PROCESSES):
             item.add_marker(pytest.mark.processes)
+    if config.getoption("short_files"):
+        config.hook.pytest_deselected(items=durations.leave_out_long(items))
     durations.longest_first(items)
 
 
@@ -48,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--store-durations", action="store_true", help="write how long each file took (tests/durations.json)"
     )
+    parser.addoption("--short-files", action="store_true", help="leave out the files that are listed there")
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -1,6 +1,6 @@
 """How long test files take, so that a run can begin with the longest and no worker waits alone at the end.
 
-`make durations` measures all files and writes `tests/durations.json`.
+`make durations` measures all files and writes `tests/durations.json`; `make quick` leaves out the files in it.
 """
 
 import json
@@ -13,7 +13,7 @@ import pytest
 from tests.support.commands import ROOT
 
 FILE = ROOT / "tests" / "durations.json"
-LISTED_FROM = 5  # seconds; shorter files fill the gaps
+LISTED_FROM = 3  # seconds; shorter files fill the gaps
 SLOW = 30  # seconds; a file that takes so long must be listed
 
 
@@ -30,6 +30,14 @@ def longest_first(items: list[pytest.Item]) -> None:
         return known.get(_file(item.nodeid), LISTED_FROM if item.get_closest_marker("processes") else 0)
 
     items.sort(key=seconds, reverse=True)
+
+
+def leave_out_long(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Remove the tests of listed files; return them."""
+    long = listed()
+    removed = [item for item in items if _file(item.nodeid) in long]
+    items[:] = [item for item in items if _file(item.nodeid) not in long]
+    return removed
 
 
 def measured(stats: Mapping[str, Sequence[Any]]) -> Counter[str]:
