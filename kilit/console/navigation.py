@@ -36,7 +36,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     if may_see_workers(request):
         first.append(_link(_("Workers and scheduled tasks"), "monitor_heart", reverse("console:workers")))
     apps = sorted(_grouped(admin.site.get_app_list(request)), key=lambda app: _place(app["app_label"]))
-    groups = [{"title": app["name"], "separator": True, "items": _models(app)} for app in apps]
+    groups = [{"title": _title(app), "separator": True, "items": _models(app)} for app in apps]
     api = {"separator": True, "items": [_link(_("API"), "api", reverse("api-docs"))]}
     return [{"items": first}, *groups, api]
 
@@ -53,6 +53,12 @@ def _grouped(apps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     others = [app for app in apps if app["app_label"] not in OPERATIONS]
     group = {"app_label": "operations", "name": _("Operations"), "models": operations}
     return [*others, group] if operations else others
+
+
+def _title(app: dict[str, Any]) -> str:
+    """Return the name of a group; none, if it is that of its only page."""
+    name: str = app["name"]
+    return "" if [model["name"].lower() for model in app["models"]] == [name.lower()] else name
 
 
 def _models(app: dict[str, Any]) -> list[dict[str, object]]:

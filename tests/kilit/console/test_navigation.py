@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
 
 from kilit.batches.queues import queues
@@ -50,6 +51,14 @@ def test_no_group_has_the_name_of_its_only_page(admin_client, rf, admin_user) ->
     for group in sidebar(request):
         titles = [str(item["title"]).lower() for item in group["items"]]
         assert str(group.get("title", "")).lower() not in titles
+
+
+def test_a_group_of_one_page_with_its_name_has_no_title(admin_user, rf, monkeypatch) -> None:
+    monkeypatch.setattr(apps.get_app_config("pdfjobs"), "verbose_name", "PDF Jobs")
+    request = rf.get("/admin/")
+    request.user = admin_user
+
+    assert [group["title"] for group in sidebar(request) if group["items"][0]["title"] == "PDF jobs"] == [""]
 
 
 def test_every_page_has_a_place_of_its_own_and_an_icon() -> None:
