@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Case, CheckConstraint, DurationField, ExpressionWrapper, F, Index, Q, Value, When
+from django.db.models import BaseConstraint, Case, DurationField, ExpressionWrapper, F, Index, Q, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Greatest, Now, Random
 from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
@@ -150,7 +150,7 @@ class RetriedModel(AttemptsModel, LeasedModel):
         return self.move("retry", **self.fresh())
 
 
-def attempt_checks(table: Lifecycle, schedule: Schedule) -> list[CheckConstraint]:
+def attempt_checks(table: Lifecycle, schedule: Schedule) -> list[BaseConstraint]:
     (failed,) = table.of_kind(Kind.FAILED)
     conditions = {
         f"failed_{table.queue}_has_error": ~Q(status=failed) | ~Q(error_code=""),
