@@ -1,37 +1,32 @@
 """A failed and a waiting row of each queue, for tests of what all queues have."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from kilit.batches.queues import Queue, queues
-from tests.support import adjusted
-from tests.support.conversions import make_failed, new_conversion
-from tests.support.cutting_jobs import failure_columns, make_job
-from tests.support.dashboard import make_site
-from tests.support.outbox import make_failed_message, make_message
-from tests.support.pdf_jobs import bring, new_job
+from tests.support.commands import ROOT
 
 
-def waiting_conversion() -> Any:
-    row = new_conversion(make_site())
-    row.save()
-    return row
+@dataclass(frozen=True)
+class QueueRows:
+    """How rows of a queue are made; its package's tests have one in `ROWS` of `specimens.py`."""
+
+    failed: Callable[[], Any]
+    waiting: Callable[[], Any]
 
 
-FAILED: dict[str, Callable[[], Any]] = {
-    "conversion": lambda: make_failed(make_site())[0],
-    "adjustment": lambda: adjusted.fail(adjusted.restate(adjusted.make_sold(adjusted.api_site()))),
-    "pdf": lambda: bring(new_job(), "failed"),
-    "cutting_job": lambda: make_job(order_id="S-2").move("fail", **failure_columns()),
-    "message": make_failed_message,
-}
-WAITING: dict[str, Callable[[], Any]] = {
-    "conversion": waiting_conversion,
-    "adjustment": lambda: adjusted.restate(adjusted.make_sold(adjusted.api_site())),
-    "pdf": lambda: new_job(number=2),
-    "cutting_job": make_job,
-    "message": make_message,
-}
+def rows_of(name: str) -> QueueRows:
+    package = queues[name].model.__module__.partition(".")[0]
+    file = f"tests/{package}/specimens.py"
+    specimens = import_module(f"tests.{package}.specimens").ROWS if (ROOT / file).exists() else {}
+    if name not in specimens:
+        raise LookupError(
+            f"Write how a failed and a waiting row are made: ROWS = {{{name!r}: QueueRows(…)}} in {file}."
+        )
+    rows: QueueRows = specimens[name]
+    return rows
 
 
 def list_address(queue: Queue) -> str:

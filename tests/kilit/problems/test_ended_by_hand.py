@@ -8,7 +8,7 @@ from kilit.lock.models import Count, ErrorGroup
 from kilit.lock.table import Kind
 from kilit.problems.failures import causes_of
 from kilit.problems.registry import SeesEverything, find_problems
-from tests.support.queue_rows import WAITING
+from tests.support.queue_rows import rows_of
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +24,7 @@ ENDINGS = [
 
 @pytest.mark.parametrize(("name", "operation"), ENDINGS, ids=lambda value: getattr(value, "name", value))
 def test_what_a_person_ended_is_no_problem_and_in_no_error_rate(name, operation, admin_user: User) -> None:
-    queue, row = queues[name], WAITING[name]()
+    queue, row = queues[name], rows_of(name).waiting()
 
     result = operation.apply(admin_user, [row.pk], {})
 
@@ -37,5 +37,9 @@ def test_what_a_person_ended_is_no_problem_and_in_no_error_rate(name, operation,
     assert sum(hour.badly for hour in hours) == sum(hour.expected for hour in hours) == 1
 
 
-def test_every_queue_but_the_pdfs_has_such_an_operation() -> None:
-    assert {name for name, _operation in ENDINGS} == queues.keys() - {"pdf"}
+def test_every_such_operation_is_declared_as_by_hand() -> None:
+    """The PDFs have none; and a queue whose cancelled jobs have a state of their own needs none."""
+    declared = {(name, verb) for name, queue in queues.items() for verb in queue.table.by_hand}
+
+    assert {(name, operation.verb) for name, operation in ENDINGS} == declared
+    assert {"conversion", "adjustment", "cutting_job", "message"} <= {name for name, _verb in declared}

@@ -17,7 +17,7 @@ from orchestrator.states import JOBS
 from tests.support.cutting_jobs import make_job
 from tests.support.dashboard import text_of
 from tests.support.outbox import make_endpoint
-from tests.support.queue_rows import LISTS, WAITING
+from tests.support.queue_rows import LISTS, rows_of
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ def owner(make_person: Callable[..., Client]) -> Client:
 @pytest.mark.parametrize("queue", PAUSED)
 def test_a_queue_is_paused_and_resumed_by_those_who_may(queue: str, owner: Client, make_person) -> None:
     viewer, address = make_person("ali", role="viewer"), LISTS[queue]
-    row = WAITING[queue]()
+    row = rows_of(queue).waiting()
     assert f'href="{address}pause/"' in owner.get(address).text
     refused = owner.post(f"{address}pause/", {"reason": " "})
     paused = owner.post(f"{address}pause/", {"reason": "New <b>paper</b>"}, follow=True)

@@ -1,19 +1,24 @@
 """What every queue has: a list, groups of failures, a file of them, and actions, for those who may act."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 
 from kilit.batches.filters import bare_id
 from kilit.batches.queues import queues
 from ociqueue.models import Site
+from pdfjobs.models import PdfJob
 from tests.support.bulk_actions import said
-from tests.support.queue_rows import FAILED, LISTS, RETRY, WAITING
+from tests.support.queue_rows import LISTS, RETRY, rows_of
 
 pytestmark = pytest.mark.django_db
 
 every_queue = pytest.mark.parametrize("name", queues)
+# A new queue has none of its own: its failures are found by their groups.
+CODED = [name for name, queue in queues.items() if "code" in queue.filters.names]
 
 
 def listed(client: Any, address: str, **query: str) -> list[Any]:
@@ -24,26 +29,40 @@ def columns(row: Any) -> dict[str, Any]:
     return type(row).objects.filter(pk=row.pk).values().get()
 
 
-def test_rows_are_made_of_every_queue() -> None:
-    assert queues.keys() == FAILED.keys() == WAITING.keys()
+@pytest.mark.parametrize(("model", "package"), [(PdfJob, "pdfjobs"), (User, "django")])
+def test_an_error_says_where_to_write_how_rows_of_a_queue_are_made(monkeypatch, model, package: str) -> None:
+    monkeypatch.setitem(queues, "telegram", replace(queues["pdf"], model=model))
+
+    with pytest.raises(LookupError, match=rf"ROWS = {{'telegram': .* in tests/{package}/specimens\.py"):
+        rows_of("telegram")
 
 
 @every_queue
-def test_a_list_is_filtered_by_state_and_code(admin_client, name: str) -> None:
-    failed, waiting = FAILED[name](), WAITING[name]()
-    code = getattr(failed, "error_code", None) or failed.provider_error_code
+def test_a_list_is_filtered_by_state(admin_client, name: str) -> None:
+    failed, waiting = rows_of(name).failed(), rows_of(name).waiting()
 
     assert listed(admin_client, LISTS[name], status=failed.status) == [failed]
     assert listed(admin_client, LISTS[name], status=waiting.status) == [waiting]
+
+
+@pytest.mark.parametrize("name", CODED)
+def test_a_list_with_a_filter_by_code_has_rows_of_that_code_alone(admin_client, name: str) -> None:
+    failed, _waiting = rows_of(name).failed(), rows_of(name).waiting()
+    code = getattr(failed, "error_code", None) or failed.provider_error_code
+
     assert listed(admin_client, LISTS[name], code=code) == [failed]
     assert listed(admin_client, LISTS[name], code="NONSENSE") == []
+
+
+def test_most_lists_have_a_filter_by_code() -> None:
+    assert {"conversion", "adjustment", "pdf", "cutting_job", "message"} <= set(CODED)
 
 
 # A message is called by its webhook's id: tests/outbox/admin/test_messages.py.
 @pytest.mark.parametrize("name", queues.keys() - {"message"})
 def test_a_row_is_found_by_its_name_however_it_is_written(admin_client, name: str) -> None:
-    row = FAILED[name]()
-    WAITING[name]()
+    row = rows_of(name).failed()
+    rows_of(name).waiting()
 
     for text in (str(row), str(row).upper(), f"  {row} ", str(row.pk)):
         assert listed(admin_client, LISTS[name], q=text) == [row], text
@@ -54,8 +73,8 @@ def test_a_row_is_found_by_its_name_however_it_is_written(admin_client, name: st
 
 @every_queue
 def test_alike_failures_are_a_group_that_leads_to_its_rows_and_to_a_retry(admin_client, name: str) -> None:
-    row = FAILED[name]()
-    WAITING[name]()
+    row = rows_of(name).failed()
+    rows_of(name).waiting()
 
     (shown,) = admin_client.get(f"{LISTS[name]}groups/").context["groups"]
     retry = admin_client.get(f"{LISTS[name]}all/retry/?group={shown.group.name}")
@@ -68,7 +87,7 @@ def test_alike_failures_are_a_group_that_leads_to_its_rows_and_to_a_retry(admin_
 
 @every_queue
 def test_the_file_of_failures_has_those_alone(admin_client, name: str) -> None:
-    row, waiting = FAILED[name](), WAITING[name]()
+    row, waiting = rows_of(name).failed(), rows_of(name).waiting()
 
     text = admin_client.get(f"{LISTS[name]}dead-letters/").getvalue().decode()
 
@@ -79,7 +98,7 @@ def test_the_file_of_failures_has_those_alone(admin_client, name: str) -> None:
 
 @every_queue
 def test_one_job_is_retried_at_once_and_its_page_follows(admin_client, name: str) -> None:
-    row = FAILED[name]()
+    row = rows_of(name).failed()
 
     answer = admin_client.post(f"{LISTS[name]}act/{RETRY[name]}/", {"ids": str(row.pk), "from_row": "1"}, follow=True)
 
@@ -91,7 +110,7 @@ def test_one_job_is_retried_at_once_and_its_page_follows(admin_client, name: str
 
 @every_queue
 def test_viewers_are_offered_and_do_nothing(make_person, name: str) -> None:
-    row = FAILED[name]()
+    row = rows_of(name).failed()
     before, viewer = columns(row), make_person(role="viewer", sites=Site.objects.all())
 
     page = viewer.get(f"{LISTS[name]}{row.pk}/change/")
@@ -108,7 +127,7 @@ def test_viewers_are_offered_and_do_nothing(make_person, name: str) -> None:
 
 @every_queue
 def test_other_verbs_and_unknown_rows_do_no_harm(admin_client, name: str) -> None:
-    row = FAILED[name]()
+    row = rows_of(name).failed()
     act = f"{LISTS[name]}act"
 
     assert admin_client.post(f"{act}/claim/", {"ids": str(row.pk), "reason": "x"}).status_code == 404
@@ -121,7 +140,7 @@ def test_other_verbs_and_unknown_rows_do_no_harm(admin_client, name: str) -> Non
 
 @every_queue
 def test_a_hand_made_post_changes_no_field(admin_client, name: str) -> None:
-    row = WAITING[name]()
+    row = rows_of(name).waiting()
     before = columns(row)
     form = {field.name: "1" for field in type(row)._meta.fields} | {"status": "DONE"}
 

@@ -15,7 +15,7 @@ from orchestrator.models.job import LEASE
 from tests.support.bulk_actions import said
 from tests.support.conversions import make_failed
 from tests.support.dashboard import make_site
-from tests.support.queue_rows import FAILED, LISTS, RETRY
+from tests.support.queue_rows import LISTS, RETRY, rows_of
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +40,7 @@ def undo(client: Client, row: Any) -> Any:
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_a_retry_is_taken_back_to_the_very_same_row(admin_client, queue: str) -> None:
-    row = FAILED[queue]()
+    row = rows_of(queue).failed()
     before = columns(row)
 
     retried = retry(admin_client, row)
@@ -57,7 +57,7 @@ def test_a_retry_is_taken_back_to_the_very_same_row(admin_client, queue: str) ->
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_what_was_claimed_since_is_left_alone(admin_client, queue: str) -> None:
-    row = FAILED[queue]()
+    row = rows_of(queue).failed()
     retry(admin_client, row)
     if queue == "cutting_job":
         Job.objects.filter(pk=row.pk).update(**new_lease(LEASE))
@@ -72,7 +72,7 @@ def test_what_was_claimed_since_is_left_alone(admin_client, queue: str) -> None:
 
 
 def test_a_row_that_was_claimed_and_came_back_is_left_alone(admin_client) -> None:
-    row = FAILED["conversion"]()
+    row = rows_of("conversion").failed()
     retry(admin_client, row)
     Conversion.objects.claim(limit=1)
     Conversion.objects.reset_to_queued()
