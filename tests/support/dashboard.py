@@ -6,10 +6,16 @@ from typing import Any
 
 from django.test import Client
 
+from kilit.console.dashboard.page import panels
+from kilit.console.queue_admin import QueueAdmin
 from kilit.problems.registry import Problem, SeesEverything, find_problems
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import new_conversion
 from tests.support.people import make_person
+
+
+def panel_of(queue: str) -> QueueAdmin:
+    return next(panel for panel in panels() if panel.queue.table.queue == queue)
 
 
 def make_site(name: str = "Mobilya", **columns: Any) -> Site:

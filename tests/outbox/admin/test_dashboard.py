@@ -8,16 +8,15 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
-from kilit.console.dashboard.page import panels
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, SeesEverything, find_problems
 from outbox.models import Endpoint, OutboxMessage
-from tests.support.dashboard import text_of
+from tests.support.dashboard import panel_of, text_of
 from tests.support.outbox import make_endpoint, make_failed_message, make_message
 
 pytestmark = pytest.mark.django_db
 
-(PANEL,) = (panel for panel in panels() if panel.queue.table.queue == "message")
+PANEL = panel_of("message")
 
 
 def problems(kind: ProblemKind, user=None) -> list[Problem]:

@@ -18,12 +18,12 @@ from ociqueue.models import Conversion
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.support.cutting_jobs import make_job
-from tests.support.dashboard import make_conversions, make_site, text_of
+from tests.support.dashboard import make_conversions, make_site, panel_of, text_of
 from tests.support.outbox import make_endpoint
 
 pytestmark = pytest.mark.django_db
 
-CONVERSIONS, PDF, CUTTING, _OUTBOX = panels()
+CONVERSIONS, PDF = panel_of("conversion"), panel_of("pdf")
 
 
 def shown(panel: Any, user: User, *, days: int = 1) -> dashboard.QueueStrip:
