@@ -91,6 +91,10 @@ def test_the_map_lists_every_room_with_the_imports_that_its_contract_allows() ->
     assert sorted(listed, key=by_container) == sorted(allowed, key=by_container)
 
 
+def test_the_map_says_what_every_room_holds() -> None:
+    assert [row["room"] for row in ROW.finditer(MAP.read_text()) if not re.search("[a-z]", row["holds"])] == []
+
+
 @pytest.mark.parametrize("room", rooms(), ids=lambda room: room.path)
 def test_the_map_shows_how_large_a_room_is(room: Room) -> None:
     stated = {row["room"]: int(row["lines"].replace(",", "")) for row in ROW.finditer(MAP.read_text())}
