@@ -123,7 +123,9 @@ def test_another_sites_rows_do_not_exist_and_looking_for_them_is_kept(walk, clie
 
 
 @pytest.mark.slow  # it opens every page of the console, with every filter and state
-@pytest.mark.parametrize("role", ["stranger", "operator"])  # as an owner: tests/kilit/console/test_turkish.py
+# As an owner: tests/kilit/console/test_turkish.py. As members of another site: tests/security/test_tenancy.py, and at
+# night here, in every state.
+@pytest.mark.parametrize("role", ["operator", pytest.param("stranger", marks=pytest.mark.nightly)])
 def test_no_page_fails(long_walk, client_of, role: str) -> None:
     client = client_of(role)
 
