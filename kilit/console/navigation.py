@@ -56,7 +56,7 @@ def _grouped(apps: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _title(app: dict[str, Any]) -> str:
-    """Return the name of a group; none, if it is that of its only page."""
+    """Return the title of a group; it is empty if the only page has the same name."""
     name: str = app["name"]
     return "" if [model["name"].lower() for model in app["models"]] == [name.lower()] else name
 

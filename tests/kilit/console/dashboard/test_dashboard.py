@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
 from kilit.console.dashboard.page import panels
+from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.models import Count
 from kilit.problems.registry import Problem, find_problems
 from kilit.workers import sweeps
@@ -97,6 +98,20 @@ def test_the_oldest_pdf_is_named_by_its_number(admin_user) -> None:
     assert oldest is not None
     assert (oldest.name, oldest.place) == ("INV-7", "invoice")
     assert str(job.pk) in oldest.href
+
+
+def test_of_a_queue_that_says_nothing_else_the_first_waiting_row_is_the_oldest(admin_user) -> None:
+    ended, first, _later = [
+        PdfJob.objects.create(owner=admin_user, job_key=key, template_name="invoice", document_number=f"INV-{key}")
+        for key in ("1", "2", "3")
+    ]
+    PdfJob.objects.filter(pk=ended.pk).expire()
+
+    oldest = QueueAdmin.oldest_row(PDF, admin_user)
+
+    assert oldest == OldestRow("INV-2", f"/admin/pdfjobs/pdfjob/{first.pk}/change/", first.created_at)
+    PdfJob.objects.all().expire()
+    assert QueueAdmin.oldest_row(PDF, admin_user) is None
 
 
 def test_stuck_is_what_the_recover_sweep_would_take(admin_client, admin_user) -> None:
