@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -43,8 +44,9 @@ def receiver() -> Iterator[None]:
     logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request would slow it down
     Bench.endpoint = Endpoint(description="bench")
     Bench.secret = Bench.endpoint.make_secret()
-    command = [sys.executable, "-m", "simulators.webhooks", "--secret", Bench.secret]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    command = [sys.executable, "-m", "simulators.webhooks"]
+    environment = os.environ | {"WEBHOOK_SECRETS": Bench.secret}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as process:
         try:
             assert process.stdout
             Bench.url = process.stdout.readline().split()[-1]
