@@ -6,7 +6,7 @@ Batches are sent in threads, which never use the database. What a batch did not 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
@@ -24,16 +24,6 @@ SIGNATURE = "webhook-signature"
 # After this the rest is given back: the endpoint has become slow, and the lease must not run out.
 STOP_AFTER = 2.0  # seconds
 SECRET_UNREADABLE = "SECRET_UNREADABLE"  # noqa: S105 - an error code
-# Receivers that ask for longer waits are tried after this.
-LONGEST_WAIT = timedelta(hours=24)
-ASK_TO_WAIT = (429, 503)
-
-
-def requested_wait(result: PostResult) -> timedelta | None:
-    """Return how long the receiver wants no messages, as its header Retry-After says."""
-    if result.status not in ASK_TO_WAIT or result.retry_after is None:
-        return None
-    return min(timedelta(seconds=result.retry_after), LONGEST_WAIT)
 
 
 def signers_of(endpoint: Endpoint, now: datetime) -> list[Webhook]:
@@ -99,7 +89,7 @@ class MessageBatch:
 
     @staticmethod
     def ends_with(result: PostResult) -> bool:
-        return result.error == PostError.GONE or requested_wait(result) is not None
+        return result.error == PostError.GONE or result.requested_wait is not None
 
     @property
     def unsent(self) -> list[OutboxMessage]:

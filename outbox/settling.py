@@ -13,7 +13,7 @@ from django.utils import translation
 
 from kilit.lock.text import strip_control_chars
 from kilit.outgoing.results import PostError, PostResult
-from outbox.batches import SECRET_UNREADABLE, SIGNATURE, MessageBatch, Try, requested_wait
+from outbox.batches import SECRET_UNREADABLE, SIGNATURE, MessageBatch, Try
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.attempt import LONGEST_ANSWER
 from outbox.models.endpoint import OffReason
@@ -30,7 +30,7 @@ def settle(batch: MessageBatch) -> None:
     groups: dict[object, list[Try]] = defaultdict(list)
     for attempt in batch.tries:
         result = attempt.result
-        groups[result.status, result.error, requested_wait(result), bool(attempt.message.url)].append(attempt)
+        groups[result.status, result.error, result.requested_wait, bool(attempt.message.url)].append(attempt)
     with transaction.atomic():
         for tries in groups.values():
             result = tries[0].result
@@ -54,7 +54,7 @@ def settle_alike(messages: list[OutboxMessage], result: PostResult, sentence: st
     if messages[0].url and result.error == PostError.GONE:
         # A callback's own address is gone for good; an endpoint may be switched on again.
         return held.settle("fail", **columns)
-    return held.retry_later(wait_at_least=requested_wait(result) or timedelta(0), **columns)
+    return held.retry_later(wait_at_least=result.requested_wait or timedelta(0), **columns)
 
 
 def _attempt(batch: MessageBatch, attempt: Try) -> dict[str, object]:
@@ -101,7 +101,7 @@ def _note_endpoint(batch: MessageBatch) -> None:
             own_row.filter(failing_since__isnull=False).update(failing_since=None)
         return
     own_row.filter(failing_since=None).update(failing_since=Now())
-    if requested := requested_wait(last):
+    if requested := last.requested_wait:
         own_row.update(wait_until=Now() + requested)
     if last.error == PostError.GONE:
         own_row.switch_off(OffReason.GONE)

@@ -1,7 +1,7 @@
 """How a POST ended: the answer, or a code with a sentence for people."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from django.db.models import TextChoices
@@ -27,6 +27,9 @@ class PostError(TextChoices):
 STATUSES = {410: PostError.GONE, 429: PostError.RATE_LIMITED}
 CLASSES = {3: PostError.REDIRECTED, 4: PostError.HTTP_4XX, 5: PostError.HTTP_5XX}
 SUCCESS = range(200, 300)
+ASK_TO_WAIT = (429, 503)
+# Receivers that ask for longer waits are tried after this.
+LONGEST_WAIT = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,13 @@ class PostResult:
     @property
     def is_delivered(self) -> bool:
         return not self.error
+
+    @property
+    def requested_wait(self) -> timedelta | None:
+        """Return how long the receiver wants no requests, as its header Retry-After says."""
+        if self.status not in ASK_TO_WAIT or self.retry_after is None:
+            return None
+        return min(timedelta(seconds=self.retry_after), LONGEST_WAIT)
 
 
 def status_error(status: int) -> str:
