@@ -15,13 +15,11 @@ from django.utils import translation
 
 import config.urls  # noqa: F401 - loads the admins, as a web process does
 from tests.support import api_conformance, durations, examples, people, quick
+from tests.support.row_copies import KEPT
 from tests.support.waiting import PATIENCE
 
 examples.register_profiles()
 gc.disable()  # until all tests are collected
-
-# Made by migrations, so a flush between tests must leave them.
-KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_content_type"}
 
 EMBEDDED = "kilit.postgres"
 

@@ -25,8 +25,11 @@ from tests.support.browsing import Visitor, started_browser
 from tests.support.console_pages import House
 from tests.support.fixtures.pdf_jobs import _own_store
 from tests.support.fixtures.people import load
+from tests.support.row_copies import copy_rows, put_back
 
 __all__ = ["_own_store"]
+
+HELD = "DEMO-1004"  # the order that waits for a person
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +41,14 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture
-def house(transactional_db: None, tmp_path: Path) -> House:
-    logins = load(tmp_path)
-    Heartbeat.objects.create(name="here")
+def fill_house(folder: Path) -> dict[str, Any]:
+    """Load the demo, and let something be held, tripped, refused and retried; return the logins."""
+    logins = load(folder)
     site = Site.objects.get(name=SHOWCASE)
-    held = Job.objects.get(order_id="DEMO-1004")
-    held.move("hold", **failure(JobError(Code.CRM_NO_MATCH, "Nobody has the phone +905360001122.")))
-    circuit = Circuit.objects.trip(
+    Job.objects.get(order_id=HELD).move(
+        "hold", **failure(JobError(Code.CRM_NO_MATCH, "Nobody has the phone +905360001122."))
+    )
+    Circuit.objects.trip(
         Site.objects.get(sync_method=SyncMethod.API), code="NO_ACCESS", category=Category.AUTH, reason="No access."
     )
     # One site without credentials is enough: another line would fold the problems that tests look for.
@@ -56,16 +59,33 @@ def house(transactional_db: None, tmp_path: Path) -> House:
     viewer.post(f"/admin/ociqueue/conversion/{site.conversions.earliest('pk').pk}/retry/")  # refused, and written down
     operator.force_login(User.objects.get(username="demo-operator"))
     operator.post("/admin/ociqueue/conversion/all/retry/?code=UPLOAD_EXCEPTION", {"reason": "It was a passing fault."})
+    return logins
+
+
+@pytest.fixture(scope="module")
+def copies() -> dict[str, Any]:
+    """The house of a file's first test, for the next ones; not for other files, where it would have aged."""
+    return {}
+
+
+@pytest.fixture
+def house(transactional_db: None, tmp_path: Path, copies: dict[str, Any]) -> House:
+    if copies:
+        put_back(copies["rows"])
+    else:
+        copies.update(logins=fill_house(tmp_path), rows=copy_rows())
+    Heartbeat.objects.create(name="here")
+    site = Site.objects.get(name=SHOWCASE)
     return House(
         site=site,
         failed=site.conversions.filter(status="FAILED", provider_error_category=Category.TRANSIENT).earliest("pk"),
-        held=held,
+        held=Job.objects.get(order_id=HELD),
         broken=PdfJob.objects.get(status="failed"),
         bulk=BulkAction.objects.get(),
-        circuit=circuit,
+        circuit=Circuit.objects.get(code="NO_ACCESS"),
         unsent=OutboxMessage.objects.filter(status="FAILED").earliest("pk"),
         person=User.objects.get(username="demo-operator"),
-        logins=logins,
+        logins=copies["logins"],
     )
 
 
