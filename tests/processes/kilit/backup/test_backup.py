@@ -3,9 +3,10 @@
 import json
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -19,13 +20,23 @@ from tests.support.installation import Installation, installation
 from tests.support.installation_contents import WHOLE, contents, files, sequences, torn
 from tests.support.waiting import PATIENCE, wait_until
 
+# In one process, for each start of one takes as long as all that it does here.
+FILL = """
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+call_command("demo")
+from pdfjobs.states import PdfStatus
+from tests.support.pdf_jobs import bring, new_job
+for number, status in enumerate([*PdfStatus, PdfStatus.SUCCEEDED]):
+    assert bring(new_job(number=number), status).status == status
+"""
 # Work that never ends: there is always some waiting and some under way.
 FEED = """
 import itertools, time
 from pdfjobs.models import PdfJob
 from tests.support.pdf_jobs import new_job
 from tests.apps.parcels.models import Parcel
-for number in itertools.count():
+for number in itertools.count(100):
     while PdfJob.objects.filter(status__in=["queued", "running"]).count() >= 6:
         time.sleep(0.02)
     new_job(number=number)
@@ -36,18 +47,32 @@ STATES = "SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1"
 LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
 
 
-@pytest.fixture(scope="module")
-def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """An idle installation with jobs in every state; it was backed up once under load."""
+@contextmanager
+def filled() -> Iterator[Installation]:
     with installation("tests.apps.patient.settings") as kilit:
-        kilit.must("migrate", "--verbosity", "0")
-        kilit.must("demo")
+        kilit.must("shell", "--no-imports", "-c", FILL)
+        yield kilit
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Iterator[Installation]:
+    """An idle installation with jobs in every state."""
+    with filled() as kilit:
+        yield kilit
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> Iterator[Installation]:
+    """One that was backed up under load."""
+    with filled() as kilit:
         workers = kilit.workers()
         feeder = kilit.start(sys.executable, "manage.py", "shell", "-c", FEED)
-        wait_until(lambda: kilit.ask("SELECT count(*) FROM pdfjobs_pdfjob WHERE status = 'succeeded'") >= [(5,)])
-        kilit.busy = tmp_path_factory.mktemp("backups") / "busy"
-        kilit.must("backup", str(kilit.busy))
-        kilit.refused = kilit.manage("restore", "--replace", str(kilit.busy))
+        made = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status = 'succeeded'"
+        ((before,),) = kilit.ask(made)
+        wait_until(lambda: kilit.ask(made) >= [(before + 5,)])
+        kilit.backup = tmp_path / "busy"
+        kilit.must("backup", str(kilit.backup))
+        kilit.refused = kilit.manage("restore", "--replace", str(kilit.backup))
         assert feeder.poll() is None
         feeder.kill()
         workers.terminate()
@@ -108,12 +133,13 @@ def test_what_is_restored_is_what_was_backed_up_row_by_row(quiet, backup: Path, 
 
 
 @pytest.mark.nightly
-def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(quiet, fresh: Installation) -> None:
-    fresh.must("restore", str(quiet.busy))
+def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(busy, fresh: Installation) -> None:
+    assert_in_use(busy.refused)
+    fresh.must("restore", str(busy.backup))
 
     assert torn(fresh) == WHOLE
     assert fresh.ask(LIVE) > [(0,)]
-    assert dict(fresh.ask(HISTORY)).items() <= dict(quiet.ask(HISTORY)).items()
+    assert dict(fresh.ask(HISTORY)).items() <= dict(busy.ask(HISTORY)).items()
     before = dict(fresh.ask(STATES))
     fresh.ask(
         "UPDATE pdfjobs_pdfjob SET lease_until = now() WHERE status = 'running'"
@@ -127,9 +153,14 @@ def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(qu
     assert workers.wait(timeout=PATIENCE) == 0
 
 
-def test_a_database_in_use_is_not_restored(quiet) -> None:
-    assert quiet.refused.returncode == 1
-    assert "stop web, workers and runners first" in quiet.refused.stderr
+def test_a_database_in_use_is_not_restored(quiet, backup: Path) -> None:
+    with quiet.connect():
+        assert_in_use(quiet.manage("restore", "--replace", str(backup)))
+
+
+def assert_in_use(ended: subprocess.CompletedProcess[str]) -> None:
+    assert ended.returncode == 1
+    assert "stop web, workers and runners first" in ended.stderr
 
 
 MESSAGES = {
