@@ -17,6 +17,12 @@ from tests.support.installation import Installation, installation
 from tests.support.installation_contents import contents
 from tests.support.waiting import PATIENCE, wait_until
 
+# In one process: each start takes more than a second.
+MAKE = """
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+call_command("backup", {!r})
+"""
 # Some tables were made by a migration that was later merged into the first one.
 MERGE = (
     "INSERT INTO django_migrations (app, name, applied) VALUES ('outbox', '0002_old', now())",
@@ -31,9 +37,8 @@ SENTENCE = (
 @pytest.fixture(scope="module")
 def kilit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     with installation() as kilit:
-        kilit.must("migrate", "--verbosity", "0")
         kilit.backup = tmp_path_factory.mktemp("backups") / "old"
-        kilit.must("backup", str(kilit.backup))
+        kilit.must("shell", "--no-imports", "-c", MAKE.format(str(kilit.backup)))
         for statement in MERGE:
             kilit.ask(statement)
         yield kilit
