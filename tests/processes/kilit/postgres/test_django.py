@@ -5,14 +5,14 @@ from pathlib import Path
 from tests.support.postgres import DJANGO, Start, postmaster, wait_until_stopped
 
 
-def test_commands_that_need_no_database_start_nothing(folder: Path, start: Start):
-    start(folder, code=f"{DJANGO}call_command('check')").leave()
+def test_commands_that_need_no_database_start_nothing(nowhere: Path, start: Start):
+    start(nowhere, code=f"{DJANGO}call_command('check')").leave()
 
-    assert not folder.parent.exists()
+    assert not nowhere.parent.exists()
 
 
-def test_django_makes_its_database_once_for_eight_processes(folder: Path, start: Start):
-    clients = [start(folder, code=f"{DJANGO}print(ask('SELECT current_database()'))") for _ in range(8)]
+def test_django_makes_its_database_once_for_eight_processes(nowhere: Path, start: Start):
+    clients = [start(nowhere, code=f"{DJANGO}print(ask('SELECT current_database()'))") for _ in range(8)]
 
     assert [client.read() for client in clients] == ["kilit"] * 8
 

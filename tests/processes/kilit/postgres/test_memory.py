@@ -33,7 +33,7 @@ def test_it_is_an_eighth_of_what_there_is(
     assert server.shared_buffers() == expected
 
 
-def test_a_server_that_is_made_has_it(folder: Path, start: Start) -> None:
-    said = start(folder).ask("SELECT pg_size_bytes(current_setting('shared_buffers')) / 2 ^ 20")
+def test_a_server_that_is_made_has_it(nowhere: Path, start: Start) -> None:
+    said = start(nowhere).ask("SELECT pg_size_bytes(current_setting('shared_buffers')) / 2 ^ 20")
 
     assert f"{float(said):.0f}MB" == server.shared_buffers()

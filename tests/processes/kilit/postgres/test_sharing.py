@@ -22,8 +22,8 @@ from tests.support.postgres import (
 from tests.support.waiting import PATIENCE, wait_until
 
 
-def test_the_first_connection_makes_a_server_without_network_that_knows_turkish(folder: Path, start: Start):
-    client = start(folder)
+def test_the_first_connection_makes_a_server_without_network_that_knows_turkish(nowhere: Path, start: Start):
+    client = start(nowhere)
 
     assert client.ask("SHOW listen_addresses") == ""
     assert client.ask("SHOW TimeZone") == "UTC"
@@ -33,11 +33,11 @@ def test_the_first_connection_makes_a_server_without_network_that_knows_turkish(
     assert client.ask("SELECT string_agg(x, '' ORDER BY x) FROM unnest('{z,ş,c,ç,a}'::text[]) x") == "aczçş"
 
 
-def test_asking_whether_it_runs_makes_nothing(folder: Path):
-    assert not Server(folder).is_running()
-    assert not Server(folder).stop()
+def test_asking_whether_it_runs_makes_nothing(nowhere: Path):
+    assert not Server(nowhere).is_running()
+    assert not Server(nowhere).stop()
 
-    assert not folder.parent.exists()
+    assert not nowhere.parent.exists()
 
 
 @pytest.mark.parametrize(("mode", "umask"), [(0o755, 0o022), (0o755, 0o077), pytest.param(0o700, 0o077, marks=as_root)])
