@@ -49,7 +49,12 @@ def _own_store(settings, folder: Path) -> None:
 
 
 @pytest.fixture
-def api(workers: Workers) -> PdfApi:
+def db(workers: Workers) -> None:
+    """The database of the workers, without a transaction around each test; its name has it made if this runs alone."""
+
+
+@pytest.fixture
+def api(db: None) -> PdfApi:
     """A caller whom no other test knows, so that nothing it asks for is there already."""
     return PdfApi(some_user(f"shop-{uuid4().hex[:8]}"))
 
