@@ -35,16 +35,19 @@ class InTheWay:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, workers: Workers, monkeypatch) -> None:
-    """SIGKILL of a real worker in the middle of a bulk action, twice; the next goes on after the last whole batch."""
+@pytest.mark.parametrize("kills", [[1], pytest.param([2, 5], marks=pytest.mark.nightly)], ids=["once", "twice"])
+def test_killed_workers_neither_repeat_nor_skip(
+    make_person, site, make_failed, workers: Workers, monkeypatch, *, kills: list[int]
+) -> None:
+    """SIGKILL of a real worker in the middle of a bulk action; the next goes on after the last whole batch."""
     monkeypatch.setattr(run, "MOST_LOOKED_AT", 100)  # of the page, so that a worker writes them down too
-    total = 6 * RETRY.batch
+    total = (kills[-1] + 1) * RETRY.batch
     make_failed(site, total)
     operator = make_person(sites={site: "operator"})
     action = asked(operator)
     wait_until(lambda: BulkAction.objects.filter(status="READY").exists())
     rows = list(action.items.order_by("object_id").values_list("object_id", flat=True))
-    whole_batches = [2 * RETRY.batch, 5 * RETRY.batch]
+    whole_batches = [batches * RETRY.batch for batches in kills]
     killed_at = []
     with ExitStack() as held:
         stops = [held.enter_context(closing(InTheWay(rows[done + RETRY.batch // 2]))) for done in whole_batches]

@@ -38,7 +38,7 @@ VICTIMS = {
     "the whole cluster": Victims(lambda workers: [*workers.cluster.children(recursive=True), workers.cluster]),
     "supervisor": Victims(lambda workers: [workers.supervisor], carry=True, end_all=True),
 }
-BY_DAY = 3  # of them; each takes seconds
+BY_DAY = 2  # of them; each takes seconds
 
 
 def all_delivered() -> bool:
