@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
+from kilit.lock.audit import actor_in_words
 from kilit.lock.clock import database_time
 from kilit.lock.models import Count
 from kilit.lock.models.error_groups import Cause, failures_of
@@ -44,7 +45,9 @@ from orchestrator.metrics import (
 )
 from orchestrator.models import Job, RulesVersion
 from orchestrator.models.job import JobQuerySet
+from orchestrator.planning.proposals import open_proposals
 from orchestrator.planning.rules import rules_error
+from orchestrator.planning.rules_history import changes, rules_file
 from orchestrator.queue import QUEUE
 from orchestrator.states import JOBS, JobState
 
@@ -76,6 +79,9 @@ TOO_LARGE = ngettext_lazy(
     "%(number)s cutting job has parts larger than the plate",
     "%(number)s cutting jobs have parts larger than the plate",
     "count",
+)
+PASS_WITH_IT = ngettext_lazy(
+    "%(number)s job on HOLD passes with them", "%(number)s jobs on HOLD pass with them", "count"
 )
 list_of_jobs = partial(list_path, Job)
 of_cutting = partial(Problem, part=JOBS.queue)
@@ -258,6 +264,24 @@ def invalid_rules(_reader: object) -> Iterator[Problem]:
         )
 
 
+def proposed_rules(reader: Any) -> Iterator[Problem]:
+    """Return a line for each proposal; an owner saves it where they read it."""
+    may_save = reader.is_staff and reader.has_perm("orchestrator.change_rulesversion")
+    for proposal in open_proposals():
+        entries = [f"{change.path} {change.after}" for change in changes(rules_file().text, proposal.content)]
+        page, effect = list_path(RulesVersion), with_number(PASS_WITH_IT, proposal.released_jobs)
+        yield of_cutting(
+            kind=ProblemKind.RULES_PROPOSED,
+            name=str(proposal.pk),
+            severity=Severity.WARNING,
+            title=_("%(who)s proposes new cutting rules") % {"who": actor_in_words(proposal.actor)},
+            cause=" · ".join([*entries[:MOST_NAMED], effect, proposal.reason]),
+            since=proposal.created_at,
+            link=f"{page}#proposal-{proposal.pk}",
+            action=ProblemAction(_("Save"), f"{page}?accept={proposal.pk}", is_done_at_once=True) if may_save else None,
+        )
+
+
 def jobs_with_large_parts() -> JobQuerySet:
     condition = FILTERS["warning"].condition(WarningCode.PART_EXCEEDS_PLATE)
     return Job.objects.filter(condition).order_by("warning_code", "id")
@@ -295,6 +319,7 @@ STUCK = StuckJobs(
 register_queue_problems(
     QUEUE,
     ProblemSource(invalid_rules),
+    ProblemSource(proposed_rules, lambda: [open_proposals()]),
     ProblemSource(overdue, lambda: [jobs_with_others()]),
     ProblemSource(too_large, lambda: [jobs_with_large_parts()]),
     ProblemSource(waiting_for_optiplanning, lambda: [jobs_before_optiplanning()]),

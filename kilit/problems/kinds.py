@@ -33,6 +33,7 @@ class ProblemKind(TextChoices):
     PARTS_TOO_LARGE = "warning", _("Parts are larger than their plate")
     WAITING_FOR_OPTIPLANNING = "waiting-for-optiplanning", _("Cutting jobs wait for OptiPlanning")
     INVALID_RULES = "invalid-rules", _("The cutting rules are invalid")
+    RULES_PROPOSED = "rules-proposed", _("New cutting rules wait for an owner")
 
     # PDF documents
     QUEUE_FULL = "queue-full", _("The PDF queue is full")

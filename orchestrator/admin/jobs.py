@@ -60,6 +60,8 @@ STORY = Story(
     {
         "JOB_CREATED": gettext_lazy("Ordered by %(who)s"),
         "saved": gettext_lazy("New rules saved by %(who)s"),
+        "proposed": gettext_lazy("New rules proposed by %(who)s"),
+        "declined": gettext_lazy("Proposed rules declined by %(who)s"),
         "prepare": gettext_lazy("Prepared: customer, template and rules are fine"),
         "import_files": gettext_lazy("Sheets written to OptiPlanning's import folder"),
         "start": gettext_lazy("OptiPlanning started"),

@@ -19,11 +19,13 @@ from kilit.console.formatting import exactly, find_object, page
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import reason_field
 from kilit.console.lists.listing import ReadOnlyAdmin
+from kilit.lock.audit import current_context
 from kilit.lock.text import read_digits
 from orchestrator.admin import rule_texts
-from orchestrator.models import Job, RulesVersion
+from orchestrator.models import Job, RulesProposal, RulesVersion
 from orchestrator.orders.order import order_from
 from orchestrator.planning.plan import MissingRule, missing_rules
+from orchestrator.planning.proposals import AlreadyClosed, accept, decline, open_proposals, propose_rules
 from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules
 from orchestrator.planning.rules_history import (
     RuleChange,
@@ -40,6 +42,7 @@ from orchestrator.planning.rules_history import (
 )
 
 VERSIONS_SHOWN = 20
+SAVED = gettext_lazy("Saved. The rules apply from the next step of every job.")
 
 
 class RulesForm(forms.Form):
@@ -71,6 +74,19 @@ class RulesCheck:
         return cls(changes=changes(file.text, text), tried=try_on_held_jobs(rules))
 
 
+@dataclass(frozen=True)
+class Proposal:
+    row: RulesProposal
+    who: str
+    changes: list[RuleChange]
+    is_own: bool
+
+    @classmethod
+    def of(cls, row: RulesProposal, file: RulesFile) -> "Proposal":
+        is_own = row.actor == current_context().actor
+        return cls(row, Story().who(row.actor), changes(file.text, row.content), is_own)
+
+
 @admin.register(RulesVersion)
 class RulesVersionAdmin(ReadOnlyAdmin):
     """In place of a list of versions, the page of the rules."""
@@ -85,12 +101,16 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             return self._show(request, file, *self._draft(request, file))
         if not self.may_check(request) or ("save" in request.POST and not self.may_save(request)):
             raise PermissionDenied
+        for answer in ("accept", "decline"):
+            if answer in request.GET:
+                return self._answer(request, answer)
         form = RulesForm(request.POST)
         if not form.is_valid():
             return self._show(request, file, form, None)
         text = self._with_entries(request, file, form.cleaned_data["content"])
         check = RulesCheck.of(text, file)
-        if "save" in request.POST and not check.faults and self._save(request, form, text):
+        is_final = "save" in request.POST or "propose" in request.POST
+        if is_final and not check.faults and self._save(request, form, text):
             job = request.GET.get("job")
             return HttpResponseRedirect(f"{request.path}?{urlencode({'job': job})}" if job else request.path)
         file = rules_file()
@@ -112,6 +132,8 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         if version and self.may_check(request):
             text, check = version.content, RulesCheck.of(version.content, file)
             reason = _("Restored the version of %(time)s.") % {"time": exactly(version.created_at)}
+        if (proposal := _proposal(request.GET.get("proposal", ""))) and self.may_check(request):
+            text, check, reason = proposal.content, RulesCheck.of(proposal.content, file), proposal.reason
         return RulesForm(initial={"content": text, "based_on": file.sha256, "reason": reason}), check
 
     def _with_entries(self, request: HttpRequest, file: RulesFile, text: str) -> str:
@@ -126,7 +148,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             form.add_error("reason", _("Give a reason."))
             return False
         try:
-            save_rules(text.encode(), based_on=form.cleaned_data["based_on"], reason=form.cleaned_data["reason"])
+            self._store(request, text, based_on=form.cleaned_data["based_on"], reason=form.cleaned_data["reason"])
         except RulesChanged:
             text = _(
                 "Nothing was saved: the rules were changed since you opened this page. Below is the difference between "
@@ -140,8 +162,45 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         except RulesNotSaved as error:
             form.add_error(None, _("The file could not be written. %(error)s") % {"error": error})
             return False
-        messages.success(request, _("Saved. The rules apply from the next step of every job."))
         return True
+
+    def _store(self, request: HttpRequest, text: str, **values: str) -> None:
+        if "propose" in request.POST:
+            propose_rules(text, **values)
+            messages.success(request, _("Proposed. The owners see it on their dashboard, and one click saves it."))
+            return
+        if proposal := _proposal(request.GET.get("proposal", "")):
+            accept(proposal, content=text, **values)
+        else:
+            save_rules(text.encode(), **values)
+        messages.success(request, SAVED)
+
+    def _answer(self, request: HttpRequest, answer: str) -> HttpResponse:
+        """Save what was proposed, or decline it; whoever proposed it may withdraw it."""
+        proposal = _proposal(request.GET[answer])
+        is_own = answer == "decline" and proposal and proposal.actor == current_context().actor
+        if not (is_own or self.may_save(request)):
+            raise PermissionDenied
+        try:
+            if proposal is None:
+                raise AlreadyClosed
+            if answer == "decline":
+                decline(proposal)
+                messages.success(request, _("Declined. The rules stay as they are."))
+            else:
+                accept(proposal)
+                messages.success(request, SAVED)
+        except AlreadyClosed:
+            messages.info(request, _("Nothing was changed: someone else has answered this proposal."))
+        except RulesChanged:
+            text = _(
+                "Nothing was saved: the rules were changed since. Below is the difference to what is in force now."
+            )
+            messages.warning(request, text)
+            return HttpResponseRedirect(f"{request.path}?proposal={request.GET[answer]}")
+        except RulesNotSaved as error:
+            messages.error(request, _("The file could not be written. %(error)s") % {"error": error})
+        return HttpResponseRedirect(request.path)
 
     def _missing(self, request: HttpRequest, file: RulesFile) -> tuple[Job | None, list[MissingRule]]:
         with suppress(ValueError):
@@ -173,6 +232,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             may_save=self.may_save(request),
             check=check,
             tried=check.tried if check else try_on_held_jobs(file.rules) if file.rules else [],
+            proposals=[Proposal.of(row, file) for row in open_proposals()],
             saved_by=saved_by(file.version) if file.version else "",
             versions=[(version, saved_by(version)) for version in page_versions[:VERSIONS_SHOWN]],
             older_than=page_versions[VERSIONS_SHOWN - 1].pk if len(page_versions) > VERSIONS_SHOWN else None,
@@ -200,3 +260,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
 
 def saved_by(version: RulesVersion) -> str:
     return Story().who(version.actor) if version.actor else _("outside the console")
+
+
+def _proposal(pk: str) -> RulesProposal | None:
+    return open_proposals().filter(pk=read_digits(pk) or 0).first()

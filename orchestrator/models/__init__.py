@@ -2,6 +2,7 @@ from orchestrator.models.customer import Customer
 from orchestrator.models.files import OrderFile, SolutionFile
 from orchestrator.models.job import Job
 from orchestrator.models.order_draft import OrderDraft
+from orchestrator.models.rules_proposal import RulesProposal
 from orchestrator.models.rules_version import RulesVersion
 
-__all__ = ["Customer", "Job", "OrderDraft", "OrderFile", "RulesVersion", "SolutionFile"]
+__all__ = ["Customer", "Job", "OrderDraft", "OrderFile", "RulesProposal", "RulesVersion", "SolutionFile"]

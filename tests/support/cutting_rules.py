@@ -1,13 +1,17 @@
 """Rules other than the shipped ones."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from orchestrator.planning.rules import read_rules
+from orchestrator.planning.rules_history import digest
 from orchestrator.schemas.rules import Rules
 from tests.support.commands import ROOT
 
 SHIPPED = json.loads((ROOT / "orchestrator" / "rules.json").read_text())
+
+PAGE = "/admin/orchestrator/rulesversion/"
 
 PRICES = {
     "currency": "TRY",
@@ -22,3 +26,15 @@ COMPANY = {"name": "Gümüşçınar Mobilya", "address": "Organize Sanayi 5. Cad
 def rules_with(**changes: Any) -> Rules:
     """Return the shipped rules with changes."""
     return read_rules(json.dumps({**SHIPPED, **changes}).encode())
+
+
+def text_with(**entries) -> str:
+    return json.dumps({**SHIPPED, **entries}, ensure_ascii=False)
+
+
+def trims(**more: int) -> dict[str, int]:
+    return {**SHIPPED["trimByThickness"], **{name.strip("_"): trim for name, trim in more.items()}}
+
+
+def sent(path: Path, text: str, button: str = "check", **more: str) -> dict[str, str]:
+    return {"content": text, "based_on": digest(path.read_bytes()), "reason": "new board", button: "1", **more}

@@ -15,24 +15,10 @@ from orchestrator.planning.plan import MissingRule
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.rules_history import RulesChanged, changes, digest, save_rules, with_entry
 from tests.support.cutting_jobs import ARKALIK, GOVDE, failed, held, page_of
-from tests.support.cutting_rules import SHIPPED
+from tests.support.cutting_rules import PAGE, SHIPPED, sent, text_with, trims
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
-
-PAGE = "/admin/orchestrator/rulesversion/"
-
-
-def text_with(**entries) -> str:
-    return json.dumps({**SHIPPED, **entries}, ensure_ascii=False)
-
-
-def trims(**more: int) -> dict[str, int]:
-    return {**SHIPPED["trimByThickness"], **{name.strip("_"): trim for name, trim in more.items()}}
-
-
-def sent(path: Path, text: str, button: str = "check", **more: str) -> dict[str, str]:
-    return {"content": text, "based_on": digest(path.read_bytes()), "reason": "new board", button: "1", **more}
 
 
 def test_the_page_shows_the_rules_in_words_and_their_file(make_person, rules_file) -> None:
