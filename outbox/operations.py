@@ -92,5 +92,6 @@ class ReplayMessages(MessageOperation):
 
 
 RETRY = MessageOperation("retry", "retry")
+SEND_NOW = MessageOperation("send_now", "send_now")
 REPLAY = ReplayMessages("replay", "replay")
 MARK_FAILED = MessageOperation("mark_failed", "mark_failed")

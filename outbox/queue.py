@@ -19,7 +19,7 @@ from outbox.alerts import sending as alert_sending
 from outbox.metrics import OutboxCollector, oldest_due
 from outbox.models import Attempt, Channel, Endpoint, OutboxMessage
 from outbox.models.message import OutboxMessageQuerySet, about, attempts_about, jobs_of, jobs_of_attempts
-from outbox.operations import FILTERS, MARK_FAILED, REPLAY, RETRY
+from outbox.operations import FILTERS, MARK_FAILED, REPLAY, RETRY, SEND_NOW
 from outbox.states import MESSAGES
 
 
@@ -42,7 +42,7 @@ QUEUE = MessageQueue(
     MESSAGES,
     OutboxMessage,
     FILTERS,
-    (RETRY, REPLAY, MARK_FAILED),
+    (RETRY, SEND_NOW, REPLAY, MARK_FAILED),
     title=_("Webhooks and alerts"),
     work=sending.send_due,
     due=lambda: [sending.sendable_endpoints()],

@@ -8,7 +8,7 @@ from kilit.lock.table import Lifecycle, move
 
 
 class MessageStatus(TextChoices):
-    QUEUED = "QUEUED"  # Waits for its first attempt.
+    QUEUED = "QUEUED"  # Is sent as soon as a worker is free.
     SENDING = "SENDING"  # A worker holds a lease and sends it.
     RETRY = "RETRY"  # The last attempt failed. It is sent again later.
     DELIVERED = "DELIVERED"  # The receiver accepted it.
@@ -41,6 +41,7 @@ MESSAGES = Lifecycle(
         "expire": move(*WAITING, to=MessageStatus.FAILED),
         # Operators.
         "retry": move(MessageStatus.FAILED, to=MessageStatus.QUEUED),
+        "send_now": move(MessageStatus.RETRY, to=MessageStatus.QUEUED),
         "mark_failed": move(*WAITING, to=MessageStatus.FAILED),
         "replay": move(*ENDED, to=MessageStatus.QUEUED),
     },

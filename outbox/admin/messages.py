@@ -54,6 +54,7 @@ STORY = Story(
         "release": gettext_lazy("Put back unsent by %(who)s"),
         "expire": gettext_lazy("Failed by %(who)s: it waited too long"),
         "replay": gettext_lazy("Sent again by %(who)s"),
+        "send_now": gettext_lazy("Sent without waiting, for %(who)s"),
     },
     attempts="attempt_count",
 )
@@ -63,6 +64,13 @@ RETRY = Action(
     title=gettext_lazy("Retry"),
     done=gettext_lazy("Retried"),
     effect=gettext_lazy("They are sent again under the same ids, with all attempts of the schedule."),
+    is_done_at_once=True,
+)
+SEND_NOW = Action(
+    operations.SEND_NOW,
+    title=gettext_lazy("Send now"),
+    done=gettext_lazy("Sent now"),
+    effect=gettext_lazy("They are sent at once and do not wait for their next attempt; it counts as one."),
     is_done_at_once=True,
 )
 REPLAY = Action(
@@ -176,7 +184,7 @@ class OutboxMessageAdmin(QueueAdmin):
     menu = (1, "outbox")
     queue = QUEUE
     failures = FAILURES
-    actions = (RETRY, REPLAY, MARK_FAILED)
+    actions = (RETRY, SEND_NOW, REPLAY, MARK_FAILED)
     page = JobDescription(
         states=columns.STATES,
         story=STORY,

@@ -71,6 +71,10 @@ class OutboxMessageQuerySet(RetriedQuerySet["OutboxMessage"]):
         """Send messages again that have ended, delivered ones too; their ids stay, so receivers can recognise them."""
         return self.start_over("replay", delivered_at=None)
 
+    def send_now(self) -> set[UUID]:
+        """Send messages at once that wait for their next attempt, which counts as usual."""
+        return self.move_each("send_now", next_try_at=Now())
+
 
 class OutboxMessage(RetriedModel):
     lifecycle = MESSAGES

@@ -39,6 +39,7 @@ class TestMessages(LifecycleConformance):
             "recover": no_lease,
             "expire": lambda: ERROR,
             "mark_failed": lambda: ERROR,
+            "send_now": dict,
             "retry": lambda: {"error_code": "", "error_message": ""},
             "replay": lambda: {"delivered_at": None, "error_code": "", "error_message": ""},
         },

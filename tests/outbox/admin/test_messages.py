@@ -96,6 +96,18 @@ def test_a_delivered_message_is_sent_again_under_its_id(operator) -> None:
     assert Event.objects.filter(object_id=message.pk).latest("id").message == "Lost there"
 
 
+def test_a_message_that_waits_for_its_next_attempt_is_sent_now(operator) -> None:
+    message = make_message()
+    OutboxMessage.objects.held_by(*OutboxMessage.objects.claim(limit=1)).retry_later(error_code="TIMED_OUT")
+    assert "Send now" in operator.get(page(message)).text
+    assert not OutboxMessage.objects.due().exists()
+
+    operator.post(f"{MESSAGES}act/send_now/", {"ids": str(message.pk)})
+
+    assert OutboxMessage.objects.due().get().attempt_count == 1, "the attempt is not forgiven"
+    assert "Sent without waiting, for ayse" in text_of(operator, page(message))
+
+
 def test_a_waiting_message_is_marked_failed(operator) -> None:
     message = make_message()
 
