@@ -12,11 +12,14 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header, parse_etags
 
+from pdfjobs.documents.catalogue import KNOWN
+from pdfjobs.documents.definition import Document
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
 
 CHUNK = 64 * 1024
 ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+NOT_IN_NAMES = re.compile(r"[^-\w.]+")
 
 
 class ArtifactChangedError(Exception):
@@ -30,7 +33,7 @@ def file_response(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> 
         "ETag": etag,
         "Accept-Ranges": "bytes",
         "Cache-Control": "private, no-cache",  # revalidated each time: the job may have expired
-        "Content-Disposition": content_disposition_header(as_attachment, job.file_name) or "",
+        "Content-Disposition": content_disposition_header(as_attachment, file_name(job)) or "",
     }
     etags = parse_etags(request.headers.get("If-None-Match", ""))
     if etags and ("*" in etags or etag in [tag.removeprefix("W/") for tag in etags]):
@@ -45,6 +48,16 @@ def file_response(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> 
     if request.method == "HEAD":
         return headers_only(job, status=200, headers=headers)
     return StreamingHttpResponse(FilePart(job, span), status=206 if part else 200, headers=headers)
+
+
+def file_name(job: PdfJob) -> str:
+    """Return what people call the document, FTR-2026-1005.pdf; the papers of one order differ by their kind."""
+    kind = job.template_name.replace("_", "-")
+    number = NOT_IN_NAMES.sub("-", job.document_number).strip("-.")
+    if not number:
+        return f"{kind}-{job.created_at:%Y-%m-%d}-{str(job.pk)[-6:]}.pdf"
+    document = KNOWN.get(job.template_name)
+    return f"{number}.pdf" if document and document.number == Document.number else f"{number}-{kind}.pdf"
 
 
 def headers_only(job: PdfJob, *, status: int, headers: dict[str, str]) -> HttpResponse:

@@ -77,9 +77,9 @@ def is_console(request: HttpRequest) -> bool:
     return request.path.startswith("/admin/")
 
 
-def error_page(status: int, message: str) -> HttpResponse:
+def error_page(status: int, message: str, *, is_console: bool = True) -> HttpResponse:
     # Rendered without the request: its user needs the database, which may be what failed.
-    context = {"status": status, "message": message, "request_id": request_id.get()}
+    context = {"status": status, "message": message, "request_id": request_id.get(), "is_console": is_console}
     return HttpResponse(render_to_string("error.html", context), status=status)
 
 

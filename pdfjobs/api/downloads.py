@@ -2,11 +2,12 @@
 
 from datetime import timedelta
 from http import HTTPStatus
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.core.signing import BadSignature
 from django.http import HttpResponseBase
 from django.urls import reverse
+from django.utils.translation import get_language_from_request, gettext, gettext_noop, override
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -15,7 +16,7 @@ from rest_framework.response import Response
 from kilit.access.authentication import GuessThrottle, count_wrong_guess
 from kilit.access.key_scopes import KeyScope
 from kilit.api import openapi
-from kilit.api.errors import ApiError
+from kilit.api.errors import ApiError, error_page
 from kilit.api.openapi import ApiResponse, endpoint
 from pdfjobs.api.views import OnePdfView, PdfView, created_body
 from pdfjobs.enqueue import expire_changed, expire_missing
@@ -53,6 +54,8 @@ FILE_ERRORS = {
     },
     416: {"RANGE_NOT_SATISFIABLE": "The range is beyond the end of the file."},
 }
+LINK_EXPIRED = gettext_noop("This link has expired, or its PDF was deleted. Ask its sender for a new one.")
+PAGES = {404: gettext_noop("There is no such link."), 410: LINK_EXPIRED}
 FAILURES = {code.value: FAILED[code.retryable].format(code.label) for code in ErrorCode}
 
 
@@ -142,6 +145,15 @@ class LinkView(FileView):
     def check_permissions(self, request: Request) -> None:
         """Require nothing but the link."""
 
+    def handle_exception(self, exc: Exception) -> Any:
+        """Answer people, whose browsers ask for HTML, with a page in their language."""
+        response = super().handle_exception(exc)
+        if "text/html" not in self.request.headers.get("Accept", ""):
+            return response
+        with override(get_language_from_request(self.request)):
+            message = PAGES.get(response.status_code, gettext_noop("The document cannot be downloaded now. Try later."))
+            return error_page(response.status_code, gettext(message), is_console=False)
+
     @property
     def default_response_headers(self) -> dict[str, str]:
         """Keep the link and its document out of caches, search engines and the logs of other sites."""
@@ -163,7 +175,8 @@ class LinkView(FileView):
     def get(self, request: Request, token: str) -> HttpResponseBase:
         """Download the PDF of a link.
 
-        It needs no key. HEAD returns the same headers without the file.
+        It needs no key. HEAD returns the same headers without the file. Browsers, which ask for HTML, get errors as a
+        page.
         """
         try:
             return self.file(request, linked_job(token))
@@ -171,8 +184,7 @@ class LinkView(FileView):
             count_wrong_guess(request)
             raise NotFound("There is no such link.") from None
         except DeadLinkError:
-            message = "This link has expired, or its PDF was deleted. Ask its sender for a new one."
-            raise ApiError(410, "LINK_EXPIRED", message) from None
+            raise ApiError(410, "LINK_EXPIRED", LINK_EXPIRED) from None
 
     head = get
 

@@ -288,10 +288,6 @@ class PdfJob(LeasedModel):
             return None
         return (self.finished_at - self.started_at).total_seconds()
 
-    @property
-    def file_name(self) -> str:
-        return f"{self.template_name.replace('_', '-')}-{self.created_at:%Y-%m-%d}-{str(self.pk)[-6:]}.pdf"
-
 
 @cache
 def _success() -> CompiledMoveOfIds:

@@ -117,6 +117,21 @@ def test_a_link_works_until_its_end_and_not_after(api, job, monkeypatch) -> None
     assert opened(url).json()["error"]["code"] == "LINK_EXPIRED"
 
 
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [("en", "Ask its sender for a new one."), ("tr-TR,tr;q=0.9,en;q=0.8", "Göndereninden yenisini isteyin.")],
+)
+def test_people_read_in_their_language_that_a_link_has_expired(api, job, url, language, sentence) -> None:
+    cleanup.expire(PdfJob.objects.filter(pk=job.pk))
+
+    answer = opened(url, accept="text/html,application/xhtml+xml,*/*;q=0.8", accept_language=language)
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (410, "text/html; charset=utf-8")
+    assert sentence in answer.text
+    assert "/admin/" not in answer.text
+    assert answer.headers["Cache-Control"] == "private, no-store"
+
+
 def test_the_file_of_another_job_is_not_reached(api, job, url) -> None:
     other = bring(new_job(api.user, 2), "succeeded", pdf=b"%PDF-other")
 

@@ -70,7 +70,8 @@ def check(method: str, path: str, answer: Any) -> str | None:
         assert name in answer.headers or not header.get("required"), f"{what} comes without {name}"
     content = described.get("content", {})
     media = answer.headers.get("Content-Type", "").partition(";")[0]
-    if content:
+    is_page = media == "text/html" and template == "/pdf/links/{token}"  # errors, for browsers
+    if content and not is_page:
         assert media in content, f"{what} comes as {media}"
     if media == "application/json":
         _validator(template, method.lower(), str(answer.status_code), media).validate(json.loads(answer.content))

@@ -1,11 +1,14 @@
 """PDF jobs in the console."""
 
 import os
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from kilit.lock.models import Event
+from pdfjobs.file_response import file_name
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES
 from pdfjobs.storage import artifacts
@@ -115,6 +118,24 @@ def test_variables_are_shown_as_text(make_person, make_job) -> None:
 
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
+
+
+@pytest.mark.parametrize(
+    ("template", "number", "name"),
+    [
+        ("invoice", "FTR-2026-1005", "FTR-2026-1005.pdf"),
+        ("invoice", '../A/1 "x"\r\n', "A-1-x.pdf"),
+        ("cutting_sheet", "S-9", "S-9-cutting-sheet.pdf"),
+        ("labels", "S-9", "S-9-labels.pdf"),
+        ("gone", "Ş 7", "Ş-7-gone.pdf"),
+        ("invoice", "", "invoice-2026-11-17-0000aa.pdf"),
+    ],
+)
+def test_a_file_is_named_as_people_name_the_document(template, number, name) -> None:
+    job = PdfJob(template_name=template, document_number=number, created_at=datetime(2026, 11, 17, tzinfo=UTC))
+    job.pk = UUID("00000000-0000-0000-0000-0000000000aa")
+
+    assert file_name(job) == name
 
 
 def test_the_pdf_is_shown_in_the_page(make_person, make_job) -> None:
