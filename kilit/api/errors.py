@@ -96,7 +96,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return error_response(request, 403, gettext_noop("You don't have permission to do this."))
+    message = gettext_noop("Your role does not allow this. Ask an owner of this installation, or an admin of the site.")
+    return error_response(request, 403, message)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

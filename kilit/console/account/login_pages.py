@@ -42,6 +42,7 @@ class LoginPage(LoginView):
             "subtitle": None,
             "app_path": self.request.get_full_path(),
             "username": self.request.user.get_username(),
+            "is_interrupted": self.get_redirect_url() not in ("", self.get_default_redirect_url()),
         }
         return {**shared, **super().get_context_data(**context)}
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django import template
 from django.conf import settings
 from django.urls import reverse
-from django.utils.formats import date_format, number_format
+from django.utils.formats import date_format, get_format, number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
@@ -93,6 +93,11 @@ def lasting(time: datetime, now: datetime) -> str:
 def moment(time: datetime, now: datetime) -> str:
     """Return a time of the last 24 hours as hours and minutes, an earlier one as a day; both in the reader's zone."""
     return date_format(localtime(time), "TIME_FORMAT" if now - time < DAY else "DATE_FORMAT")
+
+
+@register.filter
+def to_the_second(time: datetime) -> str:
+    return date_format(localtime(time), f"{get_format('DATETIME_FORMAT')}:s")
 
 
 @register.filter

@@ -63,3 +63,22 @@ def test_expired_sessions_are_deleted_in_batches_and_others_stay(monkeypatch) ->
 
     assert result == "Deleted 10."
     assert list(Session.objects.values_list("pk", flat=True)) == ["new"]
+
+
+def test_a_session_that_ended_says_so_and_leads_back(make_person) -> None:
+    client = make_person()
+    client.logout()
+
+    interrupted = client.get("/admin/pdfjobs/pdfjob/?status=failed", follow=True)
+    first = client.get("/admin/", follow=True)
+
+    assert "your session has ended" in interrupted.text
+    assert "/admin/pdfjobs/pdfjob/%3Fstatus%3Dfailed" in interrupted.redirect_chain[0][0]
+    assert "your session has ended" not in first.text
+
+
+def test_who_may_not_do_something_reads_whom_to_ask(make_person) -> None:
+    answer = make_person(role="viewer").get("/admin/access/apikey/add/")
+
+    assert answer.status_code == 403
+    assert "Ask an owner of this installation, or an admin of the site." in answer.text
