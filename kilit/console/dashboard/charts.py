@@ -57,6 +57,16 @@ class Chart:
         return STEP * len(self.periods)
 
     @cached_property
+    def most(self) -> int:
+        """The number at the top of the axis."""
+        return max(period.well for period in self.periods)
+
+    @property
+    def marks(self) -> list[str]:
+        """The labels of the time axis: its beginning, middle and end."""
+        return [self._label(self.periods[index]) for index in (0, len(self.periods) // 2, -1)]
+
+    @cached_property
     def line(self) -> float:
         """The y of the line; both directions have the same scale."""
         return HEIGHT - self._height(max(period.badly for period in self.periods))
@@ -80,7 +90,7 @@ class Chart:
 
     @cached_property
     def _tallest(self) -> int:
-        return max(period.well for period in self.periods) + max(period.badly for period in self.periods)
+        return self.most + max(period.badly for period in self.periods)
 
     def _height(self, number: int) -> float:
         return max(LEAST, round(HEIGHT * number / self._tallest, 2)) if number else 0

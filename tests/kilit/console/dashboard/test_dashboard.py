@@ -171,6 +171,7 @@ def test_a_day_is_shown_by_the_hour_whether_folded_or_not(admin_user) -> None:
     assert len(chart.periods) == 24
     assert (chart.periods[-1].well, chart.periods[-1].badly) == (5, 2)
     assert (chart.well, chart.badly) == (5, 2)
+    assert (chart.most, len(chart.marks)) == (5, 3)
     Count.objects.fold()
     assert shown(CONVERSIONS, admin_user).chart.periods == chart.periods
 
