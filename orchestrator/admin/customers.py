@@ -5,15 +5,23 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from kilit.batches.filters import SEARCH
+from kilit.console.formatting import link
 from kilit.masking import mask_phone
 from kilit.postgres.collation import NameOrder
-from orchestrator.models import Customer
+from kilit.problems.links import list_path, row_path
+from orchestrator.admin.columns import STATES
+from orchestrator.models import Customer, Job
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer, phone
+
+JOBS_SHOWN = 10
 
 
 class CustomerForm(forms.ModelForm[Customer]):
@@ -49,6 +57,19 @@ class CustomerAdmin(ModelAdmin):
     search_fields = ["name", "=phone"]
     search_help_text = _("A name, or a complete phone number")
     actions = None
+    readonly_fields = ["jobs"]
+
+    @admin.display(description=_("newest jobs"))
+    def jobs(self, customer: Customer) -> SafeString:
+        """List the newest jobs of the number, with their states; the link shows all."""
+        newest = Job.objects.filter(customer_phone=customer.phone).order_by("-id").only("order_id", "status")
+        rows = [(link(row_path(job), job.order_id), STATES.badge(job.status)) for job in newest[:JOBS_SHOWN]]
+        everything = link(list_path(Job, **{SEARCH: customer.phone}), gettext("All jobs"))
+        return format_html("{}{}", format_html_join("", "<p>{} {}</p>", rows), everything)
+
+    def get_fields(self, request: HttpRequest, obj: Customer | None = None) -> list[str]:
+        may_see = obj is not None and request.user.has_perm("orchestrator.view_job")
+        return ["phone", "name", *(["jobs"] if may_see else [])]
 
     def get_ordering(self, request: HttpRequest) -> list[object]:
         return [NameOrder("name").asc()]

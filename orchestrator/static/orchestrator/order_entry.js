@@ -262,8 +262,11 @@ document.addEventListener("DOMContentLoaded", () => {
   let customers = [];
   let asked = 0;
   const option = (value, text) => Object.assign(document.createElement("option"), { value, label: text });
+  // 0555 123 45 67 is +905551234567 once it is complete.
+  const national = (text) => text.replace(/\D/g, "").replace(/^0+/, "");
+  const isPhone = (each) => national(phone.value).length >= 10 && each.phone.endsWith(national(phone.value));
   const choose = (field) => {
-    const found = customers.filter((each) => (field === phone ? each.phone : each.name) === field.value);
+    const found = customers.filter((each) => (field === phone ? isPhone(each) : each.name === field.value));
     at("order-customer-note").textContent = found.length > 1 ? form.dataset.textSeveral : "";
     if (found.length === 1) {
       phone.value = found[0].phone;

@@ -158,6 +158,18 @@ def test_an_unknown_verb_and_an_unknown_job_are_not_found(make_person) -> None:
     assert operator.get(f"{LIST}{make_job().pk}/solution/1/").status_code == 404
 
 
+def test_a_customer_is_shown_with_the_newest_jobs(make_person) -> None:
+    customer = Customer.objects.create(phone="+905551234567", name="Ayşe")
+    jobs = [make_job(order_id=f"C-{number}", customer_phone=customer.phone) for number in range(11)]
+    make_job(order_id="other", customer_phone="+905551234568")
+
+    shown = make_person(role="viewer").get(f"/admin/orchestrator/customer/{customer.pk}/change/").text
+
+    assert [job.order_id in shown for job in jobs] == [False] + [True] * 10
+    assert "other" not in re.findall(r">([^<]+)</a>", shown)
+    assert "/admin/orchestrator/job/?q=%2B905551234567" in shown
+
+
 def test_operators_add_customers_in_any_spelling_and_viewers_do_not(make_person) -> None:
     operator, viewer = make_person(), make_person("veli", role="viewer")
 
