@@ -24,7 +24,6 @@ class ScopesField(forms.MultipleChoiceField):
         self.offered = [scope for scope in KeyScope if with_admin or scope != KeyScope.ADMIN]
         super().__init__(
             label=gettext_lazy("What the key may be used for"),
-            initial=DEFAULT_SCOPES,
             help_text=gettext_lazy("Choose no more than the program needs: a key that leaks can do no more."),
             error_messages={"required": gettext_lazy("Choose at least one.")},
             choices=self._choices,

@@ -1,6 +1,7 @@
 """A site's Ads Script and its API keys."""
 
 from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
 
 from django import forms
 from django.contrib import messages
@@ -25,11 +26,26 @@ from ociqueue.models import Site
 from ociqueue.script.ads_script import KEY_PLACEHOLDER, render_script
 from ociqueue.states import SyncMethod
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+
+class Preset(NamedTuple):
+    """A key as most sites need it: for one program, with what that one needs."""
+
+    name: "StrOrPromise"
+    scope: KeyScope
+
+
+PRESETS = (
+    Preset(gettext_lazy("Shop"), KeyScope.ENQUEUE),
+    Preset(gettext_lazy("Ads Script"), KeyScope.SCRIPT),
+)
+
 
 class KeyForm(forms.Form):
     name = forms.CharField(
         max_length=100,
-        initial="Ads Script",
         widget=UnfoldAdminTextInputWidget,
         label=gettext_lazy("Name"),
         help_text=gettext_lazy("What uses this key, so that you recognise it later."),
@@ -56,7 +72,7 @@ def ads_script_page(model_admin: ModelAdmin, request: HttpRequest, object_id: st
         has_key=bool(key),
         is_script_site=site.sync_method == SyncMethod.SCRIPT,
         keys=[(key, format_scopes(key)) for key in site.keys().all()],
-        form=KeyForm(),
+        presets=PRESETS,
         after=_newest(site),
         **header_context(request, site, tab="ads_script"),
     )

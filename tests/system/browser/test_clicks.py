@@ -139,7 +139,7 @@ def copy_the_script_of_a_new_site(mouse: Mouse) -> int:
     expect(mouse.page.get_by_label("Name")).to_be_focused()
     mouse.page.keyboard.type("Yeni Mobilya")
     mouse.page.get_by_role("button", name="Save").click()
-    mouse.page.get_by_role("button", name="Issue a new key").click()
+    mouse.page.get_by_role("button", name="Issue a key: Ads Script").click()
     with mouse.page.expect_response(re.compile("/ads-script/copied/")):
         mouse.page.get_by_role("button", name="Copy the script").click()
     script = mouse.page.locator("#ads-script").inner_text()

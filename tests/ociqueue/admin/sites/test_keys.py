@@ -220,10 +220,12 @@ def test_keys_are_found_by_the_name_of_their_site(admin_client, make_site) -> No
 def test_a_sites_page_offers_the_scopes_of_a_key_in_words_and_lists_them(admin, site) -> None:
     address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
 
-    for page in (admin.get(address), admin.get(f"/admin/ociqueue/site/{site.pk}/ads-script/")):
-        boxes = re.findall(r'<input[^>]*name="scopes"[^>]*>', page.text)
-        assert [bool(re.search(r"\schecked\b", box)) for box in boxes] == [True] * 4, "all by default"
-        assert "Claim and acknowledge conversions, as the Ads Script does" in page.text
+    presets = admin.get(f"/admin/ociqueue/site/{site.pk}/ads-script/").text
+    assert re.findall(r'name="scopes" value="(\w+)"', presets) == ["enqueue", "script"], "for one program each"
+    page = admin.get(address).text
+    boxes = re.findall(r'<input[^>]*name="scopes"[^>]*>', page)
+    assert [bool(re.search(r"\schecked[\s>]", box)) for box in boxes] == [False] * 4, "nothing is chosen that cannot be changed later"
+    assert "Claim and acknowledge conversions, as the Ads Script does" in page
     none = admin.post(address, {"name": "shop", "after": "none"})
     assert none.context["form"].errors["scopes"] == ["Choose at least one."]
     unknown = admin.post(address, {"name": "shop", "after": "none", "scopes": ["everything"]})

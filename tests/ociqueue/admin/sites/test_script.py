@@ -21,7 +21,7 @@ def test_the_script_has_the_sites_values_and_no_key(make_person, site, site_key)
     assert '"timeZone": "Europe/Istanbul"' in script
     assert '"apiKey": "PASTE-YOUR-KEY-HERE"' in script
     assert key not in answer.content.decode()
-    assert "Issue a new key" not in answer.content.decode()
+    assert "Issue a key" not in answer.content.decode()
 
 
 def test_a_new_key_is_shown_once_in_the_script(admin, site, site_key) -> None:
