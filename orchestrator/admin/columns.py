@@ -92,25 +92,6 @@ def _triggered(job: Job) -> str:
     return _("yes, approved") if job.manual_trigger_approved else _("not yet")
 
 
-FIGURES = {
-    "boards_m2": gettext_lazy("Boards m²"),
-    "drops_m2": gettext_lazy("Offcuts m²"),
-    "drop_kinds": gettext_lazy("Kinds of offcuts"),
-    "patterns": gettext_lazy("Patterns"),
-    "cycles": gettext_lazy("Cycles"),
-    "cuts": gettext_lazy("Cuts"),
-    "time_s": gettext_lazy("Time s"),
-    "cost": gettext_lazy("Cost"),
-    "algo": gettext_lazy("Algorithm"),
-    "name": gettext_lazy("Name"),
-}
-
-
-def figures(solution: dict[str, object] | None) -> list[tuple[str, object]]:
-    values = solution or {}
-    return [(str(label), values[name]) for name, label in FIGURES.items() if values.get(name) not in (None, "")]
-
-
 def unit_of(job: Job) -> str:
     """Return the unit in which lengths were typed or imported; the API takes centimetres."""
     typed = job.drafts.order_by("sent_at").values_list("content__unit", flat=True).first()

@@ -40,7 +40,7 @@ from orchestrator.admin.first_actions import (
     send_again_title,
     with_first,
 )
-from orchestrator.admin.plan_drawing import drawn_plans
+from orchestrator.admin.plan_drawing import drawn_plans, solution_figures
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
 from orchestrator.figures.export import export_lines
@@ -167,7 +167,7 @@ def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
         "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
         "plans": drawn_plans(row),
         "figures_card": figures_card(row),
-        "figures": columns.figures(row.solution if row.xml_sha256 else None),
+        "figures": solution_figures(row),
         "papers": [offer for find in paper_finders for offer in find(request, row)],
     }
 

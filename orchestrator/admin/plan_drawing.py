@@ -61,6 +61,11 @@ def _drawn(name: str, plan: CuttingPlan) -> DrawnPlan:
     return DrawnPlan(name, rows, boards, plan.is_cut_short)
 
 
+def solution_figures(job: Job) -> list[tuple[str, str]]:
+    cells = figure_cells(job.solution or {}) if job.xml_sha256 else []
+    return [(label, value) for label, value in cells if value != "–"]
+
+
 def figure_cells(figures: Figures) -> list[tuple[str, str]]:
     """Return the figures that people compare, each with its label, or a dash for a missing figure."""
     boards, drops, seconds = (_decimal(figures, name) for name in ("boards_m2", "drops_m2", "time_s"))
@@ -72,8 +77,8 @@ def figure_cells(figures: Figures) -> list[tuple[str, str]]:
         (_("Offcuts"), _amount(drops, 2, " m²")),
         (_("Patterns"), _amount(figures.get("patterns"), 0)),
         (_("Cuts"), _amount(figures.get("cuts"), 0)),
-        (_("Minutes"), _amount(seconds / 60 if seconds is not None else None, 1)),
-        (_("Cost"), _amount(_decimal(figures, "cost"), 2)),
+        (_("Machine time"), _amount(seconds / 60 if seconds is not None else None, 1, f" {_('min')}")),
+        (_("Cost in OptiPlanning"), _amount(_decimal(figures, "cost"), 2)),
         (_("Algorithm"), figures.get("algo") or "–"),
     ]
 
@@ -98,7 +103,7 @@ def _board(place: int, pattern: CutPattern) -> DrawnBoard:
         names=[name for name in map(_name, pattern.parts) if name.height >= SMALLEST_LETTERS],
         contents=[
             *(f"{name}: {sides}" + (f" × {count}" if count > 1 else "") for (name, sides), count in names.items()),
-            *(_("Waste: %(size)s") % {"size": _sides(drop)} for drop in pattern.drops),
+            *(_("Offcut: %(size)s") % {"size": _sides(drop)} for drop in pattern.drops),
         ],
     )
 

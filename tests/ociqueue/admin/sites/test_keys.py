@@ -224,7 +224,7 @@ def test_a_sites_page_offers_the_scopes_of_a_key_in_words_and_lists_them(admin, 
     assert re.findall(r'name="scopes" value="(\w+)"', presets) == ["enqueue", "script"], "for one program each"
     page = admin.get(address).text
     boxes = re.findall(r'<input[^>]*name="scopes"[^>]*>', page)
-    assert [bool(re.search(r"\schecked[\s>]", box)) for box in boxes] == [False] * 4, "nothing is chosen that cannot be changed later"
+    assert [bool(re.search(r"\schecked[\s>]", box)) for box in boxes] == [False] * 4, "scopes cannot be changed"
     assert "Claim and acknowledge conversions, as the Ads Script does" in page
     none = admin.post(address, {"name": "shop", "after": "none"})
     assert none.context["form"].errors["scopes"] == ["Choose at least one."]
