@@ -12,8 +12,11 @@ from django.utils.translation import gettext, ngettext
 from unfold.admin import ModelAdmin
 
 from kilit.batches.operations import Operation, OperationUnavailable, Skip
+from kilit.console.formatting import ago
 from kilit.console.formatting import number as grouped
 from kilit.console.lists.confirming import ReasonForm, confirm_page
+from kilit.lock.audit import person_of
+from kilit.lock.models import Event
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
 
@@ -134,6 +137,8 @@ class Action:
             more = [message.rstrip(".") for message in result.messages.values()]
         if unreachable := len(ids) - len(result.moved) - len(result.skipped):
             more.append(self.out_of_reach(unreachable))
+        elif len(ids) == 1 and not result.moved:
+            more += who_was_first(ids[0])
         return self.report(len(ids), len(result.moved), *more)
 
     def effects(self, eligible: Mapping[str, int]) -> list[str]:
@@ -166,6 +171,14 @@ class Action:
             "asked": grouped(asked),
         }
         return ActionReport("; ".join([first, *more]) + ".", messages.SUCCESS if moved else messages.WARNING)
+
+
+def who_was_first(pk: UUID) -> list[str]:
+    """Tell the second of two people who act on a row about the first."""
+    last = Event.objects.filter(object_id=pk).order_by("-id").first()
+    if last is None or not person_of(last.actor):
+        return []
+    return [gettext("%(who)s changed it %(ago)s") % {"who": person_of(last.actor), "ago": ago(last.created_at)}]
 
 
 def confirm_action(

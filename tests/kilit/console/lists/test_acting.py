@@ -51,6 +51,16 @@ def test_acting_on_a_row_keeps_the_filters_of_the_list_it_was_opened_from(operat
     assert escape(f"{LIST}?{FILTERS}") in done.content.decode(), "and from there on to the list"
 
 
+def test_the_second_of_two_operators_reads_who_was_first(operator, row) -> None:
+    asked = operator.get(f"{LIST}{row.pk}/reset/")
+    send(operator, asked)
+
+    second = send(operator, asked)
+
+    name = User.objects.get(pk=operator.session["_auth_user_id"]).username
+    assert said(second) == [f"Reset 0 of 1; 1 was QUEUED; {name} changed it less than a minute ago."]
+
+
 def test_the_page_that_asks_names_the_row(operator, row) -> None:
     asked = operator.get(f"{LIST}{row.pk}/retry/")
 
