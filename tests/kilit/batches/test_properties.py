@@ -26,7 +26,7 @@ STEPS = ["batch", "crash", "lapse", "rival", "rival fails", "cancel", "work"]
 
 
 @given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, ROWS - 1)), max_size=8))
-@few(60)
+@few(30)
 def test_sums_items_and_events_always_agree(make_site, make_failed, steps: list[tuple[str, int]]) -> None:
     site = make_site()
     rows = make_failed(site, ROWS)

@@ -84,7 +84,8 @@ def test_strangers_to_the_house_reach_the_login_page_alone(walk, rows, client_of
 
 
 @pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
-@pytest.mark.parametrize("role", ["viewer", "stranger"])
+# By day, tests/security/test_tenancy.py sends the same as members of another site.
+@pytest.mark.parametrize("role", ["viewer", pytest.param("stranger", marks=pytest.mark.nightly)])
 def test_whoever_may_not_act_changes_nothing_and_every_refusal_is_kept(walk, rows, client_of, role: str) -> None:
     client = client_of(role)
     mine = set() if role == "viewer" else _reach_of_strangers()
@@ -122,10 +123,10 @@ def test_another_sites_rows_do_not_exist_and_looking_for_them_is_kept(walk, clie
         assert refusals() == refused + 1, page
 
 
-@pytest.mark.slow  # it opens every page of the console, with every filter and state
-# As an owner: tests/kilit/console/test_turkish.py. As members of another site: tests/security/test_tenancy.py, and at
-# night here, in every state.
-@pytest.mark.parametrize("role", ["operator", pytest.param("stranger", marks=pytest.mark.nightly)])
+@pytest.mark.nightly  # it opens every page of the console, with every filter and state
+# By day: as a viewer, below; as an owner, tests/kilit/console/test_turkish.py; with one row of each, as everyone,
+# tests/security/test_tenancy.py.
+@pytest.mark.parametrize("role", ["operator", "stranger"])
 def test_no_page_fails(long_walk, client_of, role: str) -> None:
     client = client_of(role)
 
@@ -173,8 +174,11 @@ def test_a_viewer_is_offered_no_action_anywhere(long_walk, client_of) -> None:
     for page in long_walk:
         if page.name in OWN:
             continue
+        refused = refusals()
         answer = client.get(page.path)
         assert answer.status_code in {200, 302, 403, 404, 405}, page
+        if answer.status_code == 403:
+            assert refusals() == refused + 1, page
         found = offers(answer)
         assert set(found.sends) <= {LANGUAGE, LOGOUT, ZONE, VIEWS}, (page, found.sends)
         assert not found.chooses, page

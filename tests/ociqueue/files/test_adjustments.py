@@ -141,7 +141,7 @@ values = st.sampled_from([("RETRACTION", ""), ("RESTATEMENT", "5"), ("RESTATEMEN
 lines = st.lists(st.tuples(names, st.sampled_from(["", "k1", "k2"]), values), max_size=5)
 
 
-@few(40)
+@few(20)
 @given(lines=lines)
 def test_a_second_run_changes_nothing_and_a_dry_run_says_what_a_run_does(site, sold, lines: Any) -> None:
     with transaction.atomic():

@@ -175,7 +175,7 @@ def most_of(*files: list[Line]) -> int:
     return sum(most.values())
 
 
-@few(60)
+@few(20)
 @given(lines=clicks, shift=st.integers(-9, 9), order=st.randoms(use_true_random=False), batch=st.integers(1, 4))
 def test_a_file_with_changed_times_and_values_adds_no_row(site, lines: list[Line], shift, order, batch) -> None:
     with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
@@ -199,7 +199,7 @@ def test_a_file_with_changed_times_and_values_adds_no_row(site, lines: list[Line
         transaction.set_rollback(True)
 
 
-@few(60)
+@few(20)
 @given(files=st.lists(clicks, min_size=1, max_size=3), batch=st.integers(1, 4))
 def test_a_dry_run_says_what_the_import_then_does(site, files: list[list[Line]], batch: int) -> None:
     with transaction.atomic(), pytest.MonkeyPatch.context() as patch:

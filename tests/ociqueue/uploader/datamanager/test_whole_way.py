@@ -49,15 +49,15 @@ def mixed_site(dm_site, make_rows):
     [
         (None, (1900, 40, 60)),
         # Each row of these goes alone in the second round: fewer, because each needs a request.
-        (statuses.without_indices, (190, 4, 6)),
-        (statuses.without_error_counts, (30, 0, 4)),
-        (statuses.out_of_range, (30, 0, 8)),
-        (statuses.descending, (30, 0, 8)),
+        (statuses.without_indices, (60, 4, 6)),
+        (statuses.without_error_counts, (10, 0, 4)),
+        (statuses.out_of_range, (10, 0, 8)),
+        (statuses.descending, (10, 0, 8)),
         (statuses.wrong_record_count, (10, 0, 4)),
         (statuses.wrong_error_count, (10, 0, 4)),
         (statuses.repeated_index, (10, 0, 8)),
         (statuses.failed_instead_of_partial, (10, 0, 4)),
-        (statuses.success_with_errors, (30, 0, 4)),
+        (statuses.success_with_errors, (10, 0, 4)),
     ],
 )
 def test_exactly_the_bad_rows_fail_each_with_its_reason(data_manager, mixed_site, until_settled, change, size) -> None:

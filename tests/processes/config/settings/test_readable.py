@@ -1,6 +1,5 @@
 """Bad configuration ends in one readable line, not in a traceback."""
 
-import shutil
 from pathlib import Path
 
 import psycopg
@@ -74,28 +73,16 @@ def test_an_error_of_a_statement_is_no_unreachable_database() -> None:
     assert is_outage(refused)
 
 
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
-    """The keys after each of two commands, in copies of the one data folder they ran with."""
-    folder = tmp_path_factory.mktemp("commands") / "var"
-    found = {}
-    for command in ("help", "check"):
-        assert manage(command, KILIT_VAR=str(folder)).returncode == 0
-        copy = Path(shutil.copytree(folder, folder.with_name(command)))
-        found[copy] = (folder / "secret_key").read_text()
-    return found
+def test_help_and_check_start_nothing_and_make_the_local_secret_key_once_and_private(tmp_path: Path) -> None:
+    assert manage("help", KILIT_VAR=str(tmp_path)).returncode == 0
+    first = (tmp_path / "secret_key").read_text()
 
+    assert manage("check", KILIT_VAR=str(tmp_path)).returncode == 0
 
-def test_help_and_check_start_nothing(keys: dict[Path, str]) -> None:
-    assert [[path.name for path in folder.iterdir()] for folder in keys] == [["secret_key"]] * 2
-
-
-def test_the_local_secret_key_is_made_once_and_kept_private(keys: dict[Path, str]) -> None:
-    first, second = keys.values()
-
-    assert first == second
+    assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
+    assert (tmp_path / "secret_key").read_text() == first
     assert len(first.strip()) >= 50
-    assert [(folder / "secret_key").stat().st_mode & 0o777 for folder in keys] == [0o600] * 2
+    assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
 def test_production_makes_no_secret_key_of_its_own(tmp_path: Path) -> None:
