@@ -94,7 +94,9 @@ def test_a_sweep_of_what_is_not_sent_does_not_read_what_waits() -> None:
     assert [sweep() for sweep in sweeps] == [1, 2, 1]
 
 
-@pytest.mark.parametrize("known", [None, 0, 100, 500, 2_000, BURST])
+@pytest.mark.parametrize(
+    "known", [None, 500, *(pytest.param(known, marks=pytest.mark.nightly) for known in (0, 100, 2_000, BURST))]
+)
 def test_a_claim_reads_only_its_rows_whatever_the_planner_knows_of_the_site(known: int | None) -> None:
     """Statistics are of the time before a burst came in: nothing of the site, its last burst, or some of this one."""
     with crowding(*SITES, CONVERSIONS):

@@ -116,31 +116,45 @@ def group_of(sql: Any, code: str) -> str:
 
 
 def conversion_lists(large: Site, small: Site, sql: Any) -> list[dict[str, str]]:
-    """Return the lists that an operator may ask for: each filter, and some together."""
+    """Return lists that an operator may ask for: each filter, by what many rows have and few, and some together."""
     return [
         {},
-        *({"status": state} for state in ("QUEUED", "RETRY", "PROCESSING", "COMPLETED", "FAILED")),
+        *({"status": state} for state in ("RETRY", "COMPLETED", "FAILED")),
         *({"site": str(site.pk)} for site in (large, small)),
         {"site": str(small.pk), "status": "FAILED"},
-        *({"code": code} for code in ("INVALID", "BUSY", "RARE", "NEVER")),
-        *({"category": kind} for kind in ("VALIDATION", "TRANSIENT", "AUTH", "RATE_LIMIT")),
-        *({"since": age} for age in ("1", "24", "168", "720", "over-1", "over-24", "over-168")),
+        *({"code": code} for code in ("INVALID", "RARE", "NEVER")),
+        *({"category": kind} for kind in ("VALIDATION", "AUTH")),
+        *({"since": age} for age in ("1", "720", "over-24")),
         {"from": "2026-01-01", "to": "2026-01-02"},
-        *({"group": group_of(sql, code)} for code in ("INVALID", "BUSY", "RARE", "NEVER")),
+        *({"group": group_of(sql, code)} for code in ("INVALID", "RARE", "NEVER")),
         {"group": group_of(sql, "INVALID"), "site": str(small.pk)},
-        {"group": group_of(sql, "RARE"), "site": str(small.pk)},
         {"group": group_of(sql, "INVALID"), "status": "FAILED", "since": "720"},
         {"code": "INVALID", "site": str(small.pk)},
-        {"code": "INVALID", "status": "FAILED"},
-        *({"q": text} for text in ("C500000", "500000", "K500000", "00000000-0000-7000-8000-000000000001")),
+        *({"q": text} for text in ("C500000", "00000000-0000-7000-8000-000000000001")),
         # Beginnings of a million rows, of half a million old ones, of some, and of none.
-        *({"q": text} for text in ("k", "K4", "k99", "c7777", "5", "never")),
+        *({"q": text} for text in ("k", "K4", "c7777", "never")),
         # The oldest first.
-        *({"o": "7", **filters} for filters in ({}, {"status": "FAILED"}, {"code": "RARE"}, {"site": str(small.pk)})),
+        *({"o": "7", **filters} for filters in ({}, {"status": "FAILED"}, {"code": "RARE"})),
         {"q": "k", "site": str(small.pk)},
         {"q": "k4", "status": "COMPLETED"},
+        *({"bulk": bulk, **more} for bulk in [old_bulk()] for more in ({}, {"status": "FAILED"})),
+    ]
+
+
+def more_conversion_lists(large: Site, small: Site, sql: Any) -> list[dict[str, str]]:
+    """Return other values of the same filters."""
+    return [
+        *({"status": state} for state in ("QUEUED", "PROCESSING")),
+        {"code": "BUSY"},
+        *({"category": kind} for kind in ("TRANSIENT", "RATE_LIMIT")),
+        *({"since": age} for age in ("24", "168", "over-1", "over-168")),
+        {"group": group_of(sql, "BUSY")},
+        {"group": group_of(sql, "RARE"), "site": str(small.pk)},
+        {"code": "INVALID", "status": "FAILED"},
+        *({"q": text} for text in ("500000", "K500000", "k99", "5")),
+        {"o": "7", "site": str(small.pk)},
         {"q": "k9", "site": str(small.pk), "status": "FAILED"},
-        *({"bulk": bulk, **more} for bulk in [old_bulk()] for more in ({}, {"status": "FAILED"}, {"status": "QUEUED"})),
+        {"bulk": old_bulk(), "status": "QUEUED"},
     ]
 
 
@@ -157,8 +171,9 @@ def old_bulk() -> str:
     return str(action.pk)
 
 
-def test_no_page_of_the_conversions_walks_the_table(admin_client, sql) -> None:
-    for filters in conversion_lists(*crowd_after_outage(), sql):
+@pytest.mark.parametrize("lists", [conversion_lists, pytest.param(more_conversion_lists, marks=pytest.mark.nightly)])
+def test_no_page_of_the_conversions_walks_the_table(admin_client, sql, lists) -> None:
+    for filters in lists(*crowd_after_outage(), sql):
         CONVERSION_BOUND.check_list(
             admin_client, "/admin/ociqueue/conversion/", filters, statements=3 if "q" in filters else 2
         )

@@ -18,7 +18,7 @@ from kilit.lock.table import Lifecycle
 from tests.support.examples import few
 from tests.support.guarded_columns import counters, fixed_columns, other_value
 
-WALKS = 100
+WALKS = 50
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tests.tools.benchmarks.conversions import fill
 pytestmark = pytest.mark.django_db(transaction=True)
 
 EXPORTERS = 16
-ROWS = 20_000
+ROWS = 8_000
 
 
 @pytest.mark.slow  # enough rows and threads that they meet
@@ -29,7 +29,7 @@ def test_sixteen_exporters_hand_out_every_row_exactly_once_per_claim(site, site_
         api = Api(key)
         mine: list[str] = []
         lost = api.claim(site, limit=100) if number % 2 else []
-        while items := api.claim(site, limit=500):
+        while items := api.claim(site, limit=200):
             mine += [item["id"] for item in items]
         return [*mine, *(item["id"] for item in lost)]
 
