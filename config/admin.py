@@ -20,6 +20,7 @@ from kilit.access.roles import is_owner
 from kilit.access.second_factor import forget_wrong_codes
 from kilit.console.formatting import exactly, number
 from kilit.console.lists.listing import ReadOnlyAdmin
+from kilit.console.menu import RECORDS
 from kilit.lock.clock import database_time
 from kilit.sites.people import people_managed_by
 from orchestrator.admin.jobs import paper_finders
@@ -35,7 +36,7 @@ admin.site.unregister([Authenticator, EmailAddress, SocialAccount, SocialApp, So
 class LockoutAdmin(ReadOnlyAdmin):
     """Failed logins that still count, and who is locked out; admins see and unlock the people they manage."""
 
-    menu = (1, "lock_clock")
+    menu = RECORDS.tab(2, gettext_lazy("Logins"))
     list_display = fields = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
     search_fields = ["=username", "=ip_address"]
     search_help_text = gettext_lazy("Exact username or address")

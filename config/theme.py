@@ -3,22 +3,21 @@
 from axes.apps import AppConfig
 from django.contrib import admin
 from django.contrib.admin import sites
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
+from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.apps import BasicAppConfig
 from unfold.sites import UnfoldAdminSite
 
 
 class ConsoleSite(UnfoldAdminSite):
-    """unfold's admin site, which would otherwise list the apps and check all permissions three times for a page."""
+    """unfold's admin site without lists of apps: the menu (kilit.console.navigation) has all pages."""
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[object]:
-        """Return the apps and models that the user may see; for all apps, once for each request."""
-        if app_label is not None:
-            return list(super().get_app_list(request, app_label))
-        if not hasattr(request, "console_apps"):
-            request.console_apps = super().get_app_list(request)  # type: ignore[attr-defined]
-        return list(request.console_apps)  # type: ignore[attr-defined]
+        return []
+
+    def app_index(self, request: HttpRequest, app_label: str, extra_context: object = None) -> TemplateResponse:
+        raise Http404
 
 
 class UnfoldConfig(BasicAppConfig):

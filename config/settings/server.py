@@ -289,4 +289,6 @@ UNFOLD: dict[str, object] = {
     "SHOW_LANGUAGES": True,
     "ACCOUNT": {"navigation": "kilit.console.navigation.account"},
     "SIDEBAR": {"navigation": "kilit.console.navigation.sidebar", "show_search": True, "command_search": True},
+    "TABS": "kilit.console.navigation.tabs",
+    "GLOBAL_CALLBACK": "kilit.console.navigation.on_page",
 }

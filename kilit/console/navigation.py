@@ -1,12 +1,12 @@
-"""The sidebar, and Ctrl+K: pages, sites and rows of every queue, by the first letters of what people call them."""
+"""The menu with its tabs, and Ctrl+K: pages, sites and rows of every queue, by the first letters of their names."""
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -16,72 +16,137 @@ from unfold.dataclasses import SearchResult
 
 from kilit.access.second_factor import is_on
 from kilit.batches.filters import SEARCH, bare_id
-from kilit.batches.queues import queues
 from kilit.batches.search import PrefixSearch
 from kilit.console.dashboard.workers_page import may_see_workers
 from kilit.console.lists.bulk_requests import encode
+from kilit.console.menu import ADMINS, DASHBOARD, WORKERS, MenuItem, MenuTab
 from kilit.console.queue_admin import QueueAdmin
-from kilit.problems.links import row_path
+from kilit.lock.models import Count
+from kilit.lock.table import Kind
+from kilit.problems.links import list_path, row_path
 
-OPERATIONS = ("problems", "bulk", "lock", "access")  # shown as one group, below the queues
-PEOPLE = ("auth", "axes")
-LAST = 99  # of a group: pages without a place
 MOST_PER_KIND = 5
 FEWEST_LETTERS = 2
 LONGEST = 512  # a click id
 
 
-def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    first = [_link(_("Dashboard"), "dashboard", reverse("admin:index"))]
+class MenuPage(NamedTuple):
+    tab: MenuTab
+    title: str
+    href: str
+    model_admin: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name by which unfold finds the tabs of a page."""
+        return str(self.model_admin.opts) if self.model_admin else self.href
+
+
+def menu(request: HttpRequest) -> dict[MenuItem, list[MenuPage]]:
+    """Return the items that a user has, in their order, each with its pages."""
+    items: dict[MenuItem, list[MenuPage]] = {}
+    for page in visible_pages(request):
+        if _has(request, page.tab.item):
+            items.setdefault(page.tab.item, []).append(page)
+    return items
+
+
+def visible_pages(request: HttpRequest) -> list[MenuPage]:
+    """Return what a user may see, in the menu's order; found once for each request."""
+    pages: list[MenuPage] | None = request.__dict__.get("menu_pages")
+    if pages is None:
+        pages = sorted(_pages_of(request), key=lambda page: (page.tab.item.place, page.tab.place))
+        request.__dict__["menu_pages"] = pages
+    return pages
+
+
+def _pages_of(request: HttpRequest) -> Iterator[MenuPage]:
+    yield MenuPage(MenuTab(DASHBOARD), str(DASHBOARD.title), reverse("admin:index"))
     if may_see_workers(request):
-        first.append(_link(_("Workers and scheduled tasks"), "monitor_heart", reverse("console:workers")))
-    apps = sorted(_grouped(admin.site.get_app_list(request)), key=lambda app: _place(app["app_label"]))
-    groups = [{"title": _title(app), "separator": True, "items": _models(app)} for app in apps]
-    api = {"separator": True, "items": [_link(_("API"), "api", reverse("api-docs"))]}
-    return [{"items": first}, *groups, api]
+        yield MenuPage(MenuTab(WORKERS), str(WORKERS.title), reverse("console:workers"))
+    for model_admin in _admins():
+        if model_admin.has_view_permission(request):
+            tab = _tab(model_admin)
+            title = str(tab.title or capfirst(model_admin.opts.verbose_name_plural))
+            yield MenuPage(tab, title, list_path(model_admin.model), model_admin)
+
+
+def _tab(model_admin: Any) -> MenuTab:
+    place: MenuItem | MenuTab = model_admin.menu
+    return place.tab(0) if isinstance(place, MenuItem) else place
+
+
+def _has(request: HttpRequest, item: MenuItem) -> bool:
+    return not item.permission or request.user.has_perm(item.permission)
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    failed = _failures(request)
+    groups: dict[bool, list[dict[str, Any]]] = {}
+    for item, pages in menu(request).items():
+        is_active = any(_is_open(request, page) for page in pages)
+        link = {"title": item.title, "icon": item.icon, "link": pages[0].href, "active": is_active}
+        groups.setdefault(item.permission == ADMINS, []).append({**link, "badge": failed.get(item)})
+    return [{"separator": is_of_admins, "items": items} for is_of_admins, items in groups.items()]
+
+
+def tabs(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the tabs of each item with several pages, as unfold shows them."""
+    groups = []
+    for pages in menu(request).values():
+        offered = [page for page in pages if page.tab.is_offered]
+        if len(offered) > 1:
+            items = [{"title": page.title, "link": page.href, "active": _is_open(request, page)} for page in offered]
+            groups.append({"page": offered[0].name, "models": [page.name for page in offered], "items": items})
+    return groups
+
+
+def on_page(request: HttpRequest) -> dict[str, object]:
+    """Return how a breadcrumb begins: with the item of the menu, and a tab but the first; unfold calls it."""
+    pages = visible_pages(request)
+    here = next((page for page in pages if _is_open(request, page)), pages[0])
+    first = next(page for page in pages if page.tab.item == here.tab.item)
+    further = [] if here is first else [(here.title, here.href)]
+    return {"crumbs": [(first.tab.item.title, first.href), *further]}
+
+
+def _is_open(request: HttpRequest, page: MenuPage) -> bool:
+    is_first = page.href == reverse("admin:index")
+    return request.path == page.href if is_first else request.path.startswith(page.href)
+
+
+def _failures(request: HttpRequest) -> Counter[MenuItem]:
+    """Count the rows that rest until a person acts, from the same totals as the dashboard: one small query."""
+    admins = {
+        page.model_admin.queue.table.queue: page
+        for pages in menu(request).values()
+        for page in pages
+        if isinstance(page.model_admin, QueueAdmin)
+    }
+    scopes: dict[object, list[str] | None] = {}  # queues with the same rule are asked once
+    wanted = {}
+    for name, page in admins.items():
+        queue = page.model_admin.queue
+        rule = type(queue).scopes_seen_by
+        if rule not in scopes:
+            scopes[rule] = queue.scopes_seen_by(request.user)
+        wanted[name] = (queue.table.of_kind(Kind.FAILED), scopes[rule])
+    failed = Counter[MenuItem]()
+    for name, total in Count.objects.in_states(wanted).items():
+        failed[admins[name].tab.item] += total
+    return failed
 
 
 def account(request: HttpRequest) -> list[dict[str, Any]]:
     links = [(_("Time zone"), "preferences"), (_("Change password"), "admin:password_change")]
     if is_on():
         links.append((_("Two-factor authentication"), "second_factor"))
-    return [{"title": title, "link": reverse(name)} for title, name in links]
-
-
-def _grouped(apps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    operations = [model for app in apps if app["app_label"] in OPERATIONS for model in app["models"]]
-    others = [app for app in apps if app["app_label"] not in OPERATIONS]
-    group = {"app_label": "operations", "name": _("Operations"), "models": operations}
-    return [*others, group] if operations else others
-
-
-def _title(app: dict[str, Any]) -> str:
-    """Return the title of a group; it is empty if the only page has the same name."""
-    name: str = app["name"]
-    return "" if [model["name"].lower() for model in app["models"]] == [name.lower()] else name
-
-
-def _models(app: dict[str, Any]) -> list[dict[str, object]]:
-    models = sorted(app["models"], key=lambda model: _menu(model["model"])[0])
+    links.append((_("API"), "api-docs"))
+    own = [page for page in visible_pages(request) if page.tab.item.is_personal and not _has(request, page.tab.item)]
     return [
-        _link(model["name"], _menu(model["model"])[1], model["admin_url"]) for model in models if model["admin_url"]
+        *({"title": page.tab.item.title, "link": page.href} for page in own),
+        *({"title": title, "link": reverse(name)} for title, name in links),
     ]
-
-
-def _menu(model: type[Model]) -> tuple[int, str]:
-    """Return the place and the icon that a page declares as its `menu`."""
-    menu: tuple[int, str] = getattr(admin.site.get_model_admin(model), "menu", (LAST, "list"))
-    return menu
-
-
-def _link(title: object, icon: str, address: str) -> dict[str, object]:
-    return {"title": title, "icon": icon, "link": address}
-
-
-def _place(label: str) -> int:
-    """Return the place of a group: the queues in the order of their apps, then operations, people and the rest."""
-    labels = [*dict.fromkeys(queue.model._meta.app_label for queue in queues.values()), "operations", *PEOPLE]
-    return labels.index(label) if label in labels else len(labels)
 
 
 def command_search(request: HttpRequest) -> HttpResponse:
@@ -125,11 +190,13 @@ def _places(request: HttpRequest, text: str) -> Iterator[SearchResult]:
 
 
 def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    for group in sidebar(request):
-        for item in group["items"]:
-            if text.casefold() in str(item["title"]).casefold():
-                description = str(group.get("title") or _("Page"))
-                yield SearchResult(str(item["title"]), description, str(item["link"]), item["icon"])
+    for item, pages in menu(request).items():
+        for page in pages:
+            if page.tab.is_offered and text.casefold() in f"{item.title} {page.title}".casefold():
+                yield SearchResult(page.title, str(item.title), page.href, item.icon)
+    for link in account(request):
+        if text.casefold() in str(link["title"]).casefold():
+            yield SearchResult(str(link["title"]), _("Page"), link["link"], "person")
     for model_admin in _places_admins(request):
         title = _("Add a %(name)s") % {"name": model_admin.opts.verbose_name}
         if model_admin.has_add_permission(request) and text.casefold() in title.casefold():
@@ -148,7 +215,7 @@ def _admins() -> Iterator[Any]:
 
 
 def _result(model_admin: Any, row: Any, title: str, description: str) -> SearchResult:
-    return SearchResult(title, description, row_path(row), _menu(model_admin.model)[1])
+    return SearchResult(title, description, row_path(row), _tab(model_admin).item.icon)
 
 
 def _names(model_admin: Any) -> str:

@@ -26,6 +26,7 @@ from kilit.console.lists.error_groups import groups_page
 from kilit.console.lists.exports import Masks, failed_rows
 from kilit.console.lists.list_controls import QueueControls
 from kilit.console.lists.listing import CappedChangeList, LongListAdmin
+from kilit.console.menu import MenuItem, MenuTab
 from kilit.lock.failures import Failures
 from kilit.lock.models import QueuePause
 from kilit.lock.models.error_groups import Group
@@ -46,6 +47,7 @@ class OldestRow(NamedTuple):
 class QueueAdmin(LongListAdmin):
     queue: Queue
     failures: Failures
+    menu: MenuItem | MenuTab
     page = JobDescription()
     actions: Sequence[Action] = ()  # in the order in which they are offered
     most_acted_on = 500

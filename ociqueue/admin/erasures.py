@@ -24,6 +24,7 @@ from kilit.console.account.site_chooser import SiteChoiceField
 from kilit.console.formatting import button, column, number
 from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.listing import CappedListAdmin
+from kilit.console.menu import RECORDS
 from kilit.lock.free_text import estimate_texts
 from ociqueue.models import Erasure, IdentifierKind, Site
 from ociqueue.models.erasure import ErasureQuerySet
@@ -160,7 +161,7 @@ who = column("who", gettext_lazy("who"), lambda row: row.actor)
 
 @admin.register(Erasure)
 class ErasureAdmin(CappedListAdmin):
-    menu = (6, "person_remove")
+    menu = RECORDS.tab(1)
     list_display = ["created_at", "kind", "rows_erased", "rows_left", "site", who]
     list_display_links = None
     list_select_related = ["site"]

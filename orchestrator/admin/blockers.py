@@ -25,7 +25,7 @@ from kilit.lock.models import Event
 from kilit.spans import moment
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.admin.columns import warning_text
-from orchestrator.admin.first_actions import RULE_CODES, rules_address
+from orchestrator.admin.first_actions import RULE_CODES, preflight_address, rules_address
 from orchestrator.errors import NOT_RETRIED, Code
 from orchestrator.models import Job
 from orchestrator.models.job import SLOT_TURN
@@ -171,7 +171,7 @@ def _where(job: Job) -> dict[str, str]:
     if job.error_code in RULE_CODES:
         return {"link": _("Rules"), "href": rules_address(job)}
     if job.error_code == Code.TEMPLATE_INVALID:
-        return {"link": _("Preflight"), "href": reverse("admin:orchestrator_job_preflight")}
+        return {"link": _("Preflight"), "href": preflight_address()}
     return {}
 
 

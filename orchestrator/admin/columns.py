@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from kilit.console.formatting import badge, column, error_cell, fieldset, since, two_lines
 from kilit.console.jobs.priorities import with_priority
 from kilit.console.jobs.states import States
+from kilit.console.menu import MenuItem
 from kilit.machine_errors import in_words
 from kilit.masking import mask_phone
 from orchestrator.admin.order_form import LABELS
@@ -23,6 +24,7 @@ from orchestrator.states import CANCELLABLE, JOBS, JobState, Mode
 SIZES = tuple(PART_FIELDS.values())  # in centimetres
 PARTS_NAMED = 10  # of those that are too large
 MOST_PARTS_SHOWN = 200
+JOBS_MENU = MenuItem(gettext_lazy("Jobs"), "carpenter", 40)
 STATES = States(
     JOBS,
     labels={

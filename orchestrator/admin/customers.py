@@ -14,6 +14,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.batches.filters import SEARCH
 from kilit.console.formatting import link
+from kilit.console.menu import OPERATORS, MenuItem
 from kilit.masking import mask_phone
 from kilit.postgres.collation import NameOrder
 from kilit.problems.links import list_path, row_path
@@ -49,7 +50,7 @@ class CustomerForm(forms.ModelForm[Customer]):
 
 @admin.register(Customer)
 class CustomerAdmin(ModelAdmin):
-    menu = (3, "contacts")
+    menu = MenuItem(_("Customers"), "contacts", 50, OPERATORS)
     form = CustomerForm
     list_display = ["full_name", "masked_phone", "created_at"]
     list_per_page = 50

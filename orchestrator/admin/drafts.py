@@ -157,7 +157,7 @@ sent = column("sent", gettext_lazy("sent"), _sent)
 class OrderDraftAdmin(LongListAdmin):
     """Operators write and send orders; viewers read the drafts."""
 
-    menu = (2, "edit_note")
+    menu = columns.JOBS_MENU.tab(1)
     list_display = [name, parts, created_by, changed, sent]
     list_select_related = ["job"]
     search_fields = []

@@ -151,6 +151,10 @@ def rules_address(job: Job) -> str:
     return f"{reverse('admin:orchestrator_rulesversion_changelist')}?job={job.pk}"
 
 
+def preflight_address() -> str:
+    return f"{reverse('admin:orchestrator_rulesversion_changelist')}#preflight"
+
+
 def _send_again(job: Job) -> Offers:
     rules = valid_rules()
     if not rules or not can_be_sent_again(job, rules):
@@ -164,6 +168,5 @@ def _template() -> Offers:
         try:
             check_template(settings.OPTI_TEMPLATE)
         except JobError:
-            address = reverse("admin:orchestrator_job_preflight")
-            return {FIRST: JobOffer(_("Check the template"), address)}
+            return {FIRST: JobOffer(_("Check the template"), preflight_address())}
     return {}

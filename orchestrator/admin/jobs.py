@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.api.errors import ApiError
-from kilit.console.formatting import badge, button, joined, page, with_local_times
+from kilit.console.formatting import joined, with_local_times
 from kilit.console.jobs.job_page import JobDescription, JobOffer, row_to_change
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_address
@@ -53,7 +53,6 @@ from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.sheets.template import XLSX
 from orchestrator.states import BEFORE_OPTIPLANNING, JobState
 from orchestrator.workflow import decisions
-from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.steps import plan_for
 
 STORY = Story(
@@ -84,12 +83,6 @@ STORY = Story(
     },
     links={"JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", ""))},
 )
-LEVELS = {
-    CheckLevel.PASS: "success",
-    CheckLevel.WARN: "warning",
-    CheckLevel.FAIL: "danger",
-    CheckLevel.SIMULATED: "info",
-}
 
 APPROVE = Action(
     decisions.APPROVE,
@@ -174,7 +167,7 @@ def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
 
 @admin.register(Job)
 class JobAdmin(QueueAdmin):
-    menu = (1, "carpenter")
+    menu = columns.JOBS_MENU
     queue = QUEUE
     failures = FAILURES
     actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL)
@@ -203,7 +196,7 @@ class JobAdmin(QueueAdmin):
     list_display = columns.COLUMNS
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
-    actions_list = ["error_groups", "preflight", "dead_letters", "pause_queue"]
+    actions_list = [*QueueAdmin.actions_list, "pause_queue"]
     list_before_template = "admin/orchestrator/job_list.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
@@ -223,18 +216,6 @@ class JobAdmin(QueueAdmin):
     def rows_to_export(self, failed: JobQuerySet) -> JobQuerySet:
         """Leave out what an operator cancelled: it is no error."""
         return failed.exclude(error_code=Code.CANCELLED)
-
-    @button(description=gettext_lazy("Preflight"), icon="fact_check", permissions=["view"], url_path="preflight")
-    def preflight(self, request: HttpRequest) -> HttpResponse:
-        checks = [(check, badge(check.level, LEVELS[check.level])) for check in preflight()]
-        return page(
-            self,
-            request,
-            "admin/orchestrator/preflight.html",
-            title=_("Preflight"),
-            checks=checks,
-            floor_is_here=settings.FLOOR_IS_HERE,
-        )
 
     def add_customer(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Add the customer of a held order and approve its jobs. After a mistake in the form, ask again."""

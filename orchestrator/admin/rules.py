@@ -1,4 +1,4 @@
-"""The page of the cutting rules: what is in force and since when, the check of a new version, and the history."""
+"""The setup of cutting: the rules in force and since when, the preflight, the check of a new version, the history."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,13 +15,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from kilit.console.formatting import exactly, find_object, page
+from kilit.console.formatting import badge, exactly, find_object, page
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import reason_field
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.audit import current_context
 from kilit.lock.text import read_digits
 from orchestrator.admin import rule_texts
+from orchestrator.admin.columns import JOBS_MENU
 from orchestrator.models import Job, RulesProposal, RulesVersion
 from orchestrator.orders.order import order_from
 from orchestrator.planning.plan import MissingRule, missing_rules
@@ -40,9 +41,16 @@ from orchestrator.planning.rules_history import (
     try_on_held_jobs,
     with_entry,
 )
+from orchestrator.workflow.preflight import CheckLevel, preflight
 
 VERSIONS_SHOWN = 20
 SAVED = gettext_lazy("Saved. The rules apply from the next step of every job.")
+LEVELS = {
+    CheckLevel.PASS: "success",
+    CheckLevel.WARN: "warning",
+    CheckLevel.FAIL: "danger",
+    CheckLevel.SIMULATED: "info",
+}
 
 
 class RulesForm(forms.Form):
@@ -91,7 +99,7 @@ class Proposal:
 class RulesVersionAdmin(ReadOnlyAdmin):
     """In place of a list of versions, the page of the rules."""
 
-    menu = (4, "rule")
+    menu = JOBS_MENU.tab(2, gettext_lazy("Setup"))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
@@ -219,10 +227,11 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             self,
             request,
             "admin/orchestrator/rules.html",
-            title=_("Rules"),
+            title=_("Setup of cutting"),
             is_own_page=True,
             file=file,
             sections=rule_texts.sections(file.rules, missing) if file.rules else [],
+            checks=[(result, badge(result.level, LEVELS[result.level])) for result in preflight()],
             job=job,
             missing=[
                 (entry, rule_texts.entry_text(entry), request.POST.get(f"add-{number}", ""))

@@ -25,6 +25,7 @@ from kilit.console.account.preferences import zone_of, zones
 from kilit.console.dashboard.page import panels
 from kilit.console.formatting import ago, badge, button, column, find_object, joined
 from kilit.console.lists.confirming import confirm_page
+from kilit.console.menu import ALERTS
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Severity
@@ -171,7 +172,7 @@ outcome = column("outcome", gettext_lazy("last result"), lambda channel: joined(
 
 @admin.register(Channel)
 class ChannelAdmin(ModelAdmin):
-    menu = (3, "notifications")
+    menu = ALERTS
     list_display = ["name", address, owner, state, quiet, result]
     list_select_related = ["owner"]
     list_before_template = change_form_before_template = "admin/outbox/channel_intro.html"

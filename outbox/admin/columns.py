@@ -10,11 +10,13 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import breakable, column, distance, error_cell, exactly, since, two_lines
 from kilit.console.jobs.states import States
+from kilit.console.menu import OPERATORS, MenuItem
 from kilit.sites.scopes import scope_names
 from outbox.error_meanings import explain_code
 from outbox.models import OutboxMessage
 from outbox.states import MESSAGES, WAITING, MessageStatus
 
+WEBHOOKS_MENU = MenuItem(_("Webhooks"), "webhook", 60, OPERATORS)
 STATES = States(
     MESSAGES,
     labels={

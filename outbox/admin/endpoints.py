@@ -222,7 +222,7 @@ failed_count = column(
 
 @admin.register(Endpoint)
 class EndpointAdmin(ModelAdmin):
-    menu = (2, "webhook")
+    menu = columns.WEBHOOKS_MENU.tab(0, gettext_lazy("Endpoints"))
     is_searched = True  # by Ctrl+K
     form = EndpointForm
     list_display = [name, state, site, events, delivered, waiting_count, failed_count]

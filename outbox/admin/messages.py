@@ -181,7 +181,7 @@ def pretty_body(message: OutboxMessage) -> str:
 
 @admin.register(OutboxMessage)
 class OutboxMessageAdmin(QueueAdmin):
-    menu = (1, "outbox")
+    menu = columns.WEBHOOKS_MENU.tab(1)
     queue = QUEUE
     failures = FAILURES
     actions = (RETRY, SEND_NOW, REPLAY, MARK_FAILED)

@@ -35,6 +35,7 @@ from kilit.console.jobs.job_page import JobDescription, JobOffer, row_to_change
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_to_row
 from kilit.console.lists.actions import Action
+from kilit.console.menu import MenuItem
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.masking import mask_personal_data
@@ -214,7 +215,7 @@ def page_context(request: HttpRequest, row: PdfJob) -> dict[str, object]:
 
 @admin.register(PdfJob)
 class PdfJobAdmin(QueueAdmin):
-    menu = (1, "picture_as_pdf")
+    menu = MenuItem(gettext_lazy("PDFs"), "picture_as_pdf", 30)
     queue = QUEUE
     failures = FAILURES
     actions = (RETRY, EXPIRE)

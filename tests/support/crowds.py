@@ -109,21 +109,13 @@ FILL_ACTIVITY = """
       n %% 10 > 0, now() - interval '1 minute' * (%s - n)
     FROM (SELECT array_agg(id::text) AS ids FROM ociqueue_site) AS sites, generate_series(1, %s) n
 """
-FILL_LOGS = {
-    EVENTS: """
-        INSERT INTO lock_event
-          (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
-        SELECT 'conversion', ('00000000-0000-7000-8000-' || lpad(to_hex(n / 4), 12, '0'))::uuid, 'move', 'QUEUED',
-          'PROCESSING', 'worker:here', 'taken', '{"attempt_count": 1}', now() FROM generate_series(1, %s) n
-    """,
-    DENIED: """
-        INSERT INTO access_deniedrequest
-          (minute, actor, address, method, path, code, detail, times, first_at, last_at)
-        SELECT now() - n * interval '1 minute', 'operator:ayse', '10.0.0.1', 'POST', '/admin/ociqueue/conversion/' || n,
-          CASE WHEN n %% 2 = 0 THEN 'FORBIDDEN' ELSE 'CSRF' END, 'not yours', 1, now(), now()
-        FROM generate_series(1, %s) n
-    """,
-}
+FILL_DENIED = """
+    INSERT INTO access_deniedrequest
+      (minute, actor, address, method, path, code, detail, times, first_at, last_at)
+    SELECT now() - n * interval '1 minute', 'operator:ayse', '10.0.0.1', 'POST', '/admin/ociqueue/conversion/' || n,
+      CASE WHEN n %% 2 = 0 THEN 'FORBIDDEN' ELSE 'CSRF' END, 'not yours', 1, now(), now()
+    FROM generate_series(1, %s) n
+"""
 FILL_HOURS = """
     INSERT INTO lock_hourcount (queue, scope, state, hour, entered)
     SELECT 'conversion', site.id, state, date_trunc('hour', now()) - make_interval(hours => ago), 3
@@ -203,9 +195,9 @@ def crowd_activity() -> list[Site]:
     return sites
 
 
-def crowd_log(table: str) -> None:
-    with crowding(table):
-        run_sql(FILL_LOGS[table], 200_000)
+def crowd_denied() -> None:
+    with crowding(DENIED):
+        run_sql(FILL_DENIED, 200_000)
 
 
 def crowd_dashboard(owner: User) -> list[Site]:

@@ -1,14 +1,13 @@
-"""Users and groups in the console: admins manage the people of their own sites, owners everyone but superusers."""
+"""People in the console: admins manage the people of their own sites, owners everyone but superusers."""
 
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.auth.admin import GroupAdmin as BaseGroupAdmin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, User
 from django.core.validators import RegexValidator
-from django.db.models import Prefetch, QuerySet, prefetch_related_objects
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -17,10 +16,11 @@ from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
-from kilit.access.roles import Role, is_owner
+from kilit.access.roles import is_owner
 from kilit.access.second_factor import is_on, remove_all, with_second_factor
 from kilit.console.account.site_chooser import SiteChoiceField
 from kilit.console.formatting import number
+from kilit.console.menu import PEOPLE
 from kilit.postgres.collation import NameOrder
 from kilit.sites.models import SiteMembership
 from kilit.sites.people import GIVEN_BY_ADMINS, KEYS_USERS, people_managed_by, people_seen_by
@@ -35,7 +35,7 @@ SEEN = (
 )
 MEMBER = {"fields": ("site", "role")}
 
-admin.site.unregister([User, Group])
+admin.site.unregister([User, Group])  # roles are chosen on a person's page
 
 
 class MemberCreationForm(UserCreationForm):
@@ -59,7 +59,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     A site's own page manages its keys.
     """
 
-    menu = (1, "person")
+    menu = PEOPLE
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -190,36 +190,6 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
 
     def _manages(self, request: HttpRequest, person: User) -> bool:
         return _is_in(people_managed_by(request.user), person)
-
-
-@admin.register(Group)
-class GroupAdmin(BaseGroupAdmin, ModelAdmin):
-    """Groups. Code refers to roles by name, so a role keeps its name and permissions, and cannot be deleted.
-
-    A group gives its permissions to people of all sites, so only superusers change groups.
-    """
-
-    menu = (2, "badge")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_superuser)
-
-    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
-        return bool(request.user.is_superuser)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
-        return (obj is None or obj.name not in Role) and bool(request.user.is_superuser)
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Group | None:
-        """Read all permissions at once; the name of each needs its content type."""
-        group: Group | None = super().get_object(request, object_id, from_field)
-        if group:
-            permissions = Permission.objects.select_related("content_type")
-            prefetch_related_objects([group], Prefetch("permissions", permissions))
-        return group
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> list[str]:
-        return ["name", "permissions"] if obj and obj.name in Role else []
 
 
 def _is_in(people: QuerySet[User], person: User) -> bool:

@@ -1,6 +1,7 @@
 """The page of the activity: a list with filters, the jobs of one row, and a CSV file for admins and owners."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -19,15 +21,24 @@ from kilit.batches.filters import ChoiceFilter, DayFilter, FilterSet, TextFilter
 from kilit.batches.queues import queues
 from kilit.console.formatting import button, column, exactly, link, page, two_lines
 from kilit.console.jobs.activity import ActivityWords, site_choices, sources, visible_to
+from kilit.console.lists.list_controls import ListControls, Tab
 from kilit.console.lists.listing import CappedChangeList, CappedPaginator, LongListAdmin
+from kilit.console.menu import ACTIVITY
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.lock.prefixes import begins_with
 from kilit.lock.text import read_digits
 
 MOST_EXPORTED = 100_000
 MOST_JOBS = 200  # of one row, on a page
 COLUMNS = ("time", "kind", "person", "actor", "queue", "site", "what", "rows", "reason", "objectId", "events")
-SITE = "site"
+SITE, DAYS = "site", ("from", "to")
+
+
+def _search(rows: Any, text: str) -> object:
+    """Find by the beginning of a person's or an object's name, or by an object's id."""
+    return rows.filter(begins_with("person", text) | begins_with("object_name", text) | Q(object_id=text))
+
 
 FILTERS = FilterSet(
     (
@@ -51,7 +62,8 @@ FILTERS = FilterSet(
         ),
         DayFilter(name="from", title=gettext_lazy("From"), by_id=False, index="activity_newest"),
         DayFilter(name="to", title=gettext_lazy("To, that day included"), is_last=True, by_id=False),
-    )
+    ),
+    search=_search,
 )
 
 
@@ -95,11 +107,27 @@ def in_words(rows: Any, user: User | AnonymousUser) -> Iterator[Any]:
         yield row
 
 
+class ActivityControls(ListControls):
+    """Adds the days that people ask for."""
+
+    tabs_title = gettext_lazy("Days")
+
+    def tabs(self) -> list[Tab]:
+        today = timezone.localdate()
+        yesterday = today - timedelta(days=1)
+        chosen = {name: self.given[name] for name in DAYS if name in self.given}
+        tabs = [Tab(_("All"), self._without(*DAYS), is_current=not chosen)]
+        for label, day in ((_("Today"), today), (_("Yesterday"), yesterday)):
+            days = dict.fromkeys(DAYS, day.isoformat())
+            tabs.append(Tab(label, self.href(**days), is_current=chosen == days))
+        return tabs
+
+
 class ActivityAdmin(LongListAdmin):
-    menu = (2, "manage_search")
+    menu = ACTIVITY
     filters = FILTERS
     list_display = [what, who, site, queue, time]
-    search_fields: list[str] = []
+    search_help_text = gettext_lazy("The first letters of a person or an object, or an id")
     ordering = ["-created_at", "-id"]
     paginator = ActivityPaginator
     actions_list = ["export"]
@@ -111,6 +139,9 @@ class ActivityAdmin(LongListAdmin):
 
     def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
         return ActivityChangeList
+
+    def list_controls(self, changelist: CappedChangeList) -> ActivityControls:
+        return ActivityControls(changelist)
 
     # One row
 

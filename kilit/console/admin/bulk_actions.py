@@ -2,35 +2,32 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from kilit.batches.filters import FilterSet, state_filter
 from kilit.batches.models import MOST_WITHOUT_COUNT, BulkAction, BulkActionQuerySet, BulkItem
 from kilit.batches.operations import Skip
 from kilit.batches.permissions import may_cancel, may_start, visible_to
 from kilit.batches.queues import queues
 from kilit.batches.run import ENGINE, skips_from_json
 from kilit.batches.states import BULK_ACTIONS, BulkState
-from kilit.console.formatting import column, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.jobs.activity import BULK_STORY, console_action
-from kilit.console.jobs.batch_pages import BatchJobAdmin, age, asked_by, state
+from kilit.console.jobs.batch_pages import BatchJobAdmin, state
 from kilit.console.lists.actions import Action, format_skip, skipped_text
 from kilit.console.lists.bulk_requests import count_field, count_now, encode, preview_text, typed_count
 from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
+from kilit.console.menu import ACTIVITY
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.audit import for_reason
-from kilit.lock.models import Event
+from kilit.lock.models import Activity, Event
 from kilit.masking import mask_personal_data
 from kilit.problems.links import list_path
 from kilit.workers import doorbells
@@ -41,46 +38,22 @@ FOLLOWED_FOR = timedelta(hours=1)  # after the end, by the page
 COLUMNS = ("id", "foundAs", "result", "state", "reason", "doneAt")
 
 
-def search(rows: Any, text: str) -> object:
-    try:
-        return rows.filter(pk=text)
-    except (ValidationError, ValueError):
-        return rows.filter(asked_by__username=text)
-
-
-FILTERS = FilterSet((state_filter(BULK_ACTIONS),), search=search)
-
-
-def _title(row: BulkAction) -> SafeString:
-    names = queues[row.queue].model._meta.verbose_name_plural
-    return two_lines(f"{console_action(row).title} · {names}", mask_personal_data(row.filters_text), title=row.reason)
-
-
-def _done(row: BulkAction) -> SafeString:
-    of = f"{grouped(row.done_count)} / {grouped(row.total)}" if row.total is not None else "-"
-    return two_lines(of, _("%(number)s changed") % {"number": grouped(row.moved_count)})
-
-
-title = column("title", gettext_lazy("action"), _title)
-progress = column("progress", gettext_lazy("progress"), _done)
-
-
 class StopForm(ReasonForm):
     reason = reason_field(gettext_lazy("Shown in the timeline of the bulk action, with your name."))
 
 
 class BulkActionAdmin(BatchJobAdmin):
-    menu = (3, "playlist_play")
+    menu = ACTIVITY.tab(1, is_offered=False)
     page_title = gettext_lazy("Bulk action")
     progress_template = "admin/console/bulk_progress.html"
-    filters = FILTERS
-    list_display = [title, state, progress, asked_by, age]
-    list_select_related = ["asked_by"]
-    search_help_text = gettext_lazy("An id, or a user name")
 
     def get_queryset(self, request: HttpRequest) -> BulkActionQuerySet:
         rows: BulkActionQuerySet = super().get_queryset(request)
         return rows.filter(visible_to(request.user))
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
+        """Lead to the activity, which lists them."""
+        return HttpResponseRedirect(list_path(Activity, queue=BULK_ACTIONS.queue))
 
     def views(self) -> dict[str, Callable[..., HttpResponseBase]]:
         start = require_POST(self.start_view)

@@ -1,9 +1,6 @@
-"""Events, denied requests, pruned rows and API keys in the console."""
+"""API keys, and the records of denied requests and pruned rows."""
 
-import json
-from contextlib import suppress
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -16,18 +13,15 @@ from unfold.admin import ModelAdmin
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DeniedRequest
 from kilit.access.roles import is_owner
-from kilit.batches.filters import FilterSet
 from kilit.batches.models import BulkAction
-from kilit.batches.queues import queues
 from kilit.console.account.key_scopes import ApiKeyForm, ScopesField, format_scopes
 from kilit.console.admin.activity import ActivityAdmin
 from kilit.console.admin.bulk_actions import BulkActionAdmin
 from kilit.console.admin.problems import ProblemRecordAdmin
-from kilit.console.formatting import breakable, column, exactly, link, new_key, number, two_lines, verbatim
-from kilit.console.lists.listing import CappedListAdmin, CompletedChangeList, LongListAdmin, ReadOnlyAdmin
-from kilit.lock.models import Activity, Event, Pruning
-from kilit.masking import mask_personal_data
-from kilit.problems.links import page_path
+from kilit.console.formatting import column, new_key, number
+from kilit.console.lists.listing import CappedListAdmin, CompletedChangeList, ReadOnlyAdmin
+from kilit.console.menu import PEOPLE, RECORDS
+from kilit.lock.models import Activity, Pruning
 from kilit.problems.models import ProblemRecord
 from kilit.sites.people import key_owner_names, key_owners_managed_by, keys_users_of_sites, people_managed_by
 
@@ -36,51 +30,9 @@ admin.site.register(Activity, ActivityAdmin)
 admin.site.register(ProblemRecord, ProblemRecordAdmin)
 
 
-def _job(event: Event) -> str:
-    name = f"…{str(event.object_id)[-12:]}"
-    if event.queue in queues:
-        name = link(page_path(queues[event.queue].model, "change", event.object_id), name)
-    return two_lines(name, event.queue)
-
-
-# An event's page is not the job's own page.
-message = column("message", _("message"), lambda event: mask_personal_data(event.message))
-details = column("details", _("details"), lambda event: verbatim(mask_personal_data(_json(event.details))))
-
-time = column("time", _("time"), lambda event: exactly(event.created_at))
-moved = column(
-    "moved",
-    _("event"),
-    lambda event: two_lines(event.event_type, f"{event.from_state} → {event.to_state}".removeprefix(" → ")),
-)
-actor = column("actor", _("actor"), lambda event: breakable(event.actor))
-job = column("job", _("job"), _job)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _events_of(rows: Any, text: str) -> object:
-    with suppress(ValueError):
-        return rows.filter(object_id=UUID(text))
-    return rows.none()
-
-
-@admin.register(Event)
-class EventAdmin(LongListAdmin):
-    menu = (5, "history")
-    list_display = [time, job, moved, actor, message]
-    fields = ["created_at", "queue", "object_id", "event_type", ("from_state", "to_state"), "actor", message, details]
-    readonly_fields = [message, details]
-    filters = FilterSet(search=_events_of)
-    search_help_text = _("The id of a job")
-    sortable_by: list[str] = []  # offers no other order: no index gives one to millions of rows
-
-
 @admin.register(DeniedRequest)
 class DeniedRequestAdmin(CappedListAdmin):
-    menu = (7, "block")
+    menu = RECORDS.tab(3)
     list_display = ["last_at", "actor", "address", "method", "path", "code", "times"]
     list_filter = ["code"]
     search_fields = ["actor", "path"]
@@ -89,7 +41,7 @@ class DeniedRequestAdmin(CappedListAdmin):
 
 @admin.register(Pruning)
 class PruningAdmin(ReadOnlyAdmin):
-    menu = (4, "auto_delete")
+    menu = RECORDS.tab(4)
     list_display = ["created_at", "queue", "rows", "events", "states", "before", "actor", "message"]
     ordering = ["-id"]
     show_full_result_count = False
@@ -108,7 +60,7 @@ scopes_shown = column("scopes_shown", _("scopes"), format_scopes)
 class ApiKeyAdmin(ModelAdmin):
     """Keys of users, services and sites. An admin revokes those of the people and sites they manage, an owner all."""
 
-    menu = (6, "key")
+    menu = PEOPLE.tab(2)
     list_display = ["name", owner, scopes_shown, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
     list_select_related = ["user"]
     search_fields = ["name", "user__username"]

@@ -25,6 +25,7 @@ from kilit.console.formatting import ago, badge, column, exactly, link, number, 
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
 from kilit.console.lists.listing import CappedListAdmin
+from kilit.console.menu import DASHBOARD
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import Severity
 from kilit.problems.states import ProblemState
@@ -90,7 +91,7 @@ def _facts(record: ProblemRecord) -> Iterator[tuple[str, str]]:
 
 
 class ProblemRecordAdmin(CappedListAdmin):
-    menu = (1, "report")
+    menu = DASHBOARD.tab(1)
     list_display = [title, severity, size, state, opened, lasted]
     list_filter = ["status"]
     list_before_template = "admin/console/problems_intro.html"

@@ -39,7 +39,7 @@ def workers_page(request: HttpRequest) -> HttpResponse:
     now = database_time()
     request.current_app = admin.site.name
     context = {
-        "title": _("Workers and scheduled tasks"),
+        "title": _("Workers"),
         "now": now,
         "workers": Workers.seen_at(now),
         "may_run": may_run_tasks(request),

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from kilit.batches.filters import SEARCH, ChoiceFilter, DayFilter, Filter, FilterSet
 from kilit.console.formatting import number
@@ -49,6 +50,7 @@ class ListControls:
     """The controls of one request's list. Counts come from the roll-ups, so they cost the same at any size."""
 
     scope = ""  # the filter by what counts are kept for
+    tabs_title: Any = gettext_lazy("States")
 
     def __init__(self, changelist: Any) -> None:
         self.changelist = changelist

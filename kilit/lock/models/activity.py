@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context, person_of
 from kilit.lock.column_guards import listed
+from kilit.lock.prefixes import prefix_index
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never, only_erased
 
@@ -86,6 +87,10 @@ class Activity(models.Model):
             models.Index(fields=["queue", "created_at", "id"], condition=Q(is_part=False), name="activity_of_queue"),
             models.Index(fields=["person", "created_at", "id"], condition=~Q(person=""), name="activity_of_person"),
             models.Index(fields=["scope", "created_at", "id"], condition=~Q(scope=""), name="activity_of_scope"),
+            # The search: each finds few rows among millions.
+            prefix_index("activity_person", "person"),
+            prefix_index("activity_object_name", "object_name"),
+            models.Index(fields=["object_id"], name="activity_of_object"),
         ]
         triggers = [
             *only_erased("message", "object_name", subject="activity", hint=HINT),

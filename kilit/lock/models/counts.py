@@ -27,6 +27,18 @@ READ = """
     GROUP BY queue, scope, state ORDER BY queue, scope, state
 """
 
+# Of whole queues, and of some scopes of others.
+IN_STATES = """
+    SELECT queue, sum(total)::bigint FROM (
+      SELECT queue, scope, state, total FROM lock_count
+      UNION ALL
+      SELECT queue, scope, state, change FROM lock_countdelta
+    ) AS parts
+    WHERE (queue, state) IN (SELECT * FROM unnest(%(queues)s::text[], %(states)s::text[]))
+      AND (queue = ANY(%(whole)s) OR (queue, scope) IN (SELECT * FROM unnest(%(scoped)s::text[], %(scopes)s::text[])))
+    GROUP BY queue
+"""
+
 # The same 24 hours as a chart shows, added up.
 ENTERED_LAST_DAY = """
     SELECT scope, state, sum(entered)::bigint FROM (
@@ -101,6 +113,19 @@ class CountQuerySet(models.QuerySet["Count"]):
         for total in self.totals(queue=queue, scopes=scopes):
             counts[total.state] += total.now
         return +counts
+
+    def in_states(self, wanted: Mapping[str, tuple[Collection[str], Collection[str] | None]]) -> Counter[str]:
+        """Return how many rows of each queue are in its states, of all scopes (None) or of some."""
+        states = [(queue, state) for queue, (states, _scopes) in wanted.items() for state in states]
+        scopes = [(queue, scope) for queue, (_states, scopes) in wanted.items() for scope in scopes or ()]
+        values = {
+            "queues": [queue for queue, _state in states],
+            "states": [state for _queue, state in states],
+            "whole": [queue for queue, (_states, scopes) in wanted.items() if scopes is None],
+            "scoped": [queue for queue, _scope in scopes],
+            "scopes": [scope for _queue, scope in scopes],
+        }
+        return +Counter(dict(read_rows(IN_STATES, values)))
 
     def last_day(
         self, *, queue: str, well: Collection[str], badly: Collection[str], scopes: Collection[str] | None = None

@@ -22,6 +22,7 @@ from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
 from kilit.problems.registry import with_number
+from ociqueue.admin.base.menu import CONVERSIONS_MENU
 from ociqueue.files.conversions import format_advice
 from ociqueue.files.import_jobs import TABLES, may_import
 from ociqueue.files.import_run import ENGINE, MOST_LINES_KEPT, start
@@ -102,7 +103,7 @@ def lines_of(job: ImportJob) -> dict[str, Any]:
 
 @admin.register(ImportJob)
 class ImportJobAdmin(BatchJobAdmin):
-    menu = (5, "upload_file")
+    menu = CONVERSIONS_MENU.tab(2)
     page_title = gettext_lazy("Import")
     progress_template = "admin/ociqueue/import_progress.html"
     filters = IMPORT_FILTERS

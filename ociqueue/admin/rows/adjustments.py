@@ -17,6 +17,7 @@ from kilit.lock.models import Event
 from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
 from ociqueue.admin.base import columns
+from ociqueue.admin.base.menu import CONVERSIONS_MENU
 from ociqueue.admin.rows import adjustment_columns, blockers, description
 from ociqueue.admin.rows.uploadable import MARK_ADJUSTMENT_FAILED, RESET_ADJUSTMENT, RETRY_ADJUSTMENT, UploadableAdmin
 from ociqueue.files import exports as dead_letters
@@ -103,7 +104,7 @@ def _other(row: Adjustment) -> dict[str, str]:
 
 @admin.register(Adjustment)
 class AdjustmentAdmin(UploadableAdmin):
-    menu = (2, "price_change")
+    menu = CONVERSIONS_MENU.tab(1)
     queue = ADJUSTMENT_QUEUE
     failures = FAILURES
     actions = (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED)

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from kilit.console.formatting import badge, breakable, code_badge, column, distance, fieldset, number, since, two_lines
 from kilit.console.lists.listing import LongListAdmin
 from ociqueue.admin.base import columns
+from ociqueue.admin.base.menu import SITES_MENU
 from ociqueue.admin.rows import adjustment_columns
 from ociqueue.models import Receipt, Site, UploadBatch
 from ociqueue.models.adjustment import MODELS_BY_QUEUE
@@ -174,7 +175,7 @@ READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(fi
 
 @admin.register(UploadBatch)
 class UploadBatchAdmin(LongListAdmin):
-    menu = (4, "cloud_upload")
+    menu = SITES_MENU.tab(1)
     list_display = [upload, site, size, sent, answer, result, note]
     filters = UPLOAD_FILTERS
     list_select_related = ["site"]

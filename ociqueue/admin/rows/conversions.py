@@ -27,6 +27,7 @@ from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
 from kilit.sites.models import SiteQuerySet
 from ociqueue.admin.base import columns
+from ociqueue.admin.base.menu import CONVERSIONS_MENU
 from ociqueue.admin.imports import pages as imports
 from ociqueue.admin.rows.description import CONVERSION
 from ociqueue.admin.rows.row_forms import adjust_page, correct_page
@@ -96,7 +97,7 @@ def _sites(request: HttpRequest, named: str) -> SiteQuerySet[Site]:
 
 @admin.register(Conversion)
 class ConversionAdmin(UploadableAdmin):
-    menu = (1, "ads_click")
+    menu = CONVERSIONS_MENU
     queue = QUEUE
     failures = FAILURES
     actions = (RETRY, RESET, MARK_FAILED)

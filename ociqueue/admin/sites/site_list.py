@@ -24,6 +24,7 @@ from kilit.console.lists.listing import CompletedChangeList
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.models import SiteMembership
+from ociqueue.admin.base.menu import SITES_MENU
 from ociqueue.admin.base.site_header import header_context, list_of, may_administer, site_address
 from ociqueue.admin.google import circuits, credentials, google_counts, switching
 from ociqueue.admin.sites import bulk_files, keys, site_actions
@@ -75,7 +76,7 @@ stuck = column("stuck", gettext_lazy("stuck"), lambda site: number(site.health.s
 
 @admin.register(Site)
 class SiteAdmin(ModelAdmin):
-    menu = (3, "storefront")
+    menu = SITES_MENU
     is_searched = True  # by Ctrl+K
     list_display = ["site", "state", "alarms", waiting, "failed", stuck, "sender"]
     list_filter = ["sync_method", "is_paused", ArchivedFilter]

@@ -163,7 +163,7 @@ def test_an_unknown_route_is_answered_in_json() -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("path", ["/admin/lock/event/?queue=%00", "/api/oci/queue-rows?siteId=a%00b", "/a%00b"])
+@pytest.mark.parametrize("path", ["/admin/lock/activity/?queue=%00", "/api/oci/queue-rows?siteId=a%00b", "/a%00b"])
 def test_an_address_with_a_nul_is_refused(admin_client, path: str) -> None:
     answer = admin_client.get(path)
 
@@ -199,7 +199,7 @@ def test_a_server_error_shows_only_the_request_id(monkeypatch) -> None:
 def test_every_error_page_shows_the_request_id_and_a_link_back(admin_client, monkeypatch) -> None:
     admin_client.raise_request_exception = False
     missing = admin_client.get("/admin/nothing/here/")
-    forbidden = admin_client.get("/admin/lock/event/add/")
+    forbidden = admin_client.get("/admin/lock/activity/add/")
     bad = admin_client.get("/admin/", headers={"host": "evil.example"})
     monkeypatch.setattr("kilit.console.dashboard.page.on_index", lambda *_: 1 / 0)
     failed = admin_client.get("/admin/")

@@ -22,16 +22,17 @@ def test_every_page_has_a_breadcrumb_that_ends_with_it(admin_client) -> None:
     site = make_site("Ege")
     make_conversions(site, badly=1, source_keys=["order-7/a"])
     row, rows = site.conversions.get(), "/admin/ociqueue/conversion/"
-    place = ["Offline conversions", "Sites", "Ege"]
+    place = ["Sites", "Ege"]
     expected = {
-        "/admin/workers/": ["Dashboard", "Workers and scheduled tasks"],
+        "/admin/workers/": ["Workers"],
         "/admin/preferences/": ["Dashboard", "Language and time zone"],
-        f"{rows}import/": ["Offline conversions", "Conversions", "Import conversions"],
-        f"{rows}groups/": ["Offline conversions", "Conversions", "Error groups of conversions"],
-        f"{rows}all/retry/?status=FAILED": ["Offline conversions", "Conversions", "Retry 1 conversion?"],
-        f"{rows}{row.pk}/change/": ["Offline conversions", "Conversions", "order-7/a"],
-        f"{rows}{row.pk}/retry/": ["Offline conversions", "Conversions", "Retry 1 conversion?"],
-        "/admin/orchestrator/job/preflight/": ["Panel cutting", "Jobs", "Preflight"],
+        f"{rows}import/": ["Conversions", "Import conversions"],
+        f"{rows}groups/": ["Conversions", "Error groups of conversions"],
+        f"{rows}all/retry/?status=FAILED": ["Conversions", "Retry 1 conversion?"],
+        f"{rows}{row.pk}/change/": ["Conversions", "order-7/a"],
+        f"{rows}{row.pk}/retry/": ["Conversions", "Retry 1 conversion?"],
+        "/admin/ociqueue/adjustment/groups/": ["Conversions", "Adjustments", "Error groups of adjustments"],
+        "/admin/orchestrator/rulesversion/": ["Jobs", "Setup"],
         f"/admin/ociqueue/site/{site.pk}/ads-script/": [*place, "Keys and script"],
         f"/admin/ociqueue/site/{site.pk}/credentials/": [*place, "Google"],
         f"/admin/ociqueue/site/{site.pk}/circuit/": [*place, "Google"],

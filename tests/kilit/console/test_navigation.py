@@ -1,70 +1,114 @@
-"""One product: the side bar, names and ways back."""
+"""One product: the menu, its tabs, names and ways back."""
 
 import re
 
 import pytest
-from django.apps import apps
 from django.contrib import admin
 
 from kilit.batches.queues import queues
-from kilit.console.navigation import sidebar
+from kilit.console.navigation import menu, sidebar
+from tests.support.dashboard import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db
 
+OF_VIEWERS = ["Dashboard", "Conversions", "Sites", "PDFs", "Jobs", "Activity"]
+OF_OPERATORS = ["Dashboard", "Conversions", "Sites", "PDFs", "Jobs", "Customers", "Webhooks", "Activity", "Workers"]
+OF_ADMINS = [*OF_OPERATORS, "People", "Alerts", "Records"]
+SHIPPED = 5  # queues; one that is added has an item of its own
+LINK = re.compile(r'<a href="([^"]+)"[^>]*>(?:\s*<span class[^>]*>.*?</span>)?\s*(?:<span>)?\s*(.*?)\s*<', re.DOTALL)
+
 
 def links(client, address: str = "/admin/") -> dict[str, str]:
-    """Return the side bar's links by address."""
-    html = client.get(address).content.decode()
-    bar = html[html.index('id="nav-sidebar-apps"') : html.index('id="main"')]
-    found = re.findall(r'<a href="([^"]+)".*?<span>(.*?)</span>', bar, re.DOTALL)
-    return {address: title for address, title in found if address.startswith("/admin/")}
+    """Return the titles in the menu, by address."""
+    html = client.get(address).text
+    lists = re.findall(r'<ol class="flex flex-col gap-0.5 px-6.*?</ol>', html, re.DOTALL)
+    return dict(LINK.findall("".join(lists)))
 
 
-def test_everything_registered_has_a_place_in_the_side_bar(admin_client) -> None:
-    shown = links(admin_client)
-
-    assert list(shown)[:2] == ["/admin/", "/admin/workers/"]
-    for model in admin.site._registry:
-        assert f"/admin/{model._meta.app_label}/{model._meta.model_name}/" in shown
+def tabs(client, address: str) -> dict[str, str]:
+    html = client.get(address).text
+    found = re.search(r'<nav id="tabs-items".*?</nav>', html, re.DOTALL)
+    return dict(LINK.findall(found[0])) if found else {}
 
 
-def test_the_queues_come_before_people_and_in_one_order(admin_client) -> None:
-    apps_shown = list(dict.fromkeys(address.split("/")[2] for address in links(admin_client)))
+@pytest.mark.parametrize(
+    ("role", "titles"),
+    [("viewer", OF_VIEWERS), ("operator", OF_OPERATORS), ("admin", OF_ADMINS), ("owner", OF_ADMINS)],
+)
+def test_each_role_has_the_items_that_it_uses_and_they_open(make_person, role, titles) -> None:
+    client = make_person(role=role)
 
-    in_order = [*dict.fromkeys(queue.model._meta.app_label for queue in queues.values()), "auth"]
-    assert [app for app in apps_shown if app in in_order] == in_order
-
-
-def test_a_viewer_is_offered_only_what_opens(make_person) -> None:
-    client = make_person(role="viewer")
     shown = links(client)
 
-    assert "/admin/workers/" in shown
-    assert not [address for address in shown if address.startswith(("/admin/auth/", "/admin/access/apikey/"))]
+    assert [title for title in shown.values() if title in OF_ADMINS] == titles
+    assert len(shown) <= len(titles) + len(queues) - SHIPPED
     assert {client.get(address).status_code for address in shown} == {200}
 
 
-def test_no_group_has_the_name_of_its_only_page(admin_client, rf, admin_user) -> None:
+def test_every_page_has_a_place_in_the_menu(rf, admin_user) -> None:
     request = rf.get("/admin/")
     request.user = admin_user
 
-    for group in sidebar(request):
-        titles = [str(item["title"]).lower() for item in group["items"]]
-        assert str(group.get("title", "")).lower() not in titles
+    pages = [page for pages in menu(request).values() for page in pages]
+
+    assert {page.model_admin.model for page in pages if page.model_admin} == set(admin.site._registry)
+    places = [(page.tab.item.place, page.tab.place) for page in pages]
+    assert len(places) == len(set(places))
+    assert all(item.icon for item in menu(request))
 
 
-def test_a_group_of_one_page_with_its_name_has_no_title(admin_user, rf, monkeypatch) -> None:
-    monkeypatch.setattr(apps.get_app_config("pdfjobs"), "verbose_name", "PDF Jobs")
-    request = rf.get("/admin/")
-    request.user = admin_user
+@pytest.mark.parametrize(
+    ("role", "address", "titles"),
+    [
+        ("operator", "/admin/", ["Dashboard", "Problems"]),
+        ("operator", "/admin/problems/problemrecord/", ["Dashboard", "Problems"]),
+        ("viewer", "/admin/ociqueue/conversion/", ["Conversions", "Adjustments", "Imports"]),
+        ("viewer", "/admin/ociqueue/importjob/", ["Conversions", "Adjustments", "Imports"]),
+        ("operator", "/admin/ociqueue/site/", ["Sites", "Upload batches"]),
+        ("operator", "/admin/orchestrator/job/", ["Jobs", "Drafts", "Setup"]),
+        ("operator", "/admin/orchestrator/rulesversion/", ["Jobs", "Drafts", "Setup"]),
+        ("operator", "/admin/outbox/outboxmessage/", ["Endpoints", "Messages"]),
+        ("operator", "/admin/lock/activity/", []),
+        ("admin", "/admin/auth/user/", ["Users", "API keys"]),
+        ("admin", "/admin/ociqueue/erasure/", ["Erasures", "Logins"]),
+        ("owner", "/admin/lock/pruning/", ["Erasures", "Logins", "Denied requests", "Pruned rows"]),
+    ],
+)
+def test_pages_of_one_item_are_tabs(make_person, role, address, titles) -> None:
+    client = make_person(role=role)
 
-    assert [group["title"] for group in sidebar(request) if group["items"][0]["title"] == "PDF jobs"] == [""]
+    shown = tabs(client, address)
+
+    assert list(shown.values()) == titles
+    assert {client.get(tab).status_code for tab in shown} <= {200}
 
 
-def test_every_page_has_a_place_of_its_own_and_an_icon() -> None:
-    menus = {model: page.menu for model, page in admin.site._registry.items()}
+def test_the_item_of_a_page_is_marked_on_its_tabs_and_rows(rf, admin_user) -> None:
+    for path, title in {
+        "/admin/": "Dashboard",
+        "/admin/problems/problemrecord/": "Dashboard",
+        "/admin/ociqueue/adjustment/": "Conversions",
+        "/admin/ociqueue/adjustment/1/change/": "Conversions",
+        "/admin/bulk/bulkaction/1/change/": "Activity",
+    }.items():
+        request = rf.get(path)
+        request.user = admin_user
+        assert [item["title"] for group in sidebar(request) for item in group["items"] if item["active"]] == [title]
 
-    for label in {model._meta.app_label for model in menus}:
-        places = [place for model, (place, _icon) in menus.items() if model._meta.app_label == label]
-        assert len(places) == len(set(places)), label
-    assert all(icon for _place, icon in menus.values())
+
+def test_failures_are_counted_beside_the_items_of_those_who_see_them(make_person) -> None:
+    site, other = make_site("Ege"), make_site("Kent")
+    make_conversions(site, badly=2, well=1)
+    make_conversions(other, badly=1)
+
+    def failures(client) -> list[str]:
+        return re.findall(r'class="kilit-failures"[^>]*>(.*?)<', client.get("/admin/workers/").text)
+
+    assert failures(make_person("owner", role="owner")) == ["3"]
+    assert failures(make_person("member", role="operator", sites=[site])) == ["2"]
+    assert failures(make_person("stranger", role="operator")) == []
+
+
+def test_operators_find_their_alerts_in_the_menu_of_their_account(make_person) -> None:
+    assert 'href="/admin/outbox/channel/"' in make_person("ayse", role="operator").get("/admin/").text
+    assert 'href="/admin/outbox/channel/"' not in make_person("can", role="viewer").get("/admin/").text

@@ -17,7 +17,7 @@ from tests.support.people import browser_of
 
 pytestmark = pytest.mark.django_db
 
-PEOPLE, GROUPS, KEYS = "/admin/auth/user/", "/admin/auth/group/", "/admin/access/apikey/"
+PEOPLE, KEYS = "/admin/auth/user/", "/admin/access/apikey/"
 OLD, NEW = "a right long password", "a-new-password-1"
 PASSWORD = {"password1": NEW, "password2": NEW, "usable_password": "true"}
 
@@ -240,19 +240,6 @@ def test_groups_of_the_installation_are_a_filter_for_owners_only(enter) -> None:
 def test_a_membership_is_never_that_of_an_owner(people) -> None:
     with pytest.raises(IntegrityError, match="membership_has_role_of_a_site"), transaction.atomic():
         SiteMembership.objects.filter(user=people["operator-of-b"]).update(role="owner")
-
-
-def test_groups_are_changed_by_superusers_only(people, enter) -> None:
-    client, group = enter("admin-of-b"), Group.objects.get(name="night shift")
-
-    answers = [
-        client.post(f"{GROUPS}add/", {"name": "mine"}),
-        client.post(f"{GROUPS}{group.pk}/change/", {"name": "night shift", "permissions": [1]}),
-        client.post(f"{GROUPS}{group.pk}/delete/", {"post": "yes"}),
-    ]
-
-    assert [answer.status_code for answer in answers] == [403, 403, 403]
-    assert Group.objects.get(name="night shift").permissions.count() == 0
 
 
 def members_form(client: Client, site: Site, *rows: dict[str, Any]) -> Any:

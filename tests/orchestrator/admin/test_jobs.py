@@ -185,10 +185,10 @@ def test_operators_add_customers_in_any_spelling_and_viewers_do_not(make_person)
     assert viewer.get("/admin/orchestrator/customer/add/").status_code == 403
 
 
-def test_the_preflight_page_shows_each_check(make_person, floor, settings, tmp_path) -> None:
+def test_the_setup_page_shows_each_check_of_the_preflight(make_person, floor, settings, tmp_path) -> None:
     settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
 
-    shown = make_person(role="viewer").get(f"{LIST}preflight/").content.decode()
+    shown = make_person(role="viewer").get("/admin/orchestrator/rulesversion/").content.decode()
 
     assert "PASS" in shown
     assert "FAIL" in shown

@@ -50,7 +50,7 @@ def test_no_page_of_the_console_breaks_its_own_policy(visitor, house, made_pdf, 
         "keys": "/admin/access/apikey/add/",
         "workers": "/admin/workers/",
         "pdf": f"/admin/pdfjobs/pdfjob/{made_pdf.pk}/change/",
-        "events": "/admin/lock/event/",
+        "activity": "/admin/lock/activity/",
     }
     for address in pages.values():
         open_page(page, address)

@@ -171,7 +171,6 @@ def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> Non
         *(f"/admin/orchestrator/customer/{each.pk}/change/" for each in Customer.objects.filter(name=EVIL)[:1]),
         "/admin/axes/accessattempt/",
         "/admin/access/deniedrequest/",
-        "/admin/lock/event/",
         "/admin/access/apikey/",
         "/admin/auth/user/",
     ]

@@ -194,3 +194,31 @@ def test_a_bulk_action_is_shown_once_and_at_each_of_its_sites(admin_client, ege,
     ]
     assert rows(admin_client, queue="conversion") == []
     assert rows(admin_client, site=str(ege.pk)) == ["Bulk action finished · Retry · conversions"]
+
+
+@pytest.mark.usefixtures("_failures")
+def test_it_is_searched_by_person_object_and_id(admin_client, ege, anadolu) -> None:
+    retry(ege, actor="operator:can")
+    retry(anadolu, actor="operator:Canan")
+    site = make_site("Kent")
+    make_conversions(site, badly=1)
+    retry(site, actor="operator:deniz")
+    (retried,) = Conversion.objects.filter(site=site)
+
+    assert len(moved(admin_client, q="CAN")) == 2
+    assert len(moved(admin_client, q="canan")) == 1
+    assert len(rows(admin_client, q=str(retried.pk))) == 1
+    assert rows(admin_client, q="nobody") == []
+
+
+def test_today_and_yesterday_are_one_click_away(admin_client, ege) -> None:
+    make_conversions(ege, badly=1)
+    retry(ege)
+
+    def day(label: str) -> str:
+        return next(tab.href for tab in admin_client.get(PAGE).context["cl"].controls.tabs() if tab.label == label)
+
+    assert "etried" in admin_client.get(f"{PAGE}{day('Today')}").text
+    yesterday = admin_client.get(f"{PAGE}{day('Yesterday')}")
+    assert "etried" not in yesterday.text
+    assert [tab.label for tab in yesterday.context["cl"].controls.tabs() if tab.is_current] == ["Yesterday"]

@@ -35,7 +35,7 @@ def refreshed(client: Client, address: str, version: str) -> int:
     return client.get(address, headers={"If-None-Match": version}).status_code
 
 
-@pytest.mark.parametrize("address", ["/admin/", LIST, f"{LIST}groups/", "/admin/workers/", "/admin/bulk/bulkaction/"])
+@pytest.mark.parametrize("address", ["/admin/", LIST, f"{LIST}groups/", "/admin/workers/", "/admin/lock/activity/"])
 def test_a_page_is_rendered_again_only_after_a_move(admin_client, address: str) -> None:
     make_conversions(make_site(), waiting=1)
     version = version_of(admin_client, address)

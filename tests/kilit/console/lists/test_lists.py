@@ -58,7 +58,7 @@ def test_a_value_that_no_filter_knows_shows_no_row_and_is_named(name: str, value
     assert sentence in file.content.decode()
 
 
-@pytest.mark.parametrize("path", [*QUEUES, "/admin/ociqueue/uploadbatch/", "/admin/bulk/bulkaction/"])
+@pytest.mark.parametrize("path", [*QUEUES, "/admin/ociqueue/uploadbatch/"])
 def test_every_list_says_so(admin_client, path: str) -> None:
     make_site()
     name = "site" if "uploadbatch" in path else "status"

@@ -56,7 +56,7 @@ def test_the_list_is_filtered_and_searched(operator, site, sold, make_person, ma
     assert listed(operator, q="order-") == {value, gone}
     assert listed(stranger) == listed(stranger, q="order-1") == set()
     assert stranger.get(address(value)).status_code == 302
-    assert "price_change" in operator.get(LIST).text, "in the sidebar"
+    assert f'href="{LIST}"' in operator.get("/admin/ociqueue/conversion/").text, "a tab"
 
 
 def test_a_callers_own_key_is_found(operator, site, sold) -> None:
