@@ -7,6 +7,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from axes.models import AccessAttempt
 from axes.utils import reset
+from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -25,11 +26,15 @@ from kilit.lock.clock import database_time
 from kilit.sites.people import people_managed_by
 from orchestrator.admin.jobs import paper_finders
 
-paper_finders.append(papers_of_job)
+if "pdfjobs" not in settings.APPS_OFF:
+    paper_finders.append(papers_of_job)
 # django-q2's pages are hidden: "resubmit" drops a task's options and deletes history, and tasks are only doorbells.
 admin.site.unregister([Failure, OrmQ, Schedule, Success])
 # django-allauth's pages show secrets; users have their own pages, and owners an action in the list of users.
 admin.site.unregister([Authenticator, EmailAddress, SocialAccount, SocialApp, SocialToken])
+
+# The pages of queues that are switched off; this app is the last to be loaded.
+admin.site.unregister([model for model in admin.site._registry if model._meta.app_label in settings.APPS_OFF])
 
 
 @admin.register(AccessAttempt)

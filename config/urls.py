@@ -1,5 +1,6 @@
 """All URLs of the product."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
@@ -32,10 +33,15 @@ console = [
     path("views/", admin.site.admin_view(saved_views), name="views"),
     path("live/", admin.site.admin_view(live.banner), name="live"),
     path("workers/", admin.site.admin_view(workers_page), name="workers"),
-    path("papers/<uuid:job_id>/<str:kind>/", admin.site.admin_view(papers.print_paper), name="print"),
-    path("papers/<uuid:pdf_id>/", admin.site.admin_view(papers.show_paper), name="paper"),
     path("workers/<str:name>/run/", admin.site.admin_view(run_task), name="run_task"),
 ]
+paper_urls = []
+if not {"orchestrator", "pdfjobs"} & {*settings.APPS_OFF}:
+    console += [
+        path("papers/<uuid:job_id>/<str:kind>/", admin.site.admin_view(papers.print_paper), name="print"),
+        path("papers/<uuid:pdf_id>/", admin.site.admin_view(papers.show_paper), name="paper"),
+    ]
+    paper_urls = [path("jobs/<str:pk>/papers/<str:kind>", PaperView.as_view())]
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", include((console, "console"))),
@@ -49,7 +55,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/schema/", ApiSchemaView.as_view(), name="api-schema"),
     path("api/docs/", admin.site.admin_view(ApiPage.as_view()), name="api-docs"),
-    path("jobs/<str:pk>/papers/<str:kind>", PaperView.as_view()),
+    *paper_urls,
     path("api/cron/", include([*cron.urls()])),
     *(path(api.path, include(api.urls)) for api in apis),
     path("healthz", probes.healthz),

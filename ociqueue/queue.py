@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
+from kilit.access.key_scopes import KeyScope
 from kilit.api.queue_api import QueueApi
 from kilit.batches.queues import Queue, register
 from kilit.lock.free_text import FreeText
@@ -241,6 +242,7 @@ QUEUE = SiteQueue(
             "/api/oci/v2/verify": "api_script",
             "/api/oci/": "api_conversions",
         },
+        scopes={KeyScope.ENQUEUE: _("conversions, adjustments"), KeyScope.SCRIPT: ""},
     ),
 )
 register(ADJUSTMENT_QUEUE)  # before the conversions that they adjust: so they are pruned

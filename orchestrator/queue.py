@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
+from kilit.access.key_scopes import KeyScope
 from kilit.api.queue_api import QueueApi
 from kilit.batches.queues import Keeping, Queue, register
 from kilit.workers.doorbells import Doorbell
@@ -57,6 +58,7 @@ QUEUE = Queue(
         "orchestrator.api.urls",
         tags={"Cutting jobs": "Orders on their way to the saw; viewers can read, operators can act."},
         kinds=dict.fromkeys(("/jobs", "/jobs/", "/customers", "/customers/"), "api_cutting"),
+        scopes={KeyScope.ENQUEUE: _("orders")},
     ),
 )
 register(QUEUE)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from django.utils.translation import gettext_lazy as _
 
+from kilit.access.key_scopes import KeyScope
 from kilit.api.queue_api import QueueApi
 from kilit.backup.files import register_file_source
 from kilit.batches.queues import Keeping, Queue, register
@@ -61,6 +62,7 @@ QUEUE = Queue(
         "pdfjobs.api.urls",
         tags={"PDF": "Documents rendered from templates."},
         kinds={"/pdf/": "api_pdf"},
+        scopes={KeyScope.ENQUEUE: _("documents")},
     ),
 )
 register(QUEUE)

@@ -1,6 +1,7 @@
 """Typed settings from the environment, with a one-line error for an invalid value."""
 
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -71,6 +72,13 @@ class Environment:
         if word in choices:
             return word
         raise ImproperlyConfigured(f"{name}={word!r} is not one of {', '.join(choices)}.")
+
+    def some_of(self, name: str, choices: Collection[str]) -> list[str]:
+        """Split a comma-separated list of choices; it may be empty."""
+        words = self.words(name, default=[])
+        if unknown := [word for word in words if word not in choices]:
+            raise ImproperlyConfigured(f"{name} has {unknown[0]!r}, which is not one of {', '.join(choices)}.")
+        return words
 
     def words(self, name: str, *, default: list[str] | None = None) -> list[str]:
         """Split a comma-separated list; without a default it is required."""

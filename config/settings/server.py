@@ -73,6 +73,10 @@ PDF_S3_BUCKET = env.text("KILIT_S3_BUCKET", "")
 WEBHOOK_PRIVATE_ADDRESSES = env.networks("KILIT_WEBHOOK_PRIVATE_ADDRESSES")
 KEEP_MESSAGES_DAYS = env.number("KILIT_KEEP_MESSAGES_DAYS", default=30, least=7, most=3660)
 
+# Queues that this installation does not use, by what people call them.
+QUEUE_APPS = {"conversions": "ociqueue", "pdf": "pdfjobs", "cutting": "orchestrator"}
+APPS_OFF = [QUEUE_APPS[word] for word in env.some_of("KILIT_QUEUES_OFF", QUEUE_APPS)]
+
 # Database ------------------------------------------------------------------------------------------------------------
 
 DATABASES = databases(env, default={"ENGINE": "kilit.postgres", "NAME": "kilit"})

@@ -21,7 +21,7 @@ SPECTACULAR_SETTINGS: dict[str, object] = {
     "TITLE": "Kilit",
     "VERSION": "1",
     "DESCRIPTION": (
-        'Four guarded job queues. All errors have the same shape, `{"error": {"code", "message", …}}`; unsupported '
+        'Guarded job queues. All errors have the same shape, `{"error": {"code", "message", …}}`; unsupported '
         "methods get a 405 with `Allow`. Times are ISO 8601 with an offset."
     ),
     "OAS_VERSION": "3.1.0",

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model
 from prometheus_client.registry import Collector
@@ -122,7 +123,12 @@ queues: dict[str, Queue] = {}
 
 
 def register(queue: Queue) -> None:
-    """Make all that comes from a declaration, but its pages (the app's `admin`) and its problems (`problems.py`)."""
+    """Make all that comes from a declaration, but its pages (the app's `admin`) and its problems (`problems.py`).
+
+    A queue that is switched off is not registered, so it is nowhere; its tables stay.
+    """
+    if queue.model._meta.app_label in settings.APPS_OFF:
+        return
     name = queue.table.queue
     queues[name] = queue
     if queue.work:

@@ -51,6 +51,8 @@ def register_queue_problems(
     def guard(source: ProblemSource) -> ProblemSource:
         return ProblemSource(lambda user: source.find(user) if queue.may_see(user) else (), source.rows)
 
+    if queue.table.queue not in queues:  # switched off
+        return
     queues_with_problems.add(queue.table.queue)
     sources = (failed or failures(queue), stuck or StuckJobs(queue=queue).source(), *more)
     register_problems(*(guard(source) for source in sources))

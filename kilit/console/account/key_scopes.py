@@ -13,6 +13,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.access.models import ApiKey
 from kilit.access.roles import Role, role_of
+from kilit.api.queue_api import apis
 
 ADMIN_KEY_LASTS = timedelta(days=366)  # at most
 
@@ -21,7 +22,7 @@ class ScopesField(forms.MultipleChoiceField):
     """The scopes of a key; `admin` is offered to owners, on the page of all keys."""
 
     def __init__(self, *, with_admin: bool = False) -> None:
-        self.offered = [scope for scope in KeyScope if with_admin or scope != KeyScope.ADMIN]
+        self.with_admin = with_admin
         super().__init__(
             label=gettext_lazy("What the key may be used for"),
             help_text=gettext_lazy("Choose no more than the program needs: a key that leaks can do no more."),
@@ -31,7 +32,16 @@ class ScopesField(forms.MultipleChoiceField):
         )
 
     def _choices(self) -> list[tuple[str, str]]:
-        return [(scope.value, format_html("<b>{}</b> {}", scope.value, scope.label)) for scope in self.offered]
+        used = {KeyScope.READ, KeyScope.OPERATE, *(scope for api in apis for scope in api.scopes)}
+        if self.with_admin:
+            used.add(KeyScope.ADMIN)
+        sent = [str(api.scopes[KeyScope.ENQUEUE]) for api in apis if KeyScope.ENQUEUE in api.scopes]
+        words = {"what": ", ".join(sent)}
+        return [
+            (scope.value, format_html("<b>{}</b> {}", scope.value, scope.label % words))
+            for scope in KeyScope
+            if scope in used
+        ]
 
     def clean(self, value: object) -> list[str]:
         chosen = super().clean(value)

@@ -49,7 +49,7 @@ class BulkActionAdmin(BatchJobAdmin):
 
     def get_queryset(self, request: HttpRequest) -> BulkActionQuerySet:
         rows: BulkActionQuerySet = super().get_queryset(request)
-        return rows.filter(visible_to(request.user))
+        return rows.filter(visible_to(request.user), queue__in=[*queues])
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Lead to the activity, which lists them."""

@@ -71,7 +71,7 @@ def sources() -> dict[str, ActivitySource]:
 def _bulk_names(ids: Collection[str]) -> dict[str, str]:
     return {
         str(row.pk): f"{console_action(row).title} · {queues[row.queue].model._meta.verbose_name_plural}"
-        for row in BulkAction.objects.filter(pk__in=ids)
+        for row in BulkAction.objects.filter(pk__in=ids, queue__in=[*queues])
     }
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from kilit.batches.queues import queues
 from kilit.console.formatting import column, number, two_lines
 from kilit.console.jobs.activity import ActivitySource, register_activity
 from kilit.console.jobs.batch_pages import BatchJobAdmin, age, asked_by, state
@@ -30,7 +31,7 @@ from ociqueue.models import ImportJob, ImportLine
 from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet
 from ociqueue.operating.filters import IMPORT_FILTERS
 from ociqueue.schemas.conversions import fields_of
-from ociqueue.states import IMPORTS, ImportState
+from ociqueue.states import CONVERSIONS, IMPORTS, ImportState
 
 MOST_SHOWN = 200  # rejected lines on the page
 
@@ -53,15 +54,16 @@ def page_of(pk: object) -> str:
     return reverse("admin:ociqueue_importjob_change", args=[pk])
 
 
-register_activity(
-    IMPORTS.queue,
-    ActivitySource(
-        gettext_lazy("Imports"),
-        STORY,
-        lambda row: page_of(row.object_id),
-        lambda ids: {str(job.pk): job.file_name for job in ImportJob.objects.filter(pk__in=ids)},
-    ),
-)
+if CONVERSIONS.queue in queues:  # not switched off
+    register_activity(
+        IMPORTS.queue,
+        ActivitySource(
+            gettext_lazy("Imports"),
+            STORY,
+            lambda row: page_of(row.object_id),
+            lambda ids: {str(job.pk): job.file_name for job in ImportJob.objects.filter(pk__in=ids)},
+        ),
+    )
 
 
 def _progress(job: ImportJob) -> SafeString:
