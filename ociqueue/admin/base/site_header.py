@@ -11,6 +11,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from ociqueue.models import Site
+from ociqueue.states import UPLOADED_HERE
+
+UPLOADS = "uploads"  # a tab that is the list of uploads, for one site
 
 
 def may_run(user: User | AnonymousUser, site: Site) -> bool:
@@ -30,16 +33,21 @@ def header_context(request: HttpRequest, site: Site, *, tab: str) -> dict[str, A
         "ads_script": _("Keys and script"),
         "credentials": _("Google"),
         "google_counts": _("Google's counts"),
+        **({UPLOADS: _("Uploads")} if site.sync_method in UPLOADED_HERE else {}),
         "members": _("Members"),
         "settings": _("Settings"),
     }
     return {
         "site": site,
-        "crumb": "" if tab == "change" else titles[tab],
-        "tabs": [(title, site_address(site, name), name == tab) for name, title in titles.items()],
+        "crumb": "" if tab == "change" else titles.get(tab, ""),
+        "tabs": [(title, _tab_address(site, name), name == tab) for name, title in titles.items()],
         "may_run": may_run(request.user, site),
         "may_administer": may_administer(request.user, site),
     }
+
+
+def _tab_address(site: Site, name: str) -> str:
+    return list_of(site, "uploadbatch") if name == UPLOADS else site_address(site, name)
 
 
 def site_address(site: Site, name: str) -> str:

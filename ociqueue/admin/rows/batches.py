@@ -19,6 +19,7 @@ from kilit.console.formatting import badge, breakable, code_badge, column, dista
 from kilit.console.lists.listing import LongListAdmin
 from ociqueue.admin.base import columns
 from ociqueue.admin.base.menu import SITES_MENU
+from ociqueue.admin.base.site_header import UPLOADS, header_context
 from ociqueue.admin.rows import adjustment_columns
 from ociqueue.models import Receipt, Site, UploadBatch
 from ociqueue.models.adjustment import MODELS_BY_QUEUE
@@ -176,6 +177,7 @@ READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(fi
 @admin.register(UploadBatch)
 class UploadBatchAdmin(LongListAdmin):
     menu = SITES_MENU.tab(1)
+    change_list_template = "admin/ociqueue/uploads.html"
     list_display = [upload, site, size, sent, answer, result, note]
     filters = UPLOAD_FILTERS
     list_select_related = ["site"]
@@ -188,6 +190,13 @@ class UploadBatchAdmin(LongListAdmin):
         """Show uploads of the user's sites; the list of rows is loaded only on an upload's own page."""
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
         return super().get_queryset(request).filter(site__in=sites).defer("row_ids").prefetch_related(RECEIPTS)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
+        """Show the uploads of one site below its header, as a page of the site."""
+        chosen = self.filters.accepted(request.GET, request.user, among=["site"])
+        sites = Site.objects.seen_by(request.user).filter(pk__in=chosen.values())
+        header = {**header_context(request, sites[0], tab=UPLOADS), "crumb": ""} if sites else {}
+        return super().changelist_view(request, {**header, **(extra_context or {})})
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         batch = self.get_object(request, unquote(object_id))

@@ -121,3 +121,14 @@ def test_an_uploads_page_takes_few_queries_however_many_rows(admin_client, make_
 
     queries(1)  # what Django remembers for the life of a process
     assert queries(2) == queries(40)
+
+
+def test_the_uploads_of_a_site_are_a_tab_of_its_pages(make_person, api_site, make_site) -> None:
+    client, other = make_person(sites={api_site: "viewer"}), make_site(name="other")
+    href = f"{LIST}?site={api_site.pk}"
+
+    assert f'href="{href}"' in html(client, f"/admin/ociqueue/site/{api_site.pk}/change/")
+    shown = html(client, href)
+    assert f'<a href="{href}" aria-current="page">Uploads</a>' in shown
+    assert "Pages of this site" not in html(client, LIST)
+    assert "Pages of this site" not in html(client, f"{LIST}?site={other.pk}")
