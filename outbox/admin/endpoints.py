@@ -296,7 +296,7 @@ class EndpointAdmin(ModelAdmin):
         return self.has_add_permission(request) if obj is None else may_manage(request.user, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Ask the database once a request; the sidebar of every page asks several times."""
+        """Ask the database once a request; a page asks several times."""
         permissions: dict[str, bool] = request.__dict__.setdefault("may_act_in", {})
         if self.opts.label_lower not in permissions:
             permissions[self.opts.label_lower] = may_manage_any(request.user)
