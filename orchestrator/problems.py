@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from django.db.models import Min, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.lock.audit import actor_in_words
-from kilit.lock.clock import database_time
-from kilit.lock.models import Count
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.masking import mask_phone
 from kilit.problems.failures import FailureLines, causes_of
@@ -41,7 +40,6 @@ from orchestrator.metrics import (
     held_share,
     jobs_with_others,
     wait_limits,
-    waiting_since,
 )
 from orchestrator.models import Job, RulesVersion
 from orchestrator.models.job import JobQuerySet
@@ -116,6 +114,7 @@ def _unknown_handovers(causes: list[Cause], *, may_act: bool) -> Problem:
         severity=Severity.SERIOUS,
         title=with_number(ASK_AT_THE_SAW, count),
         cause=_("the saw has not answered"),
+        code=Code.HANDOVER_UNKNOWN,
         count=count,
         where=_places(oldest),
         beyond=max(0, count - len(oldest)),
@@ -171,6 +170,7 @@ def _held(causes: list[Cause], *, may_act: bool) -> Iterator[Problem]:
             severity=Severity.WARNING,
             title=with_number(title, count),
             cause=_label(code),
+            code=code,
             count=count,
             where=places[:MOST_NAMED],
             beyond=max(0, len(places) - MOST_NAMED),
@@ -198,10 +198,10 @@ def _many_on_hold(causes: list[Cause]) -> Iterator[Problem]:
 
 def overdue(_reader: object) -> Iterator[Problem]:
     """A runner fails a job that is over its limit, so one that stays there has no runner."""
-    since_when, now = waiting_since(), database_time()
     for party, limit in wait_limits().items():
-        since = since_when[party]
-        if since is None or now - since <= limit:
+        jobs = Job.objects.filter(_is_overdue(party, limit))
+        since = jobs.aggregate(since=Min(WAITS[party][1]))["since"]
+        if since is None:
             continue
         kind, title = OVERDUE[party]
         minutes = {"minutes": f"{limit.total_seconds() / 60:g}"}
@@ -213,6 +213,11 @@ def overdue(_reader: object) -> Iterator[Problem]:
             since=since,
             link=list_of_jobs(status=WAITS[party][0]),
         )
+
+
+def _is_overdue(party: str, limit: timedelta) -> Q:
+    state, column = WAITS[party]
+    return Q(status=state, **{f"{column}__lt": Now() - limit})
 
 
 def too_large(_reader: object) -> Iterator[Problem]:
@@ -228,7 +233,8 @@ def too_large(_reader: object) -> Iterator[Problem]:
         severity=Severity.WARNING,
         title=with_number(TOO_LARGE, count),
         is_cause_personal=True,  # parts have names that people typed
-        cause=f"{code}: {', '.join((oldest[0].warning_details or {}).get('parts', [])[:MOST_NAMED])}",
+        cause=", ".join((oldest[0].warning_details or {}).get("parts", [])[:MOST_NAMED]),
+        code=code,
         count=count,
         where=_places(oldest),
         beyond=count - len(oldest),
@@ -239,10 +245,11 @@ def too_large(_reader: object) -> Iterator[Problem]:
 
 def waiting_for_optiplanning(_reader: object) -> Iterator[Problem]:
     """Jobs take turns; say which one has OptiPlanning when the others wait for long."""
-    waiting = jobs_before_optiplanning().only("updated_at").first()
-    if waiting is None or waiting.updated_at > timezone.now() - SLOT_TAKEN_TOO_LONG:
+    waiting = jobs_before_optiplanning().exclude(pk__in=stuck_jobs(None).values("pk"))
+    oldest = waiting.only("updated_at").first()
+    if oldest is None or oldest.updated_at > timezone.now() - SLOT_TAKEN_TOO_LONG:
         return
-    count = Count.objects.by_state(queue=JOBS.queue)[JobState.OPTI_IMPORTED]
+    count = waiting.order_by().count()
     running = list(Job.objects.filter(status=JobState.OPTI_RUNNING).order_by("id").only("order_id")[:1])
     yield of_cutting(
         kind=ProblemKind.WAITING_FOR_OPTIPLANNING,
@@ -251,7 +258,7 @@ def waiting_for_optiplanning(_reader: object) -> Iterator[Problem]:
         cause=_("one job at a time; now it works on") if running else _("it works on no job"),
         where=_places(running),
         count=count,
-        since=waiting.updated_at,
+        since=oldest.updated_at,
         link=list_of_jobs(status=JobState.OPTI_IMPORTED),
     )
 
@@ -299,6 +306,8 @@ def stuck_jobs(_reader: object) -> JobQuerySet:
     # Each half uses its own index.
     both = unattended_jobs().values("pk").union(Job.objects.lapsed().values("pk"), all=True)
     rows: JobQuerySet = Job.objects.defer("payload").filter(pk__in=both).order_by("next_run_at")
+    for party, limit in wait_limits().items():  # these have lines of their own
+        rows = rows.exclude(_is_overdue(party, limit))
     return rows
 
 

@@ -30,7 +30,7 @@ FAILING_AFTER = timedelta(minutes=15)
 
 
 def _explain_cause(cause: Cause) -> str:
-    return f"{cause.code} {explain_code(cause.code) or explain(cause.shape)}".strip()
+    return explain_code(cause.code) or explain(cause.shape)
 
 
 def _endpoints(reader: Any) -> EndpointQuerySet:

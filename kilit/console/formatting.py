@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.utils.formats import date_format, number_format
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
@@ -50,6 +50,13 @@ def two_lines(first: str, second: str, *, title: str = "") -> SafeString:
         first,
         second,
     )
+
+
+def with_code(words: str, code: str) -> SafeString:
+    """Return an error in words, and the API's name of it small beside them."""
+    if not code or words == code:
+        return escape(words or code)
+    return format_html('{} <small lang="en" class="kilit-error-code">{}</small>', words, code)
 
 
 def breakable(text: str) -> SafeString:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 RECENT = timedelta(days=1)
-MOST_CAUSES = 3  # of the last day that get a line of their own
-LONGEST_CAUSE = 90
+MOST_CAUSES = 6  # of the last day that get a line of their own
+LONGEST_CAUSE = 200
 FAILED = gettext_lazy("%(queue)s: %(number)s failed")
 
 
@@ -47,7 +47,7 @@ def causes_of(queue: Queue, *, scopes: list[str] | None = None) -> list[Cause]:
 
 
 def explain_cause(cause: Cause) -> str:
-    return " ".join(filter(None, (cause.code, explain(cause.shape))))
+    return explain(cause.shape)
 
 
 def failures(
@@ -133,6 +133,7 @@ class FailureLines:
             severity=severity,
             title=self._title(cause.total),
             cause=Truncator(mask_personal_data(self.explain(cause))).chars(LONGEST_CAUSE),
+            code=cause.code,
             count=cause.total,
             where=places,
             beyond=cause.scope_count - len(places) if places else 0,

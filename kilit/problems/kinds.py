@@ -49,3 +49,9 @@ class ProblemKind(TextChoices):
     LOST_WORKER = "not-responding", _("A worker does not respond")
     LATE_TASK = "late", _("A scheduled task is late or failed")
     DISK_LOW = "disk-low", _("A disk is almost full")
+
+
+# Each of their jobs is in another line, which names its cause; alerts may be about these sums.
+SUMS = frozenset({ProblemKind.FAILURE_RATE, ProblemKind.HELD_SHARE, ProblemKind.MANY_ON_HOLD})
+# What is left when the largest causes have their lines.
+REMAINDERS = frozenset({ProblemKind.OTHER_FAILURES, ProblemKind.OLD_FAILURES})

@@ -35,6 +35,13 @@ class ProblemRecordQuerySet(LifecycleQuerySet["ProblemRecord"]):
         """Return the records made for a user: owners read those of the whole installation."""
         return self.filter(reader=None if is_owner(user) else user.pk)
 
+    def to_mute(self, user: User | AnonymousUser) -> "dict[str, ProblemRecord]":
+        """Return the records of problems whose alerts a user may mute, by the problem's key."""
+        if not user.has_perm("problems.operate_problemrecord"):
+            return {}
+        rows = self.open().seen_by(user).only("id", "key", "muted_until", "mute_reason")
+        return {record.key: record for record in rows}
+
     def close_unseen(self) -> int:
         return self.filter(seen_at__lt=Now() - CLOSE_AFTER).move("close", closed_at=Now())
 
@@ -105,14 +112,18 @@ class ProblemRecord(LifecycleModel):
         ]
 
     @property
+    def began_at(self) -> datetime:
+        return min(self.since or self.opened_at, self.opened_at)
+
+    @property
     def lasted(self) -> timedelta:
-        """Return how long it was seen; the wait before it closes does not count."""
-        return self.seen_at - self.opened_at
+        """Return how long it existed; the wait before it closes does not count."""
+        return self.seen_at - self.began_at
 
     def text(self, name: str, language: str | None = None) -> Any:
-        """Return its title, cause or where, in a language or else in the first that is stored."""
+        """Return its title, cause, code or where, in a language or else in the first that is stored."""
         texts = self.texts.get(language or get_language() or "") or next(iter(self.texts.values()))
-        return texts[name]
+        return texts.get(name, "")
 
     @property
     def title(self) -> str:

@@ -16,7 +16,7 @@ from kilit.lock.models import QueuePause
 from kilit.lock.models.counts import Count, CountDelta, HourCount
 from kilit.lock.table import Kind
 from kilit.problems.failures import failures
-from kilit.problems.kinds import ProblemKind
+from kilit.problems.kinds import SUMS, ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.registry import (
     Place,
@@ -26,6 +26,7 @@ from kilit.problems.registry import (
     Reader,
     SeesEverything,
     Severity,
+    find_problems,
     number,
     register_problems,
     with_number,
@@ -161,3 +162,8 @@ def _failures_of_a_day() -> list[QuerySet[Any]]:
 
 PAUSES = ProblemSource(find_pauses, lambda: [QueuePause.objects.all()])
 FAILURE_RATES = ProblemSource(find_failure_rates, _failures_of_a_day)
+
+
+def triage(reader: Reader) -> list[Problem]:
+    """Return the lines of a reader; each job is in one of them."""
+    return [problem for problem in find_problems(reader, without=FAILURE_RATES) if problem.kind not in SUMS]

@@ -11,12 +11,13 @@ from kilit.problems import disk, queues, workers
 from kilit.problems.checks import check_queues
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import ProblemSource, register_problems
-from kilit.problems.tracking import track_problems
+from kilit.problems.tracking import recent_visitors, register_readers, track_problems
 from kilit.workers.management.checked_settings import SETTINGS
 from kilit.workers.sweeps import Sweep, register_sweeps
 
 register(check_queues, SETTINGS)
 register_problems(ProblemSource(disk.find), ProblemSource(workers.find), queues.PAUSES, queues.FAILURE_RATES)
+register_readers(recent_visitors)
 register_free_texts(FreeText(ProblemRecord, ("texts", "link", "mute_reason")))
 prunables[ProblemRecord.lifecycle.queue] = lambda: [ProblemRecord.objects.closed()]
 register_sweeps(

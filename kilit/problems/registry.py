@@ -15,14 +15,14 @@ from django.db.models import IntegerChoices
 from django.utils.formats import number_format
 from django.utils.translation import gettext_lazy as _
 
-from kilit.problems.kinds import ProblemKind
+from kilit.problems.kinds import REMAINDERS, ProblemKind
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
     from django_stubs_ext import StrOrPromise
 
-MOST_NAMED = 3  # places of one problem, and problems of one kind
+MOST_NAMED = 5  # places of one problem, and problems of one kind
 
 
 class Severity(IntegerChoices):
@@ -66,6 +66,7 @@ class Problem:
     severity: Severity
     title: str
     cause: str = ""
+    code: str = ""  # of the error, as the API knows it; shown small beside the cause
     is_cause_personal: bool = False  # free text of an order, say: shown in the console, and never sent
     count: int = 1
     where: Sequence[Place] = ()
@@ -122,7 +123,10 @@ def register_problems(*some: ProblemSource) -> None:
 def find_problems(
     user: "User | AnonymousUser | SeesEverything", *, without: ProblemSource | None = None
 ) -> list[Problem]:
-    """Return the problems that a reader may see, the most harmful first; perhaps without those of one source."""
+    """Return the problems that a reader may see, perhaps without those of one source.
+
+    The most harmful come first, then those that the reader can solve; what remains of a kind is the last of it.
+    """
     searched = tuple(source for source in sources if source is not without)
     with_rows = _exists_query(searched).run()
     problems = [
@@ -131,7 +135,12 @@ def find_problems(
         if source.rows is None or str(index) in with_rows
         for problem in source.find(user)
     ]
-    return sorted(problems, key=lambda problem: (-problem.severity, -problem.count, problem.key))
+    return sorted(problems, key=_rank)
+
+
+def _rank(problem: Problem) -> tuple[object, ...]:
+    is_remainder = problem.kind in REMAINDERS
+    return -problem.severity, is_remainder, problem.action is None, -problem.count, problem.key
 
 
 @cache

@@ -42,6 +42,7 @@ class RowProblems:
     cause: "StrOrPromise"
     link: Callable[[], str]
     counted: int | None = None  # rows at most
+    most: int = MOST_NAMED  # lines; what is solved by one click should have its own
 
     def source(self, rows: DueRows | None = None) -> ProblemSource:
         """Return it to be registered; there may be a cheaper question than whether anyone has such rows."""
@@ -49,10 +50,10 @@ class RowProblems:
 
     def find(self, reader: Reader) -> list[Problem]:
         rows = self.rows(reader)
-        first = list(rows[: MOST_NAMED + 1])
+        first = list(rows[: self.most + 1])
         actions = self.actions(reader, first) if first else {}
         lines = [self._line(row, actions.get(row.pk)) for row in first]
-        return lines if len(lines) <= MOST_NAMED else [self._fold(rows, lines)]
+        return lines if len(lines) <= self.most else [self._fold(rows, lines)]
 
     def _line(self, row: Any, action: ProblemAction | None) -> Problem:
         place = self.place(row)

@@ -1,14 +1,17 @@
 """The sweep that keeps the records of problems: it looks once a minute, opens, updates and closes.
 
-It looks once for the whole installation, and once for each user who gets alerts and is no owner, so that
-texts and counts contain only what that user may see. It looks in each language, so that a channel gets its own.
+It looks once for the whole installation, and once for each user who visits the console or gets alerts and is no
+owner, so that texts and counts contain only what that user may see. It looks in each language, so that a channel gets
+its own.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models.functions import Now
 from django.dispatch import Signal
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 LONGEST_TEXT = 300
+VISITED_WITHIN = timedelta(days=30)
 # Sent after each round; the alerts are made then.
 problems_tracked = Signal()
 
@@ -33,8 +37,14 @@ readers: list[Readers] = []
 
 
 def register_readers(source: Readers) -> None:
-    """Register who gets alerts of their own."""
+    """Register people whose problems have records of their own, besides those of the whole installation."""
     readers.append(source)
+
+
+def recent_visitors() -> "Iterable[User]":
+    """Return who may read the history of their own problems."""
+    recent = get_user_model().objects.filter(is_active=True, is_staff=True, last_login__gt=Now() - VISITED_WITHIN)
+    return (user for user in recent if user.has_perm("problems.view_problemrecord"))
 
 
 def track_problems() -> str:
@@ -126,6 +136,7 @@ def _texts(problem: Problem, language: str) -> dict[str, object]:
         return {
             "title": _masked(problem.title),
             "cause": "" if problem.is_cause_personal else _masked(problem.cause),
+            "code": problem.code,
             "where": [_masked(_place(place)) for place in named],
             "beyond": beyond,
         }

@@ -31,6 +31,7 @@ from ociqueue.reconcile.compare import DIFFERENCES, Finding
 from ociqueue.states import CONVERSIONS, UPLOADED_HERE, SyncMethod
 
 SITES_COUNTED = 1000
+MOST_PAUSED = 20  # each with a button that ends its pause
 MOST_RECEIPTS = 500  # read for the number of rows
 UPLOADED = ",".join(UPLOADED_HERE)  # in the address of the list of sites
 NO_VERDICT = ngettext_lazy(
@@ -62,8 +63,8 @@ def resume(reader: Any, sites: list[Site]) -> dict[UUID, ProblemAction]:
 
 
 def open_circuit(circuit: Circuit) -> dict[str, object]:
-    cause = _("%(code)s; next probe %(when)s") % {"code": circuit.code, "when": next_probe(circuit)}
-    return {"cause": f"{cause} · {scope_label(circuit)}" if circuit.action else cause}
+    parts = [explain(circuit.reason).rstrip("."), _("next probe %(when)s") % {"when": next_probe(circuit)}]
+    return {"cause": " · ".join([*parts, *([scope_label(circuit)] if circuit.action else [])]), "code": circuit.code}
 
 
 def switch(reader: Any, circuits: list[Circuit]) -> dict[object, ProblemAction]:
@@ -175,6 +176,7 @@ PAUSED = of_sites(
     severity=Severity.WARNING,
     rows=lambda reader: seen_by(reader).filter(is_paused=True),
     since="paused_at",
+    most=MOST_PAUSED,
     describe=paused,
     actions=resume,
     many=ngettext_lazy("%(number)s site is paused", "%(number)s sites are paused", "count"),

@@ -198,14 +198,22 @@ def _heading(change: Change) -> str:
 
 
 def _details(change: Change) -> Iterator[str]:
+    record = change.record
+    if change.is_over:  # causes and places are of a problem that exists
+        yield _("From %(start)s to %(end)s") % {"start": _time(record.began_at), "end": _time(record.seen_at)}
+        return
     if cause := _record_text(change, "cause"):
-        yield cause
-    if where := change.record.text("where", translation.get_language()):
-        beyond = change.record.text("beyond", translation.get_language())
+        code = _record_text(change, "code")
+        yield f"{cause} ({code})" if code else cause
+    if where := record.text("where", translation.get_language()):
+        beyond = record.text("beyond", translation.get_language())
         more = [_("%(number)s more") % {"number": number(beyond)}] if beyond else []
         yield _("Where: %(places)s") % {"places": ", ".join([*where, *more])}
-    since = change.record.since or change.record.opened_at
-    yield _("Since: %(time)s") % {"time": date_format(timezone.localtime(since), "DATETIME_FORMAT")}
+    yield _("Since: %(time)s") % {"time": _time(record.since or record.opened_at)}
+
+
+def _time(time: datetime) -> str:
+    return date_format(timezone.localtime(time), "DATETIME_FORMAT")
 
 
 def _record_text(change: Change, name: str) -> str:

@@ -1,8 +1,8 @@
-"""Problems, open and closed, in the console; the page of one mutes its alerts for a while."""
+"""The problems of the dashboard with their history; the page of one mutes its alerts for a while."""
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
@@ -21,12 +21,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from kilit.console.formatting import ago, badge, column, exactly, link, number, two_lines
+from kilit.console.formatting import column, exactly, link, number, two_lines, with_code
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
-from kilit.console.lists.listing import CappedListAdmin
+from kilit.console.lists.listing import CappedChangeList, CappedListAdmin
 from kilit.console.menu import DASHBOARD
+from kilit.problems.kinds import SUMS
 from kilit.problems.models import ProblemRecord
+from kilit.problems.queues import triage
 from kilit.problems.registry import Severity
 from kilit.problems.states import ProblemState
 from kilit.spans import format_span
@@ -55,32 +57,24 @@ def is_muted(record: ProblemRecord) -> bool:
     return record.status == ProblemState.OPEN and record.muted_until is not None and record.muted_until > now()
 
 
-def _title(record: ProblemRecord) -> SafeString:
-    return two_lines(record.title, str(record.text("cause")))
+def _cause(record: ProblemRecord) -> SafeString:
+    return with_code(record.text("cause"), record.text("code"))
 
 
-def _state(record: ProblemRecord) -> SafeString:
-    if is_muted(record) and record.muted_until:
-        return badge(_("muted until %(time)s") % {"time": exactly(record.muted_until)}, "", title=record.mute_reason)
-    if record.status == ProblemState.OPEN:
-        return badge(_("open"), Severity(record.severity).colour)
-    return badge(_("over"), "success")
-
-
-title = column("problem", gettext_lazy("problem"), _title)
+title = column("problem", gettext_lazy("problem"), lambda record: two_lines(record.title, _cause(record)))
 severity = column("severity", gettext_lazy("severity"), lambda record: Severity(record.severity).label)
 size = column("size", gettext_lazy("count"), lambda record: number(record.count))
-state = column("state", gettext_lazy("state"), _state)
-opened = column("opened", gettext_lazy("opened"), lambda record: ago(record.opened_at))
+began = column("began", gettext_lazy("began"), lambda record: exactly(record.began_at))
+ended = column("ended", gettext_lazy("ended"), lambda record: exactly(record.seen_at))
 lasted = column("lasted", gettext_lazy("lasted"), lambda record: format_span(record.lasted))
 
 
 def _facts(record: ProblemRecord) -> Iterator[tuple[str, str]]:
-    if cause := str(record.text("cause")):
+    if cause := _cause(record):
         yield _("Cause"), cause
     if where := record.text("where"):
         yield _("Where"), ", ".join(where)
-    yield _("Opened"), exactly(record.opened_at)
+    yield _("Began"), exactly(record.began_at)
     yield _("Last seen"), exactly(record.seen_at)
     if is_muted(record) and record.muted_until:
         yield _("Muted until"), exactly(record.muted_until)
@@ -90,11 +84,25 @@ def _facts(record: ProblemRecord) -> Iterator[tuple[str, str]]:
         yield _("Page"), link(record.link, _("Open"))
 
 
+class ProblemHistory(CappedChangeList):
+    def get_queryset(self, *args: object, **options: object) -> Any:
+        return super().get_queryset(*args, **options).closed().exclude(kind__in=SUMS)
+
+
 class ProblemRecordAdmin(CappedListAdmin):
     menu = DASHBOARD.tab(1)
-    list_display = [title, severity, size, state, opened, lasted]
-    list_filter = ["status"]
+    list_display = [title, severity, size, began, ended, lasted]
     list_before_template = "admin/console/problems_intro.html"
+    ordering = ["-closed_at", "-id"]
+
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
+        return ProblemHistory
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
+        user = request.user
+        lines = {"now": now(), "problems": triage(user), "records": ProblemRecord.objects.to_mute(user)}
+        response: HttpResponse = super().changelist_view(request, lines)
+        return response
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProblemRecord]:
         return ProblemRecord.objects.seen_by(request.user)

@@ -19,18 +19,17 @@ from kilit.console.dashboard.workers_page import may_see_workers
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.clock import database_time
 from kilit.lock.models import Count
-from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path
 from kilit.problems.models import ProblemRecord
-from kilit.problems.queues import FAILURE_RATES
-from kilit.problems.registry import Problem, find_problems
+from kilit.problems.queues import triage
+from kilit.problems.registry import Problem
 from kilit.problems.workers import TASKS, WORKERS
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
     from django_stubs_ext import StrOrPromise
 
-MOST_SHOWN = 8  # problems; the others are folded, so that the strips stay in sight
+MOST_SHOWN = 8  # problems; others without an action are folded, so that the strips stay in sight
 
 
 @dataclass(frozen=True)
@@ -96,28 +95,20 @@ def dashboard_context(request: HttpRequest) -> dict[str, object]:
     now = live.now if live else database_time()
     days = next((number for number in RANGES if str(number) == request.GET.get("days")), RANGES[0])
     shown = [panel for panel in panels() if panel.queue.may_see(user) and panel.is_in_use(user)]
-    # Other lines name the jobs and their causes, and the rate of failures is a badge of each strip.
-    found = find_problems(user, without=FAILURE_RATES)
-    problems = [problem for problem in found if problem.kind != ProblemKind.HELD_SHARE]
+    problems = triage(user)
+    further = [problem for problem in problems[MOST_SHOWN:] if not problem.action]
+    further = further if len(further) > 1 else []  # one takes no more room than the line that folds it
     return {
         "now": now,
-        "problems": problems[:MOST_SHOWN],
-        "further_problems": problems[MOST_SHOWN:],
-        "records": records_to_mute(user) if problems else {},
+        "problems": [problem for problem in problems if problem not in further],
+        "further_problems": further,
+        "records": ProblemRecord.objects.to_mute(user) if problems else {},
         "healthy": healthy_parts(request, shown, problems),
         "strips": [fill_strip(panel, user, now=now, days=days) for panel in shown],
         "has_role": bool(shown) or may_see_workers(request),
         "days": days,
         "ranges": RANGES,
     }
-
-
-def records_to_mute(user: "User | AnonymousUser") -> dict[str, ProblemRecord]:
-    """Return the records of problems whose alerts a user may mute, by the problem's key."""
-    if not user.has_perm("problems.operate_problemrecord"):
-        return {}
-    rows = ProblemRecord.objects.open().seen_by(user).only("id", "key", "muted_until", "mute_reason")
-    return {record.key: record for record in rows}
 
 
 def healthy_parts(request: HttpRequest, shown: Sequence[QueueAdmin], problems: Sequence[Problem]) -> list[HealthyPart]:

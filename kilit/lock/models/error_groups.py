@@ -63,8 +63,8 @@ OF_STATES = f"{OF_QUEUE} AND state = ANY(%(states)s) AND code <> ALL(%(without)s
 CAUSES = """
     SELECT error_group, state, min(code), min(shape), sum(total)::bigint,
       min(first_at) FILTER (WHERE total > 0), max(last_at) FILTER (WHERE total > 0),
-      (array_agg(scope ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:3],
-      (array_agg(total ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:3],
+      (array_agg(scope ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:5],
+      (array_agg(total ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:5],
       count(*) FILTER (WHERE total > 0)
     FROM (SUMS) AS scopes
     GROUP BY error_group, state HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT 100

@@ -1,6 +1,7 @@
 """Problems that belong to no queue, and the kinds that there are."""
 
 import shutil
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from kilit.problems.queues import STUCK_AFTER
 from kilit.problems.registry import ProblemSource, SeesEverything, find_problems
 from kilit.problems.tracking import track_problems
 from kilit.sites.models import Tenant
+from ociqueue.problems.sites import PAUSED
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.states import MESSAGES
@@ -84,6 +86,7 @@ def test_few_jobs_or_few_failures_are_no_rate(well: int, badly: int) -> None:
 
 def test_sites_that_are_folded_into_one_line_keep_their_records(monkeypatch) -> None:
     monkeypatch.setattr(tracking, "readers", [])
+    monkeypatch.setattr(registry, "sources", [replace(PAUSED, most=3).source()])
     sites = [make_site(f"Site {number}") for number in range(5)]
     for site in sites[:3]:
         Tenant.objects.filter(pk=site.pk).pause(reason="Audit")
@@ -152,7 +155,7 @@ def test_a_queue_that_declares_no_problems_has_failures_and_stuck_rows(monkeypat
 
     lines = {problem.kind: (problem.title, problem.cause) for problem in problems}
     assert lines == {
-        ProblemKind.FAILURES: ("Webhooks and alerts: 1 failed", "TIMED_OUT No answer."),
+        ProblemKind.FAILURES: ("Webhooks and alerts: 1 failed", "No answer."),
         ProblemKind.STUCK: (
             "Webhooks and alerts: 1 stuck",
             "their worker's lease lapsed; a scheduled task takes them back",

@@ -55,7 +55,7 @@ def test_failures_of_one_cause_are_one_problem_with_its_sites_and_the_retry(calm
     (problem,) = found(admin_user)
 
     assert (problem.kind, problem.title, problem.count) == ("failures", "5 conversions failed", 5)
-    assert problem.cause.startswith("UPLOAD_EXCEPTION")
+    assert problem.code == "UPLOAD_EXCEPTION"
     assert [(place.name, place.count) for place in problem.where] == [("Anadolu", 3), ("Ege", 2)]
     assert problem.since is not None
     assert problem.since <= Conversion.objects.earliest("updated_at").updated_at
@@ -92,20 +92,31 @@ def test_many_causes_and_old_ones_take_a_line_each(calm, admin_user, sql) -> Non
         fail(site, 2, code=f"OLD_{number}")
     ErrorGroup.objects.fold()
     sql("UPDATE lock_errorgroup SET first_at = first_at - interval '3 days', last_at = last_at - interval '2 days'")
-    for number in range(6):
-        fail(site, 7 - number, code=f"NEW_{number}")
+    for number in range(9):
+        fail(site, 3 if number < 6 else 2, code=f"NEW_{number}")
 
     problems = found(admin_user)
 
     assert [(problem.kind, problem.count) for problem in problems] == [
-        ("other-failures", 4 + 3 + 2),
-        ("failures", 7),
-        ("failures", 6),
-        ("failures", 5),
+        *[("failures", 3)] * 6,
+        ("other-failures", 2 * 3),
         ("old-failures", 4),
     ]
     assert problems[-1].severity == Severity.WARNING
     assert sum(problem.count for problem in problems) == Conversion.objects.filter(status="FAILED").count()
+
+
+def test_what_a_click_solves_is_never_folded(calm, admin_client) -> None:
+    for number in range(9):
+        make_site(f"Paused {number}", is_paused=True, pause_reason="Audit")
+    for number in range(3):
+        make_site(f"API {number}", sync_method="api")
+        make_conversions(make_site(f"Silent {number}", last_export_at="2020-01-01T00:00Z"), waiting=1)
+
+    lines, _fold, folded = admin_client.get("/admin/").text.partition('<details id="problems-further"')
+
+    assert lines.count("/resume/") + folded.count("/resume/") == 9
+    assert "/resume/" not in folded
 
 
 def test_a_paused_site_says_who_and_why(calm, admin_user) -> None:
@@ -134,12 +145,12 @@ def test_a_site_is_resumed_from_the_dashboard_with_one_click(calm, admin_client,
 
 
 def test_very_many_paused_sites_are_one_line(calm, admin_user) -> None:
-    for number in range(9):
+    for number in range(21):
         make_site(f"site {number}", is_paused=True, pause_reason="Audit")
 
     (problem,) = found(admin_user)
 
-    assert (problem.title, len(problem.where), problem.beyond) == ("9 sites are paused", 3, 6)
+    assert (problem.title, len(problem.where), problem.beyond) == ("21 sites are paused", 5, 16)
 
 
 def test_open_circuits_and_missing_credentials_of_api_sites_are_problems(calm, admin_user) -> None:
@@ -150,7 +161,7 @@ def test_open_circuits_and_missing_credentials_of_api_sites_are_problems(calm, a
 
     circuit, credentials = sorted(found(admin_user), key=lambda problem: problem.kind, reverse=True)
 
-    assert circuit.cause.startswith("PAUSED_ACCOUNT")
+    assert (circuit.cause.partition(" · ")[0], circuit.code) == ("It is suspended", "PAUSED_ACCOUNT")
     assert credentials.title == "Deniz has no credentials"
 
 
