@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
+from kilit.problems.queues import triage
 from kilit.problems.registry import Problem, find_problems
 from orchestrator.models import Job
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job
@@ -26,6 +27,7 @@ def test_more_than_five_jobs_on_hold_are_a_problem_of_their_own(admin_user) -> N
     (problem,) = found(admin_user, "many-on-hold")
 
     assert (problem.title, problem.count) == ("6 cutting jobs are on HOLD", 6)
+    assert [(line.kind, line.count) for line in triage(admin_user) if line.part == "cutting_job"] == [("hold", 6)]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,8 @@ def test_a_machine_that_takes_longer_than_the_rules_allow_is_a_problem(admin_use
 
     (problem,) = found(admin_user, kind)
     assert (problem.title, problem.cause) == (title, f"longer than the {limit} minutes of the rules")
+    jobs.update(next_run_at=Now() - timedelta(minutes=6))  # no runner looks after it
+    assert [line.kind for line in triage(admin_user) if line.part == "cutting_job"] == [kind]
 
 
 def test_a_large_share_of_the_days_orders_on_hold_is_a_problem_for_alerts(admin_client, admin_user) -> None:
