@@ -8,6 +8,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from kilit.sentences import translate_stored
+
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
@@ -63,16 +65,16 @@ UNEXPECTED = gettext_lazy("An unexpected error occurred in the program.")
 
 
 def explain(text: str) -> str:
-    """Return what a machine's error means, or the text itself when a person can read it."""
+    """Return what a machine's error means, or the text itself when a person can read it, in the active language."""
     if not RAW.search(text):
-        return text
+        return translate_stored(text)
     return str(next((sentence for pattern, sentence in MEANINGS if pattern.search(text)), UNEXPECTED))
 
 
 def in_words(text: str) -> SafeString:
     sentence = explain(text)
-    if sentence == text:
-        return escape(text)
+    if not RAW.search(text):
+        return escape(sentence)
     return format_html(
         '<span>{}</span><details class="kilit-raw"><summary>{}</summary><pre>{}</pre></details>',
         sentence,

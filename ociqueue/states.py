@@ -6,7 +6,7 @@ from enum import StrEnum
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from kilit.batches.states import batch_moves
+from kilit.batches.states import BULK_ACTIONS, batch_moves
 from kilit.lock.table import Lifecycle, move
 
 
@@ -169,12 +169,20 @@ UPLOAD_MOVES = {
     "requeue_transient": move(ConversionStatus.FAILED, to=ConversionStatus.RETRY),
 }
 
+LABELS = {
+    ConversionStatus.RETRY: _("Waiting to retry"),
+    ConversionStatus.PROCESSING: _("Being sent"),
+    ConversionStatus.UPLOADED: _("Waiting for Google"),
+    ConversionStatus.COMPLETED: _("Sent"),
+}
+
 CONVERSIONS = Lifecycle(
     "conversion",
     states=ConversionStatus,
     initial=[ConversionStatus.QUEUED],
     **KINDS,
     by_hand=BY_HAND,
+    labels=LABELS,
     moves={
         **UPLOAD_MOVES,
         # It is retracted while it waits and Google cannot have it.
@@ -193,6 +201,7 @@ ADJUSTMENTS = Lifecycle(
     initial=[ConversionStatus.QUEUED],
     **KINDS,
     by_hand=BY_HAND,
+    labels=LABELS,
     moves={
         **UPLOAD_MOVES,
         # A newer adjustment of the same conversion takes its place.
@@ -211,6 +220,7 @@ CIRCUITS = Lifecycle(
     "circuit",
     states=CircuitStatus,
     initial=[CircuitStatus.CLOSED],
+    labels={CircuitStatus.OPEN: _("Sending is stopped"), CircuitStatus.CLOSED: _("Sending works")},
     moves={
         # Google rejected the account, or cannot be reached.
         "trip": move(CircuitStatus.CLOSED, to=CircuitStatus.OPEN),
@@ -223,6 +233,12 @@ IMPORTS = Lifecycle(
     "conversion_import",
     states=ImportState,
     initial=[ImportState.READING],
+    labels={
+        **BULK_ACTIONS.labels,
+        ImportState.READING: _("Being read"),
+        ImportState.CHECKING: _("Being checked"),
+        ImportState.REFUSED: _("Refused"),
+    },
     moves={
         "check": move(ImportState.READING, to=ImportState.CHECKING),
         **batch_moves(ImportState.READING, ImportState.CHECKING),

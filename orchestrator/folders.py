@@ -19,6 +19,7 @@ from typing import Self
 from django.conf import settings
 
 from kilit.files import TEMP_SUFFIX
+from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 
 
@@ -176,4 +177,4 @@ def folder_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise JobError(Code.UNKNOWN, f"Cannot use the folder {folder}: {reason}.") from error
+        raise JobError(Code.UNKNOWN, sentences.NO_FOLDER % {"folder": folder, "reason": reason}) from error

@@ -30,6 +30,7 @@ from kilit.problems.registry import (
     number,
     with_number,
 )
+from kilit.shares import share
 from orchestrator.errors import Code, WarningCode
 from orchestrator.filters import FILTERS
 from orchestrator.metrics import (
@@ -72,7 +73,6 @@ NEEDS_APPROVAL = ngettext_lazy(
 WAITS_FOR_OPTIPLANNING = ngettext_lazy(
     "%(number)s cutting job waits for OptiPlanning", "%(number)s cutting jobs wait for OptiPlanning", "count"
 )
-ON_HOLD = ngettext_lazy("%(number)s cutting job is on HOLD", "%(number)s cutting jobs are on HOLD", "count")
 TOO_LARGE = ngettext_lazy(
     "%(number)s cutting job has parts larger than the plate",
     "%(number)s cutting jobs have parts larger than the plate",
@@ -184,16 +184,16 @@ def _many_on_hold(causes: list[Cause]) -> Iterator[Problem]:
     line = partial(of_cutting, severity=Severity.SERIOUS, link=list_of_jobs(status=JobState.HOLD))
     is_share_watched = any(cause.code != Code.OPERATOR_TRIGGER_REQUIRED for cause in causes)
     if is_share_watched and (today := held_share()).share > ALARMING_SHARE:
-        percent = {"percent": round(100 * today.share)}
         yield line(
             kind=ProblemKind.HELD_SHARE,
-            title=_("%(percent)s%% of the orders of the last 24 hours are on HOLD") % percent,
+            title=_("%(share)s of the orders of the last 24 hours need approval")
+            % {"share": share(round(100 * today.share))},
             cause=_("%(held)s of %(orders)s orders") % {"held": number(today.held), "orders": number(today.orders)},
             count=today.held,
         )
     if (held := sum(cause.total for cause in causes)) > MOST_HELD:
         cause = _("often they have one cause")
-        yield line(kind=ProblemKind.MANY_ON_HOLD, title=with_number(ON_HOLD, held), cause=cause, count=held)
+        yield line(kind=ProblemKind.MANY_ON_HOLD, title=with_number(NEEDS_APPROVAL, held), cause=cause, count=held)
 
 
 def overdue(_reader: object) -> Iterator[Problem]:

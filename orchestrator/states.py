@@ -51,6 +51,16 @@ JOBS = Lifecycle(
     done=[JobState.DONE],
     failed=FAILING,
     by_hand={"cancel": "E_CANCELLED"},
+    labels={
+        JobState.NEW: _("New"),
+        JobState.PREPARED: _("Prepared"),
+        JobState.OPTI_IMPORTED: _("Imported into OptiPlanning"),
+        JobState.OPTI_RUNNING: _("Optimization running"),
+        JobState.OPTI_DONE: _("Optimization finished"),
+        JobState.XML_READY: _("XML ready"),
+        JobState.DELIVERED: _("Delivered to the saw"),
+        JobState.HOLD: _("Needs approval"),
+    },
     moves={
         # Find the customer, check the template and apply the rules to every part.
         "prepare": move(JobState.NEW, to=JobState.PREPARED),

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.table import Lifecycle, move
 
@@ -27,6 +28,11 @@ MESSAGES = Lifecycle(
     done=[MessageStatus.DELIVERED],
     failed=[MessageStatus.FAILED],
     by_hand={"mark_failed": "MARKED_FAILED"},
+    labels={
+        MessageStatus.SENDING: _("Being sent"),
+        MessageStatus.RETRY: _("Waiting to retry"),
+        MessageStatus.DELIVERED: _("Delivered"),
+    },
     moves={
         "claim": move(*WAITING, to=MessageStatus.SENDING),
         "deliver": move(MessageStatus.SENDING, to=MessageStatus.DELIVERED),

@@ -7,11 +7,13 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import IntegerField
+from django.utils.translation import gettext_noop
 
 from kilit.lock.audit import for_reason
 from kilit.lock.fast_sql import parameter
 from kilit.lock.inserts import insert_or_find
 from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.sentences import sentence
 from kilit.workers import doorbells
 from kilit.workers.due_rows import BoundSql, any_exists, exists_query
 from kilit.workers.models import Heartbeat
@@ -22,7 +24,8 @@ from pdfjobs.storage import artifacts
 
 logger = logging.getLogger(__name__)
 
-CHANGED = "Its file was changed after it was stored."
+CHANGED = sentence(gettext_noop("Its file was changed after it was stored."))
+MISSING = sentence(gettext_noop("Its file is missing."))
 ATTEMPTS = 5
 MOST_CALLBACKS = 10  # of one job
 HAS_WORKER, QUEUE_FULL, SHARE_FULL = "has worker", "queue full", "share full"
@@ -110,7 +113,7 @@ def request_callback(job: PdfJob, url: str) -> None:
 
 def expire_missing(job: PdfJob) -> None:
     """Expire a finished job whose file is missing, which frees its key."""
-    with for_reason("Its file is missing."):
+    with for_reason(MISSING):
         PdfJob.objects.filter(pk=job.pk, artifact_key=job.artifact_key).expire()
 
 

@@ -3,6 +3,7 @@
 from typing import Self
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 
 from kilit.lock.table import Lifecycle, move
@@ -75,6 +76,11 @@ PDF_JOBS = Lifecycle(
     held=[PdfStatus.RUNNING],
     done=[PdfStatus.SUCCEEDED, PdfStatus.EXPIRED],
     failed=[PdfStatus.FAILED],
+    labels={
+        PdfStatus.RUNNING: gettext_lazy("Being rendered"),
+        PdfStatus.SUCCEEDED: gettext_lazy("Ready"),
+        PdfStatus.EXPIRED: gettext_lazy("Expired"),
+    },
     moves={
         # A worker takes the job whose turn it is, by waiting time and priority.
         "claim": move(PdfStatus.QUEUED, to=PdfStatus.RUNNING),

@@ -167,7 +167,7 @@ CREATED_BETWEEN = (
 
 
 def state_filter(table: Lifecycle, *, index: str = "", leads: bool = False) -> ChoiceFilter:
-    choices = [(state, state) for state in table.states]
+    choices = list(table.labels.items())
     return ChoiceFilter(name="status", title=_("state"), column="status", index=index, leads=leads, choices=choices)
 
 

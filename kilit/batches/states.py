@@ -1,6 +1,7 @@
 """The lifecycle of a bulk action, and the moves of all batch jobs."""
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.table import Lifecycle, Move, move
 
@@ -35,5 +36,13 @@ BULK_ACTIONS = Lifecycle(
     "bulk_action",
     states=BulkState,
     initial=[BulkState.PLANNED],
+    labels={
+        BulkState.PLANNED: _("Being counted"),
+        BulkState.READY: _("Waiting to be confirmed"),
+        BulkState.RUNNING: _("In progress"),
+        BulkState.DONE: _("Done"),
+        BulkState.CANCELLED: _("Cancelled"),
+        BulkState.FAILED: _("Failed"),
+    },
     moves=batch_moves(BulkState.PLANNED),
 )

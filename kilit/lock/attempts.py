@@ -25,6 +25,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Greatest, Now, Random
 from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
@@ -33,6 +34,7 @@ from kilit.lock.guard import LifecycleModel
 from kilit.lock.leases import LeasedModel, LeasedQuerySet, lease_check, new_lease
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.table import Kind, Lifecycle
+from kilit.sentences import sentence
 
 Row = TypeVar("Row", bound="RetriedModel")
 Changes = dict[str, Any]
@@ -73,6 +75,9 @@ class Schedule:
 def used_up(most: int | Combinable) -> Q:
     """Match rows without attempts left."""
     return Q(GreaterThanOrEqual(ATTEMPTS, Value(most) if isinstance(most, int) else most))
+
+
+MARKED_FAILED = sentence(gettext_noop("Marked failed by an operator."))
 
 
 class RetriedQuerySet(LeasedQuerySet[Row]):
@@ -118,7 +123,7 @@ class RetriedQuerySet(LeasedQuerySet[Row]):
         return self.move_each(verb, **self.model.fresh(), **changes)
 
     def mark_failed(self) -> set[UUID]:
-        return self.move_each("mark_failed", error_code="MARKED_FAILED", error_message="Marked failed by an operator.")
+        return self.move_each("mark_failed", error_code="MARKED_FAILED", error_message=MARKED_FAILED)
 
 
 class AttemptsModel(LifecycleModel):

@@ -18,7 +18,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 Edge = tuple[str, str]
 
@@ -30,6 +35,14 @@ class Kind(StrEnum):
     HELD = "held"  # somebody works on it
     DONE = "done"
     FAILED = "failed"  # it rests until a person acts
+
+
+LABELS = {
+    Kind.WAITING: _("Waiting"),
+    Kind.HELD: _("In progress"),
+    Kind.DONE: _("Done"),
+    Kind.FAILED: _("Failed"),
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,8 @@ class Lifecycle:
     """A queue's states, those that new rows may have, and the verbs that move rows.
 
     `by_hand` are the verbs by which a person ends a job, with the error code that they write: no problem, and in no
-    error rate. What is no queue of jobs has no kinds of states.
+    error rate. What is no queue of jobs has no kinds of states. `labels` are what people call the states, unless it is
+    what all of the kind are called.
     """
 
     def __init__(
@@ -65,6 +79,7 @@ class Lifecycle:
         done: Iterable[str] = (),
         failed: Iterable[str] = (),
         by_hand: Mapping[str, str] = MappingProxyType({}),
+        labels: "Mapping[Any, StrOrPromise]" = MappingProxyType({}),
     ) -> None:
         self.queue, self.by_hand = queue, by_hand
         self.choices: Any = states  # where they are declared and explained
@@ -75,7 +90,13 @@ class Lifecycle:
         self.kinds: Mapping[str, Kind] = MappingProxyType(dict(kinds))
         if kinds and sorted(state for state, _kind in kinds) != sorted(self.states):
             raise ValueError(f"{queue}: each state must have one kind")
+        by_kind = {state: LABELS[self.kinds[state]] if self.kinds else state for state in self.states}
+        self.labels: Mapping[str, StrOrPromise] = MappingProxyType({**by_kind, **labels})
         self._check()
+
+    def words(self, states: Iterable[str]) -> str:
+        """Return what people call some states, in one piece of text."""
+        return ", ".join(str(self.labels[state]) for state in states)
 
     def of_kind(self, *kinds: Kind) -> tuple[str, ...]:
         return tuple(state for state in self.states if self.kinds.get(state) in kinds)

@@ -24,10 +24,10 @@ class ProblemKind(TextChoices):
     IMPORT_STOPPED = "import-stopped", _("An import of a file stopped")
 
     # Panel cutting
-    HOLD = "hold", _("Cutting jobs need approval (HOLD)")
+    HOLD = "hold", _("Cutting jobs need approval")
     HANDOVER_UNKNOWN = "handover-unknown", _("Ask at the saw whether cutting jobs were cut")
-    MANY_ON_HOLD = "many-on-hold", _("Many cutting jobs are on HOLD")
-    HELD_SHARE = "held-share", _("A large share of the orders is on HOLD")
+    MANY_ON_HOLD = "many-on-hold", _("Many cutting jobs need approval")
+    HELD_SHARE = "held-share", _("A large share of the orders needs approval")
     OPTIPLANNING_OVERDUE = "optiplanning-overdue", _("OptiPlanning takes longer than allowed")
     SAW_OVERDUE = "saw-overdue", _("The saw does not answer in time")
     PARTS_TOO_LARGE = "warning", _("Parts are larger than their plate")

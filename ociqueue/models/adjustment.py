@@ -14,6 +14,7 @@ from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import after_statement, lifecycle_triggers
+from ociqueue import sentences
 from ociqueue.codes.table import EXPECTED_ADJUSTMENT_FAILURES, ORIGINAL_FAILED
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.conversion import END_RETRACTED, Conversion
@@ -35,13 +36,7 @@ from ociqueue.states import (
 
 ADJUSTMENT_PREFIX = "adj_"
 FAILURES = failures_of(ADJUSTMENTS, EXPECTED_ADJUSTMENT_FAILURES)
-OVERTAKEN = "A newer adjustment of the same conversion takes its place."
-NOT_UPLOADED = "The conversion failed, so there is nothing to adjust."
 WITHOUT_ORIGINAL = tuple(ORIGINAL_FAILED)
-MAYBE_UPLOADED = (
-    "The conversion failed and its outcome is unknown: Google may have counted it. Look it up in Google Ads by its"
-    " order id."
-)
 LOST_ORIGINAL = Q(original__status=ConversionStatus.FAILED)
 RETRACTS_UNSENT = Q(kind=AdjustmentKind.RETRACTION, original__status__in=WAITING, original__outcome_unknown=False)
 
@@ -122,10 +117,10 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
         retractions = newest.filter(original__in=retracted, kind=AdjustmentKind.RETRACTION)
         done: Changes = {**NO_ERROR, "next_retry_at": None, "claimed_at": None, "outcome_unknown": False}
         ended = retractions.move_each("finish_unsent", **done) if retracted else set()
-        error = failure("OVERTAKEN", Category.PERMANENT, OVERTAKEN)
+        error = failure("OVERTAKEN", Category.PERMANENT, sentences.OVERTAKEN)
         ended |= self.waiting().filter(is_overtaken=True).move_each("overtake", next_retry_at=None, **error)
-        for code, message in zip(WITHOUT_ORIGINAL, (NOT_UPLOADED, MAYBE_UPLOADED), strict=True):
-            rows = newest.filter(LOST_ORIGINAL, original__outcome_unknown=message == MAYBE_UPLOADED)
+        for code, message in zip(WITHOUT_ORIGINAL, (sentences.NOT_UPLOADED, sentences.MAYBE_UPLOADED), strict=True):
+            rows = newest.filter(LOST_ORIGINAL, original__outcome_unknown=message == sentences.MAYBE_UPLOADED)
             error = failure(code, Category.PERMANENT, message)
             ended |= rows.move_each("lose_original", next_retry_at=None, **error)
         return ended

@@ -13,6 +13,7 @@ from kilit.lock.attempts import ATTEMPTS
 from kilit.lock.column_guards import Counters, Settled
 from kilit.lock.constraints import checks
 from kilit.lock.triggers import lifecycle_triggers
+from ociqueue import sentences
 from ociqueue.codes.table import EXPECTED_FAILURES, EXPIRED, WITHHELD
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
@@ -32,10 +33,11 @@ from ociqueue.states import CONVERSIONS, ENDED, LIVE, WAITING, Category, Convers
 
 ACKED: Changes = {**NO_ERROR, "outcome_unknown": False}
 UNHELD: Changes = {"next_retry_at": None, "claimed_at": None}
-RETRACTED = failure("RETRACTED_BEFORE_UPLOAD", Category.PERMANENT, "It was retracted before it was sent.")
+RETRACTED = failure("RETRACTED_BEFORE_UPLOAD", Category.PERMANENT, sentences.RETRACTED)
 END_RETRACTED: Changes = {**UNHELD, **RETRACTED}
-END_WITHHELD: Changes = {**UNHELD, **failure(WITHHELD, Category.PERMANENT, limits.WITHHELD_MESSAGE)}
-END_EXPIRED: Changes = {**UNHELD, **failure(EXPIRED, Category.PERMANENT, limits.EXPIRED_MESSAGE)}
+END_WITHHELD: Changes = {**UNHELD, **failure(WITHHELD, Category.PERMANENT, sentences.WITHHELD)}
+TOO_OLD = sentences.EXPIRED % {"days": limits.LONGEST_AGE.days}
+END_EXPIRED: Changes = {**UNHELD, **failure(EXPIRED, Category.PERMANENT, TOO_OLD)}
 NOT_ENDED = tuple(state for state in ConversionStatus if state not in ENDED)
 
 

@@ -62,11 +62,6 @@ CAME_LATE = Q(GreaterThan(F("created_at") - F("conversion_time"), Value(LATE_AFT
 CAME_LONG_AGO = Q(created_at__lt=Now() - (LONGEST_AGE - LATE_AFTER))
 # Consent to personalized ads alone is sent as it was given: Google may still count the conversion.
 IS_DENIED = Q(consent_ad_user_data="DENIED")
-WITHHELD_MESSAGE = "Not sent: the visitor denied consent, and the site does not send such conversions."
-EXPIRED_MESSAGE = (
-    f"Not sent: the conversion is more than {LONGEST_AGE.days} days old, and Google takes none that old. Find out why"
-    " it waited: a paused site, an open circuit, missing credentials, or a script that does not run."
-)
 
 
 def is_withheld() -> Q:

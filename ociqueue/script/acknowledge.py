@@ -12,6 +12,7 @@ from django.db import transaction
 
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
+from ociqueue import sentences
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX, ConversionQuerySet
 from ociqueue.models.statements import ack_ids
@@ -90,7 +91,7 @@ def ack(
             claims=claims,
             code="SKIPPED_BY_SCRIPT",
             category=Category.PERMANENT,
-            message="The script skipped this row on purpose.",
+            message=sentences.SKIPPED,
         )
         site.note_ack()
     return MoveResult(moved=done.moved + failed.moved, skipped=done.skipped + failed.skipped)

@@ -20,6 +20,7 @@ from kilit.lock.audit import for_reason
 from kilit.lock.fast_sql import uuid_array
 from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
+from ociqueue import sentences
 from ociqueue.codes.table import DEFERRED_ONCE
 from ociqueue.models import Receipt, UploadBatch, statements
 from ociqueue.models.batch import COUNTS, FIRST_CHECK_AFTER
@@ -29,7 +30,6 @@ from ociqueue.states import Category, Disposition
 from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Groups, RowResult, RunTally, group_rows, ids_of
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
-ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
 LOOKED_TWICE = "A day later Google still does not find it."
@@ -159,7 +159,7 @@ def move_groups(
 ) -> Moves:
     """Move rows by what becomes of them; `failing` is the verb for those that fail."""
     accepted = accept(by_kind["accepted"])
-    with for_reason(ALREADY_THERE):
+    with for_reason(sentences.ALREADY_THERE):
         accepted += accept(by_kind["already_there"])
     failed = held.settle(failing, error_values(by_kind["rejected"], is_probe=is_probe))
     return Moves(accepted, failed, held.put_off(error_values(by_kind["put_off"], is_probe=is_probe)))

@@ -20,6 +20,7 @@ from kilit.lock.audit import acting_as, current_context
 from kilit.lock.fast_sql import CompiledQuery
 from kilit.lock.identity import uuid7
 from kilit.lock.outages import DATABASE_DOWN, keep_trying
+from ociqueue import sentences
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
@@ -267,7 +268,7 @@ def send(provider: Provider, rows: Sequence[Uploadable], *, job_id: int | None =
         return results
     except Exception as error:
         logger.exception("the provider's library failed")
-        message = f"The upload failed with {type(error).__name__}."
+        message = sentences.UPLOAD_FAILED % {"error": type(error).__name__}
         lost = RowResult(Disposition.RETRY, UPLOADER_ERROR, Category.TRANSIENT, message, ambiguous=True)
         return [replace(lost, whole_request=True)] * len(rows)
 

@@ -20,6 +20,7 @@ from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.outages import DATABASE_DOWN
 from kilit.lock.text import strip_control_chars
+from ociqueue import sentences
 from ociqueue.models import Circuit, Conversion, Credentials, Receipt, UploadBatch, sending, statements
 from ociqueue.models.adjustment import MODELS_BY_QUEUE
 from ociqueue.models.statements import find_rows
@@ -44,9 +45,6 @@ from ociqueue.uploader.upload_run import ACTOR
 
 UNPROVEN = "VERDICT_UNPROVEN"
 LOST = "VERDICT_LOST"
-SEND_ALONE = "Google's verdict does not say which rows of the request failed, so each is sent alone."
-NOT_PROVEN = "Google's verdict on this row proves nothing, so it is sent again."
-NO_VERDICT = "Google gave no verdict, so the row is sent again."
 
 
 @dataclass
@@ -95,7 +93,8 @@ def _results(verdict: Verdict, sent: int) -> Sequence[RowResult]:
     if verdict.status == VerdictStatus.SETTLED:
         return verdict.results
     unproven = verdict.status == VerdictStatus.UNPROVEN
-    text = NO_VERDICT if not unproven else SEND_ALONE if sent > 1 else NOT_PROVEN
+    in_doubt = sentences.SEND_ALONE if sent > 1 else sentences.NOT_PROVEN
+    text = in_doubt if unproven else sentences.NO_VERDICT
     message = " ".join(filter(None, (text, verdict.note)))
     code = UNPROVEN if unproven else LOST
     return [RowResult(Disposition.RETRY, code, Category.TRANSIENT, message, ambiguous=True)] * sent
@@ -152,7 +151,6 @@ def _move(
 
 logger = logging.getLogger(__name__)
 
-NO_CREDENTIALS = "The site has no credentials, so Google cannot be asked."
 # What settling reads of a row; the other columns are loaded on access.
 SETTLED_BY = ("id", "action", "outcome_unknown", "provider_error_code")
 IDENTIFIED_BY = (*Conversion.CLICK_IDS, *Conversion.HASHES)
@@ -217,7 +215,7 @@ class VerdictRun:
             provider.refresh()
             return provider.verdict(receipt.request_id, rows) if provider.can_ask() else None
         except Credentials.DoesNotExist:
-            return Verdict(VerdictStatus.UNKNOWN, note=NO_CREDENTIALS)
+            return Verdict(VerdictStatus.UNKNOWN, note=sentences.NO_CREDENTIALS)
         except (CredentialsRejected, DecryptionError) as error:
             return Verdict(VerdictStatus.UNKNOWN, note=str(error))
 

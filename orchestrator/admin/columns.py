@@ -27,16 +27,6 @@ MOST_PARTS_SHOWN = 200
 JOBS_MENU = MenuItem(gettext_lazy("Jobs"), "carpenter", 40)
 STATES = States(
     JOBS,
-    labels={
-        JobState.NEW: gettext_lazy("New"),
-        JobState.PREPARED: gettext_lazy("Prepared"),
-        JobState.OPTI_IMPORTED: gettext_lazy("Imported into OptiPlanning"),
-        JobState.OPTI_RUNNING: gettext_lazy("Optimization running"),
-        JobState.OPTI_DONE: gettext_lazy("Optimization finished"),
-        JobState.XML_READY: gettext_lazy("XML ready"),
-        JobState.DELIVERED: gettext_lazy("Delivered to the saw"),
-        JobState.HOLD: gettext_lazy("Needs approval"),
-    },
     colours={JobState.DELIVERED: "success", JobState.HOLD: "warning"},
 )
 

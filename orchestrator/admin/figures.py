@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
+from kilit.shares import share
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job
 from orchestrator.schemas.figures import AmountLine, Amounts, JobFigures, MissingAmount
@@ -42,8 +43,8 @@ def _facts(figures: JobFigures) -> Iterator[tuple[str, str]]:
     yield _("Boards"), _quantity(figures.boards_m2, "m²")
     yield _("Offcuts"), _quantity(figures.drops_m2, "m²")
     if figures.yield_percent is not None:
-        percent = _("%(number)s %%") % {"number": number_format(figures.yield_percent)}
-        yield _("Yield"), _("%(percent)s of the boards become parts") % {"percent": percent}
+        percent = share(number_format(figures.yield_percent))
+        yield _("Yield"), _("%(share)s of the boards become parts") % {"share": percent}
     yield _("Edge band"), " · ".join(f"{edge.edge}: {_quantity(edge.metres, 'm')}" for edge in figures.edges)
     yield _("Cuts"), number_format(figures.cuts, force_grouping=True) if figures.cuts is not None else ""
     yield _("Machine time"), _quantity(figures.machine_minutes, _("min"))

@@ -88,14 +88,14 @@ APPROVE = Action(
     decisions.APPROVE,
     title=gettext_lazy("Approve"),
     done=gettext_lazy("Approved"),
-    effect=gettext_lazy("They go back to NEW and are checked again. If the cause is not fixed, they are held again."),
+    effect=gettext_lazy("They start again and are checked again. If the cause is not fixed, they are held again."),
     is_done_at_once=True,
 )
 RETRY = Action(
     decisions.RETRY,
     title=gettext_lazy("Retry"),
     done=gettext_lazy("Scheduled for retry:"),
-    effect=gettext_lazy("They go back to NEW with a delay that grows each time. Permanent errors are not retried."),
+    effect=gettext_lazy("They start again with a delay that grows each time. Permanent errors are not retried."),
     is_done_at_once=True,
     undo="undo_retry",
 )
@@ -104,7 +104,7 @@ CONFIRM_CUT = Action(
     title=gettext_lazy("It was cut"),
     asks=gettext_lazy("Was it cut?"),
     done=gettext_lazy("Confirmed as cut:"),
-    effect=gettext_lazy("They end as DONE. If a job has several files, those that the saw did not get are delivered."),
+    effect=gettext_lazy("They end as done. If a job has several files, those that the saw did not get are delivered."),
 )
 HAND_OVER = Action(
     decisions.HAND_OVER,
@@ -121,7 +121,7 @@ CANCEL = Action(
     decisions.CANCEL,
     title=gettext_lazy("Cancel"),
     done=gettext_lazy("Cancelled"),
-    effect=gettext_lazy("They end as FAILED with E_CANCELLED. Sheets stay in the import folder."),
+    effect=gettext_lazy("They end as cancelled. Sheets stay in the import folder."),
     is_dangerous=True,
     back_label=gettext_lazy("Back"),
 )

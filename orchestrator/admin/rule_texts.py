@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -40,15 +41,15 @@ def _of_parts(rules: Rules) -> dict[str, tuple[str, list[str]]]:
     return {
         "trimByThickness": (
             _("Trim by thickness"),
-            [f"{plain(thick)} mm → {plain(trim)} mm" for thick, trim in sorted(rules.trim_by_thickness.items())],
+            [f"{_number(thick)} mm → {_number(trim)} mm" for thick, trim in sorted(rules.trim_by_thickness.items())],
         ),
         "backingThicknesses": (
             _("Thicknesses of backing parts"),
-            [f"{plain(thickness)} mm" for thickness in sorted(rules.backing_thicknesses)],
+            [f"{_number(thickness)} mm" for thickness in sorted(rules.backing_thicknesses)],
         ),
         "edgeMapping": (
             _("Edges"),
-            [f"{name} → {_('none') if mm is None else f'{plain(mm)} mm'}" for name, mm in rules.edge_mapping.items()],
+            [f"{name} → {_('none') if mm is None else f'{_number(mm)} mm'}" for name, mm in rules.edge_mapping.items()],
         ),
         "grainMapping": (
             _("Grain"),
@@ -56,7 +57,7 @@ def _of_parts(rules: Rules) -> dict[str, tuple[str, list[str]]]:
         ),
         "defaultPlateSize": (
             _("Plate, if an order names none"),
-            [str(plate)] if plate else [],
+            [f"{_number(plate.width_mm)} × {_number(plate.height_mm)} mm"] if plate else [],
         ),
     }
 
@@ -78,7 +79,7 @@ def _of_runs(rules: Rules) -> dict[str, tuple[str, list[str]]]:
                 _("after %(spans)s") % {"spans": ", ".join(map(_minutes, rules.retry_backoff))},
             ],
         ),
-        "cm_to_mm_multiplier": (_("Millimetres in a centimetre"), [plain(rules.cm_to_mm_multiplier)]),
+        "cm_to_mm_multiplier": (_("Millimetres in a centimetre"), [_number(rules.cm_to_mm_multiplier)]),
         "xml_expected": (
             _("Solutions of OptiPlanning"),
             [_("one for each job") if rules.xml_expected == "job" else _("one for each sheet")],
@@ -95,13 +96,13 @@ def _of_prices(rules: Rules) -> dict[str, tuple[str, list[str]]]:
         _("machine minute"): prices.per_machine_minute,
     }
     values = [
-        _("VAT %(percent)s %%") % {"percent": plain(prices.vat_percent)},
+        _("VAT %(percent)s %%") % {"percent": _number(prices.vat_percent)},
         *(f"{name} → {_price(price, prices)}/m²" for name, price in prices.board_per_m2.items()),
         *(f"{name} → {_price(price, prices)}/m" for name, price in prices.edge_per_metre.items()),
         *(f"{name} → {_price(price, prices)}" for name, price in per_unit.items() if price is not None),
     ]
     if prices.waste_percent is not None:
-        values.append(_("waste in estimates: %(percent)s %%") % {"percent": plain(prices.waste_percent)})
+        values.append(_("waste in estimates: %(percent)s %%") % {"percent": _number(prices.waste_percent)})
     return {"prices": (_("Prices without VAT"), values)}
 
 
@@ -111,11 +112,16 @@ def _of_offers(rules: Rules) -> dict[str, tuple[str, list[str]]]:
 
 
 def _price(price: Decimal, prices: Prices) -> str:
-    return f"{plain(price)} {prices.currency}"
+    return f"{_number(price)} {prices.currency}"
+
+
+def _number(value: Decimal) -> str:
+    """Return a number as the reader's language writes it, without zeros at its end."""
+    return number_format(plain(value))
 
 
 def _minutes(span: timedelta) -> str:
-    return _("%(number)s min") % {"number": f"{span.total_seconds() / 60:g}"}
+    return _("%(number)s min") % {"number": _number(Decimal(f"{span.total_seconds() / 60:g}"))}
 
 
 def entry_text(missing: MissingRule) -> str:

@@ -20,6 +20,7 @@ from kilit.lock.prefixes import prefix_index
 from kilit.lock.priorities import Priority, TurnTime, priority_field
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import lifecycle_triggers
+from orchestrator import sentences
 from orchestrator.errors import HOLD_CODES, NOT_RETRIED, Code, JobError, WarningCode
 from orchestrator.models.customer import Customer
 from orchestrator.models.handover_guard import handover_guard
@@ -50,9 +51,7 @@ NO_ERROR = {"error_code": "", "error_message": ""}
 # What OptiPlanning has to do again, and in mode C its operator.
 UNSOLVED: dict[str, object] = {"manual_trigger_approved": False, "attempt_started_at": None, "xml_sha256": ""}
 
-LOST_TOO_MANY_RUNNERS = JobError(
-    Code.UNKNOWN, f"{MOST_LAPSES} runners stopped or lost contact while they held this job."
-)
+LOST_TOO_MANY_RUNNERS = JobError(Code.UNKNOWN, sentences.RUNNERS_LOST % {"number": MOST_LAPSES})
 SOLVED = (JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED, JobState.DONE)
 HANDED = (JobState.DELIVERED, JobState.DONE)
 FAILURES = Failures(JOBS, states=FAILING)
@@ -382,7 +381,7 @@ class Job(LongJobModel):
         return self
 
     def finish(self, *, figures: dict[str, object] | None = None) -> Self:
-        with for_reason("The saw has everything."):
+        with for_reason(sentences.FINISHED):
             return self.move_held("finish", finished_at=Now(), figures=figures, **no_lease())
 
     def hold(self, error: JobError) -> Self:

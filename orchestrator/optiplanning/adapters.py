@@ -22,6 +22,7 @@ import psutil
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.folders import Folders
 from orchestrator.optiplanning import excel_macro, guardian
@@ -50,9 +51,9 @@ class Ended:
     def raise_for_failure(self) -> None:
         if self.code == 0:
             return
-        how = self.not_started or ("it was killed" if self.code is None or self.code < 0 else f"exit code {self.code}")
+        how = self.not_started or (sentences.KILLED if self.code is None or self.code < 0 else f"exit code {self.code}")
         last = f": {self.last_line}" if self.last_line else "."
-        raise JobError(Code.OPTI_RUNNER_FAILED, f"OptiPlanning failed, {how}{last}")
+        raise JobError(Code.OPTI_RUNNER_FAILED, sentences.PROGRAM_FAILED % {"how": f"{how}{last}"})
 
 
 def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_limit: timedelta) -> Ended:
@@ -79,7 +80,7 @@ def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_
                 keep_alive()
                 if time.monotonic() >= end:
                     minutes = time_limit.total_seconds() / 60
-                    raise JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning did not end within {minutes:.3g} min.")
+                    raise JobError(Code.OPTI_XML_TIMEOUT, sentences.NOT_ENDED % {"minutes": f"{minutes:.3g}"})
             report = process.stdout.read() if process.stdout else b""
         except BaseException:
             _kill(process)
@@ -148,7 +149,8 @@ def _run_command(files: Sequence[Path], plate: Mapping[str, str], run: RunProgra
     command = [*words, *map(str, files)]
     ended = run(command)
     if ended.not_started:
-        raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, f"{command[0]} cannot be started: {ended.not_started}.")
+        values = {"command": command[0], "reason": ended.not_started}
+        raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, sentences.NOT_STARTED % values)
     ended.raise_for_failure()
 
 
@@ -172,7 +174,7 @@ def _run_macro(files: Sequence[Path], plate: Mapping[str, str], run: RunProgram)
                 psutil.Process(int(excel_pid.read_text())).kill()
             raise
     if ended.code == excel_macro.NO_MACRO:
-        raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, ended.last_line or "Excel cannot run RunOptiPlanning.")
+        raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, ended.last_line or sentences.NO_MACRO)
     ended.raise_for_failure()
 
 

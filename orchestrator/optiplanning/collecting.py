@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.folders import Folders, Sightings, current_mtime, folder_errors
 from orchestrator.optiplanning.solution import Figures, InvalidSolution, merge_figures, read_solution
@@ -149,7 +150,7 @@ def _read_stable(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures 
             return None
         limit = settings.XML_MAX_MB * 1024**2
         if before.st_size > limit:
-            raise _invalid(path, f"it is larger than {settings.XML_MAX_MB} MB (KILIT_XML_MAX_MB)")
+            raise _invalid(path, sentences.TOO_LARGE % {"size": settings.XML_MAX_MB})
 
         def chunks() -> Iterator[bytes]:
             left = limit
@@ -176,7 +177,7 @@ def _changed(path: Path, before: os.stat_result) -> bool:
 
 
 def _invalid(path: Path, reason: str) -> JobError:
-    return JobError(Code.XML_INVALID, f"{path.name} is not a solution: {reason}.")
+    return JobError(Code.XML_INVALID, sentences.NOT_A_SOLUTION % {"file": path.name, "reason": reason})
 
 
 def file_clock(folder: Path) -> datetime:

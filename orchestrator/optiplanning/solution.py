@@ -21,6 +21,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import create_parser
 from django.db.models.functions import Length
 
+from orchestrator import sentences
 from orchestrator.models import SolutionFile
 from orchestrator.schemas.orders import plain
 
@@ -156,7 +157,7 @@ class SolutionHandler(ContentHandler):
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise InvalidSolution(f"it is nested more than {DEEPEST} levels deep")
+            raise InvalidSolution(sentences.TOO_DEEP % {"levels": DEEPEST})
         self.children += self.depth == 2  # a child of the root
         match name.rpartition(":")[2]:
             case "Solution":

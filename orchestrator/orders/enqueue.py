@@ -12,6 +12,7 @@ from kilit.lock.inserts import insert_or_find
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
 from kilit.workers import doorbells
+from orchestrator import sentences
 from orchestrator.errors import Code
 from orchestrator.models import Customer, Job, OrderFile
 from orchestrator.models.job import JobQuerySet
@@ -84,7 +85,7 @@ def enqueue(
             with for_reason(_summary(job)):
                 stored, is_new = insert_or_find(job, Job.objects.filter(payload_hash=job.payload_hash))
         if not is_new:
-            Event.objects.record(stored, "JOB_DEDUP", message="The same order was sent again.")
+            Event.objects.record(stored, "JOB_DEDUP", message=sentences.SENT_AGAIN)
         elif check:
             check(order)
         ring()
@@ -92,10 +93,10 @@ def enqueue(
 
 
 def _summary(job: Job) -> str:
-    """Return what the timeline says about a new order, such as “12 parts for Ege Mobilya, mode C.”."""
+    """Return what the timeline says about a new order."""
     name = job.customer_snapshot_name or job.customer_name
-    parts = f"{job.part_count:,} {'part' if job.part_count == 1 else 'parts'}"
-    return f"{parts}{f' for {name}' if name else ''}, mode {job.opti_mode}."
+    text = sentences.ORDER_OF if name else sentences.ORDER
+    return text % {"parts": job.part_count, "name": name, "mode": job.opti_mode}
 
 
 def ring() -> None:

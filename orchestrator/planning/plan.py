@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
+from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.fitting import fit_warning
@@ -62,7 +63,7 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
     """
     plate = rules.plate_of(order)
     if plate is None:
-        raise JobError(Code.PLATE_SIZE_MISSING, "The order has no plate size, and the rules have no defaultPlateSize.")
+        raise JobError(Code.PLATE_SIZE_MISSING, sentences.NO_PLATE)
     if template is not None:
         check_template(template)
     rows: dict[tuple[str, str, Decimal], list[Row]] = defaultdict(list)
@@ -76,7 +77,7 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
 def _row(part: Part, rules: Rules) -> Row:
     if gap := next(_gaps(part, rules), None):
         _missing, code, message = gap
-        raise JobError(code, f"Part {part.id}: {message}")
+        raise JobError(code, sentences.OF_PART % {"part": part.id, "problem": message})
     trim = rules.trim_by_thickness[part.thickness_mm].quantize(CENTS, ROUND_HALF_UP)
     bands = {side: rules.edge_mapping[name] for side, name in banded_sides(part, rules).items()}
     return Row(
@@ -113,16 +114,16 @@ def _gaps(part: Part, rules: Rules) -> Iterator[tuple[MissingRule, Code, str]]:
     thickness = plain(part.thickness_mm)
     if part.is_backing and part.thickness_mm not in rules.backing_thicknesses:
         thicknesses = ", ".join(map(plain, sorted(rules.backing_thicknesses)))
-        message = f"a backing of {thickness} mm is not one of {thicknesses} mm."
+        message = sentences.NO_BACKING % {"thickness": thickness, "thicknesses": thicknesses}
         yield MissingRule("backingThicknesses", thickness), Code.BACKING_THICKNESS_UNKNOWN, message
     if part.thickness_mm not in rules.trim_by_thickness:
-        message = f"no trim rule for {thickness} mm in trimByThickness."
+        message = sentences.NO_TRIM % {"thickness": thickness}
         yield MissingRule("trimByThickness", thickness), Code.TRIM_RULE_MISSING, message
     if str(part.grain) not in rules.grain_mapping:
-        message = f"grain {part.grain} is not in grainMapping."
+        message = sentences.NO_GRAIN % {"grain": part.grain}
         yield MissingRule("grainMapping", str(part.grain)), Code.INVALID_GRAIN, message
     # A backing never has edges, so an unknown edge in its order does no harm.
     for side, name in () if part.is_backing else part.edges.items():
         if name not in rules.edge_mapping:
-            message = f"{side} {name!r} is not one of {', '.join(rules.edge_mapping)}."
+            message = sentences.NO_EDGE % {"side": side, "name": repr(name), "names": ", ".join(rules.edge_mapping)}
             yield MissingRule("edgeMapping", name), Code.EDGE_MAPPING_UNKNOWN, message

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from kilit.api.input_model import format_error, located_errors
 from kilit.api.json_reader import DuplicateName, parse_json
+from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.folders import read_bounded
 from orchestrator.schemas.rules import Rules
@@ -105,7 +106,7 @@ def _read() -> tuple[Rules, str]:
         except ValueError as error:
             reason = f"{path.name}: {error}"
             if last is None:
-                raise JobError(Code.UNKNOWN, f"There are no valid rules. {reason}") from None
+                raise JobError(Code.UNKNOWN, sentences.NO_RULES % {"reason": reason}) from None
             return last[1], reason
         _last[path] = (content, rules)
         return rules, ""

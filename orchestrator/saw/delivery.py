@@ -7,12 +7,12 @@ from pathlib import Path
 from uuid import UUID
 
 from kilit.files import place, sync_folder, write_temp
+from orchestrator import sentences
 from orchestrator.errors import HandoverUnknownError
 from orchestrator.folders import OURS, WITHDRAWN, Folders, folder_errors, remove_leftovers
 from orchestrator.planning.excel.naming import fold, short_hash
 
 LONGEST_NAME = 80
-NOWHERE = "It is neither in inbox/ nor in processed/ nor in failed/. Ask at the saw whether it was cut."
 
 
 def delivery_name(job_id: UUID, attempt: int, source: Path) -> str:
@@ -43,7 +43,7 @@ def deliver(
             return
         if may_be_there:
             stat_folders(folders)
-            raise HandoverUnknownError(name, f"A runner stopped while it delivered {name}. {NOWHERE}")
+            raise _lost(name, sentences.STOPPED)
         temp = write_temp(folders.inbox, name, [content])
         try:
             # Checked again: a slow earlier runner may have delivered it, and the saw may have taken it, meanwhile.
@@ -80,7 +80,7 @@ def withdraw(name: str, folders: Folders, *, keep: bool = False) -> bool | None:
             stat_folders(folders)
             is_taken = acknowledged(name, folders)
             if is_taken is None and not os.path.lexists(withdrawn):
-                raise HandoverUnknownError(name, f"{name} left inbox/. {NOWHERE}") from None
+                raise _lost(name, sentences.LEFT_INBOX) from None
         else:
             is_taken = acknowledged(name, folders)
         if not keep or is_taken is not None:
@@ -113,3 +113,7 @@ def stat_folders(folders: Folders) -> None:
 
 def _is_delivered(name: str, folders: Folders) -> bool:
     return any(os.path.lexists(folder / name) for folder in (folders.inbox, folders.processed, folders.failed))
+
+
+def _lost(name: str, text: str) -> HandoverUnknownError:
+    return HandoverUnknownError(name, f"{text % {'file': name}} {sentences.NOWHERE}")

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import transaction
 
 from kilit.lock.models import Event
+from orchestrator import sentences
 from orchestrator.folders import Folders, old_ones, remove_leftovers
 from orchestrator.models import Job
 from orchestrator.saw.delivery import name_of_withdrawn, withdrawn_files
@@ -69,4 +70,4 @@ def _job_of(name: str, *, is_locked: bool = False) -> Job | None:
 def _record(job: Job | None, name: str) -> None:
     logger.warning("removed a file that a stopped runner left behind", extra={"file": name})
     if job:
-        Event.objects.record(job, LEFTOVER_REMOVED, message=f"Removed {name}, which a stopped runner had left behind.")
+        Event.objects.record(job, LEFTOVER_REMOVED, message=sentences.LEFTOVER % {"file": name})

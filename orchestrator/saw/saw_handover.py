@@ -13,6 +13,7 @@ from kilit.lock.audit import for_reason
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
 from kilit.lock.outages import keep_trying
+from orchestrator import sentences
 from orchestrator.errors import Code, HandoverUnknownError, JobError
 from orchestrator.folders import Folders, folder_errors
 from orchestrator.models import Job, SolutionFile
@@ -73,7 +74,7 @@ def settle_earlier_attempts(job: Job, folders: Folders) -> None:
         if name in current or not _settle(name, folders):
             continue
         if name not in ours:
-            message = f"The saw took {name}, an earlier solution of this order. Another one would be cut a second time."
+            message = sentences.EARLIER_SOLUTION % {"file": name}
             raise JobError(Code.UNKNOWN, message)
         mark_taken(ours[name], name)
 
@@ -115,7 +116,7 @@ def fail(job: Job, error: JobError) -> None:
     if isinstance(error, HandoverUnknownError):
         unknown = list(dict.fromkeys([*unknown, error.name]))
     elif unknown:
-        message = f"The saw may have {', '.join(unknown)}. Ask there whether it was cut. {error.message}"
+        message = sentences.MAY_HAVE % {"files": ", ".join(unknown), "reason": error.message}
         error = JobError(Code.HANDOVER_UNKNOWN, message)
     with for_reason(error.message[:1000]):
         job.fail(error, open_deliveries=unknown)

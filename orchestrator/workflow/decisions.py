@@ -19,6 +19,7 @@ from kilit.lock.audit import current_context, for_reason
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
+from orchestrator import sentences
 from orchestrator.errors import NOT_RETRIED, PERMANENT_CODES, Code, JobError
 from orchestrator.figures.job_figures import figures_json
 from orchestrator.folders import Folders
@@ -65,12 +66,12 @@ def deciding(default_reason: str) -> Iterator[None]:
 def retry(pk: UUID) -> Job:
     rules = require_rules()
     reason = current_context().reason
-    with deciding("Retried by an operator."):
+    with deciding(sentences.RETRIED):
         if not Job.objects.filter(pk=pk).retry(most=rules.retry_count_max, backoff=rules.retry_backoff):
             raise why_not_retried(find(pk), rules)
         job = find(pk)
         due = {"retry_count": job.retry_count, "next_run_at": job.next_run_at.isoformat()}
-        message = f"Retry {job.retry_count} of {rules.retry_count_max}."
+        message = sentences.RETRY % {"number": job.retry_count, "most": rules.retry_count_max}
         Event.objects.record(job, "JOB_RETRY_SCHEDULED", message=reason or message, details=due)
     return job
 
@@ -89,7 +90,7 @@ def why_not_retried(job: Job, rules: Rules) -> Exception:
 
 
 def approve(pk: UUID) -> Job:
-    with deciding("Approved by an operator."):
+    with deciding(sentences.APPROVED):
         was = find(pk).error_code  # for the event only
         is_approved = Job.objects.filter(pk=pk).approve()
         job = find(pk)
@@ -101,7 +102,7 @@ def approve(pk: UUID) -> Job:
 
 def confirm_cut(pk: UUID) -> Job:
     """End a job as DONE: an operator found out at the saw that it was cut. Files that were not are delivered."""
-    with deciding("It was cut: an operator asked at the saw."):
+    with deciding(sentences.WAS_CUT):
         undecided = Job.objects.of_unknown_handover().filter(pk=pk).select_for_update(of=("self",)).first()
         if undecided is None:
             raise why_not_decided(find(pk), "confirm_cut")
@@ -112,7 +113,7 @@ def confirm_cut(pk: UUID) -> Job:
 
 
 def hand_over(pk: UUID) -> Job:
-    with deciding("It was not cut: an operator asked at the saw."):
+    with deciding(sentences.WAS_NOT_CUT):
         if not Job.objects.filter(pk=pk).hand_over():
             raise why_not_decided(find(pk), "hand_over")
         return find(pk)

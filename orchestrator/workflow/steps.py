@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
+from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.figures.job_figures import figures_json
 from orchestrator.folders import Folders, folder_errors
@@ -119,7 +120,7 @@ def find_solution(job: Job) -> Collected | None:
 def wanted(job: Job) -> Wanted:
     newer_than = job.attempt_started_at
     if newer_than is None:  # a check constraint rules this out
-        raise JobError(Code.UNKNOWN, "The attempt has no start time.")
+        raise JobError(Code.UNKNOWN, sentences.NO_START)
     sheets = [sheet["name"] for sheet in job.files]
     return Wanted(job.pk, newer_than, sheets, each=current_rules().xml_expected == "batch")
 
@@ -142,7 +143,7 @@ def store(job: Job, solution: Collected) -> bool:
             for name, content in contents.items()
         )
         columns = {"xml_sha256": solution.sha256, "solution": dict(solution.solution)}
-        job.advance("collect", f"Collected {', '.join(contents)}.", **columns)
+        job.advance("collect", sentences.COLLECTED % {"files": ", ".join(contents)}, **columns)
     return True
 
 
@@ -160,16 +161,16 @@ def time_left(job: Job) -> timedelta:
 
 def timed_out(job: Job) -> JobError:
     lacking = missing(wanted(job), folders_here())
-    of_what = f" for {', '.join(lacking)}, only for the other sheets," if lacking else ""
-    limit = format_minutes(current_rules().timeouts.opti_xml)
-    return JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning wrote no solution{of_what} within {limit}.")
+    values = {"sheets": ", ".join(lacking), "limit": format_minutes(current_rules().timeouts.opti_xml)}
+    text = sentences.NO_SOLUTION_FOR if lacking else sentences.NO_SOLUTION
+    return JobError(Code.OPTI_XML_TIMEOUT, text % values)
 
 
 def prepare(job: Job, _: KeepAlive) -> None:
     """Find the customer and apply the rules; nothing is written outside the database yet."""
     customer = Customer.objects.filter(phone=job.customer_phone).first()
     if customer is None:
-        raise JobError(Code.CRM_NO_MATCH, f"No customer has the phone {job.customer_phone}.")
+        raise JobError(Code.CRM_NO_MATCH, sentences.NO_CUSTOMER % {"phone": job.customer_phone})
     if job.customer_id != customer.pk:
         job.note(customer=customer)  # kept even if a later check holds the job
     folders = folders_here()
@@ -179,7 +180,7 @@ def prepare(job: Job, _: KeepAlive) -> None:
     with transaction.atomic():
         job.advance(
             "prepare",
-            f"{count(job.part_count, 'part')} in {count(batches, 'batch', 'batches')}.",
+            sentences.PREPARED % {"parts": job.part_count, "batches": batches},
             plate_size={"width_mm": plain(plan.plate.width_mm), "height_mm": plain(plan.plate.height_mm)},
             batch_count=batches,
             backing_edge_reset_count=reset,
@@ -191,7 +192,7 @@ def prepare(job: Job, _: KeepAlive) -> None:
             Event.objects.record(
                 job,
                 "BACKING_EDGE_RESET",
-                message=f"Edges of {count(reset, 'backing part')} were removed.",
+                message=sentences.EDGES_REMOVED % {"number": reset},
                 details={"backing_edge_reset_count": reset, "parts": list(plan.reset_parts)},
             )
 
@@ -206,14 +207,14 @@ def import_files(job: Job, keep_alive: KeepAlive) -> None:
         if not is_same:
             settle_earlier_attempts(job, folders)  # before its solution is discarded
         if is_same or is_cut_in_part(job):
-            job.advance("import_files", "OptiPlanning already has these sheets.", imported_at=Now())
+            job.advance("import_files", sentences.HAS_SHEETS, imported_at=Now())
             return
     written = write_files(job.pk, plan, folders, keep_alive=keep_alive)
     changes: dict[str, object] = {"files": written, "imported_at": Now()}
     if job.files and job.files != written:
         # The rules changed since: what the operator started, or OptiPlanning solved, were other sheets.
         changes |= {**UNSOLVED, "attempt_started_at": file_clock(folders.export)}
-    job.advance("import_files", f"Sheets: {', '.join(sheet['name'] for sheet in written)}.", **changes)
+    job.advance("import_files", sentences.SHEETS % {"sheets": ", ".join(sheet["name"] for sheet in written)}, **changes)
 
 
 def start(job: Job, _: KeepAlive) -> timedelta | None:
@@ -222,12 +223,12 @@ def start(job: Job, _: KeepAlive) -> timedelta | None:
     A retry that only has to deliver again has a solution of these sheets, and does not wait for the slot.
     """
     if job.xml_sha256:
-        job.advance("reuse_solution", "The solution of the earlier attempt is still valid.")
+        job.advance("reuse_solution", sentences.STILL_VALID)
         return None
     if job.opti_mode == Mode.C and not job.manual_trigger_approved:
         message = "The sheets are in the import folder. Start OptiPlanning, then approve."
         raise JobError(Code.OPERATOR_TRIGGER_REQUIRED, message)
-    with for_reason("OptiPlanning is free."):
+    with for_reason(sentences.IS_FREE):
         if not Job.objects.take_slot(job):
             return ASK_FOR_SLOT_AFTER
     job.refresh_from_db()
@@ -238,8 +239,8 @@ def validate(job: Job, _: KeepAlive) -> None:
     # Sorted in Python, as when it was collected: the database may collate names differently.
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
-        raise JobError(Code.XML_INVALID, "The stored solution is not the one that was collected.")
-    job.advance("validate", format_figures(job.solution or {}), xml_ready_at=Now())
+        raise JobError(Code.XML_INVALID, sentences.OTHER_SOLUTION)
+    job.advance("validate", sentences.CHECKED, xml_ready_at=Now())
 
 
 def hand_over(job: Job, keep_alive: KeepAlive) -> timedelta | None:
@@ -255,7 +256,8 @@ def hand_over(job: Job, keep_alive: KeepAlive) -> timedelta | None:
                 raise
             # A short outage of the share fails no job.
             if age(job, "xml_ready_at") > limit:
-                raise JobError(Code.OSI_ACK_TIMEOUT, f"For {format_minutes(limit)}: {error.message}") from error
+                values = {"limit": format_minutes(limit), "reason": error.message}
+                raise JobError(Code.OSI_ACK_TIMEOUT, sentences.UNREACHABLE % values) from error
             return poll()
     answers = collect_answers(job, folders)
     if False in answers.values() or (None in answers.values() and age(job, "handed_at") > limit):
@@ -265,14 +267,14 @@ def hand_over(job: Job, keep_alive: KeepAlive) -> timedelta | None:
             raise errors[0]
         rejected = [name for name, is_taken in answers.items() if is_taken is False]
         if rejected:
-            raise JobError(Code.OSI_ACK_FAILED, f"The saw moved {', '.join(rejected)} to failed/.")
+            raise JobError(Code.OSI_ACK_FAILED, sentences.REJECTED % {"files": ", ".join(rejected)})
         if None in answers.values():
-            message = f"The saw did not answer within {format_minutes(limit)}; the file was taken back."
+            message = sentences.NO_ANSWER % {"limit": format_minutes(limit)}
             raise JobError(Code.OSI_ACK_TIMEOUT, message)
     if None in answers.values():
         return poll()
     taken = job.solution_files.order_by("name").values_list("acknowledged_as", flat=True)
-    job.advance("deliver", f"The saw took {', '.join(taken)}.", open_deliveries=[])
+    job.advance("deliver", sentences.TAKEN % {"files": ", ".join(taken)}, open_deliveries=[])
     return None
 
 
@@ -290,23 +292,3 @@ STEPS: dict[str, Step] = {
     JobState.XML_READY: hand_over,
     JobState.DELIVERED: finish,
 }
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
-
-
-def format_figures(figures: dict[str, object]) -> str:
-    units = {
-        "boards_m2": ("m² of boards", "m² of boards"),
-        "drops_m2": ("m² of offcuts", "m² of offcuts"),
-        "patterns": ("pattern", "patterns"),
-        "cuts": ("cut", "cuts"),
-        "time_s": ("s", "s"),
-    }
-    texts = [
-        f"{figures[name]} {one if figures[name] == 1 else many}"
-        for name, (one, many) in units.items()
-        if figures.get(name) is not None
-    ]
-    return f"Solution: {', '.join(texts)}." if texts else "The solution has no figures."

@@ -17,15 +17,7 @@ from outbox.models import OutboxMessage
 from outbox.states import MESSAGES, WAITING, MessageStatus
 
 WEBHOOKS_MENU = MenuItem(_("Webhooks"), "webhook", 60, OPERATORS)
-STATES = States(
-    MESSAGES,
-    labels={
-        MessageStatus.SENDING: _("Being sent"),
-        MessageStatus.RETRY: _("Sent again later"),
-        MessageStatus.DELIVERED: _("Delivered"),
-    },
-    colours={MessageStatus.RETRY: "warning"},
-)
+STATES = States(MESSAGES, colours={MessageStatus.RETRY: "warning"})
 
 
 def row_name(row: OutboxMessage) -> str:

@@ -14,6 +14,7 @@ from django.core.validators import validate_email
 from django.utils.translation import gettext as _
 
 from kilit.access.encryption import DecryptionError
+from kilit.access.unset import unset_mail
 from kilit.masking import mask_personal_data
 from outbox.models import Channel
 from outbox.models.channel import ChannelKind
@@ -26,8 +27,8 @@ PUBLIC_HOSTS = re.compile(r"^(ntfy\.sh|[a-z0-9.-]+\.(logic\.azure\.com|api\.powe
 
 def check_address(kind: str, text: str, *, may_name_hosts: bool) -> None:
     if kind == ChannelKind.EMAIL:
-        if not settings.EMAIL_HOST:
-            raise ValidationError(_("E-mail is not set up: set EMAIL_URL."))
+        if missing := unset_mail():
+            raise ValidationError(missing)
         validate_email(text)
         return
     # Native addresses, such as https://hooks.slack.com/…, are recognised too.

@@ -27,15 +27,7 @@ from pdfjobs.rendering.errors import MISSING_PAGES, TOO_LARGE
 from pdfjobs.states import MAX_RETRIES, PDF_JOBS, ErrorCode, PdfStatus
 
 LONGEST_SHOWN = 20_000
-STATES = States(
-    PDF_JOBS,
-    labels={
-        PdfStatus.RUNNING: _("Being rendered"),
-        PdfStatus.SUCCEEDED: _("Ready"),
-        PdfStatus.EXPIRED: _("Expired"),
-    },
-    colours={PdfStatus.EXPIRED: ""},
-)
+STATES = States(PDF_JOBS, colours={PdfStatus.EXPIRED: ""})
 REMEDIES = {
     ErrorCode.BROWSER_LAUNCH_FAILED: _("Check the worker's memory and its log, then Retry."),
     ErrorCode.BROWSER_CRASHED: _("Check the worker's memory and its log, then Retry."),

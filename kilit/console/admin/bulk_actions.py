@@ -21,7 +21,7 @@ from kilit.batches.states import BULK_ACTIONS, BulkState
 from kilit.console.formatting import number as grouped
 from kilit.console.jobs.activity import BULK_STORY, console_action
 from kilit.console.jobs.batch_pages import BatchJobAdmin, state
-from kilit.console.lists.actions import Action, format_skip, skipped_text
+from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import count_field, count_now, encode, preview_text, typed_count
 from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
 from kilit.console.menu import ACTIVITY
@@ -136,7 +136,7 @@ class BulkActionAdmin(BatchJobAdmin):
         opts = queues[action.queue].model._meta
         rows = list_path(queues[action.queue].model)
         skips = skips_from_json(action.skipped)
-        report = console.report(action.total or 0, action.moved_count, *skipped_text(skips))
+        report = console.report(action.total or 0, action.moved_count, *console.skipped_text(skips))
         skipped = action.items.filter(result=BulkItem.Result.SKIPPED).order_by("object_id")[:MOST_SKIPPED_SHOWN]
         needs_count = (action.eligible or 0) > MOST_WITHOUT_COUNT
         return {
@@ -144,7 +144,7 @@ class BulkActionAdmin(BatchJobAdmin):
             "filters_text": mask_personal_data(action.filters_text),
             "console": console,
             "original": action,
-            "timeline": BULK_STORY.steps(Event.objects.history(action)),
+            "timeline": BULK_STORY.steps(Event.objects.history(action), labels=action.lifecycle.labels),
             "state_badge": state(action),
             "opts_of_rows": opts,
             "list_address": f"{rows}?{encode(action.filters)}",
@@ -153,7 +153,7 @@ class BulkActionAdmin(BatchJobAdmin):
             "report": report.sentence if action.done_count else "",
             **self._outcome_context(request, action, console, rows),
             "skipped": [
-                (item.object_id, format_skip(Skip(item.state, item.reason)), f"{rows}{item.object_id}/change/")
+                (item.object_id, console.skip_text(Skip(item.state, item.reason)), f"{rows}{item.object_id}/change/")
                 for item in skipped
             ],
             "skipped_beyond": max(0, skips.total() - MOST_SKIPPED_SHOWN),

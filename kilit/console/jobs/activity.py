@@ -25,6 +25,7 @@ from kilit.console.formatting import number
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.lock.models import Activity, ActivityKind
+from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
 from kilit.sites.people import key_owner_names
 
@@ -160,7 +161,7 @@ class ActivityWords:
         return mask_personal_data(" · ".join(filter(None, self._parts(row))))
 
     def reason(self, row: Activity) -> str:
-        return mask_personal_data(row.message) if row.queue or row.kind == ActivityKind.DENIED else ""
+        return mask_personal_data(explain(row.message)) if row.queue or row.kind == ActivityKind.DENIED else ""
 
     def who(self, row: Activity) -> str:
         if row.actor.startswith("key:"):

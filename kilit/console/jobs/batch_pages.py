@@ -26,7 +26,7 @@ COLOURS = {BulkState.READY: "warning", BulkState.DONE: "success", BulkState.CANC
 
 
 def _badge(job: BatchJob) -> SafeString:
-    return badge(job.status, COLOURS.get(job.status, "info" if job.is_working else "danger"))
+    return badge(str(job.lifecycle.labels[job.status]), COLOURS.get(job.status, "info" if job.is_working else "danger"))
 
 
 state = column("state", gettext_lazy("state"), _badge)
@@ -75,4 +75,5 @@ class BatchJobAdmin(LongListAdmin):
 
     def refuse(self, request: HttpRequest, job: BatchJob) -> None:
         job.refresh_from_db()
-        messages.warning(request, _("Nothing was changed: it is %(state)s.") % {"state": job.status})
+        state = job.lifecycle.labels[job.status]
+        messages.warning(request, _("Nothing was changed. Its state: %(state)s.") % {"state": state})

@@ -1,9 +1,8 @@
 """The states of a job as a diagram, and those on its way as a row of steps."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
@@ -13,9 +12,9 @@ from kilit.lock.table import Lifecycle
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-NO_LABELS: Mapping[Any, Any] = MappingProxyType({})
 WIDTH, BOX_WIDTH, BOX_HEIGHT, STEP = 340, 148, 32, 52
 MARGIN = 8
+MOST_STATES = 12  # of a job's history: the last
 LOOKS = ("other", "walked", "next")  # of arrows
 NEAREST, FARTHEST = 24, 84  # how far an arrow swings out, by how many states it passes
 
@@ -23,7 +22,7 @@ NEAREST, FARTHEST = 24, 84  # how far an arrow swings out, by how many states it
 @dataclass(frozen=True)
 class Node:
     state: str
-    label: "StrOrPromise"  # what people call it, if it has such a name
+    label: "StrOrPromise"  # what people call it
     x: int
     y: int
     look: str  # here, been or ahead
@@ -34,16 +33,12 @@ class Node:
     def middle(self) -> tuple[int, int]:
         return self.x + BOX_WIDTH // 2, self.y + BOX_HEIGHT // 2
 
-    @property
-    def lines(self) -> tuple[int, int]:
-        return self.y + BOX_HEIGHT * 2 // 5 - 1, self.y + BOX_HEIGHT * 4 // 5 - 1
-
 
 @dataclass(frozen=True)
 class Arrow:
     source: str
     target: str
-    verbs: tuple[str, ...]
+    title: str
     path: str
     look: str  # one of LOOKS
 
@@ -73,20 +68,19 @@ class Diagram:
 
     @property
     def title(self) -> str:
-        return _("State diagram. Current state: %(state)s") % {"state": self.state}
+        return _("State diagram. Current state: %(state)s") % {"state": self.table.labels[self.state]}
 
     @property
     def description(self) -> str:
-        been = _("States so far: %(states)s.") % {"states": " → ".join(self.history)}
+        been = _("Last states: %(states)s.") % {"states": " → ".join(self.history)}
         if not self.onward:
             return " ".join([been, _("No further moves are possible.")])
-        moves = "; ".join(f"{', '.join(arrow.verbs)} → {arrow.target}" for arrow in self.onward)
-        return " ".join([been, _("Possible moves: %(moves)s.") % {"moves": moves}])
+        states = self.table.words(arrow.target for arrow in self.onward)
+        return " ".join([been, _("Possible next states: %(states)s.") % {"states": states}])
 
 
-def draw(
-    table: Lifecycle, state: str, timeline: Iterable[Event], labels: "Mapping[Any, StrOrPromise]" = NO_LABELS
-) -> Diagram:
+def draw(table: Lifecycle, state: str, timeline: Iterable[Event]) -> Diagram:
+    labels = table.labels
     moves = [event for event in timeline if event.from_state != event.to_state]
     steps = {(event.from_state, event.to_state) for event in moves}
     been = {state, *(name for step in steps for name in step)}
@@ -94,25 +88,28 @@ def draw(
     nodes = [
         Node(
             name,
-            labels.get(name, ""),
+            labels[name],
             x=(WIDTH - BOX_WIDTH) // 2,
             y=MARGIN + row * STEP,
             look="here" if name == state else "been" if name in been else "ahead",
         )
         for name, row in row_of.items()
     ]
-    verbs: dict[tuple[str, str], list[str]] = {}
-    for verb, move in table.moves.items():
-        for source, target in sorted(move.edges(), key=lambda edge: row_of[edge[0]]):
-            verbs.setdefault((source, target), []).append(verb)
-    looks = {edge: "next" if edge[0] == state else "walked" if edge in steps else "other" for edge in verbs}
+    edges = sorted(table.edges(), key=lambda edge: (row_of[edge[0]], row_of[edge[1]]))
     arrows = [
-        Arrow(*edge, tuple(names), _path(row_of[edge[0]], row_of[edge[1]]), looks[edge])
-        for edge, names in verbs.items()
+        Arrow(
+            source,
+            target,
+            f"{labels[source]} → {labels[target]}",
+            _path(row_of[source], row_of[target]),
+            "next" if source == state else "walked" if (source, target) in steps else "other",
+        )
+        for source, target in edges
     ]
     # What matters most is drawn last, over the rest.
     arrows.sort(key=lambda arrow: LOOKS.index(arrow.look))
-    return Diagram(table, state, nodes, arrows, _shortened([event.to_state for event in moves] or [state]))
+    history = [event.to_state for event in moves] or [state]
+    return Diagram(table, state, nodes, arrows, [str(labels.get(name, name)) for name in history[-MOST_STATES:]])
 
 
 def _path(source: int, target: int) -> str:
@@ -127,7 +124,3 @@ def _path(source: int, target: int) -> str:
     start, end = top + source * STEP, top + target * STEP
     shift = 5 if target > source else -5
     return f"M {side} {start + shift} C {out} {start + shift}, {out} {end - shift}, {side} {end - shift}"
-
-
-def _shortened(states: list[str], *, most: int = 12) -> list[str]:
-    return states if len(states) <= most else [*states[:2], "…", *states[-(most - 3) :]]

@@ -123,13 +123,12 @@ def row_to_change(model_admin: ModelAdmin, request: HttpRequest, object_id: str)
 
 def _story_of(model_admin: ModelAdmin, row: Any) -> dict[str, Any]:
     job, states, events = model_admin.page, model_admin.states, Event.objects.history(row)
-    diagram = draw(model_admin.queue.table, row.status, events, states.labels)
+    diagram = draw(model_admin.queue.table, row.status, events)
     steps = job.story.steps(events, model_admin.failures, states.labels)
     return {
         "id": job.id_of(row),
         "about": job.belongs_to(row),
         "state": states.badge(row.status),
-        "state_label": states.labels[row.status],
         "state_notes": job.state_notes(row),
         "timeline": steps[:STEPS_SHOWN],
         "older": steps[STEPS_SHOWN:],

@@ -1,5 +1,6 @@
 """A job's timeline: one sentence for each event, newest first, with the time since the event before."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,6 +14,7 @@ from kilit.console.formatting import duration, with_local_times
 from kilit.lock.audit import actor_in_words
 from kilit.lock.failures import Failures
 from kilit.lock.models import Event
+from kilit.sites.people import KEYS_USERS
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 Sentences = Mapping[str, "StrOrPromise"]
 
 SECOND = timedelta(seconds=1)
+# Rows come by keys of people and sites; only what happens then is reported by a machine of the queue that has a key.
+ADDED = ("JOB_CREATED", "ADJUSTMENT_ADDED", "import")
 # Of verbs and event types that mean the same in every queue.
 COMMON: Sentences = {
     "claim": gettext_lazy("Claimed by %(who)s"),
@@ -65,16 +69,16 @@ class Story:
     def sentence(self, actor: str, *names: str) -> str:
         """Return what an actor did, by the first of some names that is known: a verb, an event type."""
         sentences = {**COMMON, **self.sentences}
-        text = next((sentences[name] for name in names if name in sentences), "")
-        return str(text) % {"who": self.who(actor)} if text else ""
+        name = next((name for name in names if name in sentences), "")
+        who = _sender(actor) if name in ADDED else self.who(actor)
+        return str(sentences[name]) % {"who": who} if name else ""
 
     def _step(self, event: Event, before: Event | None, failures: Failures | None, labels: Sentences) -> "TimelineStep":
         moved = event.from_state != event.to_state
         failed = failures if failures and moved and event.to_state in failures.states else None
         return TimelineStep(
-            " · ".join(self._parts(event, before)),
-            state=event.to_state if moved else "",
-            state_label=_label(event.to_state, labels) if moved else "",
+            " · ".join(self._parts(event, before, labels)),
+            state=str(labels.get(event.to_state, event.to_state)) if moved else "",
             message=with_local_times(event.message),
             error_code=event.details.get(failed.code, "") if failed else "",
             error_message=with_local_times(event.details.get(failed.message, "")) if failed else "",
@@ -82,7 +86,7 @@ class Story:
             link=self.links[event.event_type](event) if event.event_type in self.links else "",
         )
 
-    def _parts(self, event: Event, before: Event | None) -> Iterator[str]:
+    def _parts(self, event: Event, before: Event | None, labels: Sentences) -> Iterator[str]:
         verb = event.details.get("verb", "")
         if text := self.sentence(event.actor, verb, event.event_type):
             yield text
@@ -91,7 +95,8 @@ class Story:
         elif event.from_state == event.to_state:
             yield _("%(what)s by %(who)s") % {"what": event.event_type, "who": self.who(event.actor)}
         else:
-            yield _("Moved to %(state)s by %(who)s") % {"state": event.to_state, "who": self.who(event.actor)}
+            state = labels.get(event.to_state, event.to_state)
+            yield _("Moved to “%(state)s” by %(who)s") % {"state": state, "who": self.who(event.actor)}
         if verb == "claim" and self.attempts in event.details:
             number = event.details[self.attempts] - self.first_attempt + 1
             yield _("attempt %(number)s") % {"number": number}
@@ -102,8 +107,7 @@ class Story:
 @dataclass(frozen=True)
 class TimelineStep:
     sentence: str
-    state: str  # that the job moved to, if it moved
-    state_label: str  # what people call it, unless it is the name itself
+    state: str  # that the job moved to, if it moved, in words
     message: str
     error_code: str
     error_message: str
@@ -119,9 +123,9 @@ class TimelineStep:
         return [(name, _joined(value)) for name, value in recorded.items() if value not in (None, "", [], {})]
 
 
-def _label(state: str, labels: Sentences) -> str:
-    label = str(labels.get(state, ""))
-    return "" if label.lower() == state.lower() else label
+def _sender(actor: str) -> str:
+    is_of_site = re.match(KEYS_USERS, actor.removeprefix("key:"))
+    return _("an API key of the site") if is_of_site else actor_in_words(actor)
 
 
 def _joined(value: object) -> object:

@@ -82,7 +82,8 @@ class Action:
 
     @property
     def label(self) -> str:
-        return gettext("%(title)s — %(states)s only") % {"title": self.title, "states": join_states(self.sources)}
+        states = self.operation.table.words(self.sources)
+        return gettext("%(title)s — only: %(states)s") % {"title": self.title, "states": states}
 
     def form_for(self, ids: Sequence[UUID], data: Any = None) -> ReasonForm:
         form = self.form(data)
@@ -132,7 +133,7 @@ class Action:
             result = self.operation.apply(user, ids, options)
         except OperationUnavailable as why:
             return ActionReport(explain(str(why)), messages.ERROR)
-        more = skipped_text(Counter(result.skipped.values()))
+        more = self.skipped_text(Counter(result.skipped.values()))
         if len(ids) == 1 and result.messages:
             more = [message.rstrip(".") for message in result.messages.values()]
         if unreachable := len(ids) - len(result.moved) - len(result.skipped):
@@ -154,11 +155,20 @@ class Action:
         order = {state: place for place, state in enumerate(self.operation.table.states)}
         others = [skip for skip in counts if counts[skip] and (skip.reason or skip.state not in self.sources)]
         return [
-            ngettext("%(number)s is %(state)s and will not change.", "%(number)s are %(state)s and will not change.", n)
-            % {"number": grouped(n), "state": format_skip(skip)}
+            gettext("Will not change: %(number)s (%(state)s).") % {"number": grouped(n), "state": self.skip_text(skip)}
             for skip in sorted(others, key=lambda skip: (order.get(skip.state, 0), skip.reason))
             for n in [counts[skip]]
         ]
+
+    def skipped_text(self, skips: Mapping[Skip, int]) -> list[str]:
+        return [
+            gettext("not changed: %(number)s (%(state)s)") % {"number": grouped(number), "state": self.skip_text(skip)}
+            for skip, number in sorted(skips.items())
+        ]
+
+    def skip_text(self, skip: Skip) -> str:
+        reason = mask_personal_data(gettext(skip.reason)) if skip.reason else ""
+        return ": ".join(filter(None, (str(self.operation.table.labels.get(skip.state, "")), reason)))
 
     def out_of_reach(self, number: int) -> str:
         text = ngettext("%(number)s is %(what)s", "%(number)s are %(what)s", number)
@@ -198,22 +208,3 @@ def confirm_action(
         is_dangerous=action.is_dangerous,
         back_label=action.back_label,
     )
-
-
-def skipped_text(skips: Mapping[Skip, int]) -> list[str]:
-    return [
-        ngettext("%(number)s was %(state)s", "%(number)s were %(state)s", number)
-        % {"number": grouped(number), "state": format_skip(skip)}
-        for skip, number in sorted(skips.items())
-    ]
-
-
-def format_skip(skip: Skip) -> str:
-    """Return a state, which is a word of the API, and the reason in the reader's language."""
-    reason = mask_personal_data(gettext(skip.reason)) if skip.reason else ""
-    return f"{skip.state} ({reason})" if skip.state and reason else skip.state or reason
-
-
-def join_states(states: Sequence[str]) -> str:
-    *most, last = states
-    return gettext("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last

@@ -205,20 +205,21 @@ def encode(filters: Mapping[str, str]) -> str:
 class RowsNow:
     """How many rows are in a state now; `is_again` if the action applies to them once more."""
 
-    state: str
+    label: object
     count: int
     href: str
     is_again: bool
 
     def __str__(self) -> str:
-        text = _("%(number)s %(state)s again") if self.is_again else _("%(number)s %(state)s")
-        return text % {"number": grouped(self.count), "state": self.state}
+        text = _("%(state)s again: %(number)s") if self.is_again else _("%(state)s: %(number)s")
+        return text % {"number": grouped(self.count), "state": self.label}
 
 
 def count_now(rows: Any, action: Action, address: Callable[[str], str]) -> list[RowsNow]:
     counts = dict(rows.order_by().values_list("status").annotate(Count("pk")))
-    states = [state for state in action.operation.table.states if counts.get(state)]
-    return [RowsNow(state, counts[state], address(state), state in action.sources) for state in states]
+    labels = action.operation.table.labels
+    states = [state for state in labels if counts.get(state)]
+    return [RowsNow(labels[state], counts[state], address(state), state in action.sources) for state in states]
 
 
 def remember(model_admin: ModelAdmin, request: HttpRequest, action: Action, ids: Sequence[UUID]) -> None:

@@ -98,7 +98,7 @@ def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         are_more=len(largest) > MOST_GROUPS,
         most=MOST_GROUPS,
         list_href=model_admin.address("changelist"),
-        states=", ".join(map(str, model_admin.failures.states)),
+        states=model_admin.queue.table.words(model_admin.failures.states),
     )
 
 

@@ -10,7 +10,6 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
-from kilit.console.lists.actions import join_states
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 
 Masks = Mapping[str, Callable[[str], str]]
@@ -24,8 +23,10 @@ def failed_rows(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponseBa
         return back
     state = request.GET.get("status", "").strip()
     if state and state not in model_admin.export_states:
-        values = {"states": join_states(model_admin.export_states), "state": state}
-        messages.warning(request, _("The export has %(states)s rows; the list shows %(state)s rows.") % values)
+        table = model_admin.queue.table
+        values = {"states": table.words(model_admin.export_states), "state": table.labels[state]}
+        text = _("The export has rows in these states: %(states)s. The list shows another: %(state)s.")
+        messages.warning(request, text % values)
         return back
     masks = {} if model_admin.has_operate_permission(request) else model_admin.export_masks
     failed = listed.get_queryset(request).filter(status__in=model_admin.export_states)

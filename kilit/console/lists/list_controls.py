@@ -29,7 +29,7 @@ class Chip:
 @dataclass(frozen=True)
 class Tab(Chip):
     is_current: bool = False
-    hint: Any = ""  # what people call the state
+    hint: str = ""  # the state's code
 
 
 @dataclass(frozen=True)
@@ -86,17 +86,10 @@ class ListControls:
         names = self.changelist.opts.verbose_name_plural
         if not self.is_narrowed:
             return _("There is nothing here yet.")
-        state, scope = self.given.get(STATE, ""), self.given.get(self.scope, "")
-        text = f"{state} {names}".strip()
-        if scope:
-            name = self.filters[self.scope].describe(scope, self.changelist.user)
-            text = _("%(rows)s at %(place)s") % {"rows": text, "place": name}
-        others = {name: value for name, value in self.given.items() if name not in (STATE, self.scope)}
-        others |= {SEARCH: self.search} if self.search else {}
-        if not others:
-            return _("No %(rows)s.") % {"rows": text}
-        values = self.filters.describe(others, self.changelist.user)
-        return _("No %(rows)s with %(filters)s.") % {"rows": text, "filters": values}
+        values = self.filters.describe(
+            {**self.given, **({SEARCH: self.search} if self.search else {})}, self.changelist.user
+        )
+        return _("No %(rows)s with %(filters)s.") % {"rows": names, "filters": values}
 
     def _field(self, item: Filter) -> FilterField:
         value = self.given.get(item.name, "")
@@ -142,10 +135,10 @@ class QueueControls(ListControls):
         is_exact = not self.search and set(self.given) <= {STATE, self.scope}
         current = self.given.get(STATE, "")
         tabs = [Tab(_("All"), self._without(STATE), number(counts.total()) if is_exact else "", not current)]
-        for state, hint in self.changelist.model_admin.states.labels.items():
+        for state, label in self.changelist.model_admin.states.labels.items():
             if counts[state] or state == current:
                 count = number(counts[state]) if is_exact else ""
-                tabs.append(Tab(state, self.href(**{STATE: state}), count, state == current, hint))
+                tabs.append(Tab(str(label), self.href(**{STATE: state}), count, state == current, state))
         return tabs
 
     def code_offers(self) -> list[Chip]:

@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
-from django.utils.html import format_html
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
@@ -25,7 +24,6 @@ from kilit.console.lists.list_controls import ListControls
 # Left out where there is no room for them.
 MINOR = {"amount", "attempts", "retries", "size", "took", "mode", "parts", "lasting"}
 CHECKBOX = "action_checkbox"
-STATE = "state"
 MOST_COUNTED = 10_000
 
 
@@ -92,8 +90,6 @@ class Table:
         self.columns = [column for column in changelist.list_display if column != CHECKBOX]
         self.names = [getattr(column, "__name__", column) for column in self.columns]
         self.is_selectable = CHECKBOX in changelist.list_display
-        states = getattr(changelist.model_admin, "states", None)
-        self.labels = states.labels if states else {}
 
     @property
     def headers(self) -> Iterator[Header]:
@@ -122,13 +118,7 @@ class Table:
         for name, column in zip(self.names, self.columns, strict=True):
             field, _attribute, value = lookup_field(column, row, self.changelist.model_admin)
             value = display_for_field(value, field, "-") if field else value
-            yield Cell(name, self._with_label(value, row) if name == STATE else value)
-
-    def _with_label(self, badge: Any, row: Any) -> object:
-        label = self.labels.get(row.status, "")
-        if not label or str(label).lower() == row.status.lower():
-            return badge
-        return format_html('{}<small class="kilit-second">{}</small>', badge, label)
+            yield Cell(name, value)
 
 
 class CappedPaginator(Paginator[Any]):

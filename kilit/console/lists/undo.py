@@ -47,15 +47,16 @@ def take_back(request: HttpRequest, action: Action, pk: UUID) -> ActionReport:
     if (undo.get("verb"), undo.get("id")) != (action.undo, str(pk)):
         return ActionReport(_("There is nothing to undo."), messages.WARNING)
     del request.session[KEY]
-    rows = _rows(request, action, pk)
+    rows, table = _rows(request, action, pk), action.operation.table
     as_left = rows.filter(updated_at=parse_datetime(undo["at"]))
     if issubclass(action.operation.model, LeasedModel):
         as_left = as_left.filter(claim_token=None)
     if as_left.move(action.undo, **_read(action.operation.model, undo["columns"])):
-        target = action.operation.table.moves[action.undo].target
-        return ActionReport(_("Undone: it is %(state)s again.") % {"state": target}, messages.SUCCESS)
-    state = rows.values_list("status", flat=True).first() or "–"
-    return ActionReport(_("Too late to undo: it has moved on. It is %(state)s.") % {"state": state}, messages.WARNING)
+        target = table.moves[action.undo].target
+        return ActionReport(_("Undone. Its state: %(state)s.") % {"state": table.labels[target]}, messages.SUCCESS)
+    state = table.labels.get(rows.values_list("status", flat=True).first() or "", "–")
+    text = _("Too late to undo: it has moved on. Its state: %(state)s.")
+    return ActionReport(text % {"state": state}, messages.WARNING)
 
 
 def _rows(request: HttpRequest, action: Action, pk: UUID) -> Any:

@@ -13,6 +13,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from kilit import machine_errors, product_version
+from kilit.access.unset import unset_mail, unset_second_factor
 from kilit.console import formatting
 
 register = template.Library()
@@ -106,3 +107,9 @@ def brief(span: timedelta) -> str:
     if span < SECOND:
         return _("%(number)s ms") % {"number": round(span / timedelta(milliseconds=1))}
     return _("%(number)s s") % {"number": number_format(span.total_seconds(), 1)}
+
+
+@register.simple_tag
+def unset(what: str) -> str:
+    """Return which setting is missing, and where, for e-mail or second factors; nothing if it is there."""
+    return {"mail": unset_mail, "second_factor": unset_second_factor}[what]()

@@ -30,22 +30,21 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.schemas.columns import mask_click_id, outcome_unknown
 from ociqueue.schemas.conversions import format_consent
-from ociqueue.states import CONVERSIONS, WAITING, ConversionStatus
+from ociqueue.states import CONVERSIONS, WAITING, Category, ConversionStatus, SyncMethod
 from ociqueue.values.currencies import MINOR_UNITS
 
 UNKNOWN = gettext_lazy(
-    "it was sent and no answer came; Google may have it. Its order id keeps Google from counting it twice."
+    "Outcome unknown: it was sent and no answer came; Google may have it. Its order id keeps Google from counting it "
+    "twice."
+)
+PERHAPS_SENT = gettext_lazy(
+    "Perhaps sent: the script reported an error, but Google may have it all the same. Its order id keeps Google from "
+    "counting it twice."
 )
 # Of adjustments, too: their table has the same states.
 STATES = States(
     CONVERSIONS,
-    labels={
-        ConversionStatus.RETRY: gettext_lazy("Waiting for another attempt"),
-        ConversionStatus.PROCESSING: gettext_lazy("Being sent"),
-        ConversionStatus.UPLOADED: gettext_lazy("Waiting for Google's verdict"),
-        ConversionStatus.COMPLETED: gettext_lazy("Sent"),
-    },
-    colours={ConversionStatus.RETRY: "warning", ConversionStatus.UPLOADED: "pending"},
+    colours={ConversionStatus.RETRY: "warning", ConversionStatus.UPLOADED: "info"},
     way=(ConversionStatus.QUEUED, ConversionStatus.PROCESSING, ConversionStatus.COMPLETED),
 )
 
@@ -130,7 +129,20 @@ def _upload_notes(row: Conversion) -> SafeString:
 
 
 def unknown_badge(row: Uploadable) -> SafeString:
-    return badge(_("outcome unknown"), "warning", title=str(UNKNOWN)) if outcome_unknown(row) else SafeString("")
+    if not outcome_unknown(row):
+        return SafeString("")
+    word = _("perhaps sent") if is_perhaps_sent(row) else _("outcome unknown")
+    return badge(word, "warning", title=doubt(row))
+
+
+def is_perhaps_sent(row: Uploadable) -> bool:
+    """Return whether there was an answer: the script said that an upload threw, which may have succeeded."""
+    is_transient = row.status == ConversionStatus.FAILED and row.provider_error_category == Category.TRANSIENT
+    return is_transient and row.site.sync_method == SyncMethod.SCRIPT
+
+
+def doubt(row: Uploadable) -> str:
+    return str(PERHAPS_SENT if is_perhaps_sent(row) else UNKNOWN)
 
 
 def expected_badge(row: Conversion) -> SafeString:

@@ -60,7 +60,7 @@ def circuit_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) 
 
 def _timeline(circuit: Circuit) -> list[TimelineStep]:
     newest = Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS]
-    return STORY.steps(reversed(newest))
+    return STORY.steps(reversed(newest), labels=CIRCUITS.labels)
 
 
 def _shown(circuit: Circuit) -> dict[str, object]:

@@ -13,6 +13,7 @@ from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import badge, find_object, number, page
 from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked
+from kilit.shares import share
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.base.site_header import header_context, may_run, site_address
@@ -129,9 +130,6 @@ def unseen_errors(stored: ReadBack) -> Iterator[str]:
     for alert in stored.alerts:
         if not alert.get("seen"):
             shares[alert["error"]] = max(alert["share"], shares.get(alert["error"], 0))
-    for error, share in shares.items():
-        context = {"error": error, "percent": f"{share * 100:.0f}"}
-        yield (
-            _("Google reports %(error)s for %(percent)s%% of the last uploads, and no conversion here has it.")
-            % context
-        )
+    for error, part in shares.items():
+        text = _("Google reports %(error)s for %(share)s of the last uploads, and no conversion here has it.")
+        yield text % {"error": error, "share": share(f"{part * 100:.0f}")}

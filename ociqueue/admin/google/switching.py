@@ -34,15 +34,15 @@ def warnings(site: Site, rows: UnsettledRows) -> SafeString:
         )
         sentences.append(format_html("{} {}", said % numbers, link(listed, _("Show them"))))
     if rows.processing:
-        said = _("PROCESSING: %(number)s. They are being sent to the old account, or were taken by its script.")
+        said = _("Being sent: %(number)s. They are being sent to the old account, or were taken by its script.")
         sentences.append(said % {"number": number(rows.processing)})
     if rows.uploaded:
-        said = _("UPLOADED: %(number)s. Google's verdict is asked for with the login that is stored then.")
+        said = _("Waiting for Google: %(number)s. Google's verdict is asked for with the login that is stored then.")
         sentences.append(said % {"number": number(rows.uploaded)})
     sentences.append(
         _(
-            "Before another account gets the rows: pause the site, wait until nothing is PROCESSING or UPLOADED, look "
-            "the unknown ones up in the old account by their order ids, and mark failed what it has."
+            "Before another account gets the rows: pause the site, wait until nothing is being sent or waits for "
+            "Google, look the unknown ones up in the old account by their order ids, and mark failed what it has."
         )
     )
     return format_html_join(SafeString("<br>"), "{}", ((sentence,) for sentence in sentences))
@@ -73,9 +73,12 @@ def rows_in_flight(site: Site) -> list[str]:
     totals = site_health([site])[site.pk].totals
     processing, uploaded = totals[ConversionStatus.PROCESSING], totals[ConversionStatus.UPLOADED]
     return [
-        _("PROCESSING: %(number)s. They stay with the sender that has claimed them until it reports.")
+        _("Being sent: %(number)s. They stay with the sender that has claimed them until it reports.")
         % {"number": number(processing)},
-        _("UPLOADED: %(number)s. They stay with their upload until Google's verdict; nothing else sends them.")
+        _(
+            "Waiting for Google: %(number)s. "
+            "They stay with their upload until Google's verdict; nothing else sends them."
+        )
         % {"number": number(uploaded)},
         _("All others, and what comes in, go to the new sender. No row is sent by two."),
     ]

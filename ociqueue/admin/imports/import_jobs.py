@@ -165,7 +165,7 @@ class ImportJobAdmin(BatchJobAdmin):
             "job": job,
             "original": job,
             "size": filesizeformat(job.size),
-            "timeline": STORY.steps(Event.objects.history(job)),
+            "timeline": STORY.steps(Event.objects.history(job), labels=job.lifecycle.labels),
             "state_badge": state(job),
             "doing": _doing(job),
             "may_start": is_ready and may_act and report["changes"],

@@ -73,8 +73,8 @@ def _failed(row: Adjustment, limits: object) -> Iterator[Blocker]:
 
 def _blocked_by_conversion(row: Adjustment) -> Iterator[Blocker]:
     if row.original.status != ConversionStatus.COMPLETED:
-        sentence = _("Its conversion is %(state)s. The adjustment is sent when the conversion is COMPLETED.")
-        yield waiting(sentence % {"state": row.original.status}, **_conversion(row))
+        sentence = _("State of its conversion: %(state)s. The adjustment is sent when the conversion was sent.")
+        yield waiting(sentence % {"state": row.original.lifecycle.labels[row.original.status]}, **_conversion(row))
     older = Adjustment.objects.filter(original=row.original_id, status__in=IN_UPLOAD).first()
     if older:
         yield waiting(

@@ -22,7 +22,7 @@ from kilit.lock.models import Event
 from kilit.machine_errors import explain
 from kilit.spans import format_span, moment
 from kilit.workers.sweeps import sweeps
-from ociqueue.admin.base.columns import UNKNOWN, upload
+from ociqueue.admin.base.columns import doubt, upload
 from ociqueue.admin.base.site_header import site_address
 from ociqueue.codes.table import WITHHELD
 from ociqueue.intake.corrections import why_not
@@ -49,7 +49,7 @@ def reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
         case _:
             yield from _waiting(row, limits)
     if outcome_unknown(row):
-        yield blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})
+        yield blocked(doubt(row))
 
 
 def limits_of(row: Uploadable) -> Any:

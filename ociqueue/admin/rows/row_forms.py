@@ -301,7 +301,7 @@ def what_happens(row: Conversion, kind: AdjustmentKind) -> str:
     if row.status != ConversionStatus.COMPLETED:
         if kind == AdjustmentKind.RETRACTION and row.status in WAITING and not row.outcome_unknown:
             return _("It has not been sent. Both end here and nothing is sent.")
-        return _("It is sent to Google when the conversion is COMPLETED.")
+        return _("It is sent to Google when the conversion was sent.")
     if kind == AdjustmentKind.RESTATEMENT:
         return _("The new value is sent to Google, where it takes the place of the current value.")
     if row.site.sync_method == SyncMethod.DATA_MANAGER and not _can_retract(row):

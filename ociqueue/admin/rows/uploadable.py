@@ -81,7 +81,7 @@ RETRY = Action(
     operations.RETRY,
     title=_("Retry"),
     done=_("Retried"),
-    effect=_("They go back to QUEUED with a fresh budget of attempts; the error is kept."),
+    effect=_("They are queued again with a fresh budget of attempts; the error is kept."),
     is_done_at_once=True,
     undo="undo_retry",
 )
@@ -90,12 +90,13 @@ RESET = Action(
     title=_("Reset to queued"),
     done=_("Reset"),
     effect=_(
-        "They go back to QUEUED with a fresh budget of attempts. A row that a script holds right now may be uploaded "
+        "They are queued again with a fresh budget of attempts. A row that a script holds right now may be uploaded "
         "twice; Google counts it once."
     ),
     cautions={
         ConversionStatus.UPLOADED: _(
-            "UPLOADED: %(number)s. Google has them and has not given its verdict. They are sent again under the same "
+            "Waiting for Google: %(number)s. "
+            "Google has them and has not given its verdict. They are sent again under the same "
             "order id, which Google counts once. Until then their outcome is unknown; a verdict that still comes is "
             "recorded, but changes nothing."
         )
@@ -106,10 +107,11 @@ MARK_FAILED = Action(
     operations.MARK_FAILED,
     title=_("Mark failed"),
     done=_("Marked failed"),
-    effect=_("They go to FAILED and are not retried automatically."),
+    effect=_("They end as failed and are not retried automatically."),
     cautions={
         ConversionStatus.UPLOADED: _(
-            "UPLOADED: %(number)s. Google has them and may count them all the same: this takes nothing back at Google. "
+            "Waiting for Google: %(number)s. "
+            "Google has them and may count them all the same: this takes nothing back at Google. "
             "Their outcome stays unknown; a verdict that still comes is recorded, but changes nothing."
         )
     },
@@ -122,12 +124,13 @@ RESET_ADJUSTMENT = replace(
     RESET,
     operation=operations.RESET_ADJUSTMENT,
     effect=_(
-        "They go back to QUEUED with a fresh budget of attempts. One that is being sent may be sent twice; Google "
+        "They are queued again with a fresh budget of attempts. One that is being sent may be sent twice; Google "
         "applies it once."
     ),
     cautions={
         ConversionStatus.UPLOADED: _(
-            "UPLOADED: %(number)s. Google has them and has not given its verdict. They are sent again with the same "
+            "Waiting for Google: %(number)s. "
+            "Google has them and has not given its verdict. They are sent again with the same "
             "time, so Google applies them once. A verdict that still comes is recorded, but changes nothing."
         )
     },
@@ -137,7 +140,8 @@ MARK_ADJUSTMENT_FAILED = replace(
     operation=operations.MARK_ADJUSTMENT_FAILED,
     cautions={
         ConversionStatus.UPLOADED: _(
-            "UPLOADED: %(number)s. Google has them and may apply them all the same: this takes nothing back at Google. "
+            "Waiting for Google: %(number)s. "
+            "Google has them and may apply them all the same: this takes nothing back at Google. "
             "Their outcome stays unknown; a verdict that still comes is recorded, but changes nothing."
         )
     },

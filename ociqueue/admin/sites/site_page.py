@@ -18,8 +18,8 @@ from kilit.console.dashboard.page import StateCount
 from kilit.console.formatting import ago, distance, number, page
 from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked, waiting
 from kilit.console.jobs.timeline import Story
-from kilit.console.templatetags.console import percent
 from kilit.lock.models import Count
+from kilit.shares import share
 from ociqueue.admin.base.columns import STATES
 from ociqueue.admin.base.site_header import header_context, list_of, site_address
 from ociqueue.admin.google.circuits import sending_context
@@ -80,7 +80,7 @@ def _faults(site: Site, health: SiteHealth) -> Iterator[Blocker]:
     if health.is_alarming:
         sentence = _("%(share)s of the conversions that finished in the last 24 hours failed.")
         failed = {"link": _("Failed conversions"), "href": list_of(site, status=ConversionStatus.FAILED)}
-        yield blocked(sentence % {"share": percent(health.error_rate or 0)}, **failed)
+        yield blocked(sentence % {"share": share(f"{(health.error_rate or 0) * 100:.0f}")}, **failed)
     if health.google_differs:
         counts = {"link": _("Google's counts"), "href": site_address(site, "google_counts")}
         yield blocked(_("Google counted fewer conversions than it accepted."), **counts)

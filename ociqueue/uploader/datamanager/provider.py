@@ -19,6 +19,7 @@ from django.db import connection
 from pydantic_core import to_json
 
 from kilit.lock.outages import DATABASE_DOWN
+from ociqueue import sentences
 from ociqueue.models import Adjustment, Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.models.quota import REFILL, RequestQuota
@@ -46,7 +47,6 @@ ERASED = RowResult(
     Category.PERMANENT,
     "What identifies the conversion was erased, so it cannot be adjusted. Nothing was sent.",
 )
-NOT_ADJUSTED = "Google has counted the conversion and does not take the new value."
 
 
 def split_requests(account: GoogleAdsAccount, rows: Sequence[Conversion]) -> Iterator[list[Conversion]]:
@@ -187,11 +187,11 @@ class Sending:
         from google.auth.exceptions import GoogleAuthError
 
         if self.is_stopped:
-            return [not_sent("EARLIER_REQUEST_FAILED", "An earlier request of the upload failed.")] * len(rows)
+            return [not_sent("EARLIER_REQUEST_FAILED", sentences.EARLIER_FAILED)] * len(rows)
         if self.end - time.monotonic() < SHORTEST_CALL:
             return [self.no_time_left(row) for row in rows]
         if not wait_to_send(self.provider.account.project, until=self.end - SHORTEST_CALL):
-            return [not_sent("QUOTA_USED_UP", "Google allows no more requests in this minute.")] * len(rows)
+            return [not_sent("QUOTA_USED_UP", sentences.NO_QUOTA)] * len(rows)
         self.tried.update(ids_of(rows))
         body = ingest_body(self.provider.account, rows, validate_only=self.dry_run)
         try:
@@ -217,7 +217,7 @@ class Sending:
 
     def no_time_left(self, row: Conversion) -> RowResult:
         """A row that was sent before, and refused, pays with its attempt: otherwise slow refusals would never end."""
-        message = "Earlier requests of the upload used up its time."
+        message = sentences.NO_TIME_LEFT
         if row.pk not in self.tried:
             return not_sent("NO_TIME_LEFT", message)
         return RowResult(Disposition.RETRY, "NO_TIME_LEFT", Category.TRANSIENT, message, whole_request=True)
@@ -243,7 +243,7 @@ class DataManagerAdjustments(DataManager):
         """Return a verdict in which "already there" is no success: the conversion is there, whatever its value is."""
         verdict = super().verdict(request_id, rows)
         results = [
-            replace(result, disposition=Disposition.FATAL, message=f"{NOT_ADJUSTED} {result.message}")
+            replace(result, disposition=Disposition.FATAL, message=f"{sentences.NOT_ADJUSTED} {result.message}")
             if result.disposition == Disposition.DUPLICATE
             else result
             for result in verdict.results

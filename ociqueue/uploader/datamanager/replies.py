@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
+from ociqueue import sentences
 from ociqueue.codes.google import REFUSALS, REJECTED_REQUEST, TEMPORARY, refusal_meaning
 from ociqueue.states import Category, Disposition
 from ociqueue.uploader.google import REFUSED, UNPROVEN, GoogleError, errors_by_row, read_delay, refuse_named, result_of
@@ -24,7 +25,6 @@ LONGEST_REPLY = 16 * 1024 * 1024  # bytes; Google's longest names 2,000 rows
 LONGEST_ID = 64
 UNREADABLE = "UNREADABLE_ANSWER"
 INVALID = "INVALID_ARGUMENT"
-OTHERS_REFUSED = "Google refused the request for other rows."
 FAILED_AT_GOOGLE = 500
 # `events[3]`, `events.events[3].currency`
 EVENT = re.compile(r"(?:events\.)?events\[([0-9]{1,5})\]")
@@ -144,7 +144,7 @@ def read_refusal(reply: Reply, rows: int) -> list[RowResult]:
     errors = errors_of(reply, error, details)
     # A fault of the account concerns all rows, whatever row it names.
     gates = [one for one in errors if one.meaning.disposition in GATES]
-    others = RowResult(Disposition.UNSENT, REFUSED, Category.TRANSIENT, OTHERS_REFUSED, request_id=request_id)
+    others = RowResult(Disposition.UNSENT, REFUSED, Category.TRANSIENT, sentences.OTHERS_REFUSED, request_id=request_id)
     if not gates and (results := refuse_named(errors, rows, others)):
         return results
     result = result_of(gates or errors, request_id)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kilit.lock.text import strip_control_chars
+from ociqueue import sentences
 from ociqueue.codes.google import AMBIGUOUS, UNSPECIFIED, Meaning, verdict_meaning, worst
 from ociqueue.codes.table import USER_DATA_NOT_MATCHED
 from ociqueue.models.uploadable import Uploadable
@@ -21,7 +22,6 @@ FAILED = ("FAILED", "FAILURE")  # the reference and the guide name it differentl
 REASON_PREFIX = re.compile("^PROCESSING_ERROR_(REASON_)?")  # Google spells one name without REASON_
 WARNING_PREFIX = "PROCESSING_WARNING_REASON_"
 CLICK_NOT_FOUND = "CLICK_NOT_FOUND"
-NOT_MATCHED = "No click on your ads fits the hashed e-mail or phone; nothing has to be fixed."
 CODE = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 
 
@@ -85,7 +85,8 @@ def _of_user_data(row: Uploadable, result: RowResult) -> RowResult:
     """Name it apart when no click fits a row that has none: that is no fault of the row, and in no failure rate."""
     if result.code != CLICK_NOT_FOUND or not getattr(row, "has_only_hashes", False):
         return result
-    return replace(result, code=USER_DATA_NOT_MATCHED, message=f"{NOT_MATCHED} Google's verdict: {CLICK_NOT_FOUND}.")
+    message = f"{sentences.NOT_MATCHED} {sentences.VERDICT % {'names': CLICK_NOT_FOUND}}"
+    return replace(result, code=USER_DATA_NOT_MATCHED, message=message)
 
 
 def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, Meaning]]:
@@ -108,7 +109,7 @@ def _row_result(meanings: Mapping[str, Meaning]) -> RowResult:
         meaning.disposition,
         code=name[:64],
         category=meaning.category,
-        message=" ".join(filter(None, (meaning.hint, f"Google's verdict: {', '.join(meanings)}."))),
+        message=" ".join(filter(None, (meaning.hint, sentences.VERDICT % {"names": ", ".join(meanings)}))),
         retry_after=meaning.retry_after,
         ambiguous=AMBIGUOUS in meanings.values(),
     )

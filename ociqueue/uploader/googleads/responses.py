@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from ociqueue import sentences
 from ociqueue.codes.google import ads_meaning
 from ociqueue.states import Category, Disposition
 from ociqueue.uploader.google import (
@@ -50,9 +51,9 @@ def _read_rows(response: Any, rows: int, *, request_id: str, dry_run: bool) -> l
     if dry_run:  # Google gives no results for what it only validates
         return [result_of(by_row[at], request_id) if at in by_row else accepted for at in range(rows)]
     if len(response.results) != rows:
-        miscounted = _unproven(f"Google returned {len(response.results)} results for {rows} rows.", request_id)
+        miscounted = _unproven(sentences.RESULTS % {"results": len(response.results), "rows": rows}, request_id)
         return [replace(miscounted, whole_request=True)] * rows
-    missing = _unproven("Google returned neither a result nor an error for this row.", request_id)
+    missing = _unproven(sentences.NO_RESULT, request_id)
     results = [accepted if result.ByteSize() else missing for result in response.results]
     for at, row_errors in by_row.items():
         results[at] = result_of(row_errors, request_id)
@@ -60,7 +61,7 @@ def _read_rows(response: Any, rows: int, *, request_id: str, dry_run: bool) -> l
 
 
 def read_failure(failure: object, rows: int, *, request_id: str) -> list[RowResult]:
-    errors = list(reported_errors([failure])) or [make_error("UNKNOWN_FAILURE", "Google gave no reason.")]
+    errors = list(reported_errors([failure])) or [make_error("UNKNOWN_FAILURE", sentences.NO_REASON)]
     others = RowResult(Disposition.UNSENT, REFUSED, Category.TRANSIENT, request_id=request_id)
     whole = result_of(errors, request_id)
     whole = replace(whole, whole_request=True, ambiguous=whole.category == Category.TRANSIENT)
@@ -145,7 +146,7 @@ def index_of(location: Any) -> int | None:
 
 def no_time_left(rows: int) -> list[RowResult]:
     """Return results for rows that were not sent in time; the attempt counts, so that this ends."""
-    message = "Earlier requests of the batch used up its time."
+    message = sentences.NO_TIME
     return [RowResult(Disposition.RETRY, "NO_TIME_LEFT", Category.TRANSIENT, message, whole_request=True)] * rows
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
+from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.folders import read_bounded
 
@@ -55,19 +56,20 @@ def open_template(content: bytes) -> "tuple[Workbook, Worksheet]":
             unpacked = sum(entry.file_size for entry in archive.infolist())
         workbook = load_workbook(BytesIO(content)) if unpacked <= MOST_UNPACKED else None
     except Exception as error:  # noqa: BLE001 - openpyxl raises almost anything for a broken file
-        raise _invalid(f"It is not a readable XLSX file ({type(error).__name__}).") from None
+        raise _invalid(sentences.NOT_XLSX % {"error": type(error).__name__}) from None
     if workbook is None:
-        raise _invalid(f"It would expand to more than {MOST_UNPACKED // 1024**2} MB.")
+        raise _invalid(sentences.EXPANDS % {"size": MOST_UNPACKED // 1024**2})
     sheet = next((s for s in workbook.worksheets if unicodedata.normalize("NFC", s.title) == SHEET), None)
     if sheet is None:
-        raise _invalid(f"It has no sheet {SHEET}; its sheets are {', '.join(workbook.sheetnames)}.")
+        raise _invalid(sentences.NO_SHEET % {"sheet": SHEET, "sheets": ", ".join(workbook.sheetnames)})
     tags = [cell.value for cell in next(sheet.iter_rows(min_row=1, max_row=1), ())]
     for column, (tag, value) in enumerate(zip_longest(TAGS, tags), start=1):
         if value != tag:
             place = sheet.cell(1, column).coordinate
-            raise _invalid(f"Cell {place} should be {tag or 'empty'}, it is {repr(value) if value else 'empty'}.")
+            cell = {"place": place, "tag": tag or sentences.EMPTY, "value": repr(value) if value else sentences.EMPTY}
+            raise _invalid(sentences.OTHER_CELL % cell)
     return workbook, sheet
 
 
 def _invalid(reason: str) -> JobError:
-    return JobError(Code.TEMPLATE_INVALID, f"The Excel template is not usable. {reason}")
+    return JobError(Code.TEMPLATE_INVALID, sentences.NO_TEMPLATE % {"reason": reason})

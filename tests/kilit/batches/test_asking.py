@@ -27,8 +27,8 @@ def test_all_that_match_is_offered_once_something_is_filtered(make_person, opera
     assert offers(operator, "status=nonsense") == []
     assert offers(operator, "status=COMPLETED") == []
     assert offers(operator, "status=FAILED") == [
-        "Retry — FAILED and RETRY only",
-        "Reset to queued — RETRY, PROCESSING, UPLOADED and FAILED only",
+        "Retry — only: Failed, Waiting to retry",
+        "Reset to queued — only: Waiting to retry, Being sent, Waiting for Google, Failed",
     ]
     assert len(offers(operator, "code=X")) == 3
     assert offers(make_person("can", role="viewer", sites={site: "operator"}), "status=FAILED") == []
@@ -78,8 +78,8 @@ def test_the_page_says_first_what_would_happen(make_person, make_site, make_fail
 
     assert answer.context["sentences"] == [
         "Retry: 3 match (3 FAILED).",
-        "They go back to QUEUED with a fresh budget of attempts; the error is kept.",
-        "1 is QUEUED and will not change.",
+        "They are queued again with a fresh budget of attempts; the error is kept.",
+        "Will not change: 1 (Waiting).",
     ]
     assert "age: Last 24 hours" in answer.content.decode()
     assert not BulkAction.objects.exists(), "looking plans nothing"
@@ -94,7 +94,7 @@ def test_few_rows_are_done_without_a_number(operator, site, make_failed) -> None
     assert (action.status, action.total, action.moved_count) == ("DONE", 2, 2)
     assert states() == {"FAILED": 3, "QUEUED": 2}
     assert action.filters == {"code": "OTHER", "status": "FAILED"}
-    assert action.filters_text == "error code: OTHER · state: FAILED"
+    assert action.filters_text == "error code: OTHER · state: Failed"
 
 
 @pytest.mark.parametrize("count", ["", "100", "1O1", "-101", "١٠١", "101000000000000"])
@@ -192,7 +192,7 @@ def test_very_many_are_counted_by_a_worker_and_confirmed_then(operator, site, ma
     assert "Type 120 to confirm" in page
     assert said(wrong) == ["Type 120 to start it."]
     assert nothing_yet == {"FAILED": 120}
-    assert said(twice) == ["Nothing was changed: it is RUNNING."]
+    assert said(twice) == ["Nothing was changed. Its state: In progress."]
     assert worked(action).moved_count == 120
 
 

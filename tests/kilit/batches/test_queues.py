@@ -55,7 +55,7 @@ def test_pdf_jobs_are_retried_by_filter_and_duplicates_are_skipped(make_person, 
     action = worked(asked(client, f"{PDF}all/retry/?status=failed"))
 
     assert page.context["sentences"][0] == "Retry: 1 matches (1 failed)."
-    assert page.context["sentences"][-1] == f"1 is failed ({ALREADY_QUEUED}) and will not change."
+    assert page.context["sentences"][-1] == f"Will not change: 1 (Failed: {ALREADY_QUEUED})."
     assert (action.status, action.moved_count) == ("DONE", 1)
     assert action.skipped == [["failed", ALREADY_QUEUED, 1]]
     assert PdfJob.objects.get(pk=failed.pk).status == "queued"
@@ -72,7 +72,7 @@ def test_a_preview_of_duplicates_matches_the_result(make_person, make_job) -> No
     done = client.post(f"{PDF}act/retry_selected/", fields, follow=True)
 
     assert asking["sentences"][0] == "Retry: 1 of 2 selected."
-    assert said(done) == [f"Retried 1 of 2; 1 was failed ({ALREADY_QUEUED})."]
+    assert said(done) == [f"Retried 1 of 2; not changed: 1 (Failed: {ALREADY_QUEUED})."]
 
 
 def test_an_unavailable_store_stops_the_action_with_a_message(make_person, make_job, monkeypatch) -> None:
@@ -100,8 +100,8 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_skipped(mak
 
     assert page[0] == "Retry: 1 matches (1 FAILED)."
     assert page[2:] == [
-        "1 is FAILED (E_RETRY_LIMIT_REACHED) and will not change.",
-        "1 is FAILED (E_XML_INVALID) and will not change.",
+        "Will not change: 1 (Failed: E_RETRY_LIMIT_REACHED).",
+        "Will not change: 1 (Failed: E_XML_INVALID).",
     ]
     assert action.skipped == [["FAILED", "E_RETRY_LIMIT_REACHED", 1], ["FAILED", "E_XML_INVALID", 1]]
     passing.refresh_from_db()
@@ -109,7 +109,10 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_skipped(mak
     retried = Event.objects.of(passing).get(event_type="JOB_RETRY_SCHEDULED")
     assert (retried.actor, retried.message) == ("operator:ayse", f"fixed ({action})")
     page = client.get(f"{PAGES}{action.pk}/change/").content.decode()
-    assert "Scheduled for retry: 1 of 3; 1 was FAILED (E_RETRY_LIMIT_REACHED); 1 was FAILED (E_XML_INVALID)." in page
+    assert (
+        "Scheduled for retry: 1 of 3; not changed: 1 (Failed: E_RETRY_LIMIT_REACHED); "
+        "not changed: 1 (Failed: E_XML_INVALID)." in page
+    )
 
 
 def test_a_job_in_progress_is_skipped_in_preview_and_report(make_person, floor) -> None:
@@ -121,8 +124,8 @@ def test_a_job_in_progress_is_skipped_in_preview_and_report(make_person, floor) 
     done = client.post(f"{CUTTING}act/cancel/", {"ids": ",".join(both), "reason": "x"}, follow=True)
 
     assert asking[0] == "Cancel: 1 of 2 selected."
-    assert asking[-1] == "1 is NEW (being processed) and will not change."
-    assert said(done) == ["Cancelled 1 of 2; 1 was NEW (being processed)."]
+    assert asking[-1] == "Will not change: 1 (New: being processed)."
+    assert said(done) == ["Cancelled 1 of 2; not changed: 1 (New: being processed)."]
 
 
 @pytest.mark.parametrize("verb", ["approve", "retry", "cancel"])

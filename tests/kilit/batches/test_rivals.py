@@ -23,7 +23,7 @@ def test_a_second_retry_of_the_same_rows_says_what_they_were(make_person, site, 
     assert [action.moved_count for action in actions] == [5, 0]
     assert actions[1].skipped == [["QUEUED", "", 5]]
     page = second.get(f"{PAGES}{actions[1].pk}/change/").content.decode()
-    assert "Retried 0 of 5; 5 were QUEUED." in page
+    assert "Retried 0 of 5; not changed: 5 (Waiting)." in page
     agrees(second, actions[1])
 
 

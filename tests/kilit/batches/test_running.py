@@ -104,7 +104,7 @@ def test_nothing_is_cancelled_without_a_reason(operator, site, make_failed, reas
     again = operator.get(f"{PAGES}{action.pk}/cancel/", follow=True)
     action.refresh_from_db()
     assert said(answer) == ["Stopped. Nothing was changed."]
-    assert said(again) == ["Nothing was changed: it is CANCELLED."]
+    assert said(again) == ["Nothing was changed. Its state: Cancelled."]
     assert (action.status, states()) == ("CANCELLED", {"FAILED": 2})
 
 

@@ -126,8 +126,8 @@ def test_a_selection_reports_which_jobs_apply_before_and_after(make_person) -> N
     done = act(operator, "approve", *jobs)
 
     assert "Approve: 2 of 3 selected." in asked.content.decode()
-    assert "1 is NEW and will not change." in asked.content.decode()
-    assert done == (200, ["Approved 2 of 3; 1 was NEW."])
+    assert "Will not change: 1 (New)." in asked.content.decode()
+    assert done == (200, ["Approved 2 of 3; not changed: 1 (New)."])
 
 
 def test_a_permanent_failure_is_not_offered_for_retry(make_person) -> None:

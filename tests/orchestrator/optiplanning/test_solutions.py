@@ -6,7 +6,6 @@ import pytest
 
 from orchestrator.optiplanning import collecting
 from orchestrator.optiplanning.solution import merge_figures
-from orchestrator.workflow.steps import format_figures
 from tests.support.floor import GOOD, reason
 
 BOMB = b"""<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
@@ -122,11 +121,3 @@ def test_boards_of_several_solutions_are_added_up_if_each_has_them() -> None:
 
     assert merge_figures([one, two]) == {"boards_by_material": {"MDF": "11.76", "HDF": "1"}}
     assert merge_figures([one, two, {}]) == {}
-
-
-def test_the_timeline_says_one_pattern_and_two_cuts() -> None:
-    assert (
-        format_figures({"boards_m2": "5.88", "patterns": 1, "cuts": 2})
-        == "Solution: 5.88 m² of boards, 1 pattern, 2 cuts."
-    )
-    assert format_figures({}) == "The solution has no figures."

@@ -132,4 +132,4 @@ def test_counts_are_those_of_the_own_site(make_person, house) -> None:
         make_message(endpoint=house.of_all)
     client = make_person(role="viewer", sites={house.mine: "viewer"})
 
-    assert "All 1 QUEUED" in text_of(client, MESSAGES)
+    assert "All 1 Waiting" in text_of(client, MESSAGES)

@@ -11,6 +11,7 @@ from kilit.lock.models import Event
 from pdfjobs.file_response import file_name
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES
+from pdfjobs.states import PDF_JOBS
 from pdfjobs.storage import artifacts
 from tests.support.bulk_actions import said
 from tests.support.guarded_columns import write_unguarded
@@ -102,7 +103,7 @@ def test_a_page_for_every_state(make_person, make_job, state: str, offered: set[
     watched = make_person("can", role="viewer").get(f"{LIST}{job.pk}/change/")
 
     page = answer.content.decode()
-    assert ("JOB_CREATED" in page, f"● {state}" in page, sentence in page) == (True, True, True)
+    assert ("JOB_CREATED" in page, f"● {PDF_JOBS.labels[state]}" in page, sentence in page) == (True, True, True)
     assert answer.context["blockers"]
     assert (f"{LIST}{job.pk}/file/" in page) == (state == "succeeded")
     assert ("invoice.html, line 3: broken" in page) == (state == "failed")
@@ -169,7 +170,7 @@ def test_retry_reports_and_gives_a_fresh_budget(make_person, make_job) -> None:
     answer = confirm(make_person(), "retry_selected", failed, done)
 
     failed.refresh_from_db()
-    assert said(answer) == ["Retried 1 of 2; 1 was succeeded."]
+    assert said(answer) == ["Retried 1 of 2; not changed: 1 (Ready)."]
     assert (failed.status, failed.error_code, failed.retry_count) == ("queued", "", 0)
     last = Event.objects.of(failed).last()
     assert (last.actor, last.message) == ("operator:ayse", "mended")
@@ -180,7 +181,7 @@ def test_expire_deletes_the_files(make_person, make_job, artifact_folder) -> Non
 
     answer = confirm(make_person(), "expire", *jobs)
 
-    assert said(answer) == ["Expired 3 of 4; 1 was running."]
+    assert said(answer) == ["Expired 3 of 4; not changed: 1 (Being rendered)."]
     assert [status(job) for job in jobs] == ["expired", "expired", "expired", "running"]
     assert files(artifact_folder) == []
 
@@ -192,7 +193,7 @@ def test_a_retry_whose_document_was_asked_for_anew_says_so(make_person, make_job
 
     answer = confirm(make_person(), "retry_selected", failed)
 
-    assert said(answer) == ["Retried 0 of 1; 1 was failed (the same document was requested again)."]
+    assert said(answer) == ["Retried 0 of 1; not changed: 1 (Failed: the same document was requested again)."]
 
 
 @pytest.mark.parametrize(("verb", "number"), [("expire", 1), ("retry_selected", 2)])

@@ -31,8 +31,8 @@ def test_thousands_of_rows_are_retried_by_filter(visitor, house, tmp_path, numbe
     page = visitor.enter("demo-operator")
     open_page(page, f"{LIST}?code={CODE}&status=FAILED")
 
-    page.get_by_role("link", name="Retry — FAILED and RETRY only").click()
-    expect(page.locator("main")).to_contain_text(f"Retry: {rows} match ({rows} FAILED).")
+    page.get_by_role("link", name="Retry — only: Failed, Waiting to retry").click()
+    expect(page.locator("main")).to_contain_text(f"Retry: {rows} match (Failed: {rows}).")
     expect(page.locator("main")).to_contain_text(f"error code: {CODE}")
     page.get_by_label("Reason").fill("The account was fixed.")
     page.get_by_label(f"Type {rows} to confirm").fill("500")

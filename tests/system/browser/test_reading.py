@@ -17,7 +17,7 @@ CONVERSION = r"""
   - textbox "Reason (optional)"
   - button "Retry"
   - group: More
-  - group: "State diagram. Current state: FAILED."
+  - group: "State diagram. Current state: Failed."
   - region "UPLOAD_EXCEPTION":
     - heading "UPLOAD_EXCEPTION" [level=2]
     - paragraph: "TRANSIENT: A temporary fault; another attempt may succeed."
@@ -30,12 +30,12 @@ CONVERSION = r"""
     - heading "Timeline" [level=2]
     - list:
       - listitem:
-        - paragraph: "Failed, as reported by demo New state: FAILED"
+        - paragraph: "Failed, as reported by demo New state: Failed"
         - text: "UPLOAD_EXCEPTION: Bulk upload is not available right now."
       - listitem:
-        - paragraph: "Claimed by demo · attempt 1 New state: PROCESSING · Being sent"
+        - paragraph: "Claimed by demo · attempt 1 New state: Being sent"
       - listitem:
-        - paragraph: "Added by demo New state: QUEUED · Waiting"
+        - paragraph: "Added by demo New state: Waiting"
   - complementary "Facts"
 """
 HELD = """
@@ -52,9 +52,9 @@ HELD = """
   - region "Timeline":
     - list:
       - listitem:
-        - paragraph: "Held until an operator approves New state: HOLD · Needs approval"
+        - paragraph: "Held until an operator approves New state: Needs approval"
       - listitem:
-        - paragraph: "Ordered by demo New state: NEW"
+        - paragraph: "Ordered by demo New state: New"
 """
 ICONS = """() => [...document.querySelectorAll("main .material-symbols-outlined")]
   .filter((icon) => !icon.closest("[aria-hidden=true]")).map((icon) => icon.outerHTML)"""

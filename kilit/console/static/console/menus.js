@@ -19,4 +19,10 @@
   document.addEventListener("toggle", (event) => {
     if (event.target.open) event.target.querySelector?.("[data-focus]")?.focus();
   }, true);
+  // The sidebar stays where it was scrolled to; unfold moves it on load unless the current item is in sight.
+  const sidebar = () => document.querySelector("#nav-sidebar-apps .simplebar-content-wrapper");
+  window.addEventListener("pagehide", () => sessionStorage.setItem("kilit-sidebar", sidebar()?.scrollTop ?? 0));
+  window.addEventListener("load", () => {
+    if (sidebar()) sidebar().scrollTop = Number(sessionStorage.getItem("kilit-sidebar"));
+  }, true);
 })();

@@ -84,7 +84,7 @@ def test_an_event_without_a_sentence_still_says_what_happened() -> None:
     moved, noted = event("NEW", "DONE", actor="psql"), event("NEW", "NEW", actor="psql")
 
     assert [step.sentence for step in Story().steps([noted, moved], FAILURES)] == [
-        "Moved to DONE by psql",
+        "Moved to “DONE” by psql",
         "STATE_NEW by psql",
     ]
 

@@ -145,9 +145,9 @@ def test_an_empty_list_says_whether_nothing_matches_or_nothing_is_there() -> Non
 
     assert "There is nothing here yet." in page(client, "").content.decode()
     for query, why in {
-        "status=FAILED": "No FAILED conversions.",
-        f"status=FAILED&site={site.pk}": f"No FAILED conversions at {site.name}.",
-        f"site={site.pk}&since=1": f"No conversions at {site.name} with age: Last hour.",
+        "status=FAILED": "No conversions with state: Failed.",
+        f"status=FAILED&site={site.pk}": f"No conversions with state: Failed · site: {site.name}.",
+        f"site={site.pk}&since=1": f"No conversions with site: {site.name} · age: Last hour.",
         "q=o-1": "No conversions with search: o-1.",
     }.items():
         text = page(client, query).content.decode()

@@ -48,7 +48,7 @@ def test_a_retry_is_taken_back_to_the_very_same_row(admin_client, queue: str) ->
     undone = undo(admin_client, row)
 
     assert form == f"{LISTS[queue]}undo/{RETRY[queue]}/"
-    assert said(undone) == [f"Undone: it is {before['status']} again."]
+    assert said(undone) == ["Undone. Its state: Failed."]
     assert columns(row) == before
     assert Event.objects.of(row).last().details["verb"] == "undo_retry"
     assert "Retry taken back by admin" in undone.text
@@ -79,7 +79,7 @@ def test_a_row_that_was_claimed_and_came_back_is_left_alone(admin_client) -> Non
 
     late = undo(admin_client, row)
 
-    assert said(late) == ["Too late to undo: it has moved on. It is QUEUED."]
+    assert said(late) == ["Too late to undo: it has moved on. Its state: Waiting."]
     assert Conversion.objects.get().status == "QUEUED"
 
 

@@ -13,6 +13,7 @@ from ociqueue.admin.imports import pages as imports
 from ociqueue.files import import_run, table
 from ociqueue.models import Conversion, ImportChunk, ImportJob
 from ociqueue.schemas.conversions import FIELDS, without_identifiers
+from ociqueue.states import IMPORTS
 from tests.support.imports import ADDRESS, HEADER, PAGES, TIME, confirm, upload
 
 pytestmark = pytest.mark.django_db
@@ -87,7 +88,7 @@ def test_nothing_is_stored_that_was_not_checked(operator, site, monkeypatch, sta
 
     refused = confirm(operator)
 
-    assert f"Nothing was changed: it is {state}." in refused.text
+    assert f"Nothing was changed. Its state: {IMPORTS.labels[state]}." in refused.text
     assert not Conversion.objects.exists()
 
 

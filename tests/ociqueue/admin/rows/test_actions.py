@@ -11,16 +11,16 @@ from django.test import Client
 from kilit.lock.models import Event
 from ociqueue.admin import ConversionAdmin
 from ociqueue.models import Conversion, Site, UploadBatch
-from ociqueue.states import Category, ConversionStatus
+from ociqueue.states import CONVERSIONS, Category, ConversionStatus
 from tests.support.bulk_actions import said
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/ociqueue/conversion/"
 LABELS = {
-    "retry": "Retry — FAILED and RETRY only",
-    "reset": "Reset to queued — RETRY, PROCESSING, UPLOADED and FAILED only",
-    "mark_failed": "Mark failed — QUEUED, RETRY, PROCESSING and UPLOADED only",
+    "retry": "Retry — only: Failed, Waiting to retry",
+    "reset": "Reset to queued — only: Waiting to retry, Being sent, Waiting for Google, Failed",
+    "mark_failed": "Mark failed — only: Waiting, Waiting to retry, Being sent, Waiting for Google",
 }
 
 
@@ -73,9 +73,9 @@ def test_an_action_first_says_what_it_will_do(make_person, site, make_in_state) 
     assert answer.context["title"] == "Retry 3 conversions?"
     assert answer.context["sentences"] == [
         "Retry: 3 of 5 selected.",
-        "They go back to QUEUED with a fresh budget of attempts; the error is kept.",
-        "1 is QUEUED and will not change.",
-        "1 is COMPLETED and will not change.",
+        "They are queued again with a fresh budget of attempts; the error is kept.",
+        "Will not change: 1 (Waiting).",
+        "Will not change: 1 (Sent).",
     ]
     assert states(*rows) == ["FAILED", "FAILED", "RETRY", "COMPLETED", "QUEUED"]
 
@@ -85,7 +85,7 @@ def test_retry_keeps_the_error_and_reports(make_person, site, make_in_state) -> 
 
     answer = confirm(make_person(sites={site: "operator"}), "retry_selected", failed, retry, done, other)
 
-    assert said(answer) == ["Retried 2 of 4; 2 were COMPLETED."]
+    assert said(answer) == ["Retried 2 of 4; not changed: 2 (Sent)."]
     assert states(failed, retry, done) == ["QUEUED", "QUEUED", "COMPLETED"]
     failed.refresh_from_db()
     assert (failed.provider_error_code, failed.attempts_forgiven) == ("INVALID_VALUE", 1)
@@ -99,7 +99,7 @@ def test_reset_clears_errors_only_when_reported(make_person, site, make_in_state
 
     answer = confirm(make_person(sites={site: "operator"}), "reset_to_queued", *rows, **clear)
 
-    assert said(answer) == ["Reset 4 of 6; 1 was COMPLETED; 1 was QUEUED."]
+    assert said(answer) == ["Reset 4 of 6; not changed: 1 (Sent); not changed: 1 (Waiting)."]
     assert sorted(states(*rows)) == ["COMPLETED", *["QUEUED"] * 5]
     assert Conversion.objects.get(pk=rows[ConversionStatus.values.index("FAILED")].pk).provider_error_code == code
 
@@ -110,7 +110,7 @@ def test_mark_failed_takes_a_reason_and_has_defaults(operator, site, make_in_sta
     first = confirm(operator, "mark_failed", queued, failed, reason="a test order")
     confirm(operator, "mark_failed", processing, reason="fraud", code="FRAUD", category="VALIDATION")
 
-    assert said(first) == ["Marked failed 1 of 2; 1 was FAILED."]
+    assert said(first) == ["Marked failed 1 of 2; not changed: 1 (Failed)."]
     errors = ("provider_error_code", "provider_error_category", "last_error")
     reported = dict(Conversion.objects.values_list("pk", "status"))
     assert (reported[queued.pk], reported[processing.pk]) == ("FAILED", "FAILED")
@@ -169,8 +169,8 @@ def test_a_rows_buttons_are_its_legal_moves(operator, site, make_in_state, statu
 @pytest.mark.parametrize(
     "case",
     [
-        ("retry", "retry_selected", "COMPLETED", "Retried 0 of 1; 1 was COMPLETED."),
-        ("reset", "reset_to_queued", "QUEUED", "Reset 0 of 1; 1 was QUEUED."),
+        ("retry", "retry_selected", "COMPLETED", "Retried 0 of 1; not changed: 1 (Sent)."),
+        ("reset", "reset_to_queued", "QUEUED", "Reset 0 of 1; not changed: 1 (Waiting)."),
     ],
 )
 def test_nothing_eligible_offers_nothing_to_confirm(operator, site, make_in_state, case) -> None:
@@ -182,7 +182,10 @@ def test_nothing_eligible_offers_nothing_to_confirm(operator, site, make_in_stat
 
     assert asked.context["submit"] == ""
     label = LABELS[action].partition(" —")[0]
-    assert asked.context["sentences"] == [f"{label}: 0 of 1 selected.", f"1 is {status} and will not change."]
+    assert asked.context["sentences"] == [
+        f"{label}: 0 of 1 selected.",
+        f"Will not change: 1 ({CONVERSIONS.labels[status]}).",
+    ]
     assert said(answer) == [reply]
     assert not Event.objects.of(row).filter(message="fixed").exists()
 

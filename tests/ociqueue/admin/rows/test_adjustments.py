@@ -81,7 +81,7 @@ def test_the_page_leads_to_the_conversion(operator, sold) -> None:
 def test_what_is_blocking_it(admin_client, site, sold, make_conversion) -> None:
     waits = make_conversion(site)
     early, newer = restate(waits), restate(sold)
-    assert "Its conversion is QUEUED." in blockers(admin_client, early)[0]
+    assert "State of its conversion: Waiting." in blockers(admin_client, early)[0]
 
     first = Adjustment.objects.filter(pk=newer.pk)
     first.move("claim", claimed_at=Now())
@@ -154,7 +154,7 @@ def test_a_retry_can_be_undone(operator, sold) -> None:
 
     row.refresh_from_db()
     assert row.status == "FAILED"
-    assert "Undone: it is FAILED again." in undone.text
+    assert "Undone. Its state: Failed." in undone.text
 
 
 def test_what_was_overtaken_is_not_sent_again(operator, sold, site) -> None:
@@ -165,7 +165,7 @@ def test_what_was_overtaken_is_not_sent_again(operator, sold, site) -> None:
     both = {"ids": f"{overtaken.pk},{failed.pk}", "reason": "x"}
     answer = operator.post(f"{LIST}act/retry_selected/", both, follow=True)
 
-    assert "Retried 1 of 2; 1 was FAILED (overtaken by a newer adjustment)." in answer.text
+    assert "Retried 1 of 2; not changed: 1 (Failed: overtaken by a newer adjustment)." in answer.text
 
 
 def test_an_adjustment_of_a_failed_conversion_is_not_retried(operator, site, make_conversion) -> None:
@@ -178,7 +178,7 @@ def test_an_adjustment_of_a_failed_conversion_is_not_retried(operator, site, mak
 
     row.refresh_from_db()
     assert (row.status, row.provider_error_code) == ("FAILED", "ORIGINAL_NOT_UPLOADED")
-    assert "FAILED (its conversion failed)" in answer.text
+    assert "(Failed: its conversion failed)" in answer.text
     assert blockers(operator, row) == ["Its conversion failed, so there is nothing to adjust."]
 
 

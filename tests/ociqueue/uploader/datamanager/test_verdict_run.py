@@ -7,9 +7,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.access.encryption import DecryptionError
+from ociqueue import sentences
 from ociqueue.models import Conversion, Credentials, Receipt, Site
 from ociqueue.states import SyncMethod
-from ociqueue.uploader import providers, verdict_run
+from ociqueue.uploader import providers
 from ociqueue.uploader.results import CredentialsRejected, Verdict, VerdictStatus
 from ociqueue.uploader.upload_run import upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
@@ -143,7 +144,7 @@ def test_missing_and_unreadable_credentials_leave_the_receipt_open(uploaded, lat
     Credentials.objects.all().delete()
 
     ask_for_verdicts()
-    assert Receipt.objects.get().note == verdict_run.NO_CREDENTIALS
+    assert Receipt.objects.get().note == sentences.NO_CREDENTIALS
 
     def unreadable(*_args: object, **_options: object) -> None:
         raise DecryptionError("No key decrypts it.")
