@@ -43,8 +43,8 @@ class LockoutAdmin(ReadOnlyAdmin):
 
     menu = RECORDS.tab(2, gettext_lazy("Logins"))
     list_display = fields = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
-    search_fields = ["=username", "=ip_address"]
-    search_help_text = gettext_lazy("Exact username or address")
+    search_fields = ["username__words", "=ip_address"]
+    search_help_text = gettext_lazy("A username, or a whole address")
     ordering = ["-attempt_time"]
     list_per_page = 50
     show_full_result_count = False

@@ -45,7 +45,7 @@ def by_phone(text: str) -> Q | None:
 
 def by_customer(text: str) -> Q:
     # Two queries: with the customers' ids the planner knows how many jobs there are and uses their index.
-    named = Customer.objects.filter(begins_with("name", text)).values_list("pk", flat=True)
+    named = Customer.objects.filter(name__words=text).values_list("pk", flat=True)
     return Q(customer__in=list(named[:MOST_CUSTOMERS]))
 
 

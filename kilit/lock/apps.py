@@ -1,6 +1,7 @@
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.folding import register_words
 from kilit.lock.prefixes import allow_operator_classes
 
 
@@ -10,3 +11,4 @@ class LockConfig(AppConfig):
 
     def ready(self) -> None:
         allow_operator_classes()
+        register_words()

@@ -14,6 +14,8 @@ from django.db.models.lookups import Exact
 from django.db.models.sql.compiler import SQLCompiler
 from django.utils.translation import get_language
 
+from kilit.lock.folding import Fold
+
 UPPER, LOWER = "ABCDEFGHJKLMNOPQRSTUVWXYZ", "abcdefghjklmnopqrstuvwxyz"  # without I, whose lower case is not always i
 FOREIGN, PLAIN = "ÀÁÂÃÄÅàáâãäåÈÉÊËèéêëÌÍÎÏìíîïÑñÒÓÔÕòóôõÙÚÛùúûÝý", "aaaaaaaaaaaaeeeeeeeeiiiiiiiinnoooooooouuuuuuyy"
 TURKISH = "ÇçĞğIıİiÖöŞşÜü"
@@ -34,7 +36,8 @@ class NameOrder(Func):
         is_turkish = (get_language() or "en").startswith("tr")
         if has_icu(connection):
             return f'({column}) COLLATE "{"tr" if is_turkish else "en"}-x-icu"', (*params,)
-        return f'({turkish_key(column) if is_turkish else english_key(column)}) COLLATE "C"', (*params,)
+        key = turkish_key(column) if is_turkish else Fold.template % {"expressions": column}
+        return f'({key}) COLLATE "C"', (*params,)
 
 
 def fold(text: str) -> str:
@@ -45,10 +48,6 @@ def fold(text: str) -> str:
 def is_same_text(column: str, text: str) -> Q:
     """Compare as `fold` does, whatever the locale of the database: in a Turkish one, upper('i') is İ."""
     return Q(Exact(Lower(Collate(column, "C")), Value(fold(text))))
-
-
-def english_key(column: str) -> str:
-    return f"translate({column}, '{UPPER}{FOREIGN}{TURKISH}', '{LOWER}{PLAIN}ccggiiiioossuu')"
 
 
 def turkish_key(column: str) -> str:

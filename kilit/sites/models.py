@@ -24,6 +24,7 @@ from kilit.access.roles import SITE_ROLES, Role, is_owner
 from kilit.lock.audit import current_context, set_audit_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
+from kilit.lock.prefixes import word_index
 from kilit.sites.site_events import RECORD_ARCHIVE, RECORD_PAUSE
 
 KEYS_USER_PREFIX = "site-"  # followed by the public id, the name of the user who owns a site's keys
@@ -148,6 +149,7 @@ class Tenant(models.Model):
                 archived_is_paused=models.Q(archived_at=None) | models.Q(is_paused=True),
             )
         ]
+        indexes = [word_index("site_words", "name")]  # for the search of the list
         triggers = [
             Trigger(
                 name="record_archive",

@@ -12,7 +12,7 @@ from kilit.sites.models import KEYS_USER_PREFIX, SiteMembership, Tenant
 
 KEYS_USERS = rf"^{KEYS_USER_PREFIX}[0-9a-f]{{32}}$"  # the prefix and a site's public id
 GIVEN_BY_ADMINS = (Role.VIEWER, Role.OPERATOR)
-MOST_SITES_FOUND = 100  # by a part of their name, when keys are searched
+MOST_SITES_FOUND = 100  # by words of their names, when keys are searched
 
 
 def people_seen_by(user: Any) -> QuerySet[User]:
@@ -66,7 +66,7 @@ def key_owner_names(usernames: Collection[str]) -> dict[str, str]:
 
 def keys_users_of_sites(text: str) -> list[str]:
     """Return the technical users that own the keys of sites with such a name."""
-    ids = Tenant.objects.filter(name__icontains=text).values_list("public_id", flat=True)
+    ids = Tenant.objects.filter(name__words=text).values_list("public_id", flat=True)
     return [f"{KEYS_USER_PREFIX}{public_id}" for public_id in ids[:MOST_SITES_FOUND]]
 
 

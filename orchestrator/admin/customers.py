@@ -51,11 +51,12 @@ class CustomerForm(forms.ModelForm[Customer]):
 @admin.register(Customer)
 class CustomerAdmin(ModelAdmin):
     menu = MenuItem(_("Customers"), "contacts", 50, OPERATORS)
+    is_searched = True  # by Ctrl+K
     form = CustomerForm
     list_display = ["full_name", "masked_phone", "created_at"]
     list_per_page = 50
     show_full_result_count = False
-    search_fields = ["name", "=phone"]
+    search_fields = ["name__words", "=phone"]
     search_help_text = _("A name, or a complete phone number")
     actions = None
     readonly_fields = ["jobs"]
@@ -82,6 +83,9 @@ class CustomerAdmin(ModelAdmin):
     @admin.display(description=_("phone"))
     def masked_phone(self, customer: Customer) -> str:
         return mask_phone(customer.phone)
+
+    def describe_result(self, customer: Customer) -> tuple[str, ...]:
+        return customer.name, mask_phone(customer.phone)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         try:

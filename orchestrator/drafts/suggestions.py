@@ -3,7 +3,6 @@
 import re
 from uuid import UUID
 
-from kilit.lock.prefixes import begins_with
 from orchestrator.models import Customer, Job
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import Rules
@@ -41,7 +40,7 @@ def _recent_parts() -> list[dict[str, object]]:
 
 
 def find_customers(text: str) -> list[Customer]:
-    """Return customers whose name or phone begins with a text; few, whatever the text."""
+    """Return customers with a word of the name, or a phone, that begins with a text; few, whatever the text."""
     typed = text.strip()
     if not typed:
         return []
@@ -53,5 +52,5 @@ def find_customers(text: str) -> list[Customer]:
         starts = {f"+{digits.removeprefix('00')}", f"+{COUNTRY}{national}"}
         customers = [row for start in sorted(starts) for row in rows.filter(phone__startswith=start)[:MOST_CUSTOMERS]]
     else:
-        customers = list(rows.filter(begins_with("name", typed))[:MOST_CUSTOMERS])
+        customers = list(rows.filter(name__words=typed)[:MOST_CUSTOMERS])
     return sorted({row.pk: row for row in customers}.values(), key=lambda row: row.name)[:MOST_CUSTOMERS]

@@ -5,7 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.prefixes import prefix_index
+from kilit.lock.prefixes import word_index
 
 
 class Customer(models.Model):
@@ -21,8 +21,8 @@ class Customer(models.Model):
             models.CheckConstraint(condition=Q(phone__regex=r"^\+[1-9][0-9]{6,14}$"), name="customer_phone_is_e164"),
             models.CheckConstraint(condition=~Q(name=""), name="customer_has_a_name"),
         ]
-        # Operators search jobs by the beginning of the customer's name.
-        indexes = [prefix_index("customer_name_prefix", "name")]
+        # Operators search customers, and jobs of customers, by words of the name.
+        indexes = [word_index("customer_words", "name")]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.phone})"

@@ -228,8 +228,8 @@ class EndpointAdmin(ModelAdmin):
     list_display = [name, state, site, events, delivered, waiting_count, failed_count]
     list_filter = ["is_on"]
     list_per_page = 50
-    search_fields = ["description"]
-    search_help_text = gettext_lazy("A part of the description")
+    search_fields = ["description__words"]
+    search_help_text = gettext_lazy("A word of the description")
     actions = None
     add_fields = ["url", "description", "kinds", "scope"]
 

@@ -20,6 +20,7 @@ from kilit.access.encryption import decrypt, encrypt
 from kilit.lock.audit import current_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
+from kilit.lock.prefixes import word_index
 from kilit.outgoing.addresses import public_or_in
 from kilit.outgoing.urls import InvalidUrl, parse_url
 from kilit.sites.scopes import INSTALLATION, scopes_run_by, scopes_seen_by
@@ -103,6 +104,7 @@ class Endpoint(models.Model):
                 | Q(~Q(previous_secret=""), previous_until__isnull=False),
             )
         ]
+        indexes = [word_index("endpoint_words", "description")]  # for the search of the list
 
     def __str__(self) -> str:
         return self.description or self.shown_url

@@ -21,6 +21,7 @@ from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.database.sql import read_row
 from kilit.lock.constraints import checks
 from kilit.lock.outages import bookkeeping
+from kilit.lock.prefixes import word_index
 
 PREFIX = "kilit_"
 
@@ -106,6 +107,7 @@ class ApiKey(models.Model):
                 | models.Q(scopes=[KeyScope.ADMIN.value], expires_at__isnull=False),
             )
         ]
+        indexes = [word_index("key_words", "name")]  # for the search of the list
 
     def __str__(self) -> str:
         return f"{self.name} (…{self.hint})"

@@ -14,6 +14,7 @@ from kilit.database.sql import execute
 from kilit.lock.audit import person_in_sql
 from kilit.lock.models import Activity
 from kilit.lock.outages import bookkeeping
+from kilit.lock.prefixes import word_index
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
 from kilit.masking import mask_identifiers
@@ -108,6 +109,7 @@ class DeniedRequest(models.Model):
                 fields=["minute", "actor", "address", "method", "path", "code"], name="one_denied_request_per_minute"
             ),
         ]
+        indexes = [word_index("denied_words", "actor", "path")]  # for the search of the list
         triggers = [
             pgtrigger.Trigger(name="record_activity", when=pgtrigger.After, operation=pgtrigger.Insert, func=ACTIVITY),
             pgtrigger.Trigger(

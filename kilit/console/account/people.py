@@ -60,10 +60,12 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     """
 
     menu = PEOPLE
+    is_searched = True  # by Ctrl+K
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     list_display = ["username", "full_name", "email", "roles", "last_login", "is_active"]
+    search_fields = [f"{name}__words" for name in ("username", "first_name", "last_name", "email")]
     actions = ["remove_second_factor"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
@@ -84,6 +86,9 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     @admin.display(description=gettext_lazy("name"), ordering=NameOrder("last_name"))
     def full_name(self, user: User) -> str:
         return user.get_full_name() or "-"
+
+    def describe_result(self, user: User) -> tuple[str, ...]:
+        return user.get_username(), user.get_full_name()
 
     @admin.display(description=gettext_lazy("roles"))
     def roles(self, user: User) -> str:

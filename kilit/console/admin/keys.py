@@ -35,7 +35,7 @@ class DeniedRequestAdmin(CappedListAdmin):
     menu = RECORDS.tab(3)
     list_display = ["last_at", "actor", "address", "method", "path", "code", "times"]
     list_filter = ["code"]
-    search_fields = ["actor", "path"]
+    search_fields = ["actor__words", "path__words"]
     search_help_text = _("A user, a key's owner, or part of an address")
 
 
@@ -63,7 +63,7 @@ class ApiKeyAdmin(ModelAdmin):
     menu = PEOPLE.tab(2)
     list_display = ["name", owner, scopes_shown, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
     list_select_related = ["user"]
-    search_fields = ["name", "user__username"]
+    search_fields = ["name__words", "user__username__words"]
     search_help_text = _("A key's name, its user or its site")
     autocomplete_fields = ["user"]
     form = ApiKeyForm

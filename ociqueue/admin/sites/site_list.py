@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -82,7 +82,7 @@ class SiteAdmin(ModelAdmin):
     list_filter = ["sync_method", "is_paused", ArchivedFilter]
     list_per_page = 50
     show_full_result_count = False
-    search_fields = ["name", "=public_id", "customer_id"]
+    search_fields = ["name__words", "=public_id", "customer_id__startswith"]
     search_help_text = gettext_lazy("A name, a customer id, or a public id")
     fieldsets = [
         (None, {"fields": [*SETTINGS, "public_id"]}),
@@ -99,6 +99,10 @@ class SiteAdmin(ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
         return super().get_queryset(request).filter(pk__in=Site.objects.seen_by(request.user).values("pk"))
+
+    def commands(self, request: HttpRequest) -> Iterator[tuple[str, str]]:
+        if self.has_operate_permission(request):
+            yield _("Pause a site"), reverse("admin:ociqueue_site_changelist", query={"is_paused__exact": "0"})
 
     def get_ordering(self, request: HttpRequest) -> list[object]:
         return [NameOrder("name").asc()]
