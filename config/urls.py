@@ -19,11 +19,11 @@ from kilit.console.account.oidc_pages import urls as oidc
 from kilit.console.account.password_pages import urls as password_reset
 from kilit.console.account.preferences import preferences
 from kilit.console.account.second_factor_pages import urls as second_factor
+from kilit.console.command_search import command_search
 from kilit.console.dashboard import live
 from kilit.console.dashboard import page as dashboard
 from kilit.console.dashboard.workers_page import run_task, workers_page
 from kilit.console.lists.saved_views import saved_views
-from kilit.console.navigation import command_search
 
 admin.autodiscover()
 

@@ -1,4 +1,4 @@
-"""The menu with its tabs, and Ctrl+K: pages, sites and rows of every queue, by the first letters of their names."""
+"""The menu with its tabs, the links below a person's name, and how a breadcrumb begins."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,28 +7,19 @@ from typing import Any, NamedTuple
 from django.apps import apps
 from django.contrib import admin
 from django.core.cache import cache
-from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from unfold.dataclasses import SearchResult
 
 from kilit.access.second_factor import is_on
-from kilit.batches.filters import SEARCH, bare_id
-from kilit.batches.search import PrefixSearch
 from kilit.console.dashboard.workers_page import may_see_workers
-from kilit.console.lists.bulk_requests import encode
 from kilit.console.menu import ADMINS, DASHBOARD, WORKERS, MenuItem, MenuTab
 from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Count
 from kilit.lock.table import Kind
-from kilit.problems.links import list_path, row_path
+from kilit.problems.links import list_path
 
-MOST_PER_KIND = 5
-FEWEST_LETTERS = 2
-LONGEST = 512  # a click id
 COUNTED_AGAIN_AFTER = 10  # seconds
 
 
@@ -66,14 +57,14 @@ def _pages_of(request: HttpRequest) -> Iterator[MenuPage]:
     yield MenuPage(MenuTab(DASHBOARD), str(DASHBOARD.title), reverse("admin:index"))
     if may_see_workers(request):
         yield MenuPage(MenuTab(WORKERS), str(WORKERS.title), reverse("console:workers"))
-    for model_admin in _admins():
+    for model_admin in registered_admins():
         if model_admin.has_view_permission(request):
-            tab = _tab(model_admin)
+            tab = tab_of(model_admin)
             title = str(tab.title or capfirst(model_admin.opts.verbose_name_plural))
             yield MenuPage(tab, title, list_path(model_admin.model), model_admin)
 
 
-def _tab(model_admin: Any) -> MenuTab:
+def tab_of(model_admin: Any) -> MenuTab:
     place: MenuItem | MenuTab = model_admin.menu
     return place.tab(0) if isinstance(place, MenuItem) else place
 
@@ -152,74 +143,5 @@ def account(request: HttpRequest) -> list[dict[str, Any]]:
     ]
 
 
-def command_search(request: HttpRequest) -> HttpResponse:
-    """Return what was found, as unfold's dialog shows it; unlike unfold's own view it reads a few rows and no more."""
-    text = request.GET.get("s", "").strip()[:LONGEST]
-    if not text:
-        return HttpResponse()
-    results = Paginator([*_rows(request, text), *_places(request, text), *_pages(request, text)], per_page=100)
-    context = {"page_obj": results, "results": results.page(1), "page_counter": 0, "command_show_history": False}
-    return TemplateResponse(request, "unfold/helpers/command_results.html", context, headers={"HX-Trigger": "search"})
-
-
-def _rows(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    if len(text) < FEWEST_LETTERS:
-        return
-    for model_admin in _admins():
-        if isinstance(model_admin, QueueAdmin) and model_admin.has_view_permission(request):
-            yield from _rows_of(model_admin, request, text)
-
-
-def _rows_of(model_admin: QueueAdmin, request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    search = model_admin.filters.search
-    if not isinstance(search, PrefixSearch):
-        return
-    rows = model_admin.get_queryset(request)
-    result = search.first(rows, bare_id(model_admin.model, text), most=MOST_PER_KIND)
-    newest = rows.filter(pk__in=result.ids).order_by("-pk")[:MOST_PER_KIND]
-    for row in newest:
-        description = f"{capfirst(model_admin.opts.verbose_name)} · {row.status}"
-        yield _result(model_admin, row, model_admin.page.name(row), description)
-    if result.is_capped:
-        listed = f"{model_admin.address('changelist')}?{encode({SEARCH: text})}"
-        yield SearchResult(_("All that begin with “%(text)s”") % {"text": text}, _names(model_admin), listed, "search")
-
-
-def _places(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    for model_admin in _places_admins(request):
-        rows, _distinct = model_admin.get_search_results(request, model_admin.get_queryset(request), text)
-        for row in rows[:MOST_PER_KIND]:
-            yield _result(model_admin, row, str(row), str(capfirst(model_admin.opts.verbose_name)))
-
-
-def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    for item, pages in menu(request).items():
-        for page in pages:
-            if page.tab.is_offered and text.casefold() in f"{item.title} {page.title}".casefold():
-                yield SearchResult(page.title, str(item.title), page.href, item.icon)
-    for link in account(request):
-        if text.casefold() in str(link["title"]).casefold():
-            yield SearchResult(str(link["title"]), _("Page"), link["link"], "person")
-    for model_admin in _places_admins(request):
-        title = _("Add a %(name)s") % {"name": model_admin.opts.verbose_name}
-        if model_admin.has_add_permission(request) and text.casefold() in title.casefold():
-            href = reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_add")
-            yield SearchResult(title, _("Page"), href, "add")
-
-
-def _places_admins(request: HttpRequest) -> Iterator[Any]:
-    for model_admin in _admins():
-        if getattr(model_admin, "is_searched", False) and model_admin.has_view_permission(request):
-            yield model_admin
-
-
-def _admins() -> Iterator[Any]:
+def registered_admins() -> Iterator[Any]:
     return (admin.site.get_model_admin(model) for model in apps.get_models() if admin.site.is_registered(model))
-
-
-def _result(model_admin: Any, row: Any, title: str, description: str) -> SearchResult:
-    return SearchResult(title, description, row_path(row), _tab(model_admin).item.icon)
-
-
-def _names(model_admin: Any) -> str:
-    return str(capfirst(model_admin.opts.verbose_name_plural))

@@ -1,0 +1,124 @@
+"""Ctrl+K: actions, pages, sites, people and rows of every queue, by the first letters of what people call them."""
+
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import strip_tags
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from unfold.dataclasses import SearchResult
+
+from kilit.batches.filters import SEARCH, bare_id
+from kilit.batches.search import PrefixSearch
+from kilit.console.lists.bulk_requests import encode
+from kilit.console.navigation import account, menu, registered_admins, tab_of
+from kilit.console.queue_admin import QueueAdmin
+from kilit.lock.folding import fold_text
+from kilit.problems.links import row_path
+
+MOST_PER_KIND = 5
+FEWEST_LETTERS = 2
+LONGEST = 512  # a click id
+
+
+def command_search(request: HttpRequest) -> HttpResponse:
+    """Return what was found, as unfold's dialog shows it; unlike unfold's own view it reads a few rows and no more."""
+    text = request.GET.get("s", "").strip()[:LONGEST]
+    if not text:
+        return HttpResponse()
+    results = Paginator([*_pages(request, text), *_places(request, text), *_rows(request, text)], per_page=100)
+    context = {"page_obj": results, "results": results.page(1), "page_counter": 0, "command_show_history": False}
+    return TemplateResponse(request, "unfold/helpers/command_results.html", context, headers={"HX-Trigger": "search"})
+
+
+def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
+    """Find actions and pages that have each word, or its beginning."""
+    words = fold_text(text).split()
+    for result in (*_actions(request), *_items(request)):
+        names = f" {fold_text(str(result.title))}"
+        if all(f" {word}" in names for word in words):
+            yield result
+
+
+def _actions(request: HttpRequest) -> Iterator[SearchResult]:
+    for model_admin in _admins(request):
+        if getattr(model_admin, "is_searched", False) and model_admin.has_add_permission(request):
+            title = _("Add a %(name)s") % {"name": model_admin.opts.verbose_name}
+            href = reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_add")
+            yield SearchResult(title, _names(model_admin), href, "add")
+        for action in model_admin.get_actions_list(request):
+            href = reverse(f"admin:{action.action_name}")
+            yield SearchResult(str(action.description), _names(model_admin), href, action.icon)
+        for title, href in model_admin.commands(request) if hasattr(model_admin, "commands") else ():
+            yield SearchResult(title, _names(model_admin), href, tab_of(model_admin).item.icon)
+
+
+def _items(request: HttpRequest) -> Iterator[SearchResult]:
+    for item, pages in menu(request).items():
+        for page in pages:
+            if page.tab.is_offered:
+                yield SearchResult(page.title, str(item.title), page.href, item.icon)
+    for link in account(request):
+        yield SearchResult(str(link["title"]), _("Page"), str(link["link"]), "person")
+
+
+def _places(request: HttpRequest, text: str) -> Iterator[SearchResult]:
+    for model_admin in _admins(request):
+        if getattr(model_admin, "is_searched", False):
+            rows, _distinct = model_admin.get_search_results(request, model_admin.get_queryset(request), text)
+            for row in rows.order_by("-pk")[:MOST_PER_KIND]:
+                yield _result(model_admin, row, *_described(model_admin, row))
+
+
+def _described(model_admin: Any, row: Any) -> tuple[str, ...]:
+    describe = getattr(model_admin, "describe_result", None)
+    return describe(row) if describe else (str(row),)
+
+
+def _rows(request: HttpRequest, text: str) -> Iterator[SearchResult]:
+    """Find rows of all queues, the newest first, and then the lists that have more."""
+    if len(text) < FEWEST_LETTERS:
+        return
+    rows: list[tuple[Any, SearchResult]] = []
+    lists = []
+    for model_admin in _admins(request):
+        search = getattr(model_admin, "filters", None) and model_admin.filters.search
+        if isinstance(model_admin, QueueAdmin) and isinstance(search, PrefixSearch):
+            visible = model_admin.get_queryset(request)
+            result = search.first(visible, bare_id(model_admin.model, text))
+            newest = visible.filter(pk__in=result.ids).order_by("-pk")[:MOST_PER_KIND]
+            rows += [(row.pk, _row_result(model_admin, row)) for row in newest]
+            if len(result.ids) > MOST_PER_KIND:
+                lists.append(_list_result(model_admin, text))
+    yield from (result for _pk, result in sorted(rows, key=lambda row: row[0], reverse=True))
+    yield from lists
+
+
+def _row_result(model_admin: QueueAdmin, row: Any) -> SearchResult:
+    page, state = model_admin.page, str(model_admin.states.labels[row.status])
+    return _result(model_admin, row, page.name(row), unescape(strip_tags(page.belongs_to(row))), state)
+
+
+def _list_result(model_admin: QueueAdmin, text: str) -> SearchResult:
+    title = _("All that begin with “%(text)s”") % {"text": text}
+    return SearchResult(
+        title, _names(model_admin), f"{model_admin.address('changelist')}?{encode({SEARCH: text})}", "search"
+    )
+
+
+def _result(model_admin: Any, row: Any, title: str, *more: str) -> SearchResult:
+    description = " · ".join(filter(None, [*more, str(capfirst(model_admin.opts.verbose_name))]))
+    return SearchResult(title, description, row_path(row), tab_of(model_admin).item.icon)
+
+
+def _admins(request: HttpRequest) -> Iterator[Any]:
+    return (model_admin for model_admin in registered_admins() if model_admin.has_view_permission(request))
+
+
+def _names(model_admin: Any) -> str:
+    return str(capfirst(model_admin.opts.verbose_name_plural))
