@@ -56,7 +56,7 @@ class CustomerAdmin(ModelAdmin):
     list_display = ["full_name", "masked_phone", "created_at"]
     list_per_page = 50
     show_full_result_count = False
-    search_fields = ["name__words", "=phone"]
+    search_fields = ["name__words"]
     search_help_text = _("A name, or a complete phone number")
     actions = None
     readonly_fields = ["jobs"]
