@@ -147,9 +147,10 @@ def lifecycle_triggers(
     `fixed` are the columns that identify a row, besides its id: they never change. `counters` and `settled` are columns
     that change only at certain moves, or not any more (kilit.lock.column_guards).
 
-    `scope` names a column to count by (a site); `facts` are columns of the moved row to keep in each event, also in
-    those of new rows unless `facts_of_new` is false. Rows in one of the `finished` states may be pruned once they are
-    old; all others stay. The activity shows what people do, and of what machines do the `machine_verbs`.
+    `scope` names a column to count by (a site), or is an expression of a row `{}`; `facts` are columns of the moved row
+    to keep in each event, also in those of new rows unless `facts_of_new` is false. Rows in one of the `finished`
+    states may be pruned once they are old; all others stay. The activity shows what people do, and of what machines do
+    the `machine_verbs`.
     """
     subject, hint = f"rows of {table.queue}", "Move them instead."
     return [
@@ -197,6 +198,8 @@ def after_statement(name: str, operation: pgtrigger.Operation, func: str) -> pgt
 
 
 def scope_of(alias: str, scope: str | None) -> str:
+    if scope and "{}" in scope:
+        return scope.format(alias)
     return f"{alias}.{scope}::text" if scope else "''"
 
 

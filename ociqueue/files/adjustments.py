@@ -66,9 +66,9 @@ class AdjustmentTable(CsvTable):
     reason = gettext_lazy("Adjusted in a file.")
     amounts = ("value",)
 
-    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str = "") -> None:
+    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str) -> None:
         super().__init__(site, stream, encoding=encoding)
-        self._ignores_time = GOOGLE_TIME in read_header(stream, encoding=self.encoding)
+        self._ignores_time = GOOGLE_TIME in read_header(stream, encoding=encoding)
 
     def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
         """Return the conversions that lines name; the value 1 marks lines that have a key of their own."""

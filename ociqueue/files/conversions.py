@@ -26,7 +26,7 @@ from kilit.csv.reader import (
 from kilit.csv.text import CsvError
 from kilit.masking import IDENTIFIERS
 from ociqueue.files.keys import KEY, SUBJECT, LineKeys, line_key, require_key
-from ociqueue.files.table import CsvTable, rejected_line, unreadable_line
+from ociqueue.files.table import Columns, CsvTable, rejected_line, unreadable_line
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.conversion import PREFIX
@@ -100,7 +100,7 @@ class ImportTally(FileTally):
 
 class ConversionTable(CsvTable):
     queue = CONVERSIONS.queue
-    fields = FIELDS
+    known = fields = FIELDS
     aliases = GOOGLE_NAMES
     submit = gettext_lazy("Import %(number)s lines")
     tally = ImportTally
@@ -108,15 +108,21 @@ class ConversionTable(CsvTable):
     time = "conversionTime"
     words = ("eventSource", *CONSENTS)
 
-    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str = "") -> None:
+    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str) -> None:
         super().__init__(site, stream, encoding=encoding)
-        names = read_header(stream, GOOGLE_NAMES, encoding=self.encoding)
+        names = read_header(stream, GOOGLE_NAMES, encoding=encoding)
         if not site.accepts_identifiers and not set(IDENTIFIERS).isdisjoint(names):
             raise CsvError(NOT_ACCEPTED)
-        self.known = fields_of(site)
-        self.required = [name for name in REQUIRED if name != "conversionCurrency" or not site.default_currency]
-        self.one_of = fields_of(site, (*Conversion.CLICK_IDS, *IDENTIFIERS))
         self._planned = PlannedLines()
+
+    @classmethod
+    def columns(cls, site: Site | None) -> Columns:
+        has_currency = site is None or site.default_currency  # else a line without one is rejected
+        required = [name for name in REQUIRED if name != "conversionCurrency" or not has_currency]
+        one_of = (*Conversion.CLICK_IDS, *IDENTIFIERS)
+        if site is None:
+            return Columns(cls.known, required, one_of)
+        return Columns(fields_of(site), required, fields_of(site, one_of))
 
     def read(self, lines: Iterable[CsvLine], mark: str) -> Iterator[CsvLine]:
         return map(require_key, super().read(lines, mark))

@@ -11,6 +11,7 @@ from kilit.csv.index import LineKey, digest_of
 from kilit.csv.numbers import AmountScan
 from kilit.csv.reader import REASON, CsvLine, FileTally
 from ociqueue.files import exports as dead_letters
+from ociqueue.files.site_tables import SiteTables
 from ociqueue.files.table import CsvTable, rejected_line
 from ociqueue.intake.corrections import FIXED, Correction, CorrectionResult, read_id, replace_rows
 from ociqueue.models import Site
@@ -80,11 +81,11 @@ class CorrectionTable(CsvTable):
 
 def read_corrections(site: Site, stream: IO[bytes]) -> Iterator[Correction]:
     """Read a file; times and amounts may be as a spreadsheet saved them."""
-    table = CorrectionTable(site, stream)
-    scan = AmountScan(table.amounts)
-    for line in table.cells():
+    tables = SiteTables(CorrectionTable, site, stream)
+    scan = AmountScan(CorrectionTable.amounts)
+    for line in tables.cells():
         scan.add(line)
-    return map(_correction, table.read(table.cells(), scan.result()))
+    return map(_correction, tables.of(site).read(tables.cells(), scan.result()))
 
 
 def _correction(line: CsvLine, *, is_repeated: bool = False) -> Correction:

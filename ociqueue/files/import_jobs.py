@@ -18,9 +18,11 @@ from kilit.csv.reader import read_header
 from kilit.csv.text import find_encoding
 from kilit.lock.audit import acting_as
 from kilit.lock.text import CONTROL_CHARS
+from kilit.sites.models import SiteQuerySet
 from ociqueue.files.adjustments import AdjustmentTable
 from ociqueue.files.conversions import ConversionTable
 from ociqueue.files.corrections import CorrectionTable
+from ociqueue.files.site_tables import SiteTables
 from ociqueue.files.table import CsvTable
 from ociqueue.models import ImportChunk, ImportJob, Site
 from ociqueue.models.import_job import ImportKind
@@ -37,7 +39,7 @@ TABLES: dict[str, type[CsvTable]] = {
 
 
 def begin(
-    site: Site,
+    site: Site | None,
     stream: IO[bytes],
     *,
     user: User | None = None,
@@ -48,7 +50,7 @@ def begin(
     """Keep a file to import; CsvError if its encoding is not certain, or its columns are not known."""
     encoding = find_encoding(stream)
     kind = kind or kind_of(stream, encoding)
-    next(TABLES[kind](site, stream, encoding=encoding).cells(), None)  # it looks at the columns first
+    next(SiteTables(TABLES[kind], site, stream, encoding=encoding).cells(), None)  # it looks at the columns first
     stream.seek(0, io.SEEK_END)
     with transaction.atomic():
         job = ImportJob.objects.create(
@@ -76,9 +78,14 @@ def kind_of(stream: IO[bytes], encoding: str = "") -> ImportKind:
     return ImportKind.CORRECTIONS if "id" in names else ImportKind.CONVERSIONS
 
 
-def may_import(user: User | AnonymousUser, site: Site) -> bool:
+def may_import(user: User | AnonymousUser, site: Site | None) -> bool:
     may_operate = user.is_staff and user.has_perm("ociqueue.operate_conversion")
-    return may_operate and Site.objects.run_by(user).filter(pk=site.pk).exists()
+    return may_operate and (site is None or Site.objects.run_by(user).filter(pk=site.pk).exists())
+
+
+def sites_for(user: User | None) -> SiteQuerySet[Site]:
+    """Return the sites that lines of a file may name; a command has no user."""
+    return Site.objects.run_by(user) if user else Site.objects.active()
 
 
 def acting_for(user: User | None, *, reason: str = "") -> AbstractContextManager[None]:
@@ -92,7 +99,8 @@ def end(job: ImportJob) -> None:
     """
     ImportChunk.objects.filter(job=job).delete()
     with acting_for(job.asked_by):
-        TABLES[job.kind].record(job.site, job.counts.get("created", 0))
+        if job.site:  # for others, each batch was recorded at its sites
+            TABLES[job.kind].record(job.site, job.counts.get("created", 0))
 
 
 def open_file(job: ImportJob) -> IO[bytes]:

@@ -21,8 +21,9 @@ from kilit.csv.text import START, CsvError, FilePlace
 from kilit.lock.audit import without_activity
 from kilit.lock.text import strip_control_chars
 from kilit.workers import doorbells
-from ociqueue.files.import_jobs import BELL, TABLES, acting_for, begin, end, may_import, open_file
-from ociqueue.files.table import CsvTable, batches
+from ociqueue.files.import_jobs import BELL, TABLES, acting_for, begin, end, may_import, open_file, sites_for
+from ociqueue.files.site_tables import SiteTables
+from ociqueue.files.table import batches
 from ociqueue.models import ImportJob, ImportKey, ImportLine, Site
 from ociqueue.models.import_job import LineIndex
 from ociqueue.states import ImportState
@@ -35,9 +36,9 @@ def steps(job: ImportJob) -> Iterator[FileTally | None]:
     """Give the tally of each batch that is checked or stored."""
     try:
         with open_file(job) as stream:
-            table = TABLES[job.kind](job.site, stream, encoding=job.encoding)
+            tables = SiteTables(TABLES[job.kind], job.site, stream, encoding=job.encoding)
             while job.is_working:
-                yield from run_pass(job, table)
+                yield from run_pass(job, tables)
     except CsvError as error:
         raise BatchStopped(str(error), verb="refuse") from error
     except DecryptionError as error:
@@ -47,7 +48,7 @@ def steps(job: ImportJob) -> Iterator[FileTally | None]:
 ENGINE = BatchEngine(bell=BELL, rows=ImportJob.objects.all, steps=steps, end=end, language=lambda job: job.language)
 
 
-def check(site: Site, file: UploadedFile[bytes], user: User) -> ImportJob:
+def check(site: Site | None, file: UploadedFile[bytes], user: User) -> ImportJob:
     """Check a file for its user to confirm: a small one in this process, others by workers."""
     stream: Any = file.file
     if (file.size or 0) <= AT_ONCE:
@@ -72,7 +73,7 @@ def start(job: ImportJob) -> bool:
 
 
 def import_now(
-    site: Site,
+    site: Site | None,
     stream: IO[bytes],
     *,
     is_confirmed: bool,
@@ -101,10 +102,10 @@ def tidy() -> str:
     return f"Cancelled {cancelled}, deleted {deleted} lines."
 
 
-def run_pass(job: ImportJob, table: CsvTable) -> Iterator[FileTally | None]:
+def run_pass(job: ImportJob, tables: SiteTables) -> Iterator[FileTally | None]:
     """Go through the file in the job's state, from the place that was reached."""
-    run = PASSES[job.status](job, table)
-    for batch in batches(table.cells(FilePlace(job.done_bytes, job.next_line) if job.next_line else START)):
+    run = PASSES[job.status](job, tables)
+    for batch in batches(tables.cells(FilePlace(job.done_bytes, job.next_line) if job.next_line else START)):
         with transaction.atomic():
             job.renew()  # it fails if the import was cancelled; if not, cancelling waits for the batch
             # Read again for every batch: a user who lost the permission does not go on through an earlier upload.
@@ -130,8 +131,8 @@ MOST_LINES_KEPT = 100_000  # rejected lines of a file that can be downloaded
 class ImportPass(ABC):
     """What is done with each batch of a file in one state; the answer is what the job remembers."""
 
-    def __init__(self, job: ImportJob, table: CsvTable) -> None:
-        self.job, self.table = job, table
+    def __init__(self, job: ImportJob, tables: SiteTables) -> None:
+        self.job, self.tables = job, tables
         self.tally: FileTally | None = None  # of the last batch
 
     @abstractmethod
@@ -148,7 +149,7 @@ class ReadingPass(ImportPass):
         scan = self._scan()
         for line in batch:
             scan.add(line)
-        LineIndex(self.job).add(self.table.keys(list(self.table.read(batch, POINT))))
+        self.tables.add_keys(batch, LineIndex(self.job), mark=POINT, sites=sites_for(user))
         amounts = {"shown": scan.shown, "doubtful": scan.doubtful}
         return {"amounts": amounts, "line_count": self.job.line_count + len(batch)}
 
@@ -158,22 +159,24 @@ class ReadingPass(ImportPass):
             ImportJob.objects.held_by(self.job).start()
 
     def _scan(self) -> AmountScan:
-        return AmountScan(self.table.amounts, **self.job.amounts)
+        return AmountScan(self.tables.kind.amounts, **self.job.amounts)
 
 
 class CheckingPass(ImportPass):
     """Says what would become of each line."""
 
     def process(self, batch: list[CsvLine], user: User | None) -> dict[str, Any]:
-        return {"checked": self.count(batch, self.job.checked, dry_run=True)}
+        return {"checked": self.count(batch, user, self.job.checked, dry_run=True)}
 
     def finish(self) -> None:
         self.job.prepare()
 
-    def count(self, batch: list[CsvLine], before: dict[str, int], *, dry_run: bool) -> dict[str, int]:
-        lines = list(self.table.read(batch, self.job.decimal_mark))
-        self.tally = self.table.process_batch(lines, LineIndex(self.job), dry_run=dry_run)
-        tally = self.table.tally(**cast("Any", before))
+    def count(
+        self, batch: list[CsvLine], user: User | None, before: dict[str, int], *, dry_run: bool
+    ) -> dict[str, int]:
+        mark, sites = self.job.decimal_mark, sites_for(user)
+        self.tally = self.tables.process(batch, LineIndex(self.job), mark=mark, sites=sites, dry_run=dry_run)
+        tally = self.tables.kind.tally(**cast("Any", before))
         kept = tally.rejected_lines + getattr(tally, "differing_lines", 0)
         keep_lines(self.job, self.tally, kept=kept, dry_run=dry_run)
         tally.add(self.tally)
@@ -184,8 +187,8 @@ class StoringPass(CheckingPass):
     """Stores the lines, in the name of the user who chose the file."""
 
     def process(self, batch: list[CsvLine], user: User | None) -> dict[str, Any]:
-        with acting_for(user, reason=str(self.table.reason)):
-            return {"counts": self.count(batch, self.job.counts, dry_run=False)}
+        with acting_for(user, reason=str(self.tables.kind.reason)):
+            return {"counts": self.count(batch, user, self.job.counts, dry_run=False)}
 
     def finish(self) -> None:
         self.job.finish(done_bytes=F("size"))

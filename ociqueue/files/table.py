@@ -1,4 +1,4 @@
-"""A CSV file of a site, whatever its lines are: how it is read, and how a batch of lines is stored.
+"""Lines of a CSV file, whatever they are: how they are read, and how a batch of them is stored.
 
 A time of day in no zone is one of the site's zone. A file that does not show how it writes amounts, or shows both ways,
 is refused.
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
-from typing import IO, ClassVar
+from typing import IO, ClassVar, NamedTuple
 
 from django.db import transaction
 from django_stubs_ext import StrOrPromise
@@ -17,8 +17,8 @@ from django_stubs_ext import StrOrPromise
 from kilit.api.input_model import FieldError
 from kilit.csv.index import LineKey
 from kilit.csv.numbers import with_point
-from kilit.csv.reader import NO_ALIASES, REASON, CsvLine, FileTally, RejectedField, RejectedLine, read_lines, shorten
-from kilit.csv.text import START, FilePlace, find_encoding, open_table
+from kilit.csv.reader import NO_ALIASES, REASON, CsvLine, FileTally, RejectedField, RejectedLine, shorten
+from kilit.csv.text import open_table
 from kilit.csv.times import TimeFormat
 from kilit.lock.audit import without_activity
 from kilit.lock.models import Activity, ActivityKind
@@ -28,15 +28,22 @@ from ociqueue.models.import_job import LineIndex
 BATCH = 1000
 
 
-class CsvTable(ABC):
-    """One kind of file, opened for a site. The stream must be able to seek: it is read several times."""
+class Columns(NamedTuple):
+    """As `read_lines` takes them."""
 
-    # Its columns, as `read_lines` takes them.
     known: Sequence[str]
-    required: Sequence[str] = ()
-    one_of: Sequence[str] = ()
-    ignored: Sequence[str] = (REASON,)
-    aliases: Mapping[str, str] = NO_ALIASES
+    required: Sequence[str]
+    one_of: Sequence[str]
+
+
+class CsvTable(ABC):
+    """Lines of a site in one kind of file."""
+
+    known: ClassVar[Sequence[str]]
+    required: ClassVar[Sequence[str]] = ()
+    one_of: ClassVar[Sequence[str]] = ()
+    ignored: ClassVar[Sequence[str]] = (REASON,)
+    aliases: ClassVar[Mapping[str, str]] = NO_ALIASES
 
     queue: ClassVar[str]  # that the lines are stored in
     fields: ClassVar[Sequence[str]]  # of the file of rejected lines
@@ -49,24 +56,15 @@ class CsvTable(ABC):
     words: ClassVar[Sequence[str]] = ()  # columns in which case does not matter
     is_one_activity: ClassVar[bool] = True  # the activity shows the whole file once, not each batch
 
-    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str = "") -> None:
-        self.site, self.stream = site, stream
-        self.encoding = encoding or find_encoding(stream)
-        header, _records = open_table(stream, encoding=self.encoding)
+    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str) -> None:
+        self.site = site
+        header, _records = open_table(stream, encoding=encoding)
         self._times = TimeFormat.of_file(header, site.zone)
 
-    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
-        """Return the lines as they are written, from a place on; CsvError if the kind has other columns."""
-        return read_lines(
-            self.stream,
-            known=self.known,
-            required=self.required,
-            one_of=self.one_of,
-            ignored=self.ignored,
-            aliases=self.aliases,
-            encoding=self.encoding,
-            place=place,
-        )
+    @classmethod
+    def columns(cls, _site: Site | None) -> Columns:
+        """Return the columns of a file of a site, or of several sites."""
+        return Columns(cls.known, cls.required, cls.one_of)
 
     def read(self, lines: Iterable[CsvLine], mark: str) -> Iterator[CsvLine]:
         """Return lines with times, amounts and words as the API takes them, given the file's decimal mark."""

@@ -6,7 +6,7 @@ two are deleted when the import ends, the last some days later.
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Cast, Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.access.roles import is_owner
 from kilit.batches.jobs import BatchJob, BatchJobQuerySet, is_working, open_states, rests_freely
 from kilit.csv.index import MOST_LINES, LineKey
 from kilit.lock.constraints import checks
@@ -35,7 +36,10 @@ class ImportKind(models.TextChoices):
 
 class ImportJobQuerySet(BatchJobQuerySet["ImportJob"]):
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        return self.filter(site__in=Site.objects.seen_by(user))
+        """Return imports of the user's sites; who imported a file of several sites sees it, and owners do."""
+        if is_owner(user):
+            return self.all()
+        return self.filter(Q(site__in=Site.objects.seen_by(user)) | Q(site=None, asked_by=user.pk or 0))
 
     def start(self) -> int:
         return self.move("start", started_at=Now(), **FROM_THE_BEGINNING)
@@ -56,7 +60,14 @@ class ImportJob(BatchJob):
     lifecycle = IMPORTS
 
     status = models.CharField("state", max_length=9, choices=ImportState, default=ImportState.READING, editable=False)
-    site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.PROTECT, related_name="imports")
+    site = models.ForeignKey(
+        Site,
+        verbose_name=_("site"),
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="imports",
+        help_text="Or each line names its own.",
+    )
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="imports", help_text="Or a command."
     )
@@ -84,7 +95,7 @@ class ImportJob(BatchJob):
         default_permissions = ("view",)  # type: ignore[assignment]
         triggers = lifecycle_triggers(
             IMPORTS,
-            scope="site_id",
+            scope="coalesce({}.site_id::text, '')",
             facts=["line_count", "counts", "error"],
             facts_of_new=False,
             machine_verbs=["fail"],
@@ -127,6 +138,8 @@ class ImportJob(BatchJob):
         return self.move_held("check", decimal_mark=decimal_mark, lapse_count=0, **FROM_THE_BEGINNING)
 
 
+SITE_COLUMN = "siteId"
+MOST_SALT = 2**63 - 1
 KEEP_LINES_FOR = timedelta(days=7)
 ADD_KEYS = """
     INSERT INTO ociqueue_importkey (job_id, line, digest, value)
@@ -177,8 +190,13 @@ class LineIndex:
     """Which lines of an import name the same thing."""
 
     job: ImportJob
+    salt: int = 0  # tells the sites of a file apart
+
+    def of_site(self, site: Site) -> Self:
+        return replace(self, salt=0 if self.job.site_id else site.pk.int & MOST_SALT)
 
     def add(self, keys: Sequence[LineKey]) -> None:
+        keys = [key._replace(digest=key.digest ^ self.salt) for key in keys]
         columns = [[key[place] for key in keys] for place in range(len(LineKey._fields))]
         with connection.cursor() as cursor:
             cursor.execute(ADD_KEYS, [self.job.pk, *columns])
@@ -187,9 +205,9 @@ class LineIndex:
         """Return the first lines with these digests, one more than are looked at, in the order of the file."""
         lines: dict[int, list[LineKey]] = {}
         with connection.cursor() as cursor:
-            cursor.execute(FIND_KEYS, [sorted(digests), self.job.pk, MOST_LINES + 1])
-            for key in map(LineKey._make, cursor.fetchall()):
-                lines.setdefault(key.digest, []).append(key)
+            cursor.execute(FIND_KEYS, [sorted(digest ^ self.salt for digest in digests), self.job.pk, MOST_LINES + 1])
+            for line, digest, value in cursor.fetchall():
+                lines.setdefault(digest ^ self.salt, []).append(LineKey(line, digest ^ self.salt, value))
         return lines
 
 
@@ -199,7 +217,9 @@ class ImportLineQuerySet(models.QuerySet["ImportLine"]):
         return self.filter(job=job, is_checked=not job.is_storing).order_by("line")
 
     def about(self, text: str, sites: Collection[Site]) -> Self:
-        lines = self.filter(job__site__in=[site.pk for site in sites])
+        names = [site.public_id for site in sites]
+        of_many = Q(**{f"cells__{SITE_COLUMN}__in": names}) | Q(cells={})  # an unreadable line may be of any site
+        lines = self.filter(Q(job__site__in=[site.pk for site in sites]) | Q(of_many, job__site=None))
         as_json = json.dumps(text, ensure_ascii=False)[1:-1]
         return lines.annotate(all_cells=Cast("cells", models.TextField())).filter(
             Q(all_cells__icontains=as_json) | Q(text__icontains=text) | Q(reason__icontains=text)

@@ -28,7 +28,7 @@ from ociqueue.files.conversions import format_advice
 from ociqueue.files.import_jobs import TABLES, may_import
 from ociqueue.files.import_run import ENGINE, MOST_LINES_KEPT, start
 from ociqueue.models import ImportJob, ImportLine
-from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet
+from ociqueue.models.import_job import KEEP_LINES_FOR, SITE_COLUMN, ImportJobQuerySet
 from ociqueue.operating.filters import IMPORT_FILTERS
 from ociqueue.schemas.conversions import fields_of
 from ociqueue.states import CONVERSIONS, IMPORTS, ImportState
@@ -72,7 +72,7 @@ def _progress(job: ImportJob) -> SafeString:
 
 
 file = column("file", gettext_lazy("file"), lambda job: two_lines(job.file_name, filesizeformat(job.size)))
-site = column("site", gettext_lazy("site"), lambda job: job.site.name)
+site = column("site", gettext_lazy("site"), lambda job: job.site.name if job.site else _("several sites"))
 progress = column("progress", gettext_lazy("progress"), _progress)
 
 
@@ -89,6 +89,12 @@ def report_of(job: ImportJob) -> dict[str, Any]:
         "submit": with_number(table.submit, tally.changes),
         "changes": tally.changes,
     }
+
+
+def columns_of(job: ImportJob) -> Sequence[str]:
+    """Return the columns of the file of rejected lines."""
+    fields = TABLES[job.kind].fields
+    return fields_of(job.site, fields) if job.site else (SITE_COLUMN, *fields)
 
 
 def lines_of(job: ImportJob) -> dict[str, Any]:
@@ -145,7 +151,7 @@ class ImportJobAdmin(BatchJobAdmin):
         job = self._found_to_act(request, object_id)
         is_differing = "differing" in request.GET
         lines = ImportLine.objects.shown_for(job).filter(is_differing=is_differing)
-        columns, first = fields_of(job.site, TABLES[job.kind].fields), lines.first()
+        columns, first = columns_of(job), lines.first()
         delimiter = first.delimiter if first else ","
         name = "differing-lines" if is_differing else "rejected-lines"
         rows = _cells(lines.iterator(chunk_size=CHUNK), columns)

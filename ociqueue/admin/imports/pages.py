@@ -48,7 +48,7 @@ class CsvFileForm(forms.Form):
 
 
 class UploadForm(CsvFileForm):
-    site = SiteChoiceField()
+    site = SiteChoiceField(required=False, empty_label=gettext_lazy("As the lines say (column siteId)"))
     field_order = ("site", "file")
 
     def __init__(self, *args: Any, user: User | AnonymousUser, **options: Any) -> None:

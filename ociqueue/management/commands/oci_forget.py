@@ -2,6 +2,7 @@ import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import Q
 
 from kilit.lock.audit import acting_as
 from ociqueue.management.sites import find_site
@@ -38,7 +39,7 @@ class Command(BaseCommand):
         except ValueError as error:
             raise CommandError(str(error)) from None
         sites = [find_site(options["site"])] if options["site"] else list(Site.objects.all())
-        if waiting := ImportJob.objects.open().filter(site__in=sites).count():
+        if waiting := ImportJob.objects.open().filter(Q(site__in=sites) | Q(site=None)).count():
             self.stderr.write(
                 f"Files of {waiting:,} imports wait or are being imported, and are not searched. Run it again when "
                 "they have ended."

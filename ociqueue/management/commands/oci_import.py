@@ -14,7 +14,6 @@ from ociqueue.files.import_jobs import COMMAND, TABLES, kind_of
 from ociqueue.files.import_run import ENGINE, import_now
 from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site
-from ociqueue.models.import_job import ImportKind
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import FIELDS
 from ociqueue.states import ImportState
@@ -50,16 +49,17 @@ class Command(BaseCommand):
         f"{', '.join(FIELDS)}. "
         "It can be run twice: a line without a sourceKey is known by its conversionName and click id, so the second "
         "run stores nothing, and reports lines with another time, value or currency. A file with a column kind is one "
-        f"of adjustments, with the columns {', '.join(ADJUSTMENT_FIELDS)}."
+        f"of adjustments, with the columns {', '.join(ADJUSTMENT_FIELDS)}; one with a column id has corrections, such "
+        "as the console's export of failed rows."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
-        parser.add_argument("--site", required=True, help="public id or uuid")
+        parser.add_argument("--site", help="public id or uuid; without it, the column siteId names each line's site")
         parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
 
     def handle(self, *args: object, **options: Any) -> None:
-        site = find_active_site(options["site"])
+        site = find_active_site(options["site"]) if options["site"] else None
         try:
             with options["file"].open("rb") as file, TemporaryFile() as copy, acting_as(COMMAND):
                 if not file.seekable():  # a pipe, which cannot be read twice
@@ -73,9 +73,8 @@ class Command(BaseCommand):
         except CsvError as error:
             raise CommandError(f"Cannot read {options['file']}: {error}") from None
 
-    def _import(self, site: Site, stream: IO[bytes], *, name: str, size: int, dry_run: bool) -> None:
-        # Corrections have a command of their own.
-        kind = ImportKind.ADJUSTMENTS if kind_of(stream) == ImportKind.ADJUSTMENTS else ImportKind.CONVERSIONS
+    def _import(self, site: Site | None, stream: IO[bytes], *, name: str, size: int, dry_run: bool) -> None:
+        kind = kind_of(stream)
         tally, bar = TABLES[kind].tally(), ProgressBar(self.stderr, size)
 
         def report(batch: FileTally, done_bytes: int) -> None:
