@@ -14,7 +14,6 @@ from kilit.batches.filters import ChoiceFilter
 from kilit.batches.item_filter import queue_filters
 from kilit.batches.operations import BatchOperation, OperationUnavailable
 from kilit.batches.search import PrefixSearch, by
-from kilit.lock.prefixes import begins_with
 from kilit.workers import doorbells
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
@@ -32,7 +31,7 @@ def by_key(text: str) -> Q | None:
 
 def by_owner(text: str) -> Q:
     # Two queries: with the owners' ids the planner knows how many jobs there are and uses their index.
-    owners = get_user_model().objects.filter(begins_with("username", text)).values_list("pk", flat=True)
+    owners = get_user_model().objects.filter(username__words=text).values_list("pk", flat=True)
     return Q(owner__in=list(owners[:MOST_OWNERS]))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from html import unescape
+from time import perf_counter
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -14,7 +15,7 @@ from django.utils.translation import gettext as _
 from unfold.dataclasses import SearchResult
 
 from kilit.batches.filters import SEARCH, bare_id
-from kilit.batches.search import PrefixSearch
+from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
 from kilit.console.lists.bulk_requests import encode
 from kilit.console.navigation import account, menu, registered_admins, tab_of
 from kilit.console.queue_admin import QueueAdmin
@@ -28,11 +29,17 @@ LONGEST = 512  # a click id
 
 def command_search(request: HttpRequest) -> HttpResponse:
     """Return what was found, as unfold's dialog shows it; unlike unfold's own view it reads a few rows and no more."""
-    text = request.GET.get("s", "").strip()[:LONGEST]
+    text, begun = request.GET.get("s", "").strip()[:LONGEST], perf_counter()
     if not text:
         return HttpResponse()
     results = Paginator([*_pages(request, text), *_places(request, text), *_rows(request, text)], per_page=100)
-    context = {"page_obj": results, "results": results.page(1), "page_counter": 0, "command_show_history": False}
+    context = {
+        "page_obj": results,
+        "results": results.page(1),
+        "page_counter": 0,
+        "command_show_history": False,
+        "execution_time": perf_counter() - begun,
+    }
     return TemplateResponse(request, "unfold/helpers/command_results.html", context, headers={"HX-Trigger": "search"})
 
 
@@ -71,7 +78,9 @@ def _places(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     for model_admin in _admins(request):
         if getattr(model_admin, "is_searched", False):
             rows, _distinct = model_admin.get_search_results(request, model_admin.get_queryset(request), text)
-            for row in rows.order_by("-pk")[:MOST_PER_KIND]:
+            # Their ids first: to find the newest, PostgreSQL might read all rows in the order of their ids.
+            ids = list(rows.order_by().values_list("pk", flat=True)[:MOST_PER_COLUMN])
+            for row in model_admin.get_queryset(request).filter(pk__in=ids).order_by("-pk")[:MOST_PER_KIND]:
                 yield _result(model_admin, row, *_described(model_admin, row))
 
 

@@ -1,6 +1,7 @@
 """Filters of conversions, adjustments and uploads, for the console, the operator API and bulk workers."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -8,12 +9,14 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from kilit.batches.filters import (
     CREATED_BETWEEN,
     AgeFilter,
     ChoiceFilter,
     ErrorGroupFilter,
+    Filter,
     FilterSet,
     TextFilter,
     state_filter,
@@ -21,16 +24,17 @@ from kilit.batches.filters import (
 from kilit.batches.item_filter import BulkFilter
 from kilit.batches.search import Condition, PrefixSearch, by
 from kilit.lock.failures import Failures
-from kilit.lock.identity import first_at
+from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from kilit.lock.prefixes import begins_with
 from kilit.postgres.collation import NameOrder
 from kilit.sites.scopes import scopes_seen_by
-from ociqueue.models import ConversionKey, Receipt, Site
+from ociqueue.models import ConversionKey, ImportJob, Receipt, Site
 from ociqueue.models.adjustment import FAILURES as ADJUSTMENT_FAILURES
 from ociqueue.models.conversion import FAILURES, PREFIX
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS, IMPORTS, AdjustmentKind, Category
 
 UNANSWERED_WITHIN = timedelta(days=30)
+STORED_BY = _("stored by import")
 
 
 def _sites_of(user: User | AnonymousUser) -> list[tuple[str, str]]:
@@ -89,6 +93,29 @@ def _group_filter(failures: Failures, index: str) -> ErrorGroupFilter:
     return ErrorGroupFilter(failures=failures, scopes_seen_by=scopes_seen_by, index=index)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ImportFilter(Filter):
+    """The rows that arrived at an import's sites while its lines were stored; set by the link of its page."""
+
+    name: str = "import"
+    title: StrOrPromise = STORED_BY
+    column: str = "id"
+
+    def accepts(self, value: str, user: User | AnonymousUser) -> bool:
+        with suppress(ValueError):
+            return ImportJob.objects.visible_to(user).filter(pk=UUID(value), started_at__isnull=False).exists()
+        return False
+
+    def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
+        job = ImportJob.objects.get(pk=UUID(value))
+        start, end = job.started_at or job.created_at, job.updated_at
+        by_id = Q(pk__range=(first_at(start - CLOCKS_DIFFER_BY), first_at(end + CLOCKS_DIFFER_BY)))
+        return by_id & Q(created_at__range=(start, end)) & (Q(site=job.site_id) if job.site_id else Q())
+
+    def describe(self, value: str, user: User | AnonymousUser) -> str:
+        return ImportJob.objects.get(pk=UUID(value)).file_name
+
+
 def by_key(column: str) -> Condition:
     # A search at one site finds keys of that site by this, not of all. The sites are named, because the indexes begin
     # with them: before PostgreSQL 18, all of an index would be read otherwise.
@@ -121,6 +148,7 @@ FILTERS = FilterSet(
         *CREATED_BETWEEN,
         _group_filter(FAILURES, "conversion_of_error_group"),
         BulkFilter(),
+        ImportFilter(),
     ),
     search=PrefixSearch((by_key("source_key"), by_key("order_id"), by_key("click_id")), scope=("site",)),
 )
@@ -152,6 +180,7 @@ ADJUSTMENT_FILTERS = FilterSet(
         *CREATED_BETWEEN,
         _group_filter(ADJUSTMENT_FAILURES, "adjustment_of_error_group"),
         BulkFilter(),
+        ImportFilter(),
     ),
     search=PrefixSearch(
         (by("order_id"), of_source_key, of_conversion, lambda text: Q(source_key=text)), scope=("site",)

@@ -1,7 +1,5 @@
 """The form of an order: its fields, and the grid of its parts as tab-separated text."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrOrPromise
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from kilit.csv.grid import rows_from_text, text_from_rows
 from kilit.lock.priorities import Priority
 from kilit.lock.text import strip_control_chars
 from orchestrator.drafts.typed import COLUMNS, EMPTY, FIELDS, UNITS
@@ -101,28 +100,8 @@ def posted_content(posted: QueryDict) -> dict[str, object]:
     return {
         "unit": unit if unit in UNITS else "mm",
         "fields": fields,
-        "rows": rows_from_text(strip_control_chars(posted.get("rows", ""))),
+        "rows": rows_from_text(strip_control_chars(posted.get("rows", "")), COLUMNS),
     }
-
-
-def rows_from_text(text: str) -> list[dict[str, str]]:
-    """Return the rows of a grid; lines and tabs as Excel copies them."""
-    try:
-        lines = list(csv.reader(io.StringIO(text, newline=""), dialect="excel-tab"))
-    except csv.Error:
-        lines = [line.split("\t") for line in text.splitlines()]
-    rows = [{name: cell for name, cell in zip(COLUMNS, line, strict=False) if cell.strip()} for line in lines]
-    while rows and not rows[-1]:
-        rows.pop()
-    return rows
-
-
-def text_from_rows(rows: list[dict[str, str]]) -> str:
-    written = io.StringIO()
-    csv.writer(written, dialect="excel-tab", lineterminator="\n").writerows(
-        [row.get(name, "") for name in COLUMNS] for row in rows
-    )
-    return written.getvalue()
 
 
 def grid(content: Mapping[str, Any], rules: Rules | None) -> dict[str, Any]:
@@ -137,9 +116,8 @@ def grid(content: Mapping[str, Any], rules: Rules | None) -> dict[str, Any]:
         for name in COLUMNS
     ]
     no_edges = [name for name, mapped in rules.edge_mapping.items() if mapped is None] if rules else []
+    rows = text_from_rows(content["rows"], COLUMNS)
     return {
-        "rows": text_from_rows(content["rows"]),
-        "columns": columns,
-        "columns_json": json.dumps(columns),
+        "grid": {"name": "order", "rows": rows, "columns": columns, "columns_json": json.dumps(columns)},
         "no_edges": json.dumps(no_edges),
     }

@@ -112,8 +112,12 @@ def send_by_api(seen: Seen, site: Site, key: str, sent: list[SentRow]) -> None:
 
 def send_by_page(seen: Seen, client: Client, site: Site, content: bytes) -> None:
     checked = client.post(reverse(IMPORT), {"site": site.pk, "file": SimpleUploadedFile("a.csv", content)})
-    start = checked.context["start_address"]
-    for answer in (checked, *([client.post(start, follow=True)] if start else [])):
+    start = "admin:ociqueue_importjob_start"
+    is_ready = checked.context["may_start"]
+    for answer in (
+        checked,
+        *([client.post(reverse(start, args=[checked.context["job"].pk]), follow=True)] if is_ready else []),
+    ):
         seen.add(answer)
         for report in filter(None, (answer.context.get("rejected"), answer.context.get("differing"))):
             seen.add(client.get(report["address"]))

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from kilit.csv.grid import text_from_rows
 from kilit.lock.identity import uuid7
-from orchestrator.admin import order_form
 from orchestrator.drafts.sending import save_draft
+from orchestrator.drafts.typed import COLUMNS
 from orchestrator.models import OrderDraft
 
 LIST = "/admin/orchestrator/orderdraft/"
@@ -46,7 +47,7 @@ def typed(*rows: dict[str, str], unit: str = "mm", **fields: str) -> dict[str, A
 def posted(*rows: dict[str, str], action: str, draft: OrderDraft | None = None, **fields: str) -> dict[str, str]:
     """Return a form as the browser sends it."""
     content = typed(*rows, **fields)
-    text = order_form.text_from_rows(content["rows"])
+    text = text_from_rows(content["rows"], COLUMNS)
     based_on = draft.updated_at.isoformat() if draft else ""
     return {**content["fields"], "unit": content["unit"], "rows": text, "based_on": based_on, action: "1"}
 

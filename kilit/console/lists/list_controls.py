@@ -15,6 +15,7 @@ from kilit.console.models import SavedView
 from kilit.lock.models import Count, ErrorGroup
 
 STATE, CODE, GROUP, BULK, PAGE = "status", "code", "group", "bulk", "p"
+FROM_PAGES = (STATE, GROUP, BULK, "import")  # filters that links of other pages set
 LONG = 15  # choices
 MOST_CODES = 5  # offered beside the filters; the panel has them all
 
@@ -75,11 +76,11 @@ class ListControls:
         return list(SavedView.objects.filter(user=self.changelist.user.pk, listed=self.changelist.opts.label_lower))
 
     def fields(self) -> list[FilterField]:
-        """Return the filters to choose from; states have tabs, error groups and bulk actions pages of their own."""
-        return [self._field(item) for item in self.filters if item.name not in (STATE, GROUP, BULK)]
+        """Return the filters to choose from: not those that tabs and links set."""
+        return [self._field(item) for item in self.filters if item.name not in FROM_PAGES]
 
     def kept(self) -> dict[str, str]:
-        kept = {name: self.given[name] for name in (STATE, GROUP, BULK) if name in self.given}
+        kept = {name: self.given[name] for name in FROM_PAGES if name in self.given}
         return kept | ({SEARCH: self.search} if self.search else {})
 
     def empty_text(self) -> str:

@@ -1,9 +1,10 @@
 """Imports of large files in the console: what was found, the progress, and the lines that were not stored."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -24,13 +25,14 @@ from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
 from kilit.problems.registry import with_number
 from ociqueue.admin.base.menu import CONVERSIONS_MENU
+from ociqueue.admin.imports.line_grid import cells_of, columns_of, line_grid, typed_lines
 from ociqueue.files.conversions import format_advice
 from ociqueue.files.import_jobs import TABLES, may_import
-from ociqueue.files.import_run import ENGINE, MOST_LINES_KEPT, start
+from ociqueue.files.import_run import AT_ONCE, ENGINE, MOST_LINES_KEPT, start
+from ociqueue.files.line_corrections import correct_lines
 from ociqueue.models import ImportJob, ImportLine
-from ociqueue.models.import_job import KEEP_LINES_FOR, SITE_COLUMN, ImportJobQuerySet
-from ociqueue.operating.filters import IMPORT_FILTERS
-from ociqueue.schemas.conversions import fields_of
+from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet, ImportKind
+from ociqueue.operating.filters import IMPORT_FILTERS, ImportFilter
 from ociqueue.states import CONVERSIONS, IMPORTS, ImportState
 
 MOST_SHOWN = 200  # rejected lines on the page
@@ -84,17 +86,23 @@ def tally_of(job: ImportJob) -> FileTally:
 def report_of(job: ImportJob) -> dict[str, Any]:
     tally, table = tally_of(job), TABLES[job.kind]
     return {
+        "job": job,
         "about": table.about,
         "summary": tally.summary(dry_run=not job.is_storing),
         "submit": with_number(table.submit, tally.changes),
         "changes": tally.changes,
+        "rows_address": _rows_address(job) if job.is_storing and tally.changes else "",
     }
 
 
-def columns_of(job: ImportJob) -> Sequence[str]:
-    """Return the columns of the file of rejected lines."""
-    fields = TABLES[job.kind].fields
-    return fields_of(job.site, fields) if job.site else (SITE_COLUMN, *fields)
+def _rows_address(job: ImportJob) -> str:
+    model = "adjustment" if job.kind == ImportKind.ADJUSTMENTS else "conversion"
+    return reverse(f"admin:ociqueue_{model}_changelist", query={ImportFilter.name: job.pk})
+
+
+def may_correct(job: ImportJob) -> bool:
+    """Return whether rejected lines can be typed in: those of a large file once it is stored."""
+    return (job.is_storing and not job.is_open) or (job.status == ImportState.READY and job.size <= AT_ONCE)
 
 
 def lines_of(job: ImportJob) -> dict[str, Any]:
@@ -102,7 +110,9 @@ def lines_of(job: ImportJob) -> dict[str, Any]:
     tally, lines = tally_of(job), ImportLine.objects.shown_for(job)
     address = reverse("admin:ociqueue_importjob_lines", args=[job.pk])
     rejected, differing = lines.filter(is_differing=False), lines.filter(is_differing=True)
+    typed = list(rejected[:MOST_SHOWN]) if may_correct(job) else []
     return {
+        "grid": line_grid(job, typed) if typed else None,
         "rejected": _report(rejected, tally.rejected_lines, address),
         "differing": _report(differing, getattr(tally, "differing_lines", 0), f"{address}?differing"),
         "advice": format_advice(),
@@ -133,9 +143,14 @@ class ImportJobAdmin(BatchJobAdmin):
         return {"lines": self.lines_view, "start": post(self.start_view), "cancel": post(self.cancel_view)}
 
     def start_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Store what was checked, and the lines that were corrected in the grid, also later."""
         job = self._found_to_act(request, object_id)
-        if not start(job):
+        typed = typed_lines(job, request.POST)
+        if not (start(job) or typed):
             self.refuse(request, job)
+        if typed:
+            tally = correct_lines(job, typed, columns_of(job), cast("User", request.user))
+            messages.info(request, _corrected(tally))
         return self.to_page(job)
 
     def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -168,7 +183,6 @@ class ImportJobAdmin(BatchJobAdmin):
         if not (tally_of(job).lines or is_ready):
             report["summary"] = ""
         return {
-            "job": job,
             "original": job,
             "size": filesizeformat(job.size),
             "timeline": STORY.steps(Event.objects.history(job), labels=job.lifecycle.labels),
@@ -192,6 +206,13 @@ def _doing(job: ImportJob) -> str:
     return sentences.get(ImportState(job.status), "") % {"percent": job.percent}
 
 
+def _corrected(tally: FileTally) -> str:
+    numbers = tally.formatted(left=tally.rejected_lines, stored=tally.lines - tally.rejected_lines)
+    if tally.rejected_lines:
+        return _("%(stored)s of %(lines)s corrected lines imported, %(left)s to correct.") % numbers
+    return _("%(stored)s of %(lines)s corrected lines imported.") % numbers
+
+
 def _cancelled(job: ImportJob) -> str:
     stored = job.counts.get("created", 0) + job.counts.get("corrected", 0)
     if not stored:
@@ -213,7 +234,5 @@ def _report(lines: Any, total: int, address: str) -> dict[str, object] | None:
 
 def _cells(lines: Iterator[ImportLine], columns: Sequence[str]) -> Iterator[list[str]]:
     for line in lines:
-        if line.cells:
-            yield [*(line.cells.get(name, "") for name in columns), line.reason]
-        else:
-            yield [line.text, *[""] * (len(columns) - 1), line.reason]
+        cells = cells_of(line, columns)
+        yield [*(cells.get(name, "") for name in columns), line.reason]

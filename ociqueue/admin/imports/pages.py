@@ -27,6 +27,7 @@ from ociqueue.models import ImportJob, Site
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import TEMPLATE_FIELDS, without_identifiers
 
+AS_IN_FILE = gettext_lazy("As in the file (column siteId), or type a name")
 MEGABYTES = settings.MOST_UPLOADED // 1024**2
 
 
@@ -48,12 +49,16 @@ class CsvFileForm(forms.Form):
 
 
 class UploadForm(CsvFileForm):
-    site = SiteChoiceField(required=False, empty_label=gettext_lazy("As the lines say (column siteId)"))
+    site = SiteChoiceField(required=False, empty_label=AS_IN_FILE)
     field_order = ("site", "file")
 
     def __init__(self, *args: Any, user: User | AnonymousUser, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["site"].offer(Site.objects.run_by(user))  # type: ignore[attr-defined]
+        field: Any = self.fields["site"]
+        field.offer(Site.objects.run_by(user))
+        field.widget.attrs["data-choose"] = AS_IN_FILE
+        if field.queryset.count() == 1:
+            field.initial = field.queryset.first()
 
 
 def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
@@ -71,10 +76,11 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         form=form,
         faults=[f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts],
         **report,
-        start_address=reverse("admin:ociqueue_importjob_start", args=[job.pk]) if job and report["changes"] else "",
+        may_start=bool(job and report["changes"]),
         fields=", ".join(without_identifiers(TEMPLATE_FIELDS)),
         identifiers=", ".join(IDENTIFIERS) if accepts_identifiers else "",
         template_address=reverse("admin:ociqueue_conversion_import_template"),
+        failed_address=reverse("admin:ociqueue_conversion_dead_letters", query=request.GET),
         imports_address=reverse("admin:ociqueue_importjob_changelist"),
         megabytes=MEGABYTES,
         most=settings.MOST_UPLOADED,

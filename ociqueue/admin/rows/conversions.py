@@ -113,7 +113,7 @@ class ConversionAdmin(UploadableAdmin):
         **dict.fromkeys(Conversion.CLICK_IDS, mask_click_id),
         "errorMessage": mask_identifiers,
     }
-    pages_with_filters = (*UploadableAdmin.pages_with_filters, "/history-file/")
+    pages_with_filters = (*UploadableAdmin.pages_with_filters, "/history-file/", "/import/")
     oldest_means = gettext_lazy("Since the oldest unclaimed conversion arrived, on any site, including paused ones.")
 
     def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:

@@ -31,7 +31,7 @@ def form_of(page) -> dict[str, str]:
     """Return the fields of a page's form as the browser would send them."""
     form, draft = page.context["form"], page.context["draft"]
     values = {name: form[name].value() or "" for name in form.fields}
-    return {**values, "rows": page.context["rows"], "based_on": draft.updated_at.isoformat()}
+    return {**values, "rows": page.context["grid"]["rows"], "based_on": draft.updated_at.isoformat()}
 
 
 def test_a_list_fills_the_grid_says_what_came_from_where_and_is_the_job_of_the_api(make_person, make_api) -> None:

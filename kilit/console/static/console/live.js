@@ -68,6 +68,7 @@ document.addEventListener("DOMContentLoaded", () => {
       again?.focus({ preventScroll: true });
     }
     window.htmx?.process(piece);
+    document.dispatchEvent(new Event("kilit:filled"));
   };
   const update = (region, fresh) => {
     const [old, now] = [piecesOf(region), piecesOf(fresh)];

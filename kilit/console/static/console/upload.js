@@ -1,7 +1,8 @@
 // Uploads of large files: refuses what is too large before it is sent, and shows how much has arrived.
 //
 // The form has `data-most` (bytes), `data-too-large` and `data-failed` (sentences), a <progress> and an element with
-// role="alert" for the sentences. Without this file the server refuses what is too large.
+// role="alert" for the sentences. A file that is chosen is sent at once. Without this script the server refuses what is
+// too large, and a button sends the file.
 document.addEventListener("DOMContentLoaded", () => {
   "use strict";
   const form = document.querySelector("form[data-most]");
@@ -13,6 +14,9 @@ document.addEventListener("DOMContentLoaded", () => {
     message.hidden = !text;
   };
 
+  form.addEventListener("change", () => {
+    if ([...form.querySelectorAll("input[type=file]")].some((input) => input.files.length)) form.requestSubmit();
+  });
   form.addEventListener("htmx:beforeRequest", (event) => {
     const files = [...form.querySelectorAll("input[type=file]")].flatMap((input) => [...input.files]);
     const isTooLarge = files.some((file) => file.size > Number(form.dataset.most));
