@@ -8,7 +8,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('outbox', '0002_no_error_rate_for_what_a_person_ended'),
+        ('outbox', '0003_send_now'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('orchestrator', '0001_initial'),
+        ('orchestrator', '0002_rules_proposal'),
     ]
 
     operations = [
