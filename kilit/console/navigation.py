@@ -111,7 +111,7 @@ def _is_open(request: HttpRequest, page: MenuPage) -> bool:
 def _failures(request: HttpRequest) -> Counter[MenuItem]:
     """Count the rows that rest until a person acts, from the same totals as the dashboard."""
     pages = [page for pages in menu(request).values() for page in pages if isinstance(page.model_admin, QueueAdmin)]
-    totals: dict[str, int] = cache.get_or_set(  # one query for the pages that a person opens one after the other
+    totals: Any = cache.get_or_set(  # one query for the pages that a person opens one after the other
         f"failures:{request.user.pk}", lambda: _count_failures(request, pages), COUNTED_AGAIN_AFTER
     )
     failed = Counter[MenuItem]()

@@ -28,7 +28,7 @@ def rules_with(**changes: Any) -> Rules:
     return read_rules(json.dumps({**SHIPPED, **changes}).encode())
 
 
-def text_with(**entries) -> str:
+def text_with(**entries: Any) -> str:
     return json.dumps({**SHIPPED, **entries}, ensure_ascii=False)
 
 
