@@ -59,7 +59,7 @@ def test_most_lists_have_a_filter_by_code() -> None:
 
 
 # A message is called by its webhook's id: tests/outbox/admin/test_messages.py.
-@pytest.mark.parametrize("name", queues.keys() - {"message"})
+@pytest.mark.parametrize("name", sorted(queues.keys() - {"message"}))
 def test_a_row_is_found_by_its_name_however_it_is_written(admin_client, name: str) -> None:
     row = rows_of(name).failed()
     rows_of(name).waiting()
