@@ -1,5 +1,6 @@
 """The queues of conversions and of adjustments to them. Workers alone load Google's client."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -11,13 +12,16 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.access.key_scopes import KeyScope
 from kilit.api.queue_api import QueueApi
+from kilit.batches.error_entries import UNKNOWN, ErrorEntry
 from kilit.batches.queues import Queue, register
 from kilit.lock.free_text import FreeText
 from kilit.lock.management.arguments import minutes, whole_number
+from kilit.lock.models.error_groups import Cause, Group
 from kilit.sites.archiving import register_open_rows
 from kilit.sites.scopes import scopes_seen_by
 from kilit.workers.doorbells import Doorbell
 from kilit.workers.sweeps import Cron, Sweep, SweepOption
+from ociqueue.codes.table import ADJUSTMENT_ENTRIES, CONVERSION_ENTRIES
 from ociqueue.files import import_run
 from ociqueue.models import (
     Adjustment,
@@ -35,6 +39,7 @@ from ociqueue.models import (
 )
 from ociqueue.models.sending import BY_ATTEMPTS
 from ociqueue.operating import operations, sweeps
+from ociqueue.operating.errors import entries_of_groups
 from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
 from ociqueue.operating.metrics import VerdictCollector, oldest_waiting
 from ociqueue.operating.senders import sites_with_open_rows
@@ -57,6 +62,14 @@ class SiteQueue(Queue):
 
     def visible_to(self, user: User | AnonymousUser) -> Any:
         return self.model.objects.visible_to(user)
+
+    def entry_of(self, row: Any) -> ErrorEntry:
+        entry: ErrorEntry = row.entry
+        return entry
+
+    def entries_of(self, groups: Iterable[Cause | Group]) -> dict[str, ErrorEntry]:
+        names = [group.name for group in groups]
+        return {**dict.fromkeys(names, UNKNOWN), **entries_of_groups(names, model=self.model)}
 
 
 def check_credentials() -> None:
@@ -194,6 +207,7 @@ ADJUSTMENT_QUEUE = SiteQueue(
     ADJUSTMENT_FILTERS,
     (operations.RETRY_ADJUSTMENT, operations.RESET_ADJUSTMENT, operations.MARK_ADJUSTMENT_FAILED),
     title=_("Adjustments"),
+    errors=ADJUSTMENT_ENTRIES,
     free_text=[texts_of(Adjustment)],
     keeping=lambda: sweeps.finished(Adjustment.objects.all()),
     well=(),
@@ -206,6 +220,7 @@ QUEUE = SiteQueue(
     FILTERS,
     (operations.RETRY, operations.RESET, operations.MARK_FAILED),
     title=_("Offline conversions"),
+    errors=CONVERSION_ENTRIES,
     doorbells=DOORBELLS,
     sweeps=SWEEPS,
     # Where Google, a script or an operator may quote what identifies a person.

@@ -57,6 +57,15 @@ PERMANENT_CODES = frozenset({Code.TEMPLATE_INVALID, Code.CRM_NO_MATCH, Code.PLAT
 # No retry: a retry would fail the same way, or the saw may have cut the job already.
 NOT_RETRIED = PERMANENT_CODES | {Code.HANDOVER_UNKNOWN}
 
+# An entry of the rules is missing.
+RULE_CODES = (
+    Code.PLATE_SIZE_MISSING,
+    Code.BACKING_THICKNESS_UNKNOWN,
+    Code.TRIM_RULE_MISSING,
+    Code.EDGE_MAPPING_UNKNOWN,
+    Code.INVALID_GRAIN,
+)
+
 
 class WarningCode(models.TextChoices):
     """What should be looked at before a job is cut, although it is not an error."""

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext_lazy
 from kilit.lock.audit import actor_in_words
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.masking import mask_phone
-from kilit.problems.failures import FailureLines, causes_of
+from kilit.problems.failures import FailedRows, FailureLines, Step, causes_of, group_action, review
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
@@ -42,11 +42,13 @@ from orchestrator.metrics import (
     jobs_with_others,
     wait_limits,
 )
-from orchestrator.models import Job, RulesVersion
+from orchestrator.models import Customer, Job, RulesVersion
 from orchestrator.models.job import JobQuerySet
+from orchestrator.planning.excel.template import is_template_invalid
+from orchestrator.planning.plan import add_text
 from orchestrator.planning.proposals import open_proposals
-from orchestrator.planning.rules import rules_error
-from orchestrator.planning.rules_history import changes, rules_file
+from orchestrator.planning.rules import rules_error, valid_rules
+from orchestrator.planning.rules_history import changes, jobs_waiting_for_rules, missing_for, rules_file
 from orchestrator.queue import QUEUE
 from orchestrator.states import JOBS, JobState
 
@@ -56,7 +58,6 @@ SLOT_TAKEN_TOO_LONG = timedelta(minutes=10)
 WARNED_COUNTED = 1000
 HELD_COUNTED = 1000
 MOST_HELD = 5
-ACTIONS = {Code.CRM_NO_MATCH: gettext_lazy("Add customer")}
 OVERDUE = {
     OPTIPLANNING: (ProblemKind.OPTIPLANNING_OVERDUE, gettext_lazy("OptiPlanning has worked on a job for too long")),
     SAW: (ProblemKind.SAW_OVERDUE, gettext_lazy("The saw does not answer")),
@@ -70,6 +71,7 @@ ASK_AT_THE_SAW = ngettext_lazy(
 NEEDS_APPROVAL = ngettext_lazy(
     "%(number)s cutting job needs approval", "%(number)s cutting jobs need approval", "count"
 )
+ADD_CUSTOMERS = ngettext_lazy("Add %(number)s customer", "Add %(number)s customers", "count")
 WAITS_FOR_OPTIPLANNING = ngettext_lazy(
     "%(number)s cutting job waits for OptiPlanning", "%(number)s cutting jobs wait for OptiPlanning", "count"
 )
@@ -86,16 +88,15 @@ of_cutting = partial(Problem, part=JOBS.queue)
 
 
 def of_causes(reader: Any) -> Iterator[Problem]:
-    may_act = QUEUE.may_act(reader)
     causes = causes_of(QUEUE)
     held = [cause for cause in causes if cause.state == JobState.HOLD]
     failed = [cause for cause in causes if cause.state == JobState.FAILED]
     unknown = [cause for cause in failed if cause.code == Code.HANDOVER_UNKNOWN]
     if unknown:
-        yield _unknown_handovers(unknown, may_act=may_act)
-    lines = FailureLines(queue=QUEUE, title=FAILED, may_act=may_act, explain=lambda cause: _label(cause.code))
+        yield _unknown_handovers(unknown, may_act=QUEUE.may_act(reader))
+    lines = FailureLines(queue=QUEUE, title=FAILED, reader=reader)
     yield from lines.problems([cause for cause in failed if cause.code != Code.HANDOVER_UNKNOWN])
-    yield from _held(held, may_act=may_act)
+    yield from _held(held, reader)
     yield from _many_on_hold(held)
 
 
@@ -151,33 +152,73 @@ class HeldJobs:
         return codes
 
 
-def _held(causes: list[Cause], *, may_act: bool) -> Iterator[Problem]:
+def _held(causes: list[Cause], reader: Any) -> Iterator[Problem]:
     counts = Counter[str]()
     for cause in causes:
         counts[cause.code] += cause.total
     by_code = HeldJobs.by_code() if counts else {}
     for code, count in counts.items():
-        held = by_code.get(code) or HeldJobs()
-        places = list(held.places.values())
-        everything = list_of_jobs(status=JobState.HOLD, code=code)
-        action = ProblemAction(_("Review and approve"), everything)
-        if len(places) == 1 and held.count == count:  # one click leads to where it is solved
-            action = ProblemAction(str(ACTIONS.get(Code(code), _("Open"))), places[0].link)
+        held, entry = by_code.get(code) or HeldJobs(), QUEUE.entry(code, JobState.HOLD)
+        places, filters = list(held.places.values()), {"status": JobState.HOLD.value, "code": code}
+        is_single = len(places) == 1 and held.count == count
+        everything = FailedRows(QUEUE, entry, code, JobState.HOLD, filters)
         title = WAITS_FOR_OPTIPLANNING if code == Code.OPERATOR_TRIGGER_REQUIRED else NEEDS_APPROVAL
         yield of_cutting(
             kind=ProblemKind.HOLD,
             name=code,
             severity=Severity.WARNING,
             title=with_number(title, count),
-            cause=_label(code),
+            cause=entry.label,
             code=code,
+            advice=" ".join(entry.sentences()),
             count=count,
             where=places[:MOST_NAMED],
             beyond=max(0, len(places) - MOST_NAMED),
             since=held.since,
-            link=everything,
-            action=action if may_act else None,
+            link=places[0].link if is_single else list_of_jobs(**filters),
+            action=_action(everything, places[0].link if is_single else "", reader),
         )
+
+
+def _action(rows: FailedRows, only: str, reader: Any) -> ProblemAction | None:
+    """Return what helps all the jobs, or else leads to the one job."""
+    if not QUEUE.may_act(reader):
+        return None
+    return group_action(rows, reader) or (ProblemAction(_("Open"), only) if only else None)
+
+
+def add_customers(_rows: FailedRows, reader: Any) -> ProblemAction | None:
+    phones = set(Job.objects.with_unknown_customer().values_list("customer_phone", flat=True)[:HELD_COUNTED])
+    unknown = len(phones - set(Customer.objects.filter(phone__in=phones).values_list("phone", flat=True)))
+    if not unknown or not reader.has_perm("orchestrator.operate_customer"):
+        return None
+    return ProblemAction(with_number(ADD_CUSTOMERS, unknown), page_path(Job, "add_customers"))
+
+
+def add_rules(rows: FailedRows, _reader: object) -> ProblemAction | None:
+    """Lead to the rules while they lack what the oldest of the jobs need."""
+    rules, link = valid_rules(), list_path(RulesVersion, code=rows.code)
+    if rules is None:
+        return ProblemAction(_("Open the rules"), link)
+    missing = missing_for(jobs_waiting_for_rules([rows.code]), rules, most=MOST_NAMED)
+    return ProblemAction(add_text(missing), link) if missing else None
+
+
+def check_template(_rows: object, _reader: object) -> ProblemAction | None:
+    preflight = f"{list_path(RulesVersion)}#preflight"
+    return ProblemAction(_("Check the template"), preflight) if is_template_invalid() else None
+
+
+def again(rows: FailedRows, _reader: object) -> ProblemAction:
+    return review(rows, "approve" if rows.state == JobState.HOLD else "retry")
+
+
+STEPS: dict[str, Step] = {
+    "customers": add_customers,
+    "rules": add_rules,
+    "template": check_template,
+    "again": again,
+}
 
 
 def _many_on_hold(causes: list[Cause]) -> Iterator[Problem]:
@@ -311,10 +352,6 @@ def stuck_jobs(_reader: object) -> JobQuerySet:
     return rows
 
 
-def _label(code: str) -> str:
-    return _(Code(code).label) if code in Code.values else code
-
-
 STUCK = StuckJobs(
     queue=QUEUE,
     severity=Severity.SERIOUS,
@@ -334,4 +371,5 @@ register_queue_problems(
     ProblemSource(waiting_for_optiplanning, lambda: [jobs_before_optiplanning()]),
     failed=ProblemSource(of_causes, lambda: failures_of(JOBS.queue)),
     stuck=STUCK.source(lambda: [unattended_jobs(), Job.objects.lapsed()]),
+    steps=STEPS,
 )

@@ -7,24 +7,37 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.access.key_scopes import KeyScope
 from kilit.api.queue_api import QueueApi
+from kilit.batches.error_entries import ErrorEntry
 from kilit.batches.queues import Keeping, Queue, register
 from kilit.workers.doorbells import Doorbell
 from kilit.workers.sweeps import Sweep
 from orchestrator import metrics, webhooks
+from orchestrator.error_entries import FAILED, HELD, retried_out
 from orchestrator.filters import FILTERS
 from orchestrator.models import Job, OrderDraft
 from orchestrator.orders import enqueue
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import JOBS, JobState
 from orchestrator.workflow import runner
-from orchestrator.workflow.decisions import APPROVE, CANCEL, CONFIRM_CUT, HAND_OVER, RETRY
+from orchestrator.workflow.decisions import APPROVE, CANCEL, CONFIRM_CUT, HAND_OVER, RETRY, is_retried_out
 
-QUEUE = Queue(
+
+class CuttingQueue(Queue):
+    def entry(self, code: str, state: str = "") -> ErrorEntry:
+        return HELD[code] if state == JobState.HOLD and code in HELD else super().entry(code)
+
+    def entry_of(self, row: Job) -> ErrorEntry:
+        entry = super().entry_of(row)
+        return retried_out(entry) if is_retried_out(row) else entry
+
+
+QUEUE = CuttingQueue(
     JOBS,
     Job,
     FILTERS,
     (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL),
     title=_("Panel cutting"),
+    errors=FAILED,
     doorbells=[Doorbell(enqueue.BELL, due=runner.due_rows, handler=runner.handle_bell)]
     if settings.FLOOR_IS_HERE
     else (),

@@ -15,9 +15,8 @@ from kilit.batches.filters import ChoiceFilter
 from kilit.batches.item_filter import queue_filters
 from kilit.batches.operations import VerbOperation
 from kilit.batches.search import Found, PrefixSearch
-from kilit.outgoing.results import PostError
 from kilit.sites.scopes import scope_choices, scopes_seen_by
-from outbox.error_meanings import MEANINGS
+from outbox.errors import ERRORS
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
 from outbox.states import MESSAGES, MessageStatus
@@ -67,7 +66,7 @@ FILTERS = queue_filters(
         title=_("error code"),
         column="error_code",
         where=Q(status=MessageStatus.FAILED),
-        choices=[(code, code) for code in (*PostError.values, *MEANINGS)],
+        choices=[(code, code) for code in ERRORS],
     ),
     search=MessageSearch(()),
     scopes_seen_by=scopes_seen_by,

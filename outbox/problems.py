@@ -9,8 +9,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from kilit.lock.models.error_groups import Cause
-from kilit.machine_errors import explain
 from kilit.problems.failures import failures
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
@@ -19,7 +17,6 @@ from kilit.problems.registry import Place, ProblemAction, Severity
 from kilit.problems.rows import RowProblems
 from kilit.sites.scopes import scope_names
 from kilit.spans import moment
-from outbox.error_meanings import explain_code
 from outbox.models import Endpoint
 from outbox.models.endpoint import EndpointQuerySet, OffReason
 from outbox.queue import QUEUE
@@ -27,10 +24,6 @@ from outbox.states import MESSAGES, SWITCH_OFF_AFTER
 
 # A receiver that restarts is no problem yet.
 FAILING_AFTER = timedelta(minutes=15)
-
-
-def _explain_cause(cause: Cause) -> str:
-    return explain_code(cause.code) or explain(cause.shape)
 
 
 def _endpoints(reader: Any) -> EndpointQuerySet:
@@ -85,7 +78,6 @@ FAILING = of_endpoints(
 FAILED = failures(
     QUEUE,
     title=ngettext_lazy("%(number)s message failed", "%(number)s messages failed", "count"),
-    explain=_explain_cause,
     scope_names=scope_names,
 )
 STUCK = StuckJobs(

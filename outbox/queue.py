@@ -16,6 +16,7 @@ from kilit.workers.sweeps import Sweep
 from outbox import endpoints, log_reader, sending, sweeps
 from outbox.alerts import making
 from outbox.alerts import sending as alert_sending
+from outbox.errors import ERRORS
 from outbox.metrics import OutboxCollector, oldest_due
 from outbox.models import Attempt, Channel, Endpoint, OutboxMessage
 from outbox.models.message import OutboxMessageQuerySet, about, attempts_about, jobs_of, jobs_of_attempts
@@ -44,6 +45,7 @@ QUEUE = MessageQueue(
     FILTERS,
     (RETRY, SEND_NOW, REPLAY, MARK_FAILED),
     title=_("Webhooks and alerts"),
+    errors=ERRORS,
     work=sending.send_due,
     due=lambda: [sending.sendable_endpoints()],
     doorbells=[

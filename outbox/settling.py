@@ -9,11 +9,11 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
-from django.utils import translation
 
 from kilit.lock.text import strip_control_chars
 from kilit.outgoing.results import PostError, PostResult
-from outbox.batches import SECRET_UNREADABLE, SIGNATURE, MessageBatch, Try
+from outbox.batches import SIGNATURE, MessageBatch, Try
+from outbox.errors import ERRORS
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.attempt import LONGEST_ANSWER
 from outbox.models.endpoint import OffReason
@@ -22,7 +22,6 @@ from outbox.states import SWITCH_OFF_AFTER
 LONGEST_ERROR = 500
 # A turn of 10 s, the longest attempt of 15 s and this fit into a worker's task, and into the lease.
 TRY_FOR = 30.0  # seconds
-UNREADABLE = "The secret of the endpoint cannot be decrypted; rotate it."
 
 
 def settle(batch: MessageBatch) -> None:
@@ -80,10 +79,7 @@ def attempt_columns(attempt: Try, url: str, sentence: str) -> dict[str, object]:
 
 
 def _sentence(error: str) -> str:
-    if not error or error == SECRET_UNREADABLE:
-        return UNREADABLE if error else ""
-    with translation.override("en"):  # whatever the language of this process: error groups compare the sentences
-        return str(PostError(error).label)
+    return ERRORS[error].cause if error else ""
 
 
 def _note_endpoint(batch: MessageBatch) -> None:

@@ -12,6 +12,7 @@ from kilit.lock.management.arguments import A_YEAR_OF_MINUTES, whole_number
 from kilit.workers.sweeps import Sweep, SweepOption
 from pdfjobs import checks, cleanup, webhooks, work
 from pdfjobs.backup import PdfFiles
+from pdfjobs.errors import ERRORS
 from pdfjobs.metrics import PdfCollector, oldest_queued
 from pdfjobs.models import PdfJob
 from pdfjobs.operations import EXPIRE, FILTERS, RETRY
@@ -23,6 +24,7 @@ QUEUE = Queue(
     FILTERS,
     (RETRY, EXPIRE),
     title=_("PDF documents"),
+    errors=ERRORS,
     work=work.run_due_jobs,
     sweeps=[
         Sweep(

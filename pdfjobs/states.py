@@ -18,10 +18,7 @@ class PdfStatus(TextChoices):
 
 
 class ErrorCode(TextChoices):
-    """Why an attempt failed: the code, whether such a job is retried automatically, and a sentence for people.
-
-    The verbs, the API, the console and the metrics read this table. The console translates the sentences.
-    """
+    """Why an attempt failed: the code, whether such a job is retried automatically, and words for people."""
 
     retryable: bool
 
@@ -31,11 +28,9 @@ class ErrorCode(TextChoices):
     WORKER_LOST = "WORKER_LOST", True, _("the worker died or stopped reporting")
     STORAGE_UNAVAILABLE = "STORAGE_UNAVAILABLE", True, _("the PDF could not be stored")
     VERSION_MISMATCH = "VERSION_MISMATCH", True, _("web and worker run different templates, fonts or browsers")
-    TEMPLATE_ERROR = (
-        "TEMPLATE_ERROR",
-        False,
-        _("the document cannot be rendered as requested: template, image, page range or size"),
-    )
+    TEMPLATE_ERROR = "TEMPLATE_ERROR", False, _("the document cannot be rendered as requested: template or image")
+    PAGES_MISSING = "PAGES_MISSING", False, _("the document does not have the requested pages")
+    DOCUMENT_TOO_LARGE = "DOCUMENT_TOO_LARGE", False, _("the document is too large")
     UNSUPPORTED_PLATFORM = "UNSUPPORTED_PLATFORM", False, _("this machine cannot render PDFs")
     UNKNOWN = "UNKNOWN", False, _("an unexpected error")
 

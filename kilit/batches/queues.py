@@ -14,9 +14,12 @@ from prometheus_client.registry import Collector
 from kilit.access.encryption import encrypted_columns
 from kilit.api.queue_api import QueueApi, apis
 from kilit.api.webhooks import WebhookKind, webhook_kinds
+from kilit.batches.error_entries import TRY_AGAIN, UNKNOWN, ErrorEntry
 from kilit.batches.filters import FilterSet
 from kilit.batches.operations import Operation
+from kilit.lock.failures import Failures
 from kilit.lock.free_text import FreeText, register_free_texts
+from kilit.lock.models.error_groups import Cause, Group
 from kilit.lock.pruning import Finished, prunables
 from kilit.lock.table import Kind, Lifecycle
 from kilit.workers.doorbells import Doorbell, register_doorbells
@@ -58,6 +61,8 @@ class Queue:
     free_text: Sequence[FreeText] | None = None  # where people or other systems may have named a person
     keeping: Keeping | Finished | None = None  # or the rows that may be pruned
     encrypted: Mapping[type[Model], tuple[str, ...]] = field(default_factory=dict)  # columns
+
+    errors: Mapping[str, ErrorEntry] = field(default_factory=dict)  # by code
 
     # What is watched. States of the kinds DONE and FAILED, unless it says otherwise; none if no rate is watched.
     well: Collection[str] = BY_KIND
@@ -104,6 +109,28 @@ class Queue:
     def operation(self, name: str) -> Operation:
         (match,) = (operation for operation in self.operations if operation.name == name)
         return match
+
+    @property
+    def failures(self) -> Failures:
+        groups: Any = self.filters["group"]
+        failures: Failures = groups.failures
+        return failures
+
+    def entry(self, code: str, state: str = "") -> ErrorEntry:
+        return self.errors.get(code, UNKNOWN)
+
+    def entry_of(self, row: Any) -> ErrorEntry:
+        return self.entry(getattr(row, self.failures.code), row.status)
+
+    def entries_of(self, groups: Iterable[Cause | Group]) -> dict[str, ErrorEntry]:
+        """Return the entries of error groups, by their names."""
+        return {group.name: self.entry(group.code, group.state) for group in groups}
+
+    def helps(self, operation: Operation, code: str) -> bool:
+        """Return whether an operation is of use for rows with an error code, or for any rows if it is empty."""
+        is_attempt = bool(code) and operation.name in TRY_AGAIN
+        is_useless = is_attempt and all(self.entry(code, state).is_final for state in operation.sources)
+        return operation.helps(code) and not is_useless
 
     def due_rows(self) -> Sequence[Any]:
         return self.due() if self.due else [self.model.objects.claimable()]

@@ -29,7 +29,6 @@ from kilit.console.lists.listing import CappedChangeList, LongListAdmin
 from kilit.console.menu import MenuItem, MenuTab
 from kilit.lock.failures import Failures
 from kilit.lock.models import QueuePause
-from kilit.lock.models.error_groups import Group
 from kilit.lock.table import Kind
 
 if TYPE_CHECKING:
@@ -178,17 +177,6 @@ class QueueAdmin(LongListAdmin):
     @button(description=gettext_lazy("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
     def error_groups(self, request: HttpRequest) -> HttpResponse:
         return groups_page(self, request)
-
-    def group_advice(self, names: list[str]) -> Mapping[str, str]:
-        """Return what helps the rows of a group, by its name, where that is known."""
-        return {}
-
-    def expected_groups(self, groups: list[Group]) -> set[str]:
-        """Return the names of groups that leave nothing to do, such as what a person ended: no action is offered."""
-        return {group.name for group in groups if group.code in self.queue.table.by_hand.values()}
-
-    def group_text(self, group: Group) -> str:
-        return group.shape
 
     @button(
         description=gettext_lazy("Export failed (CSV)"), icon="download", permissions=["view"], url_path="dead-letters"

@@ -1,26 +1,24 @@
-"""How a POST ended: the answer, or a code with a sentence for people."""
+"""How a POST ended: the answer, or a code."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-
-from django.db.models import TextChoices
-from django.utils.translation import gettext_lazy as _
+from enum import StrEnum
 
 
-class PostError(TextChoices):
-    INVALID_URL = "INVALID_URL", _("The URL is not valid.")
-    NAME_NOT_RESOLVED = "NAME_NOT_RESOLVED", _("The host name could not be resolved.")
-    ADDRESS_NOT_ALLOWED = "ADDRESS_NOT_ALLOWED", _("The host is in a private network, which is not allowed.")
-    CONNECTION_FAILED = "CONNECTION_FAILED", _("The receiver could not be reached, or closed the connection.")
-    TLS_FAILED = "TLS_FAILED", _("The receiver does not speak TLS, or its certificate is not valid for its name.")
-    TIMED_OUT = "TIMED_OUT", _("The receiver did not answer in time.")
-    INVALID_RESPONSE = "INVALID_RESPONSE", _("The receiver's answer is not valid HTTP.")
-    REDIRECTED = "REDIRECTED", _("The receiver redirects to another URL; redirects are not followed.")
-    GONE = "GONE", _("The receiver answered 410: it wants no more messages.")
-    RATE_LIMITED = "RATE_LIMITED", _("The receiver answered 429: too many requests.")
-    HTTP_4XX = "HTTP_4XX", _("The receiver rejected the message.")
-    HTTP_5XX = "HTTP_5XX", _("The receiver failed to process the message.")
+class PostError(StrEnum):
+    INVALID_URL = "INVALID_URL"
+    NAME_NOT_RESOLVED = "NAME_NOT_RESOLVED"
+    ADDRESS_NOT_ALLOWED = "ADDRESS_NOT_ALLOWED"
+    CONNECTION_FAILED = "CONNECTION_FAILED"
+    TLS_FAILED = "TLS_FAILED"
+    TIMED_OUT = "TIMED_OUT"
+    INVALID_RESPONSE = "INVALID_RESPONSE"
+    REDIRECTED = "REDIRECTED"
+    GONE = "GONE"
+    RATE_LIMITED = "RATE_LIMITED"
+    HTTP_4XX = "HTTP_4XX"
+    HTTP_5XX = "HTTP_5XX"
 
 
 # By status, then by its first digit.

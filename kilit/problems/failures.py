@@ -10,6 +10,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from kilit.batches.error_entries import ErrorEntry
 from kilit.batches.queues import Queue
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import Cause, failures_of
@@ -46,16 +47,38 @@ def causes_of(queue: Queue, *, scopes: list[str] | None = None) -> list[Cause]:
     )
 
 
-def explain_cause(cause: Cause) -> str:
-    return explain(cause.shape)
+@dataclass(frozen=True)
+class FailedRows:
+    """Rows that failed for one cause: what a way on for all of them needs to know."""
+
+    queue: Queue
+    entry: ErrorEntry
+    code: str
+    state: str
+    filters: Mapping[str, str]  # of their list
+    scope: str = ""  # the site that has all of them
+
+
+# The ways on that are no operations, by the name of the queue and their own: each returns an action if it is possible.
+Step = Callable[[FailedRows, Reader], ProblemAction | None]
+group_steps: dict[str, Mapping[str, Step]] = {}
+REVIEWS = {"retry": gettext_lazy("Review and retry"), "approve": gettext_lazy("Review and approve")}
+
+
+def group_action(rows: FailedRows, reader: Reader) -> ProblemAction | None:
+    """Return what helps all the rows, for a reader who may act: the first way on that is possible now."""
+    steps = group_steps.get(rows.queue.table.queue, {})
+    actions = (steps[name](rows, reader) if name in steps else review(rows, name) for name in rows.entry.group)
+    return next(filter(None, actions), None)
+
+
+def review(rows: FailedRows, operation: str) -> ProblemAction:
+    """Lead to the page that shows what an operation would do to all the rows, and does it."""
+    return ProblemAction(str(REVIEWS[operation]), page_path(rows.queue.model, "act_on_all", operation, **rows.filters))
 
 
 def failures(
-    queue: Queue,
-    *,
-    title: "StrOrPromise" = FAILED,
-    explain: Callable[[Cause], str] = explain_cause,
-    scope_names: Callable[[], Mapping[str, str]] = dict,
+    queue: Queue, *, title: "StrOrPromise" = FAILED, scope_names: Callable[[], Mapping[str, str]] = dict
 ) -> ProblemSource:
     """Return what finds a queue's failures for a reader; a queue may give its own words."""
 
@@ -63,9 +86,7 @@ def failures(
         causes = causes_of(queue, scopes=queue.scopes_seen_by(reader))
         if not causes:
             return []
-        may_act, names = queue.may_act(reader), scope_names()
-        lines = FailureLines(queue=queue, title=title, may_act=may_act, explain=explain, scope_names=names)
-        return lines.problems(causes)
+        return FailureLines(queue=queue, title=title, reader=reader, scope_names=scope_names()).problems(causes)
 
     return ProblemSource(find, lambda: failures_of(queue.table.queue))
 
@@ -76,9 +97,7 @@ class FailureLines:
 
     queue: Queue
     title: "StrOrPromise"  # “7,021 conversions failed”, by "count"
-    may_act: bool  # the reader
-    is_wrong_data: Callable[[Cause], bool] = lambda _cause: False  # correcting helps, and a retry would fail again
-    explain: Callable[[Cause], str] = explain_cause
+    reader: Reader
     scope_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -93,17 +112,16 @@ class FailureLines:
         since = timezone.now() - RECENT
         recent = [cause for cause in causes if cause.last_at > since]
         older = [cause for cause in causes if cause.last_at <= since]
-        lines = [self._named(cause, Severity.SERIOUS) for cause in recent[:MOST_CAUSES]]
-        lines += self._rest(
-            recent[MOST_CAUSES:], ProblemKind.OTHER_FAILURES, _("%(causes)s other causes"), Severity.SERIOUS
-        )
-        return lines + self._rest(
-            older, ProblemKind.OLD_FAILURES, _("%(causes)s causes, none in 24 hours"), Severity.WARNING
-        )
+        others = _("%(causes)s other causes"), _("%(causes)s causes, none in 24 hours")
+        return [
+            *self._named(recent[:MOST_CAUSES], Severity.SERIOUS),
+            *self._rest(recent[MOST_CAUSES:], ProblemKind.OTHER_FAILURES, others[0], Severity.SERIOUS),
+            *self._rest(older, ProblemKind.OLD_FAILURES, others[1], Severity.WARNING),
+        ]
 
     def _rest(self, causes: Sequence[Cause], kind: ProblemKind, text: str, severity: Severity) -> list[Problem]:
         if len(causes) <= 1:
-            return [self._named(cause, severity) for cause in causes]
+            return self._named(causes, severity)
         count = sum(cause.total for cause in causes)
         return [
             Problem(
@@ -119,33 +137,38 @@ class FailureLines:
             )
         ]
 
-    def _named(self, cause: Cause, severity: Severity) -> Problem:
+    def _named(self, causes: Sequence[Cause], severity: Severity) -> list[Problem]:
+        entries = self.queue.entries_of(causes) if causes else {}
+        return [self._line(cause, entries[cause.name], severity) for cause in causes]
+
+    def _line(self, cause: Cause, entry: ErrorEntry, severity: Severity) -> Problem:
         model, filters = self.queue.model, {"group": cause.name}
         places = [
             Place(self.scope_names[scope], total, list_path(model, **filters, site=scope), scope=scope)
             for scope, total in cause.scopes
             if scope in self.scope_names
         ]
+        scope = cause.scopes[0][0] if cause.scope_count == 1 else ""
+        rows = FailedRows(self.queue, entry, cause.code, cause.state, filters, scope)
         return Problem(
             part=self.part,
             kind=ProblemKind.FAILURES,
             name=cause.name,
             severity=severity,
             title=self._title(cause.total),
-            cause=Truncator(mask_personal_data(self.explain(cause))).chars(LONGEST_CAUSE),
             code=cause.code,
+            cause=Truncator(mask_personal_data(self._cause(cause, entry))).chars(LONGEST_CAUSE),
+            advice=" ".join(entry.sentences()),
             count=cause.total,
             where=places,
             beyond=cause.scope_count - len(places) if places else 0,
             since=cause.first_at,
             link=list_path(model, **filters),
-            action=self._action(cause),
+            action=group_action(rows, self.reader) if self.queue.may_act(self.reader) else None,
         )
 
-    def _action(self, cause: Cause) -> ProblemAction | None:
-        if not (self.may_act and self.queue.operation("retry").helps(cause.code)):
-            return None
-        model, filters = self.queue.model, {"group": cause.name}
-        if self.is_wrong_data(cause):
-            return ProblemAction(_("Review and correct"), list_path(model, status=cause.state, **filters))
-        return ProblemAction(_("Review and retry"), page_path(model, "act_on_all", "retry", **filters))
+    def _cause(self, cause: Cause, entry: ErrorEntry) -> str:
+        """Return the entry's words; of a code that the queue does not declare, the message says more."""
+        if cause.code in self.queue.errors or not cause.shape:
+            return entry.label
+        return f"{entry.label}: {explain(cause.shape)}"

@@ -12,7 +12,10 @@ PAGES = {
     "act_on_all": "all/{}/",
     "error_groups": "groups/",
     "resume_queue": "resume/",
+    # of cutting jobs
+    "add_customers": "add-customers/",
     # of sites
+    "ads_script": "{}/ads-script/",
     "circuit": "{}/circuit/",
     "credentials": "{}/credentials/",
     "google_counts": "{}/google-counts/",

@@ -121,7 +121,7 @@ class ProblemRecord(LifecycleModel):
         return self.seen_at - self.began_at
 
     def text(self, name: str, language: str | None = None) -> Any:
-        """Return its title, cause, code or where, in a language or else in the first that is stored."""
+        """Return its title, cause, code, advice or where, in a language or else in the first that is stored."""
         texts = self.texts.get(language or get_language() or "") or next(iter(self.texts.values()))
         return texts.get(name, "")
 

@@ -1,6 +1,6 @@
 """What may be wrong with any queue: it is paused, many of its jobs fail, or some are stuck."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from kilit.lock.audit import actor_in_words
 from kilit.lock.models import QueuePause
 from kilit.lock.models.counts import Count, CountDelta, HourCount
 from kilit.lock.table import Kind
-from kilit.problems.failures import failures
+from kilit.problems.failures import Step, failures, group_steps
 from kilit.problems.kinds import SUMS, ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.registry import (
@@ -45,9 +45,13 @@ queues_with_problems: set[str] = set()
 
 
 def register_queue_problems(
-    queue: Queue, *more: ProblemSource, failed: ProblemSource | None = None, stuck: ProblemSource | None = None
+    queue: Queue,
+    *more: ProblemSource,
+    failed: ProblemSource | None = None,
+    stuck: ProblemSource | None = None,
+    steps: Mapping[str, Step] | None = None,
 ) -> None:
-    """Register what finds a queue's problems, for those who may see the queue."""
+    """Register what finds a queue's problems, for those who may see the queue, and the ways on from its errors."""
 
     def guard(source: ProblemSource) -> ProblemSource:
         return ProblemSource(lambda user: source.find(user) if queue.may_see(user) else (), source.rows)
@@ -55,6 +59,7 @@ def register_queue_problems(
     if queue.table.queue not in queues:  # switched off
         return
     queues_with_problems.add(queue.table.queue)
+    group_steps[queue.table.queue] = steps or {}
     sources = (failed or failures(queue), stuck or StuckJobs(queue=queue).source(), *more)
     register_problems(*(guard(source) for source in sources))
 

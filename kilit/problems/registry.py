@@ -67,6 +67,7 @@ class Problem:
     title: str
     cause: str = ""
     code: str = ""  # of the error, as the API knows it; shown small beside the cause
+    advice: str = ""  # what to do about it
     is_cause_personal: bool = False  # free text of an order, say: shown in the console, and never sent
     count: int = 1
     where: Sequence[Place] = ()

@@ -137,6 +137,7 @@ def _texts(problem: Problem, language: str) -> dict[str, object]:
             "title": _masked(problem.title),
             "cause": "" if problem.is_cause_personal else _masked(problem.cause),
             "code": problem.code,
+            "advice": problem.advice,
             "where": [_masked(_place(place)) for place in named],
             "beyond": beyond,
         }

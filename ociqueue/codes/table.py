@@ -1,20 +1,26 @@
 """All error codes: what the script reports, what Kilit ends itself, and what follows from these and from Google's."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import Final
 
+from kilit.batches.error_entries import UNKNOWN, ErrorEntry, WhoseTurn
+from ociqueue.codes import entries
 from ociqueue.codes.google import (
     DUPLICATE,
+    FATAL,
     GOOGLE_ADS,
+    PERMANENT,
     PROCESSING,
     REFUSALS,
     UPLOADED,
     VERDICTS,
     WAITING,
     Meaning,
-    ended,
 )
-from ociqueue.states import ConversionStatus
+from ociqueue.states import MANUAL_FAIL, Category, ConversionStatus, SyncMethod
 
 # Our name for CLICK_NOT_FOUND in a verdict of the Data Manager API on a row that has no click id.
 USER_DATA_NOT_MATCHED: Final = "USER_DATA_NOT_MATCHED"
@@ -24,22 +30,47 @@ WITHHELD: Final = "WITHHELD_CONSENT_DENIED"
 EXPIRED: Final = "EXPIRED_BEFORE_UPLOAD"
 ORDER_ID_IN_USE: Final = "ORDER_ID_ALREADY_IN_USE"
 
+ended = partial(Meaning, FATAL, PERMANENT)
 # The script left the row out on purpose.
-SCRIPT: Mapping[str, Meaning] = {"SKIPPED_BY_SCRIPT": ended(expected=PROCESSING)}
+SCRIPT: Mapping[str, Meaning] = {"SKIPPED_BY_SCRIPT": ended(entries.SKIPPED, expected=PROCESSING)}
 OWN: Mapping[str, Meaning] = {
-    EXPIRED: ended("It waited until it was too old for Google. It cannot be sent any more."),
-    WITHHELD: ended("The visitor denied consent, and the site does not send such conversions.", expected=WAITING),
+    EXPIRED: ended(entries.EXPIRED),
+    WITHHELD: ended(entries.WITHHELD, expected=WAITING),
     # It was retracted while it waited, so it was never sent.
-    "RETRACTED_BEFORE_UPLOAD": ended(expected=WAITING),
+    "RETRACTED_BEFORE_UPLOAD": ended(entries.RETRACTED, expected=WAITING),
     # No click fits the hashed e-mail or phone of a row without a click id, as for most people who come without an ad.
-    USER_DATA_NOT_MATCHED: ended(expected=UPLOADED),
+    USER_DATA_NOT_MATCHED: ended(entries.NOT_MATCHED, expected=UPLOADED),
 }
 # A newer adjustment of the same conversion takes its place.
-OVERTAKEN: Mapping[str, Meaning] = {"OVERTAKEN": ended(expected=WAITING)}
+OVERTAKEN: Mapping[str, Meaning] = {"OVERTAKEN": ended(entries.OVERTAKEN, expected=WAITING)}
 # There is nothing to adjust: the conversion itself failed. If Google may have it, somebody has to look.
 ORIGINAL_FAILED: Mapping[str, Meaning] = {
-    "ORIGINAL_NOT_UPLOADED": ended(expected=WAITING),
-    "ORIGINAL_OUTCOME_UNKNOWN": ended(),
+    "ORIGINAL_NOT_UPLOADED": ended(entries.ORIGINAL_FAILED, expected=WAITING),
+    "ORIGINAL_OUTCOME_UNKNOWN": ended(entries.ORIGINAL_UNKNOWN),
+}
+LONGEST_CODE = 64
+# Codes of the script, of the uploader and of operators.
+REPORTED: Mapping[str, ErrorEntry] = {
+    "MISSING_CLICK_ID": entries.NO_CLICK_ID,
+    "INVALID_CLICK_ID": entries.MALFORMED_CLICK_ID,
+    "INVALID_TIME_FORMAT": entries.UNREADABLE_TIME,
+    "INVALID_VALUE": entries.WRONG_AMOUNT,
+    "INVALID_CURRENCY": entries.WRONG_CURRENCY,
+    "INVALID_CONSENT": entries.WRONG_CONSENT,
+    **dict.fromkeys(("MISSING_CONVERSION_NAME", "MISSING_ORDER_ID"), entries.MISSING_FIELD),
+    "CONVERSION_ACTION_NOT_FOUND": entries.NO_ACTION,
+    "UPLOAD_EXCEPTION": entries.THREW,
+    "MAX_ATTEMPTS": entries.SPENT,
+    MANUAL_FAIL: entries.BY_HAND,
+    **dict.fromkeys(("NO_ANSWER", "UNPROVEN_ANSWER", "VERDICT_LOST", "VERDICT_UNPROVEN"), entries.LOST),
+    "LOGIN_UNREACHABLE": entries.UNREACHABLE,
+    **dict.fromkeys(("INVALID_GRANT", "UNAUTHORIZED_CLIENT", "INVALID_CLIENT"), entries.REJECTED_LOGIN),
+    **dict.fromkeys(("INVALID_SCOPE", "DELETED_CLIENT", "LOGIN_REFUSED"), entries.REJECTED_LOGIN),
+    "CREDENTIALS_UNREADABLE": entries.UNREADABLE_LOGIN,
+    "REQUEST_REFUSED": entries.REJECTED_REQUEST,
+    "QUOTA_USED_UP": entries.BUSY,
+    "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE": entries.CLOSED_API,
+    "ORIGINAL_ERASED": entries.ORIGINAL_ERASED,
 }
 
 
@@ -59,15 +90,27 @@ DEFERRED_ONCE = tuple(
 )
 # Google has the order id, or the click at that time. It may be this very conversion, sent by another way.
 COUNTED_BEFORE = tuple(code for code, meaning in CONVERSION_ERRORS.items() if meaning.disposition == DUPLICATE)
-# If several tables have a name, the table of the Google Ads API counts.
-HINTS: Mapping[str, str] = {
-    code: meaning.hint
-    for table in (VERDICTS, REFUSALS, CONVERSION_ERRORS, OWN)
-    for code, meaning in table.items()
-    if meaning.hint
-}
 
 
-def is_always_expected(code: str) -> bool:
-    """Return whether a conversion with this error leaves nothing to do, whoever sent it."""
-    return code in EXPECTED_FAILURES and code not in UNEXPECTED_IN_VERDICTS
+def _entries(*tables: Mapping[str, Meaning]) -> Mapping[str, ErrorEntry]:
+    """Return the entries by code, cut as it is stored; of a name that several tables have, the last counts."""
+    return {**REPORTED, **{code[:LONGEST_CODE]: meaning.entry for table in tables for code, meaning in table.items()}}
+
+
+REQUEST_ERRORS = [meanings for family, meanings in GOOGLE_ADS.items() if not family.startswith("conversion_")]
+CONVERSION_ENTRIES = _entries(*REQUEST_ERRORS, VERDICTS, REFUSALS, CONVERSION_ERRORS, SCRIPT, OWN)
+ADJUSTMENT_ENTRIES = _entries(*REQUEST_ERRORS, VERDICTS, REFUSALS, ADJUSTMENT_ERRORS, OVERTAKEN, ORIGINAL_FAILED)
+
+
+def entry_for(
+    codes: Mapping[str, ErrorEntry], code: str, *, category: str, sender: str, not_before: datetime | None
+) -> ErrorEntry:
+    """Return the entry of a row's error: by its sender where names mean two things, else by code, else by category."""
+    if sender == SyncMethod.SCRIPT and category == Category.AUTH:
+        return entries.REJECTED_SCRIPT
+    if sender == SyncMethod.DATA_MANAGER and code in UNEXPECTED_IN_VERDICTS:
+        return VERDICTS[code].entry
+    entry = codes.get(code) or entries.BY_CATEGORY.get(category, UNKNOWN)
+    if sender == SyncMethod.SCRIPT and "connection" in entry.row:  # a script does not use the site's Google login
+        return replace(entry, row=(), group=())
+    return entry.until(not_before) if entry.turn == WhoseTurn.GOOGLE else entry

@@ -15,7 +15,7 @@ from kilit.lock.constraints import checks
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import after_statement, lifecycle_triggers
 from ociqueue import sentences
-from ociqueue.codes.table import EXPECTED_ADJUSTMENT_FAILURES, ORIGINAL_FAILED
+from ociqueue.codes.table import ADJUSTMENT_ENTRIES, EXPECTED_ADJUSTMENT_FAILURES, ORIGINAL_FAILED
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.conversion import END_RETRACTED, Conversion
 from ociqueue.models.sending import FREE, NO_ERROR, Changes, UploadableQuerySet, failure
@@ -141,6 +141,7 @@ class Adjustment(Uploadable):
     """One adjustment. The newest of a conversion counts: older ones that wait are overtaken."""
 
     lifecycle = ADJUSTMENTS
+    ERRORS = ADJUSTMENT_ENTRIES
     NOT_RETRIED = Q(is_overtaken=True, status=ConversionStatus.FAILED)
     SENT = (
         *("id", "site", "status", "kind", "original", "action", "order_id", "value", "currency", "adjusted_at"),

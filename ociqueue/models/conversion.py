@@ -14,7 +14,7 @@ from kilit.lock.column_guards import Counters, Settled
 from kilit.lock.constraints import checks
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue import sentences
-from ociqueue.codes.table import EXPECTED_FAILURES, EXPIRED, WITHHELD
+from ociqueue.codes.table import CONVERSION_ENTRIES, EXPECTED_FAILURES, EXPIRED, WITHHELD
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.key import key_triggers
@@ -146,6 +146,7 @@ class Conversion(Uploadable):
         DENIED = "DENIED"
 
     CLICK_IDS: ClassVar = CLICK_IDS
+    ERRORS = CONVERSION_ENTRIES
     NOT_RETRIED = (
         Q(is_replaced=True)
         | Q(erased_at__isnull=False)

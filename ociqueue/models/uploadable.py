@@ -7,10 +7,12 @@ from django.db import models
 from django.db.models import CheckConstraint, F, Index, Q
 from django.utils.translation import gettext_lazy as _
 
+from kilit.batches.error_entries import ErrorEntry
 from kilit.lock.attempts import ATTEMPTS, AttemptsModel
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.table import Lifecycle
+from ociqueue.codes.table import LONGEST_CODE, entry_for
 from ociqueue.models.site import Site
 from ociqueue.states import FAILING, IN_UPLOAD, WAITING, Category, ConversionStatus
 
@@ -25,6 +27,8 @@ class Uploadable(AttemptsModel):
     SENT: ClassVar[tuple[str, ...]]
     # The rows that no verb sends again. Of the row's own columns only, which a verb reads again under its lock.
     NOT_RETRIED: ClassVar[Q]
+    # What is known of its error codes.
+    ERRORS: ClassVar[Mapping[str, ErrorEntry]]
 
     site: models.ForeignKey[Site, Site]
     status = models.CharField(max_length=10, choices=ConversionStatus, default=ConversionStatus.QUEUED, editable=False)
@@ -36,7 +40,7 @@ class Uploadable(AttemptsModel):
         _("uploaded at"), null=True, help_text=_("When Google confirmed it; empty on the script path.")
     )
     last_error = models.CharField(_("last error"), max_length=1000, blank=True)
-    provider_error_code = models.CharField(_("provider error code"), max_length=64, blank=True)
+    provider_error_code = models.CharField(_("provider error code"), max_length=LONGEST_CODE, blank=True)
     provider_error_category = models.CharField(max_length=10, choices=Category, blank=True)
     error_group = error_group_field()
     provider_request_id = models.CharField(_("provider request id"), max_length=64, blank=True)
@@ -51,6 +55,16 @@ class Uploadable(AttemptsModel):
 
     class Meta(AttemptsModel.Meta):
         abstract = True
+
+    @property
+    def entry(self) -> ErrorEntry:
+        return entry_for(
+            self.ERRORS,
+            self.provider_error_code,
+            category=self.provider_error_category,
+            sender=self.site.sync_method,
+            not_before=self.next_retry_at,
+        )
 
 
 def uploadable_indexes(prefix: str, failures: Failures) -> list[Index]:

@@ -1,18 +1,27 @@
-"""What can be done about groups of errors; one row is enough to know, because a group has one code and one message."""
+"""What is known of groups of errors; one row is enough to know, because a group has one code and one message."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from ociqueue.codes.table import EXPECTED_ADJUSTMENT_FAILURES, EXPECTED_FAILURES, UNEXPECTED_IN_VERDICTS
+from kilit.batches.error_entries import ErrorEntry
+from ociqueue.codes.table import (
+    EXPECTED_ADJUSTMENT_FAILURES,
+    EXPECTED_FAILURES,
+    UNEXPECTED_IN_VERDICTS,
+    entry_for,
+)
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import Category, SyncMethod
+from ociqueue.states import SyncMethod
 
 
-def groups_of_wrong_data(names: Iterable[str], *, model: type[Uploadable] = Conversion) -> set[str]:
-    """Return which error groups need other data: a retry would fail again."""
-    categories = _one_of_each(names, "provider_error_category", model=model)
-    return {name for name, category in categories if category == Category.VALIDATION}
+def entries_of_groups(names: Iterable[str], *, model: type[Uploadable]) -> dict[str, ErrorEntry]:
+    columns = ("provider_error_code", "provider_error_category", "site__sync_method", "next_retry_at")
+    return {
+        name: entry_for(model.ERRORS, code, category=category, sender=sender, not_before=not_before)
+        for name, code, category, sender, not_before in _one_of_each(names, *columns, model=model)
+    }
 
 
 def expected_groups(codes: Mapping[str, str]) -> set[str]:
@@ -28,11 +37,9 @@ def expected_adjustment_groups(codes: Mapping[str, str]) -> set[str]:
     return {name for name, code in codes.items() if code in EXPECTED_ADJUSTMENT_FAILURES}
 
 
-def _one_of_each(
-    names: Iterable[str], column: str, *, model: type[Uploadable] = Conversion
-) -> list[tuple[str, object]]:
+def _one_of_each(names: Iterable[str], *columns: str, model: type[Uploadable] = Conversion) -> list[tuple[Any, ...]]:
     # By a range and in this order, so that only the index of the groups serves (kilit.batches.filters).
     rows = model._default_manager.filter(FAILURES.condition).order_by("error_group", "id")
     groups = (rows.filter(error_group__gte=name, error_group__lte=name) for name in names)
-    queries = [group.values_list("error_group", column)[:1] for group in groups]
+    queries = [group.values_list("error_group", *columns)[:1] for group in groups]
     return list(queries[0].union(*queries[1:], all=True)) if queries else []

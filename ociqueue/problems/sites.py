@@ -17,6 +17,8 @@ from kilit.problems.links import list_path, page_path
 from kilit.problems.registry import Place, Problem, ProblemAction, ProblemSource, Severity, number, with_number
 from kilit.problems.rows import RowProblems
 from kilit.sites.models import SiteQuerySet
+from ociqueue.codes.entries import REJECTED_ACCOUNT
+from ociqueue.codes.table import CONVERSION_ENTRIES
 from ociqueue.models import Circuit, ImportJob, ReadBack, Receipt, Site, UploadBatch
 from ociqueue.models.circuit import NOT_ALLOWLISTED
 from ociqueue.models.readback import ReadBackQuerySet
@@ -63,16 +65,19 @@ def resume(reader: Any, sites: list[Site]) -> dict[UUID, ProblemAction]:
 
 
 def open_circuit(circuit: Circuit) -> dict[str, object]:
-    parts = [explain(circuit.reason).rstrip("."), _("next probe %(when)s") % {"when": next_probe(circuit)}]
-    return {"cause": " · ".join([*parts, *([scope_label(circuit)] if circuit.action else [])]), "code": circuit.code}
+    entry = CONVERSION_ENTRIES.get(circuit.code, REJECTED_ACCOUNT)
+    parts = [entry.label, _("next probe %(when)s") % {"when": next_probe(circuit)}]
+    return {
+        "cause": " · ".join([*parts, *([scope_label(circuit)] if circuit.action else [])]),
+        "code": circuit.code,
+        "advice": " ".join(entry.sentences()),
+    }
 
 
 def switch(reader: Any, circuits: list[Circuit]) -> dict[object, ProblemAction]:
     """Offer another sender where Google closed the Ads API, to those who may change the site."""
     shut = [row for row in circuits if row.code == NOT_ALLOWLISTED and row.site.sync_method == SyncMethod.API]
-    if not (shut and reader.is_staff and reader.has_perm("ociqueue.change_site")):
-        return {}
-    sites = Site.objects.administered_by(reader).filter(pk__in=[circuit.site_id for circuit in shut])
+    sites = administered_by(reader).filter(pk__in=[circuit.site_id for circuit in shut])
     ids = set(sites.values_list("pk", flat=True))
     return {
         circuit.pk: ProblemAction(_("Switch to Data Manager"), page_path(Site, "switch", circuit.site_id))
@@ -123,6 +128,11 @@ def overdue_verdicts(site: Site, receipts: list[Any]) -> dict[str, object]:
         "since": oldest["received_at"],
         "link": page_path(UploadBatch, "change", oldest["batch"]),
     }
+
+
+def administered_by(reader: Any) -> SiteQuerySet[Site]:
+    may_change = reader.is_staff and reader.has_perm("ociqueue.change_site")
+    return Site.objects.administered_by(reader) if may_change else Site.objects.none()
 
 
 def seen_by(reader: Any) -> SiteQuerySet[Site]:

@@ -5,21 +5,53 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.access.roles import is_owner
 from kilit.batches.queues import Queue
 from kilit.lock.models.error_groups import Cause, failures_of
-from kilit.problems.failures import FailureLines, causes_of
+from kilit.problems.failures import FailedRows, FailureLines, Step, causes_of
+from kilit.problems.links import list_path, page_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
-from kilit.problems.registry import Problem, ProblemSource
+from kilit.problems.registry import Problem, ProblemAction, ProblemSource
 from kilit.sites.scopes import scopes_shown_to
 from ociqueue.models import Site
-from ociqueue.operating.errors import expected_adjustment_groups, expected_groups, groups_of_wrong_data
+from ociqueue.operating.errors import expected_adjustment_groups, expected_groups
+from ociqueue.problems.sites import administered_by
 from ociqueue.queue import ADJUSTMENT_QUEUE, QUEUE
+from ociqueue.states import SyncMethod
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
+
+
+def correct(rows: FailedRows, _reader: object) -> ProblemAction:
+    return ProblemAction(_("Review and correct"), list_path(rows.queue.model, status=rows.state, **rows.filters))
+
+
+def of_site(label: "StrOrPromise", page: str) -> Step:
+    """Return the way to a page of the site, if all the rows are of one."""
+
+    def step(rows: FailedRows, _reader: object) -> ProblemAction | None:
+        return ProblemAction(str(label), page_path(Site, page, rows.scope)) if rows.scope else None
+
+    return step
+
+
+def switch(rows: FailedRows, reader: Any) -> ProblemAction | None:
+    sites = administered_by(reader).filter(sync_method=SyncMethod.API)
+    if rows.scope and sites.filter(pk=rows.scope).exists():
+        return ProblemAction(_("Switch to Data Manager"), page_path(Site, "switch", rows.scope))
+    return None
+
+
+STEPS: dict[str, Step] = {
+    "correct": correct,
+    "connection": of_site(gettext_lazy("Open the site's connection"), "credentials"),
+    "script": of_site(gettext_lazy("Open the site's script"), "ads_script"),
+    "switch": switch,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +70,7 @@ class UploadProblems:
             since="claimed_at",
         )
         failed = ProblemSource(self.failures, lambda: failures_of(self.queue.table.queue))
-        register_queue_problems(self.queue, *more, failed=failed, stuck=stuck.source())
+        register_queue_problems(self.queue, *more, failed=failed, stuck=stuck.source(), steps=STEPS)
 
     def failures(self, reader: Any) -> list[Problem]:
         causes = self._causes(scopes_shown_to(reader))
@@ -52,8 +84,7 @@ class UploadProblems:
         return FailureLines(
             queue=self.queue,
             title=self.failed,
-            may_act=self.queue.may_act(reader),
-            is_wrong_data=lambda cause: bool(groups_of_wrong_data([cause.name], model=self.queue.model)),
+            reader=reader,
             scope_names={scope: name for scope, name in names.items() if name},
         ).problems(causes)
 

@@ -10,23 +10,14 @@ from operator import attrgetter
 from typing import Any
 
 from kilit.masking import mask_identifiers
-from ociqueue.codes.table import HINTS, is_always_expected
 from ociqueue.models import Conversion
 from ociqueue.schemas.conversions import format_consent
-from ociqueue.states import ENDED, Category, ConversionStatus
+from ociqueue.states import ENDED, ConversionStatus
 from ociqueue.values.currencies import MINOR_UNITS
 
 HIDDEN = "…"
 SHOWN = 4  # letters of a click id, at its beginning and its end
 REPLACED = "A corrected copy was sent in its place."
-NOTHING_TO_DO = "Expected: there is nothing to do."
-BY_CATEGORY: Mapping[str, str] = {
-    Category.VALIDATION: "Correct the data, and send the conversion again with the same sourceKey.",
-    Category.TRANSIENT: "A temporary fault. It is retried if the site is set so; otherwise an operator can retry it.",
-    Category.AUTH: "Google rejected the account or its login. An operator of the site has to fix that and retry it.",
-    Category.RATE_LIMIT: "Google asked for fewer requests. It is sent again later.",
-    Category.PERMANENT: "It is not sent again unless an operator retries it.",
-}
 
 
 def outcome_unknown(row: Any) -> bool:
@@ -57,11 +48,7 @@ def format_amount(value: Decimal, currency: str) -> str:
 
 
 def hint_for(row: Conversion) -> str:
-    if row.is_replaced:
-        return REPLACED
-    code = row.provider_error_code
-    by_category = BY_CATEGORY.get(row.provider_error_category, "")
-    return HINTS.get(code) or (NOTHING_TO_DO if is_always_expected(code) else by_category)
+    return REPLACED if row.is_replaced else row.entry.hint
 
 
 def describe_error(row: Conversion) -> dict[str, object] | None:

@@ -1,4 +1,4 @@
-"""What blocks a cutting job, what an operator should do about each error, and links to where it can be fixed."""
+"""What blocks a cutting job, and links to where it can be fixed."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,13 @@ from django.db.models import Subquery
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import ago
 from kilit.console.jobs.blockers import (
     Blocker,
     blocked,
     ended,
+    failed,
     held,
     lease_holdings,
     overdue,
@@ -25,110 +25,13 @@ from kilit.lock.models import Event
 from kilit.spans import moment
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.admin.columns import warning_text
-from orchestrator.admin.first_actions import RULE_CODES, preflight_address, rules_address
-from orchestrator.errors import NOT_RETRIED, Code
+from orchestrator.admin.steps import preflight_address, rules_address
+from orchestrator.errors import RULE_CODES, Code
 from orchestrator.models import Job
 from orchestrator.models.job import SLOT_TURN
-from orchestrator.planning.rules import rules_error, valid_rules
-from orchestrator.states import CANCELLABLE, FAILING, JOBS, STARTED, JobState
-
-HELP = {
-    Code.CRM_NO_MATCH: gettext_lazy(
-        "No customer has this phone number. Add the customer here, and the job continues. If the number is wrong, "
-        "have the order sent again. If the customer was added elsewhere, approve."
-    ),
-    Code.TEMPLATE_INVALID: gettext_lazy(
-        "The Excel template is missing, or its sheet or tags are wrong. Restore the right file (Preflight shows "
-        "where), then approve."
-    ),
-    Code.PLATE_SIZE_MISSING: gettext_lazy(
-        "The order has no plate size, and the rules have no default. Add defaultPlateSize to the rules, then approve."
-    ),
-    Code.BACKING_THICKNESS_UNKNOWN: gettext_lazy(
-        "The rules do not list the thickness of a backing part. Add it to backingThicknesses and its trim to "
-        "trimByThickness, then approve. Or cancel, and have the order corrected."
-    ),
-    Code.TRIM_RULE_MISSING: gettext_lazy(
-        "The rules have no trim for a thickness of this order. Add it to trimByThickness, then approve. The rules "
-        "are read again automatically; nothing has to be restarted."
-    ),
-    Code.OPERATOR_TRIGGER_REQUIRED: gettext_lazy(
-        "The sheets below are in the import folder. Start OptiPlanning with them, then approve. The job continues as "
-        "soon as the solution is in the export folder."
-    ),
-    Code.XML_INVALID: gettext_lazy(
-        "OptiPlanning wrote a file that is not a solution. Look at it in the export folder. The job cannot be "
-        "retried: have the order sent again with the next revision."
-    ),
-    Code.OPTI_XML_TIMEOUT: gettext_lazy(
-        "No solution arrived in time. Check that OptiPlanning runs and exports to the right folder, then retry. In "
-        "mode C you will be asked to start it again."
-    ),
-    Code.OPTI_RUNNER_FAILED: gettext_lazy("OptiPlanning ended with an error. Check its own messages, then retry."),
-    Code.OPTI_MODE_A_RUNNER_MISSING: gettext_lazy(
-        "The command for mode A is not configured or not on this machine (KILIT_OPTI_COMMAND). Fix it, then retry."
-    ),
-    Code.OPTI_MODE_B_MACRO_MISSING: gettext_lazy(
-        "Excel or its RunOptiPlanning macro is not on the runner's machine. Fix it, then retry. Or have the order "
-        "sent in another mode."
-    ),
-    Code.OSI_ACK_TIMEOUT: gettext_lazy(
-        "The saw did not take the file in time, so it was taken back. Check the saw, then retry: the same solution is "
-        "delivered again, without OptiPlanning."
-    ),
-    Code.OSI_ACK_FAILED: gettext_lazy(
-        "The saw moved the file to failed/. Check its own messages, then retry: the same solution is delivered again."
-    ),
-    Code.HANDOVER_UNKNOWN: gettext_lazy(
-        "The saw's answer is missing, and the file may have been cut. Ask at the saw, then choose “It was cut” or "
-        "“Hand it over again”. A retry could cut it twice."
-    ),
-    Code.EDGE_MAPPING_UNKNOWN: gettext_lazy(
-        "The rules do not list an edge of this order. Add it to edgeMapping, then retry. Or have the order corrected."
-    ),
-    Code.INVALID_GRAIN: gettext_lazy(
-        "The rules do not list a grain of this order. Add it to grainMapping, then retry."
-    ),
-    Code.CANCELLED: gettext_lazy("It was cancelled. Retry to continue."),
-    Code.UNKNOWN: gettext_lazy("An unexpected error. See the message and the log; retry when the cause is fixed."),
-}
-# FAILED with one of these: a retry would fail again.
-SEND_AGAIN = {
-    Code.CRM_NO_MATCH: gettext_lazy(
-        "No customer has this phone number. Have the order sent again with the next revision."
-    ),
-    Code.TEMPLATE_INVALID: gettext_lazy(
-        "The Excel template is missing, or its sheet or tags are wrong. Have the order sent again with the next "
-        "revision."
-    ),
-    Code.PLATE_SIZE_MISSING: gettext_lazy(
-        "The order has no plate size, and the rules have no default. Have the order sent again with the next revision."
-    ),
-}
-
-RETRIED_OUT = gettext_lazy(
-    "It has been retried as often as the rules allow. Fix the cause, then have the order sent again with the next "
-    "revision."
-)
-
-
-def help_for(job: Job) -> list[str]:
-    texts = {**HELP, **SEND_AGAIN} if job.status == JobState.FAILED else HELP
-    text = texts.get(Code(job.error_code)) if job.status in FAILING else None
-    if is_retried_out(job):
-        text = RETRIED_OUT
-    sentences = [str(text)] if text else []
-    if job.status == JobState.HOLD and job.error_code == Code.OPERATOR_TRIGGER_REQUIRED and job.plate_size:
-        sentences.append(gettext_lazy("Choose the plate %(width_mm)s × %(height_mm)s mm.") % job.plate_size)
-    return sentences
-
-
-def is_retried_out(job: Job) -> bool:
-    """Return whether a failed job could be retried if it had not been retried too often."""
-    if job.status != JobState.FAILED or job.error_code in NOT_RETRIED:
-        return False
-    rules = valid_rules()
-    return rules is not None and job.retry_count >= rules.retry_count_max
+from orchestrator.planning.rules import rules_error
+from orchestrator.queue import QUEUE
+from orchestrator.states import CANCELLABLE, JOBS, STARTED, JobState
 
 
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
@@ -147,13 +50,11 @@ def _reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
             yield ended(_("Done: the saw has it."))
         case JobState.HOLD:
             yield from _held_again(job, timeline)
-            yield blocked(_("Needs approval. Fix the cause, then approve."))
-            yield from (blocked(sentence, **_where(job)) for sentence in help_for(job))
-        case JobState.FAILED if job.error_code == Code.CANCELLED and not is_retried_out(job):
-            yield from (ended(sentence) for sentence in help_for(job))
+            yield from (blocked(sentence, **_where(job)) for sentence in QUEUE.entry_of(job).sentences())
+            if job.error_code == Code.OPERATOR_TRIGGER_REQUIRED and job.plate_size:
+                yield blocked(_("Choose the plate %(width_mm)s × %(height_mm)s mm.") % job.plate_size)
         case JobState.FAILED:
-            yield blocked(_("Failed. It will not be retried automatically."))
-            yield from (blocked(sentence, **_where(job)) for sentence in help_for(job))
+            yield from failed(job, **_where(job))
         case _:
             yield from _working(job, timeline)
 

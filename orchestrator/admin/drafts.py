@@ -25,7 +25,6 @@ from kilit.masking import mask_phone
 from kilit.spans import moment
 from orchestrator.admin import columns, order_form, sheet_import
 from orchestrator.admin.order_form import LABELS, OrderForm
-from orchestrator.admin.rule_texts import entry_text
 from orchestrator.api.jobs import download
 from orchestrator.drafts.sending import DraftChanged, save_draft, send_draft
 from orchestrator.drafts.suggestions import find_customers, suggest
@@ -115,7 +114,7 @@ class OrderCheck:
         if not Customer.objects.filter(phone=order.customer_phone).exists():
             notes.append(_("No customer has this phone number: the job will wait until the customer is added."))
         if missing := missing_rules(order, rules):
-            names = ", ".join(map(entry_text, missing[:10]))
+            names = ", ".join(entry.words for entry in missing[:10])
             notes.append(
                 _("The rules lack: %(names)s. The job will wait or fail until they are added.") % {"names": names}
             )

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.formats import get_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.api.errors import ApiError
 from kilit.console.formatting import joined, with_local_times
@@ -33,14 +33,8 @@ from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
 from orchestrator.admin import blockers, columns
 from orchestrator.admin.figures import figures_card, last_month
-from orchestrator.admin.first_actions import (
-    HeldCustomerForm,
-    choose_primary,
-    format_phone,
-    send_again_title,
-    with_first,
-)
 from orchestrator.admin.plan_drawing import drawn_plans, solution_figures
+from orchestrator.admin.steps import MOST_CONTINUED, STEPS, HeldCustomersForm, add_customers_title, send_again_title
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
 from orchestrator.figures.export import export_lines
@@ -149,10 +143,6 @@ def belongs_to(job: Job) -> SafeString:
     return joined(job.customer_name or _("unknown customer"), revision)
 
 
-def explain_error(job: Job) -> str:
-    return _(Code(job.error_code).label)
-
-
 def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
     return {
         **columns.part_table(row.payload["parts"], row, unit=columns.unit_of(row)),
@@ -179,9 +169,7 @@ class JobAdmin(QueueAdmin):
         state_notes=columns.state_notes,
         blockers=blockers.reasons,
         holdings=blockers.holdings,
-        explain_error=explain_error,
-        offers=with_first,
-        choose_primary=choose_primary,
+        steps=STEPS,
         copied_fields={"order_id": "order_id", "whole_customer": "customer_phone"},
         priority_states=BEFORE_OPTIPLANNING,
         more_template="admin/orchestrator/job.html",
@@ -217,20 +205,25 @@ class JobAdmin(QueueAdmin):
         """Leave out what an operator cancelled: it is no error."""
         return failed.exclude(error_code=Code.CANCELLED)
 
-    def add_customer(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Add the customer of a held order and approve its jobs. After a mistake in the form, ask again."""
-        job = row_to_change(self, request, object_id)
-        if not request.user.has_perm("orchestrator.operate_customer"):
+    def add_customers(self, request: HttpRequest) -> HttpResponse:
+        """Add the customers that jobs wait for, of one phone number or of all, and approve their jobs."""
+        if not (self.has_operate_permission(request) and request.user.has_perm("orchestrator.operate_customer")):
             raise PermissionDenied
-        form = HeldCustomerForm(job, request.POST if request.method == "POST" else None)
+        jobs, phone = Job.objects.with_unknown_customer(), request.GET.get("phone")
+        jobs = jobs.filter(customer_phone=phone) if phone else jobs
+        back = self.address("changelist")
+        form = HeldCustomersForm(jobs, request.POST if request.method == "POST" else None)
+        if not form.fields:
+            messages.info(request, _("No job waits for a customer."))
+            return HttpResponseRedirect(back)
         if not form.is_valid():
-            title = _("Add %(phone)s as customer and continue") % {"phone": format_phone(job.customer_phone)}
-            back = self.address("change", job.pk)
-            return confirm_page(self, request, title=title, form=form, submit=title, back=back, original=job)
-        ids = form.ids()
-        customer, report = form.save(request, APPROVE, ids)
-        sentence = _("%(name)s is a customer now.") % {"name": customer.name}
-        messages.add_message(request, report.level, f"{sentence} {report.sentence}")
+            title = add_customers_title(form.fields)
+            return confirm_page(self, request, title=title, form=form, submit=title, back=back)
+        ids = list(jobs.filter(customer_phone__in=form.cleaned_data).values_list("pk", flat=True)[:MOST_CONTINUED])
+        customers, report = form.save(request, APPROVE, ids)
+        names = ", ".join(customer.name for customer in customers)
+        sentence = ngettext("%(names)s is a customer now.", "%(names)s are customers now.", len(customers))
+        messages.add_message(request, report.level, f"{sentence % {'names': names}} {report.sentence}")
         if len(ids) > 1:  # the list shows what becomes of them
             remember(self, request, APPROVE, ids)
         return HttpResponseRedirect(back_address(self, ids, filters="", from_row=len(ids) == 1))
@@ -298,7 +291,7 @@ class JobAdmin(QueueAdmin):
         return [
             self.route("<path:object_id>/send-again/", "send_again", self.send_again),
             self.route("figures/", "figures_file", self.figures_file),
-            self.route("<path:object_id>/add-customer/", "add_customer", self.add_customer),
+            self.route("add-customers/", "add_customers", self.add_customers),
             self.route("<path:object_id>/order-file/<int:number>/", "order_file", self.order_file),
             self.route("<path:object_id>/sheet/<int:number>/", "sheet", self.sheet_file),
             self.route("<path:object_id>/solution/<int:number>/", "solution", self.solution_file),

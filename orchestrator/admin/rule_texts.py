@@ -31,7 +31,7 @@ class RuleSection:
 def sections(rules: Rules, missing: list[MissingRule]) -> list[RuleSection]:
     texts = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules), **_of_offers(rules)}
     return [
-        RuleSection(name, title, values, [entry_text(entry) for entry in missing if entry.section == name])
+        RuleSection(name, title, values, [entry.words for entry in missing if entry.section == name])
         for name, (title, values) in texts.items()
     ]
 
@@ -122,24 +122,3 @@ def _number(value: Decimal) -> str:
 
 def _minutes(span: timedelta) -> str:
     return _("%(number)s min") % {"number": _number(Decimal(f"{span.total_seconds() / 60:g}"))}
-
-
-def entry_text(missing: MissingRule) -> str:
-    return _entry_texts()[missing.section] % {"entry": missing.entry}
-
-
-def _entry_texts() -> dict[str, str]:
-    return {
-        "trimByThickness": _("trim for %(entry)s mm"),
-        "backingThicknesses": _("backing of %(entry)s mm"),
-        "edgeMapping": _("edge “%(entry)s”"),
-        "grainMapping": _("grain %(entry)s"),
-        "defaultPlateSize": _("a default plate size"),
-    }
-
-
-def action_text(missing: list[MissingRule]) -> str:
-    first = {"what": entry_text(missing[0]), "number": len(missing) - 1}
-    if len(missing) == 1:
-        return _("Rules: add %(what)s") % first
-    return _("Rules: add %(what)s and %(number)s more") % first

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
@@ -12,22 +11,22 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from kilit.console.formatting import badge, exactly, find_object, page
+from kilit.console.formatting import badge, exactly, find_object, number, page
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import reason_field
 from kilit.console.lists.listing import ReadOnlyAdmin
-from kilit.lock.audit import current_context
+from kilit.lock.audit import current_context, for_reason
 from kilit.lock.text import read_digits
 from orchestrator.admin import rule_texts
 from orchestrator.admin.columns import JOBS_MENU
 from orchestrator.models import Job, RulesProposal, RulesVersion
-from orchestrator.orders.order import order_from
-from orchestrator.planning.plan import MissingRule, missing_rules
+from orchestrator.models.job import JobQuerySet
+from orchestrator.planning.plan import MissingRule
 from orchestrator.planning.proposals import AlreadyClosed, accept, decline, open_proposals, propose_rules
-from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules
+from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, current_rules, read_rules
 from orchestrator.planning.rules_history import (
     RuleChange,
     RulesChanged,
@@ -36,14 +35,21 @@ from orchestrator.planning.rules_history import (
     RulesUnchanged,
     TriedJob,
     changes,
+    jobs_to_release,
+    jobs_waiting_for_rules,
+    missing_for,
     rules_file,
     save_rules,
     try_on_held_jobs,
     with_entry,
 )
+from orchestrator.states import JobState
+from orchestrator.workflow.decisions import APPROVE, RETRY
 from orchestrator.workflow.preflight import CheckLevel, preflight
 
 VERSIONS_SHOWN = 20
+ORDERS_NAMED = 5
+RELEASED = "The rules were changed."
 SAVED = gettext_lazy("Saved. The rules apply from the next step of every job.")
 LEVELS = {
     CheckLevel.PASS: "success",
@@ -119,8 +125,8 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         check = RulesCheck.of(text, file)
         is_final = "save" in request.POST or "propose" in request.POST
         if is_final and not check.faults and self._save(request, form, text):
-            job = request.GET.get("job")
-            return HttpResponseRedirect(f"{request.path}?{urlencode({'job': job})}" if job else request.path)
+            query = request.GET.urlencode()
+            return HttpResponseRedirect(f"{request.path}?{query}" if query else request.path)
         file = rules_file()
         # Checked against what is in force now, so that is what it may replace next.
         again = RulesForm({**request.POST.dict(), "content": text, "based_on": file.sha256})
@@ -145,10 +151,10 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         return RulesForm(initial={"content": text, "based_on": file.sha256, "reason": reason}), check
 
     def _with_entries(self, request: HttpRequest, file: RulesFile, text: str) -> str:
-        _job, missing = self._missing(request, file)
-        for number, entry in enumerate(missing):
-            if f"add-{number}" in request.POST and "add" in request.POST:
-                text = with_entry(text, entry, request.POST[f"add-{number}"])
+        _jobs, missing = self._missing(request, file)
+        for index, entry in enumerate(missing):
+            if f"add-{index}" in request.POST and "add" in request.POST:
+                text = with_entry(text, entry, request.POST[f"add-{index}"])
         return text
 
     def _save(self, request: HttpRequest, form: RulesForm, text: str) -> bool:
@@ -181,7 +187,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             accept(proposal, content=text, **values)
         else:
             save_rules(text.encode(), **values)
-        messages.success(request, SAVED)
+        self._release(request)
 
     def _answer(self, request: HttpRequest, answer: str) -> HttpResponse:
         """Save what was proposed, or decline it; whoever proposed it may withdraw it."""
@@ -197,7 +203,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
                 messages.success(request, _("Declined. The rules stay as they are."))
             else:
                 accept(proposal)
-                messages.success(request, SAVED)
+                self._release(request)
         except AlreadyClosed:
             messages.info(request, _("Nothing was changed: someone else has answered this proposal."))
         except RulesChanged:
@@ -210,15 +216,32 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             messages.error(request, _("The file could not be written. %(error)s") % {"error": error})
         return HttpResponseRedirect(request.path)
 
-    def _missing(self, request: HttpRequest, file: RulesFile) -> tuple[Job | None, list[MissingRule]]:
+    def _release(self, request: HttpRequest) -> None:
+        """Let the jobs continue that waited for the rules that were saved."""
+        messages.success(request, SAVED)
+        jobs = jobs_to_release(current_rules())
+        if not (jobs and request.user.has_perm("orchestrator.operate_job")):
+            return
+        with for_reason(RELEASED):
+            for operation, state in ((APPROVE, JobState.HOLD), (RETRY, JobState.FAILED)):
+                operation.apply(request.user, [job.pk for job in jobs if job.status == state], {})
+        text = ngettext("%(number)s job continues: %(orders)s", "%(number)s jobs continue: %(orders)s", len(jobs))
+        orders = ", ".join(job.order_id for job in jobs[:ORDERS_NAMED]) + (" …" if len(jobs) > ORDERS_NAMED else "")
+        messages.success(request, text % {"number": number(len(jobs)), "orders": orders})
+
+    def _missing(self, request: HttpRequest, file: RulesFile) -> tuple[JobQuerySet, list[MissingRule]]:
+        """Return the jobs that the page is about, one or all that wait with an error code, and what they lack."""
+        jobs = Job.objects.none()
+        if file.rules is None or not request.user.has_perm("orchestrator.view_job"):
+            return jobs, []
+        if code := request.GET.get("code"):
+            jobs = jobs_waiting_for_rules([code])
         with suppress(ValueError):
-            job = Job.objects.filter(pk=UUID(request.GET.get("job", ""))).first()
-            if job and file.rules and request.user.has_perm("orchestrator.view_job"):
-                return job, missing_rules(order_from(job.payload), file.rules)
-        return None, []
+            jobs = Job.objects.filter(pk=UUID(request.GET.get("job", "")))
+        return jobs, missing_for(jobs, file.rules)
 
     def _show(self, request: HttpRequest, file: RulesFile, form: RulesForm, check: RulesCheck | None) -> HttpResponse:
-        job, missing = self._missing(request, file)
+        jobs, missing = self._missing(request, file)
         versions = RulesVersion.objects.order_by("-pk").defer("content")
         if (before := read_digits(request.GET.get("before", ""))) is not None:
             versions = versions.filter(pk__lt=before)
@@ -232,11 +255,8 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             file=file,
             sections=rule_texts.sections(file.rules, missing) if file.rules else [],
             checks=[(result, badge(result.level, LEVELS[result.level])) for result in preflight()],
-            job=job,
-            missing=[
-                (entry, rule_texts.entry_text(entry), request.POST.get(f"add-{number}", ""))
-                for number, entry in enumerate(missing)
-            ],
+            jobs=list(jobs.only("order_id")[: ORDERS_NAMED + 1]),
+            missing=[(entry, entry.words, request.POST.get(f"add-{index}", "")) for index, entry in enumerate(missing)],
             form=form if self.may_check(request) else None,
             may_save=self.may_save(request),
             check=check,

@@ -120,6 +120,9 @@ class JobQuerySet(LongJobQuerySet["Job"]):
     def lacks_files(self) -> Exists:
         return Exists(self._solution_files().filter(acknowledged_as=""))
 
+    def with_unknown_customer(self) -> Self:
+        return self.filter(status=JobState.HOLD, error_code=Code.CRM_NO_MATCH)
+
     def of_unknown_handover(self) -> Self:
         """Keep the jobs that the saw may have cut: an operator has to ask there."""
         return self.filter(status=JobState.FAILED, error_code=Code.HANDOVER_UNKNOWN)

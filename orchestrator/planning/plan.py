@@ -1,10 +1,12 @@
 """Turns an order into the cutting plan: OptiPlanning's rows in batches, with millimetres, trim and edges."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+
+from django.utils.translation import gettext, gettext_lazy
 
 from orchestrator import sentences
 from orchestrator.errors import Code, JobError
@@ -54,6 +56,27 @@ class Plan:
 class MissingRule:
     section: str  # as rules.json calls it
     entry: str = ""  # a thickness, an edge or a grain; empty for the default plate
+
+    @property
+    def words(self) -> str:
+        return str(MISSING[self.section]) % {"entry": self.entry}
+
+
+MISSING = {
+    "trimByThickness": gettext_lazy("trim for %(entry)s mm"),
+    "backingThicknesses": gettext_lazy("backing of %(entry)s mm"),
+    "edgeMapping": gettext_lazy("edge “%(entry)s”"),
+    "grainMapping": gettext_lazy("grain %(entry)s"),
+    "defaultPlateSize": gettext_lazy("a default plate size"),
+}
+
+
+def add_text(missing: Sequence[MissingRule]) -> str:
+    """Return what to add to the rules, as the text of a button."""
+    first = {"what": missing[0].words, "number": len(missing) - 1}
+    if len(missing) == 1:
+        return gettext("Rules: add %(what)s") % first
+    return gettext("Rules: add %(what)s and %(number)s more") % first
 
 
 def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Plan:

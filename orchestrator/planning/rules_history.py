@@ -7,7 +7,7 @@ the same transaction; if that is lost after the file was replaced, the file show
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,14 +21,15 @@ from kilit.api.json_reader import parse_json
 from kilit.files import write_atomically
 from kilit.lock.audit import current_context
 from kilit.lock.models import Activity, ActivityKind
-from orchestrator.errors import Code, JobError
+from orchestrator.errors import RULE_CODES, JobError
 from orchestrator.folders import read_bounded
 from orchestrator.models import Job, RulesVersion
+from orchestrator.models.job import JobQuerySet
 from orchestrator.orders.order import order_from
-from orchestrator.planning.plan import MissingRule, transform
+from orchestrator.planning.plan import MissingRule, missing_rules, transform
 from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules, rules_path, saved_rules_path
 from orchestrator.schemas.rules import Rules
-from orchestrator.states import JOBS, JobState
+from orchestrator.states import FAILING, JOBS
 
 
 class RulesNotSaved(Exception):
@@ -129,9 +130,9 @@ def _replace(path: Path, content: bytes) -> None:
         raise RulesNotSaved(f"{path}: {error.strerror}.") from error
 
 
-# Reasons for HOLD that other rules can remove.
-HELD_BY_RULES = (Code.PLATE_SIZE_MISSING, Code.BACKING_THICKNESS_UNKNOWN, Code.TRIM_RULE_MISSING)
-JOBS_TRIED, PARTS_TRIED = 50, 10_000  # the oldest; an order may have thousands of parts
+# Of jobs that wait for rules, the oldest are tried; an order may have thousands of parts.
+JOBS_TRIED, PARTS_TRIED = 50, 10_000
+JOBS_RELEASED, PARTS_RELEASED = 500, 50_000
 NUMBER = re.compile(r"[0-9]{1,6}([.,][0-9]{1,4})?", re.ASCII)
 
 
@@ -173,13 +174,31 @@ class TriedJob:
     error: str  # empty if the rules let it pass
 
 
+def jobs_waiting_for_rules(codes: Collection[str] = RULE_CODES) -> JobQuerySet:
+    return Job.objects.filter(status__in=FAILING, error_code__in=codes).order_by("pk")
+
+
+def missing_for(jobs: JobQuerySet, rules: Rules, *, most: int = JOBS_TRIED) -> list[MissingRule]:
+    """Return all entries that the rules lack for the oldest of some jobs, each once."""
+    missing = (entry for job in _some(jobs, jobs=most) for entry in missing_rules(order_from(job.payload), rules))
+    return list(dict.fromkeys(missing))
+
+
 def try_on_held_jobs(rules: Rules) -> list[TriedJob]:
     """Return what would become of the oldest jobs that wait for other rules, as many as take no time."""
-    held = Job.objects.filter(status=JobState.HOLD, error_code__in=HELD_BY_RULES).order_by("pk")
-    sizes = list(held.values_list("pk", "part_count")[:JOBS_TRIED])
+    return [TriedJob(job, _error(job, rules)) for job in _some(jobs_waiting_for_rules())]
+
+
+def jobs_to_release(rules: Rules) -> list[Job]:
+    """Return the jobs that wait for rules and pass now."""
+    waiting = _some(jobs_waiting_for_rules(), jobs=JOBS_RELEASED, parts=PARTS_RELEASED)
+    return [job for job in waiting if not _error(job, rules)]
+
+
+def _some(waiting: JobQuerySet, *, jobs: int = JOBS_TRIED, parts: int = PARTS_TRIED) -> JobQuerySet:
+    sizes = list(waiting.order_by("pk").values_list("pk", "part_count")[:jobs])
     totals = accumulate(size for _, size in sizes)
-    tried = [pk for (pk, _), total in zip(sizes, totals, strict=True) if total <= PARTS_TRIED]
-    return [TriedJob(job, _error(job, rules)) for job in held.filter(pk__in=tried)]
+    return waiting.filter(pk__in=[pk for (pk, _), total in zip(sizes, totals, strict=True) if total <= parts])
 
 
 def _error(job: Job, rules: Rules) -> str:

@@ -27,7 +27,7 @@ from orchestrator.models import Job
 from orchestrator.models.job import retry_blocker
 from orchestrator.orders.enqueue import enqueue, ring
 from orchestrator.orders.order import order_from
-from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules import current_rules, valid_rules
 from orchestrator.saw.saw_handover import is_cut_in_part, mark_open_taken, taken_earlier
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import CANCELLABLE, JOBS, JobState
@@ -141,6 +141,14 @@ def can_be_sent_again(job: Job, rules: Rules) -> bool:
     return is_final and not is_open and not is_cut_in_part(job)
 
 
+def is_retried_out(job: Job) -> bool:
+    """Return whether a failed job could be retried if it had not been retried too often."""
+    if job.status != JobState.FAILED or job.error_code in NOT_RETRIED:
+        return False
+    rules = valid_rules()
+    return rules is not None and job.retry_count >= rules.retry_count_max
+
+
 def cancel(pk: UUID) -> Job:
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
     # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
@@ -180,9 +188,6 @@ class JobOperation(Operation):
 
 
 class RetryJobs(JobOperation):
-    def helps(self, code: str) -> bool:
-        return code not in NOT_RETRIED
-
     def skipped(self) -> list[When]:
         try:
             most = require_rules().retry_count_max

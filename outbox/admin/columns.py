@@ -12,12 +12,16 @@ from kilit.console.formatting import breakable, column, distance, error_cell, ex
 from kilit.console.jobs.states import States
 from kilit.console.menu import OPERATORS, MenuItem
 from kilit.sites.scopes import scope_names
-from outbox.error_meanings import explain_code
+from outbox.errors import ERRORS
 from outbox.models import OutboxMessage
 from outbox.states import MESSAGES, WAITING, MessageStatus
 
 WEBHOOKS_MENU = MenuItem(_("Webhooks"), "webhook", 60, OPERATORS)
 STATES = States(MESSAGES, colours={MessageStatus.RETRY: "warning"})
+
+
+def explain_code(code: str) -> str:
+    return gettext(ERRORS[code].cause) if code in ERRORS else ""
 
 
 def row_name(row: OutboxMessage) -> str:

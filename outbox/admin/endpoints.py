@@ -44,7 +44,6 @@ from outbox.admin import columns, endpoint_actions
 from outbox.admin.endpoint_actions import may_manage, may_manage_any
 from outbox.admin.endpoint_forms import EndpointForm
 from outbox.endpoints import record_change
-from outbox.error_meanings import explain_code
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, OffReason
 from outbox.states import EXPIRES_AFTER, SWITCH_OFF_AFTER, MessageStatus
@@ -161,7 +160,7 @@ def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocke
         yield waiting(_("Fix the receiver, switch the endpoint on, then replay the time it was off."))
         return
     if endpoint.failing_since:
-        values = {"time": exactly(endpoint.failing_since), "why": explain_code(last.error_code) if last else ""}
+        values = {"time": exactly(endpoint.failing_since), "why": columns.explain_code(last.error_code) if last else ""}
         yield blocked((_("It has failed since %(time)s. %(why)s") % values).strip())
         off_at = moment(endpoint.failing_since + SWITCH_OFF_AFTER)
         yield waiting(_("It is switched off at %(time)s unless a message is delivered before.") % {"time": off_at})
@@ -196,7 +195,7 @@ def _message(message: OutboxMessage) -> dict[str, object]:
         "state": columns.STATES.badge(message.status),
         "attempts": message.attempt_count,
         "error": message.error_code,
-        "meaning": explain_code(message.error_code),
+        "meaning": columns.explain_code(message.error_code),
         "at": message.created_at,
     }
 

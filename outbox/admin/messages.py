@@ -20,6 +20,7 @@ from kilit.console.jobs.blockers import (
     Blocker,
     blocked,
     ended,
+    failed,
     lease_holdings,
     leased,
     next_attempt,
@@ -28,18 +29,16 @@ from kilit.console.jobs.blockers import (
     ready,
     waiting,
 )
-from kilit.console.jobs.job_page import JobDescription
+from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.models import Event
-from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data
 from kilit.sites.scopes import scope_names
 from kilit.spans import moment
 from outbox import operations
 from outbox.admin import columns
-from outbox.error_meanings import explain_code
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason, hide_query
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
@@ -123,12 +122,19 @@ def off_sentence(endpoint: Endpoint) -> str:
 
 
 def _failed(row: OutboxMessage) -> Iterator[Blocker]:
-    yield blocked(_("Failed. It will not be retried automatically."))
     if row.endpoint and not row.endpoint.is_on:
         yield blocked(off_sentence(row.endpoint), **_endpoint_link(row.endpoint))
-        yield blocked(_("Switch the endpoint on, then Retry. It is sent under the same id."))
-    else:
-        yield blocked(_("Fix the cause at the receiver, then Retry. It is sent under the same id."))
+    yield from failed(row)
+
+
+def open_endpoint(row: OutboxMessage, _offers: Offers, _user: object) -> JobOffer | None:
+    return JobOffer(_("Open the endpoint"), _endpoint_link(row.endpoint)["href"]) if row.endpoint else None
+
+
+def switch_on(row: OutboxMessage, _offers: Offers, user: User | AnonymousUser) -> JobOffer | None:
+    if row.endpoint is None or row.endpoint.is_on or not Endpoint.objects.managed_by(user).contains(row.endpoint):
+        return None
+    return JobOffer(_("Switch on"), reverse("admin:outbox_endpoint_switch_on", args=[row.endpoint.pk]))
 
 
 def _waiting(row: OutboxMessage) -> Iterator[Blocker]:
@@ -164,7 +170,7 @@ def _shown(attempt: Attempt, url: str) -> dict[str, object]:
     return {
         "attempt": attempt,
         "took": _("%(number)s s") % {"number": number_format(attempt.seconds, 2)},
-        "outcome": (explain_code(code) or text) if code else _("Delivered."),
+        "outcome": (columns.explain_code(code) or text) if code else _("Delivered."),
         "detail": hide_query(text, url) if code else "",
         "headers": {name: hide_query(str(value), url) for name, value in attempt.request_headers.items()},
         "answer": hide_query(attempt.answer, url),
@@ -192,8 +198,8 @@ class OutboxMessageAdmin(QueueAdmin):
         belongs_to=belongs_to,
         blockers=reasons,
         holdings=lease_holdings,
-        explain_error=lambda row: explain_code(row.error_code),
-        is_message_hidden=True,  # it is the same in English
+        is_message_hidden=True,
+        steps={"endpoint": open_endpoint, "switch_on": switch_on},
         copied_fields={"webhook_id": "webhook_id", "job": "object_id"},
         more_template="admin/outbox/message.html",
         context=lambda _request, row: {"attempts": attempts_of(row), "body": pretty_body(row)},
@@ -235,9 +241,6 @@ class OutboxMessageAdmin(QueueAdmin):
         names = scope_names()
         for row in rows:
             row.site_name = names.get(row.scope, row.scope)
-
-    def group_text(self, group: Group) -> str:
-        return explain_code(group.code) or group.shape
 
     def acted_on_by(self, request: HttpRequest) -> OutboxMessageQuerySet:
         return OutboxMessage.objects.managed_by(request.user)

@@ -205,6 +205,8 @@ def _details(change: Change) -> Iterator[str]:
     if cause := _record_text(change, "cause"):
         code = _record_text(change, "code")
         yield f"{cause} ({code})" if code else cause
+    if advice := _record_text(change, "advice"):
+        yield advice
     if where := record.text("where", translation.get_language()):
         beyond = record.text("beyond", translation.get_language())
         more = [_("%(number)s more") % {"number": number(beyond)}] if beyond else []

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db import transaction
-from django.db.models import TextChoices
 from django.db.models.functions import Now
 
 from kilit.access.encryption import DecryptionError
@@ -26,6 +25,7 @@ from kilit.workers.turns import work_in_turns
 from outbox.alerts.addresses import new_service, shown_address
 from outbox.alerts.making import BELL
 from outbox.batches import Try
+from outbox.errors import ERRORS, AlertError
 from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.models.channel import ChannelKind
 from outbox.settling import TRY_FOR, attempt_columns, settle_alike
@@ -34,18 +34,6 @@ TIMEOUT = 30.0  # seconds for everything; libraries have timeouts for a step onl
 STATUS = re.compile(r"error=(\d{3})")
 ACTOR = "worker:alerts"
 BATCH = 3  # three that take the longest time fit into the lease
-
-
-class AlertError(TextChoices):
-    """Error codes; the sentences are stored, and never translated: error groups compare them."""
-
-    ADDRESS_UNREADABLE = "ADDRESS_UNREADABLE", "The channel's address cannot be decrypted; enter it again."
-    ADDRESS_INVALID = "ADDRESS_INVALID", "The channel's address is not valid any more."
-    TIMEOUT = "TIMEOUT", "The channel did not answer in time."
-    UNREACHABLE = "UNREACHABLE", "The channel's server could not be reached."
-    REJECTED = "REJECTED", "The channel's server rejected the message."
-    LOGIN_FAILED = "LOGIN_FAILED", "The mail server rejected the login."
-    FAILED = "FAILED", "The message could not be sent."
 
 
 # Special ones first: most are OSErrors, too.
@@ -153,7 +141,7 @@ def _send(message: OutboxMessage) -> None:
 
 @transaction.atomic
 def settle(channel: Channel, attempt: Try) -> None:
-    sentence = str(AlertError(attempt.result.error).label) if attempt.result.error else ""
+    sentence = ERRORS[attempt.result.error].cause if attempt.result.error else ""
     if settle_alike([attempt.message], attempt.result, sentence):  # else another worker has it by now
         columns: dict[str, Any] = {"error": sentence} if sentence else {"error": "", "sent_at": Now()}
         Channel.objects.filter(pk=channel.pk).update(**columns)

@@ -23,44 +23,14 @@ from kilit.console.jobs.priorities import with_priority
 from kilit.console.jobs.states import States
 from kilit.machine_errors import in_words
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering.errors import MISSING_PAGES, TOO_LARGE
-from pdfjobs.states import MAX_RETRIES, PDF_JOBS, ErrorCode, PdfStatus
+from pdfjobs.states import MAX_RETRIES, PDF_JOBS, PdfStatus
 
 LONGEST_SHOWN = 20_000
 STATES = States(PDF_JOBS, colours={PdfStatus.EXPIRED: ""})
-REMEDIES = {
-    ErrorCode.BROWSER_LAUNCH_FAILED: _("Check the worker's memory and its log, then Retry."),
-    ErrorCode.BROWSER_CRASHED: _("Check the worker's memory and its log, then Retry."),
-    ErrorCode.NAVIGATION_TIMEOUT: _("Ask for a shorter document or more time, or Retry."),
-    ErrorCode.WORKER_LOST: _("Check the worker's memory and its log, then Retry."),
-    ErrorCode.STORAGE_UNAVAILABLE: _("Fix the storage of PDF files, then Retry."),
-    ErrorCode.VERSION_MISMATCH: _("Restart the workers: they run an older version than the web server. Then Retry."),
-    ErrorCode.TEMPLATE_ERROR: _("Fix the template or the request, then Retry."),
-    ErrorCode.UNSUPPORTED_PLATFORM: _("Run manage.py browser on the worker's machine, then Retry."),
-    ErrorCode.UNKNOWN: _("The details may show the cause. Fix it, then Retry."),
-}
-
-
-def remedy(row: PdfJob) -> str:
-    code = ErrorCode(row.error_code)
-    if row.error_detail.startswith(MISSING_PAGES):
-        text = gettext(
-            "The request asks for the pages %(pages)s, which this document does not have. Retry cannot help: the "
-            "caller has to request it again with other pages."
-        )
-        return text % {"pages": row.options.get("pages", "")}
-    if row.error_detail.startswith(TOO_LARGE):
-        return gettext("The requested document is too large. Retry cannot help: the caller has to ask for less.")
-    used_up = gettext("All automatic retries failed.") + " " if code.retryable else ""
-    return f"{used_up}{REMEDIES[code]}"
 
 
 def row_name(row: PdfJob) -> str:
     return row.document_number or row.template_name
-
-
-def retry_can_help(row: PdfJob) -> bool:
-    return not row.error_detail.startswith((MISSING_PAGES, TOO_LARGE))
 
 
 def _name(row: PdfJob) -> SafeString:

@@ -1,6 +1,6 @@
 """PDF jobs in the console."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import timedelta
 
 from django.conf import settings
@@ -23,6 +23,7 @@ from kilit.console.jobs.blockers import (
     Blocker,
     blocked,
     ended,
+    failed,
     lease_holdings,
     leased,
     no_worker,
@@ -42,7 +43,6 @@ from kilit.masking import mask_personal_data
 from kilit.spans import moment
 from pdfjobs import operations
 from pdfjobs.admin import columns
-from pdfjobs.admin.columns import remedy, retry_can_help
 from pdfjobs.enqueue import CHANGED, expire_changed
 from pdfjobs.file_response import ArtifactChangedError, file_response
 from pdfjobs.links import LINK_CREATED, DeadLinkError, create_link
@@ -51,7 +51,7 @@ from pdfjobs.models.job import FAILURES, PdfJobQuerySet
 from pdfjobs.models.turns import TURN, most_running
 from pdfjobs.queue import QUEUE
 from pdfjobs.rendering import sandbox_warning
-from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, PDF_JOBS, WAITING, ErrorCode, PdfStatus
+from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, PDF_JOBS, WAITING, PdfStatus
 from pdfjobs.storage import artifacts
 from pdfjobs.storage.artifacts import StorageUnavailable
 from pdfjobs.warnings import MOST_NAMED, missing_characters
@@ -115,15 +115,11 @@ def belongs_to(row: PdfJob) -> SafeString:
     return joined(row.recipient, row.template_name if row.document_number else "", row.owner.get_username())
 
 
-def explain_error(row: PdfJob) -> str:
-    return _(ErrorCode(row.error_code).label)
-
-
-def choose_primary(row: PdfJob, offers: Mapping[str, JobOffer]) -> JobOffer | None:
-    if row.status == PdfStatus.SUCCEEDED:
-        href = reverse("admin:pdfjobs_pdfjob_file", args=[row.pk])
-        return JobOffer(gettext_lazy("Download the PDF"), f"{href}?download")
-    return offers.get("retry") if retry_can_help(row) else None
+def choose_primary(row: PdfJob, _offers: object) -> JobOffer | None:
+    if row.status != PdfStatus.SUCCEEDED:
+        return None
+    href = reverse("admin:pdfjobs_pdfjob_file", args=[row.pk])
+    return JobOffer(gettext_lazy("Download the PDF"), f"{href}?download")
 
 
 def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
@@ -133,8 +129,7 @@ def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
         case PdfStatus.RUNNING:
             yield from leased(row, timeline, task="pdf_reap", after=_("the scheduled task pdf_reap takes it back"))
         case PdfStatus.FAILED:
-            yield blocked(_("Failed. It will not be retried automatically."))
-            yield blocked(remedy(row))
+            yield from failed(row)
         case PdfStatus.SUCCEEDED if row.finished_at:
             kept_until = row.finished_at + settings.PDF_TTL
             yield ended(_("Succeeded. The PDF is kept until %(time)s.") % {"time": moment(kept_until)})
@@ -226,7 +221,6 @@ class PdfJobAdmin(QueueAdmin):
         belongs_to=belongs_to,
         blockers=reasons,
         holdings=lease_holdings,
-        explain_error=explain_error,
         choose_primary=choose_primary,
         copied_fields={"document_number": "document_number", "key": "job_key"},
         priority_states=WAITING,

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, CDPSession, Error, Playwright, async_p
 
 from kilit.workers.processes import runs
 from pdfjobs.rendering.chromium import LAUNCH_LIMIT, launch_arguments
-from pdfjobs.rendering.errors import MISSING_PAGES, RenderError
+from pdfjobs.rendering.errors import RenderError
 from pdfjobs.rendering.isolated_page import IsolatedPage
 from pdfjobs.states import ErrorCode
 
@@ -155,7 +155,7 @@ class BrowserManager:
             self.kill()
             return RenderError(ErrorCode.BROWSER_CRASHED, f"The browser crashed while rendering: {message}")
         if "range" in message.lower():
-            return RenderError(ErrorCode.TEMPLATE_ERROR, f"{MISSING_PAGES}: {message}")
+            return RenderError(ErrorCode.PAGES_MISSING, message)
         return RenderError(ErrorCode.UNKNOWN, message)
 
     async def _ensure_launched(self) -> None:

@@ -8,7 +8,7 @@ import threading
 from datetime import datetime, timedelta
 
 from pdfjobs.rendering.chromium import LAUNCH_LIMIT
-from pdfjobs.rendering.errors import TOO_LARGE, RenderError
+from pdfjobs.rendering.errors import RenderError
 from pdfjobs.rendering.options import MOST_PAGES, PageOptions, head, layout
 from pdfjobs.rendering.stamp import page_count, stamp
 from pdfjobs.states import ErrorCode
@@ -87,14 +87,14 @@ def render(
     """Return the PDF, or raise RenderError. Documents of one owner may share a page, one after the other."""
     parts = head(html, options), html
     if sum(len(part.encode()) for part in parts) > MOST_HTML:
-        raise RenderError(ErrorCode.TEMPLATE_ERROR, f"{TOO_LARGE} {MOST_HTML:,} bytes of HTML.")
+        raise RenderError(ErrorCode.DOCUMENT_TOO_LARGE, f"The document has more than {MOST_HTML:,} bytes of HTML.")
     hard = hard_timeout.total_seconds()
     if options.tagged:
         owner = None  # a page continues numbering the structure of its last document: use a new one
     with _lock:
         pdf = _current().print(parts, layout(options), limit=graceful(hard), hard=hard, owner=owner)
     if page_count(pdf) > MOST_PAGES:
-        raise RenderError(ErrorCode.TEMPLATE_ERROR, f"{TOO_LARGE} {MOST_PAGES:,} pages.")
+        raise RenderError(ErrorCode.DOCUMENT_TOO_LARGE, f"The document has more than {MOST_PAGES:,} pages.")
     return stamp(pdf, options.metadata, made_at=made_at)
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pdfjobs.admin.columns import REMEDIES
+from pdfjobs.errors import ERRORS
 from pdfjobs.states import ErrorCode
 from tests.support.commands import ROOT
 
@@ -24,5 +24,5 @@ def test_the_guides_list_every_code_with_its_retry_rule(code: ErrorCode, guide: 
 
 
 def test_the_console_says_what_to_do_about_every_code() -> None:
-    assert set(REMEDIES) == set(ErrorCode)
-    assert "manage.py browser" in str(REMEDIES[ErrorCode.UNSUPPORTED_PLATFORM])
+    assert set(ERRORS) == set(ErrorCode)
+    assert "manage.py browser" in ERRORS[ErrorCode.UNSUPPORTED_PLATFORM].advice

@@ -112,7 +112,10 @@ def test_only_retryable_failures_are_retried_at_most_twice(codes: list[str]) -> 
         if not again:
             break
 
-    assert set(ErrorCode) - set(RETRYABLE) == {"TEMPLATE_ERROR", "UNSUPPORTED_PLATFORM", "UNKNOWN"}
+    assert set(ErrorCode) - set(RETRYABLE) == {
+        *("TEMPLATE_ERROR", "PAGES_MISSING", "DOCUMENT_TOO_LARGE"),
+        *("UNSUPPORTED_PLATFORM", "UNKNOWN"),
+    }
 
 
 @a_hundred_times()

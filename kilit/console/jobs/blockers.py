@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from kilit.batches.queues import queues
 from kilit.console.jobs.timeline import Story
 from kilit.lock.attempts import RetriedModel
 from kilit.lock.guard import LifecycleModel
@@ -110,6 +111,18 @@ def next_attempt(row: LifecycleModel) -> list[Blocker]:
     return [waiting(_("Attempt %(number)s is made at %(time)s.") % values)]
 
 
+def failed(row: LifecycleModel, **where: str) -> Iterator[Blocker]:
+    """Return what is known of a row's error: why, what helps, and whose turn it is."""
+    entry = queues[row.lifecycle.queue].entry_of(row)
+    if entry.is_expected:
+        yield from (ended(sentence) for sentence in entry.sentences())
+        if not entry.advice:
+            yield ended(_("There is nothing to do."))
+        return
+    yield blocked(_("Failed. It will not be retried automatically."))
+    yield from (blocked(sentence, **where) for sentence in entry.sentences())
+
+
 def reasons_by_kind(row: LifecycleModel, timeline: list[Event]) -> Iterator[Blocker]:
     """Return what any queue can say of a row by the kind of its state."""
     match row.lifecycle.kinds[row.status]:
@@ -120,7 +133,7 @@ def reasons_by_kind(row: LifecycleModel, timeline: list[Event]) -> Iterator[Bloc
         case Kind.DONE:
             yield ended(_("Done"))
         case Kind.FAILED:
-            yield blocked(_("Failed. It will not be retried automatically."))
+            yield from failed(row)
 
 
 def lease_holdings(row: LeasedModel) -> list[tuple[str, object]]:

@@ -1,7 +1,7 @@
 """The page of one job: its name and state, the error and what to do, the timeline, and facts at the side."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
+from kilit.batches.error_entries import TRY_AGAIN, ErrorEntry
 from kilit.console.formatting import link, page
 from kilit.console.jobs.blockers import Blocker, reasons_by_kind
 from kilit.console.jobs.diagram import draw
@@ -43,6 +44,7 @@ class JobOffer:
 
 
 Offers = Mapping[str, JobOffer]  # by name
+RowStep = Callable[[Any, Offers, "User | AnonymousUser"], JobOffer | None]
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,9 @@ class Fact:
 @dataclass(frozen=True)
 class ShownError:
     code: str
-    meaning: "StrOrPromise"
+    words: str
+    turn: "StrOrPromise"
     message: str
-
-
-def first_at_once(_row: object, offers: Offers) -> JobOffer | None:
-    return next((offer for offer in offers.values() if offer.is_done_at_once), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +75,13 @@ class JobDescription:
     blockers: Callable[[Any, list[Event]], Iterable[Blocker]] = reasons_by_kind
     # What the row holds, or what holds it, each with a label.
     holdings: Callable[[Any], list[tuple[str, Any]]] = lambda _row: []
-    explain_error: Callable[[Any], "StrOrPromise"] = lambda _row: ""
-    is_message_hidden: bool = False  # of an error that is explained
+    is_message_hidden: bool = False  # of an error that has an entry: the message says the same
     # What else the user may do with the row, besides the actions of the list that apply.
     offers: "Callable[[Any, Offers, User | AnonymousUser], Offers]" = lambda _row, offers, _user: offers
-    # The one offer that stands out.
-    choose_primary: Callable[[Any, Offers], JobOffer | None] = first_at_once
+    # The ways on that entries of errors name, besides the offers; each returns one if it is possible now.
+    steps: "Mapping[str, RowStep]" = field(default_factory=dict)
+    # The one offer that stands out, where no error says so; by default the first that is done at once.
+    choose_primary: Callable[[Any, Offers], JobOffer | None] = lambda _row, _offers: None
     copied_fields: Mapping[str, str] = field(default_factory=dict)  # and the attribute that is copied
     priority_states: Collection[str] = ()  # in which operators may change the priority
     more_template: str = ""  # what else the page shows, below the timeline
@@ -91,7 +91,7 @@ class JobDescription:
 def job_page(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> HttpResponse:
     job: JobDescription = model_admin.page
     offers = offers_for(model_admin, request, row)
-    primary = job.choose_primary(row, offers)
+    primary = choose_primary(model_admin, request, row, offers)
     name, filters = job.name(row), request.GET.get(LIST_FILTERS, "")
     context = {
         "name": name,
@@ -144,10 +144,33 @@ def offers_for(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> Offer
     """Return what the user may do with the row now, by name; nothing that would be refused."""
     if not model_admin.has_operate_permission(request, str(row.pk)):
         return {}
-    actions = [action for action in model_admin.actions if action.applies_to(row)]
+    entry = entry_of(model_admin, row)
+    useless = TRY_AGAIN if entry and entry.is_final else ()
+    actions = [action for action in model_admin.actions if action.name not in useless and action.applies_to(row)]
     offers = {action.name: _offer(model_admin, request, action, row) for action in actions}
     all_offers: Offers = model_admin.page.offers(row, offers, request.user)
-    return all_offers
+    if not entry or not entry.is_question:
+        return all_offers
+    return {name: replace(offer, is_answer=name in entry.row) for name, offer in all_offers.items()}
+
+
+def entry_of(model_admin: ModelAdmin, row: Any) -> ErrorEntry | None:
+    failures = model_admin.failures
+    has_error = row.status in failures.states and getattr(row, failures.code)
+    return model_admin.queue.entry_of(row) if has_error else None
+
+
+def choose_primary(model_admin: ModelAdmin, request: HttpRequest, row: Any, offers: Offers) -> JobOffer | None:
+    """Return the one offer that stands out: of an error, the first way on that is possible."""
+    job: JobDescription = model_admin.page
+    entry = entry_of(model_admin, row)
+    if entry is None:
+        at_once = (offer for offer in offers.values() if offer.is_done_at_once)
+        return job.choose_primary(row, offers) or next(at_once, None)
+    if entry.is_question or not model_admin.has_operate_permission(request, str(row.pk)):
+        return None
+    ways = (job.steps[name](row, offers, request.user) if name in job.steps else offers.get(name) for name in entry.row)
+    return next(filter(None, ways), None)
 
 
 def _offer(model_admin: ModelAdmin, request: HttpRequest, action: Action, row: Any) -> JobOffer:
@@ -159,13 +182,12 @@ def _offer(model_admin: ModelAdmin, request: HttpRequest, action: Action, row: A
 
 
 def _error(model_admin: ModelAdmin, row: Any) -> ShownError | None:
-    failures = model_admin.failures
-    code = getattr(row, failures.code) if row.status in failures.states else ""
-    if not code:
+    failures, entry = model_admin.failures, entry_of(model_admin, row)
+    if entry is None:
         return None
-    meaning = model_admin.page.explain_error(row)
-    is_hidden = meaning and model_admin.page.is_message_hidden
-    return ShownError(code, meaning, "" if is_hidden else getattr(row, failures.message))
+    code = getattr(row, failures.code)
+    is_hidden = model_admin.page.is_message_hidden and code in model_admin.queue.errors
+    return ShownError(code, entry.label, entry.turn.label, "" if is_hidden else getattr(row, failures.message))
 
 
 def _sections(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> Iterator[tuple[object, list[Fact]]]:

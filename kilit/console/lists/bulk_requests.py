@@ -65,7 +65,7 @@ def actions_for(model_admin: ModelAdmin, filters: Mapping[str, str]) -> list[Act
     return [
         action
         for action in model_admin.actions
-        if (state is None or state in action.sources) and action.operation.helps(code)
+        if (state is None or state in action.sources) and model_admin.queue.helps(action.operation, code)
     ]
 
 

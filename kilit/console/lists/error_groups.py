@@ -1,21 +1,21 @@
 """Error groups: failures by code and message, how many, since when, and actions on a whole group."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from unfold.admin import ModelAdmin
 
+from kilit.batches.error_entries import ErrorEntry
 from kilit.console.formatting import number as grouped
 from kilit.console.formatting import page
-from kilit.console.lists.bulk_requests import bulk_address, encode
+from kilit.console.lists.bulk_requests import encode
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import TREND_HOURS, Group
+from kilit.problems.failures import FailedRows, group_action
+from kilit.problems.registry import ProblemAction
 
 MOST_GROUPS = 50
-TRY_AGAIN = ("retry", "approve")  # the actions that are offered for a group: never those that end
 BAR = 5  # of so many units in the picture, one of them air
 TALLEST = 32
 
@@ -61,51 +61,41 @@ class Trend:
 @dataclass(frozen=True)
 class ErrorGroupRow:
     group: Group
+    entry: ErrorEntry
     trend: Trend
     list_href: str
-    actions: list[tuple[str, str]]  # a label and an address
+    action: ProblemAction | None
     states: list[tuple[object, int]]  # a badge for each, and how many
-    advice: str = ""
-    is_expected: bool = False
 
 
 def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
-    queue, scopes = model_admin.queue.table.queue, model_admin.queue.scopes_seen_by(request.user)
-    largest = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
+    queue = model_admin.queue
+    name, scopes = queue.table.queue, queue.scopes_seen_by(request.user)
+    largest = ErrorGroup.objects.largest(queue=name, scopes=scopes, limit=MOST_GROUPS + 1)
     listed = largest[:MOST_GROUPS]
-    names = [group.name for group in listed]
-    trends = ErrorGroup.objects.trend(names, queue=queue, scopes=scopes)
-    may_act = model_admin.has_operate_permission(request)
-    expected = model_admin.expected_groups(listed)
-    advice = model_admin.group_advice(names) if may_act else {}
+    trends = ErrorGroup.objects.trend([group.name for group in listed], queue=name, scopes=scopes)
+    entries, may_act = queue.entries_of(listed), model_admin.has_operate_permission(request)
+
+    def row(group: Group) -> ErrorGroupRow:
+        entry = entries[group.name]
+        rows = FailedRows(queue, entry, group.code, group.state, {"group": group.name}, group.scope)
+        return ErrorGroupRow(
+            group,
+            entry,
+            Trend(trends[group.name]),
+            f"{model_admin.address('changelist')}?{encode({'group': group.name})}",
+            action=group_action(rows, request.user) if may_act else None,
+            states=[(model_admin.states.badge(state), number) for state, number in sorted(group.states.items())],
+        )
+
     return page(
         model_admin,
         request,
         "admin/console/error_groups.html",
         title=_("Error groups of %(name)s") % {"name": model_admin.opts.verbose_name_plural},
-        groups=[
-            ErrorGroupRow(
-                group._replace(shape=model_admin.group_text(group)),
-                Trend(trends[group.name]),
-                f"{model_admin.address('changelist')}?{encode({'group': group.name})}",
-                actions=list(_actions_on(model_admin, group)) if may_act and group.name not in expected else [],
-                states=[(model_admin.states.badge(state), number) for state, number in sorted(group.states.items())],
-                advice="" if group.name in expected else advice.get(group.name, ""),
-                is_expected=group.name in expected,
-            )
-            for group in listed
-        ],
+        groups=[row(group) for group in listed],
         are_more=len(largest) > MOST_GROUPS,
         most=MOST_GROUPS,
         list_href=model_admin.address("changelist"),
         states=model_admin.queue.table.words(model_admin.failures.states),
     )
-
-
-def _actions_on(model_admin: ModelAdmin, group: Group) -> Iterator[tuple[str, str]]:
-    for action in model_admin.actions:
-        reach = sum(group.states.get(state, 0) for state in action.sources)
-        if reach and action.name in TRY_AGAIN and action.operation.helps(group.code):
-            text = ngettext("%(title)s this group (%(number)s row)", "%(title)s this group (%(number)s rows)", reach)
-            label = text % {"title": action.title, "number": grouped(reach)}
-            yield label, bulk_address(model_admin, action, {"group": group.name})

@@ -47,12 +47,14 @@ PARTS = """
 """
 SUMS = """
       SELECT {key}, min(code) AS code, min(shape) AS shape, sum(total)::bigint AS total,
-        min(first_at) AS first_at, max(last_at) AS last_at
+        min(first_at) AS first_at, max(last_at) AS last_at,
+        min(scope) FILTER (WHERE total <> 0) AS first_scope, max(scope) FILTER (WHERE total <> 0) AS last_scope
       FROM ({parts}) AS parts GROUP BY {key}
 """
 READ = """
     SELECT error_group, min(code), min(shape), sum(total)::bigint,
-      coalesce(jsonb_object_agg(state, total) FILTER (WHERE total <> 0), '{}')::text, min(first_at), max(last_at)
+      coalesce(jsonb_object_agg(state, total) FILTER (WHERE total <> 0), '{}')::text, min(first_at), max(last_at),
+      CASE WHEN min(first_scope) = max(last_scope) THEN min(first_scope) ELSE '' END
     FROM (SUMS) AS states
     WHERE %(group)s::text IS NULL OR error_group = %(group)s
     GROUP BY error_group HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT %(limit)s
@@ -101,6 +103,12 @@ class Group(NamedTuple):
     states: dict[str, int]
     first_at: datetime
     last_at: datetime
+    scope: str = ""  # if there is only one
+
+    @property
+    def state(self) -> str:
+        """Return the state that most of its rows are in."""
+        return max(self.states, key=self.states.__getitem__, default="")
 
 
 class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
@@ -109,8 +117,8 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
     ) -> list[Group]:
         rows = read_rows(READ, {"queue": queue, "scopes": scopes, "limit": limit, "group": group})
         return [
-            Group(name, code, shape, total, json.loads(states), first_at, last_at)
-            for name, code, shape, total, states, first_at, last_at in rows
+            Group(name, code, shape, total, json.loads(states), *others)
+            for name, code, shape, total, states, *others in rows
         ]
 
     def causes(

@@ -25,7 +25,6 @@ from kilit.console.formatting import (
 from kilit.console.jobs.states import States
 from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_identifiers
-from ociqueue.codes.table import is_always_expected
 from ociqueue.models import Conversion, Site
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.schemas.columns import mask_click_id, outcome_unknown
@@ -146,7 +145,7 @@ def doubt(row: Uploadable) -> str:
 
 
 def expected_badge(row: Conversion) -> SafeString:
-    if not is_always_expected(row.provider_error_code) or row.status != ConversionStatus.FAILED or row.is_retracted:
+    if row.status != ConversionStatus.FAILED or row.is_retracted or not row.entry.is_expected:
         return SafeString("")
     return badge(_("nothing to do"), "info", title=_("It ended as expected, and is in no failure rate."))
 

@@ -12,22 +12,21 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.jobs.blockers import Blocker, blocked, ended, ready, waiting
-from kilit.console.jobs.job_page import JobDescription
+from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers
 from kilit.lock.models import Event
-from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
 from ociqueue.admin.base import columns
 from ociqueue.admin.base.menu import CONVERSIONS_MENU
 from ociqueue.admin.rows import adjustment_columns, blockers, description
+from ociqueue.admin.rows.row_forms import why_not_adjust
 from ociqueue.admin.rows.uploadable import MARK_ADJUSTMENT_FAILED, RESET_ADJUSTMENT, RETRY_ADJUSTMENT, UploadableAdmin
 from ociqueue.files import exports as dead_letters
 from ociqueue.models import Adjustment
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX, FAILURES
 from ociqueue.models.sending import UploadableQuerySet
-from ociqueue.operating.errors import expected_adjustment_groups, groups_of_wrong_data
 from ociqueue.queue import ADJUSTMENT_QUEUE
 from ociqueue.schemas.columns import outcome_unknown
-from ociqueue.states import IN_UPLOAD, Category, ConversionStatus, SyncMethod
+from ociqueue.states import IN_UPLOAD, AdjustmentKind, ConversionStatus, SyncMethod
 
 
 def reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
@@ -63,10 +62,6 @@ def _failed(row: Adjustment, limits: object) -> Iterator[Blocker]:
         if row.original.outcome_unknown:
             sentence = _("Its conversion failed and its outcome is unknown: look it up in Google Ads by its order id.")
         yield ended(sentence, **_conversion(row))
-    elif expected_adjustment_groups({row.error_group: row.provider_error_code}):
-        yield ended(_("Failed as expected: there is nothing to do."))
-    elif row.provider_error_category == Category.VALIDATION and not row.is_retraction:
-        yield blocked(_("Failed. Its data is wrong: change the value again."), **_conversion(row))
     else:
         yield from blockers.failed(row, limits)
 
@@ -102,6 +97,15 @@ def _other(row: Adjustment) -> dict[str, str]:
     return {"link": _("The adjustment"), "href": reverse("admin:ociqueue_adjustment_change", args=[row.pk])}
 
 
+def change_value(row: Adjustment, _offers: Offers, _user: object) -> JobOffer | None:
+    """Offer another value, which takes the place of the one that was wrong."""
+    if row.is_retraction or row.is_overtaken or why_not_adjust(row.original, AdjustmentKind.RESTATEMENT):
+        return None
+    return JobOffer(
+        _("Change the value again"), reverse("admin:ociqueue_conversion_change_value", args=[row.original_id])
+    )
+
+
 @admin.register(Adjustment)
 class AdjustmentAdmin(UploadableAdmin):
     menu = CONVERSIONS_MENU.tab(1)
@@ -117,8 +121,7 @@ class AdjustmentAdmin(UploadableAdmin):
         state_notes=adjustment_columns.state_notes,
         blockers=reasons,
         holdings=blockers.holdings,
-        explain_error=description.explain_error,
-        choose_primary=description.choose_primary,
+        steps={**description.STEPS, "correct": change_value},
         copied_fields={"source_key": "source_key", "order_id": "order_id"},
     )
 
@@ -135,11 +138,3 @@ class AdjustmentAdmin(UploadableAdmin):
         with suppress(ValueError):
             return UUID(text.removeprefix(ADJUSTMENT_PREFIX))
         return None
-
-    def group_advice(self, names: list[str]) -> dict[str, str]:
-        text = _("The data is wrong, so a retry would fail again. Change the value again on the conversion's page.")
-        return dict.fromkeys(groups_of_wrong_data(names, model=Adjustment), text)
-
-    def expected_groups(self, groups: list[Group]) -> set[str]:
-        codes = {group.name: group.code for group in groups}
-        return super().expected_groups(groups) | expected_adjustment_groups(codes)

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.console.formatting import distance, number
+from kilit.console.jobs import blockers
 from kilit.console.jobs.blockers import (
     Blocker,
     blocked,
@@ -25,11 +26,9 @@ from kilit.workers.sweeps import sweeps
 from ociqueue.admin.base.columns import doubt, upload
 from ociqueue.admin.base.site_header import site_address
 from ociqueue.codes.table import WITHHELD
-from ociqueue.intake.corrections import why_not
 from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.operating.errors import expected_groups
 from ociqueue.operating.site_health import open_circuits
 from ociqueue.schemas.columns import outcome_unknown
 from ociqueue.states import LIVE, UPLOADED_HERE, Category, ConversionStatus, SyncMethod
@@ -72,10 +71,6 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
         yield _withheld(row, limits)
     elif limits.is_too_old:
         yield blocked(_("Failed: the conversion is more than 90 days old, and Google takes none that old."))
-    elif expected_groups({row.error_group: row.provider_error_code}):
-        yield ended(_("Failed as expected: there is nothing to do."))
-    elif row.provider_error_category == Category.VALIDATION and not why_not(row):
-        yield blocked(_("Failed. Its data is wrong: correct it and send it again."))
     else:
         yield from failed(row, limits)
 
@@ -97,7 +92,7 @@ def failed(row: Uploadable, limits: Any) -> Iterator[Blocker]:
         )
         yield from overdue("oci_requeue_transient") or no_worker()
         return
-    yield blocked(_("Failed. It will not be retried automatically. Fix the cause, then use Retry."))
+    yield from blockers.failed(row)
     if is_transient and not row.site.requeue_transient:
         sentence = _("The error is TRANSIENT, but automatic retries are switched off for this site.")
         yield blocked(sentence, **site_link(row, "settings"))

@@ -23,7 +23,6 @@ from kilit.console.formatting import button
 from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.day_forms import DaysForm
 from kilit.console.queue_admin import OldestRow
-from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_identifiers
 from kilit.sites.models import SiteQuerySet
 from ociqueue.admin.base import columns
@@ -38,7 +37,6 @@ from ociqueue.intake.corrections import read_id
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.sending import OLDEST_FIRST, UploadableQuerySet
-from ociqueue.operating.errors import expected_groups, groups_of_wrong_data
 from ociqueue.queue import QUEUE
 from ociqueue.schemas.columns import mask_click_id
 from ociqueue.schemas.lookups import LONGEST_SPAN
@@ -142,16 +140,6 @@ class ConversionAdmin(UploadableAdmin):
     def rows_to_export(self, failed: Any) -> Any:
         """Leave out what was corrected already: the file is there to be corrected and imported."""
         return failed.not_replaced()
-
-    def group_advice(self, names: list[str]) -> dict[str, str]:
-        text = _(
-            "The data is wrong, so a retry would fail again. Correct a row on its page, or export these rows, correct "
-            "the file and import it."
-        )
-        return dict.fromkeys(groups_of_wrong_data(names), text)
-
-    def expected_groups(self, groups: list[Group]) -> set[str]:
-        return super().expected_groups(groups) | expected_groups({group.name: group.code for group in groups})
 
     # Pages of the list
 

@@ -2,24 +2,29 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import joined, link
-from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers
+from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers, RowStep
 from kilit.console.jobs.timeline import Story
 from kilit.lock.models import Event
 from ociqueue.admin.base.columns import STATES, money, row_name, state_notes
-from ociqueue.admin.base.site_header import site_address
+from ociqueue.admin.base.site_header import may_administer, site_address
 from ociqueue.admin.rows import blockers
 from ociqueue.admin.rows.adjustment_columns import adjustments_context, kind_label
 from ociqueue.admin.rows.row_forms import with_forms
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import ENDED, Category, ConversionStatus, Disposition
+from ociqueue.states import ENDED, ConversionStatus, Disposition, SyncMethod
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+    from django_stubs_ext import StrOrPromise
 
 AFTER_UPLOAD = (ConversionStatus.UPLOADED, *ENDED)
 # What Google said, as the uploader names it.
@@ -28,13 +33,6 @@ ANSWERS = {
     Disposition.RECEIVED: _("It has the conversion, and gives its verdict later."),
     Disposition.FATAL: _("It rejects the conversion."),
     Disposition.DUPLICATE: _("It had the conversion already."),
-}
-MEANINGS = {
-    Category.VALIDATION: _("The data is wrong; another attempt would fail too."),
-    Category.TRANSIENT: _("A temporary fault; another attempt may succeed."),
-    Category.AUTH: _("Google rejected the account or its credentials."),
-    Category.RATE_LIMIT: _("Google asked for fewer requests."),
-    Category.PERMANENT: _("It will not succeed as it is."),
 }
 
 
@@ -136,17 +134,20 @@ def belongs_to(row: Uploadable) -> SafeString:
     return joined(link(site_address(row.site, "change"), row.site.name), row.action)
 
 
-def explain_error(row: Uploadable) -> str:
-    category = row.provider_error_category
-    return f"{category}: {MEANINGS[Category(category)]}" if category else ""
+def of_site(label: "StrOrPromise", page: str) -> RowStep:
+    return lambda row, _offers, _user: JobOffer(label, site_address(row.site, page))
 
 
-def choose_primary(row: Uploadable, offers: Offers) -> JobOffer | None:
-    if offers and row.status == ConversionStatus.FAILED and row.provider_error_category == Category.AUTH:
-        return JobOffer(_("Open the site's connection"), site_address(row.site, "credentials"))
-    if row.status == ConversionStatus.FAILED and row.provider_error_category == Category.VALIDATION:
-        return offers.get("correct") or offers.get("retry")
-    return offers.get("retry")
+def switch(row: Uploadable, _offers: Offers, user: "User | AnonymousUser") -> JobOffer | None:
+    is_possible = row.site.sync_method == SyncMethod.API and may_administer(user, row.site)
+    return JobOffer(_("Switch to Data Manager"), site_address(row.site, "switch")) if is_possible else None
+
+
+STEPS: dict[str, RowStep] = {
+    "connection": of_site(_("Open the site's connection"), "credentials"),
+    "script": of_site(_("Open the site's script"), "ads_script"),
+    "switch": switch,
+}
 
 
 CONVERSION = JobDescription(
@@ -158,9 +159,8 @@ CONVERSION = JobDescription(
     state_notes=state_notes,
     blockers=blockers.reasons,
     holdings=blockers.holdings,
-    explain_error=explain_error,
     offers=with_forms,
-    choose_primary=choose_primary,
+    steps=STEPS,
     copied_fields={"source_key": "source_key", "order_id": "order_id", "whole_click_id": "click_id"},
     more_template="admin/ociqueue/adjustments.html",
     context=lambda _request, row: adjustments_context(row),

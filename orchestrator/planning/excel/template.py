@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
+from django.conf import settings
+
 from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.folders import read_bounded
@@ -38,6 +40,16 @@ MOST_UNPACKED = 50 * 1024**2  # a small zip can expand to gigabytes
 
 def check_template(path: Path) -> None:
     open_template(read_template(path))
+
+
+def is_template_invalid() -> bool:
+    """Return whether this machine sees that the template cannot be used."""
+    if settings.FLOOR_IS_HERE:
+        try:
+            check_template(settings.OPTI_TEMPLATE)
+        except JobError:
+            return True
+    return False
 
 
 def read_template(path: Path) -> bytes:

@@ -155,7 +155,7 @@ def test_a_queue_that_declares_no_problems_has_failures_and_stuck_rows(monkeypat
 
     lines = {problem.kind: (problem.title, problem.cause) for problem in problems}
     assert lines == {
-        ProblemKind.FAILURES: ("Webhooks and alerts: 1 failed", "No answer."),
+        ProblemKind.FAILURES: ("Webhooks and alerts: 1 failed", "No answer in time"),
         ProblemKind.STUCK: (
             "Webhooks and alerts: 1 stuck",
             "their worker's lease lapsed; a scheduled task takes them back",

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from kilit.access.models import ApiKey
 from kilit.lock.identity import uuid7
-from ociqueue.codes.google import MALFORMED_CLICK_ID
+from ociqueue.codes.entries import MALFORMED_CLICK_ID, RECENT_CLICK, WRONG_DATA
 from ociqueue.intake.enqueue import enqueue
 from ociqueue.models import Conversion
 from ociqueue.schemas.lookups import MOST_FOUND, MOST_LOOKUPS
@@ -83,7 +83,7 @@ def test_a_row_that_waits_for_another_attempt_has_its_time(api, site) -> None:
     (found,) = find(api, sourceKey="order-1001")
 
     assert (found["state"], found["nextRetryAt"]) == ("RETRY", later.isoformat())
-    assert found["error"]["hint"] == "The click is too recent; Google asks to wait six hours."
+    assert found["error"]["hint"] == RECENT_CLICK.hint
 
 
 def test_an_error_has_a_hint_and_no_personal_data(api, site) -> None:
@@ -104,7 +104,7 @@ def test_an_error_has_a_hint_and_no_personal_data(api, site) -> None:
         "message": "UNPARSEABLE_GCLID: … of …4567, a…@example.com.",
         "hint": hint,
     }
-    assert unknown["error"]["hint"] == "Correct the data, and send the conversion again with the same sourceKey."
+    assert unknown["error"]["hint"] == WRONG_DATA.hint
 
 
 def test_a_source_key_finds_its_corrected_copies_newest_first_linked_both_ways(api, site) -> None:

@@ -104,7 +104,7 @@ def test_a_verdict_on_an_unknown_click_is_a_failure(make_site, admin_client) -> 
 
     assert (health(site).error_rate, len(problems("failure-rate"))) == (1, 1)
     assert len(problems("failures")) == 1
-    assert [row.is_expected for row in admin_client.get(GROUPS).context["groups"]] == [False]
+    assert [row.entry.is_expected for row in admin_client.get(GROUPS).context["groups"]] == [False]
 
 
 def test_a_retry_that_is_undone_is_no_failure_either(site) -> None:
@@ -123,10 +123,10 @@ def test_a_group_of_them_says_so_and_offers_no_retry(site, admin_client) -> None
 
     skipped, other = admin_client.get(GROUPS).context["groups"]
 
-    assert (skipped.group.code, skipped.is_expected, skipped.actions) == ("SKIPPED_BY_SCRIPT", True, [])
-    assert (other.is_expected, [label for label, _address in other.actions]) == (False, ["Retry this group (1 row)"])
+    assert (skipped.group.code, skipped.entry.is_expected, skipped.action) == ("SKIPPED_BY_SCRIPT", True, None)
+    assert (other.entry.is_expected, other.action.label) == (False, "Review and retry")
     assert text_of(admin_client, GROUPS).count("Expected, nothing to do.") == 1
     row = Conversion.objects.filter(provider_error_code="SKIPPED_BY_SCRIPT")[0]
     page = text_of(admin_client, f"/admin/ociqueue/conversion/{row.pk}/change/")
-    assert "Failed as expected: there is nothing to do." in page
+    assert "The script left it out on purpose." in page
     assert "Fix the cause" not in page

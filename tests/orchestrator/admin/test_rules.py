@@ -9,8 +9,9 @@ import pytest
 from django.db import DatabaseError, transaction
 
 from kilit.lock.models import Activity, ActivityKind
+from kilit.problems.registry import find_problems
 from orchestrator.errors import Code
-from orchestrator.models import RulesVersion
+from orchestrator.models import Job, RulesVersion
 from orchestrator.planning.plan import MissingRule
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.rules_history import RulesChanged, changes, digest, save_rules, with_entry
@@ -218,8 +219,28 @@ def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, rules_fil
     values = {"add-0": "10", "add-1": "3", "add-2": "1", "add-3": "5"}
     added = owner.post(primary.href, sent(rules_file, rules_file.read_text(), "add", **values))
     draft = added.context["form"]["content"].value()
-    owner.post(primary.href, sent(rules_file, draft, "save"))
-    assert str(page_of(owner, job).context["primary"].title) == "Approve"
+    saved = owner.post(primary.href, sent(rules_file, draft, "save"), follow=True)
+    assert f"1 job continues: {job.order_id}" in saved.text
+    assert Job.objects.get(pk=job.pk).status == "NEW"
+
+
+def test_one_rule_is_added_for_all_jobs_that_wait_for_it(make_person, rules_file, admin_user) -> None:
+    lack = [{**GOVDE, "thickness_mm": 33}]
+    jobs = [held(Code.TRIM_RULE_MISSING, order_id=f"S-{number}", parts=lack) for number in range(10)]
+    other = held(Code.BACKING_THICKNESS_UNKNOWN, order_id="S-10", parts=[{**ARKALIK, "thickness_mm": 6}])
+    lines = [each for each in find_problems(admin_user) if each.kind == "hold"]
+    action = next(line.action for line in lines if line.count == 10)
+    assert action.label == "Rules: add trim for 33 mm"
+    owner = make_person(role="owner")
+    shown = owner.get(action.link)
+    assert [text for _, text, _ in shown.context["missing"]] == ["trim for 33 mm"]
+
+    added = owner.post(action.link, sent(rules_file, rules_file.read_text(), "add", **{"add-0": "10"}))
+    saved = owner.post(action.link, sent(rules_file, added.context["form"]["content"].value(), "save"), follow=True)
+
+    assert "10 jobs continue: S-0, S-1, S-2, S-3, S-4 …" in saved.text
+    assert {Job.objects.get(pk=job.pk).status for job in jobs} == {"NEW"}
+    assert Job.objects.get(pk=other.pk).status == "HOLD"
 
 
 def test_a_job_failed_for_an_unknown_edge_leads_to_the_rules(make_person, rules_file) -> None:

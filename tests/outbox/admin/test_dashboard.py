@@ -94,7 +94,7 @@ def test_failed_messages_are_a_problem_by_cause_and_marked_ones_are_none(house) 
     (problem,) = problems(ProblemKind.FAILURES)
 
     assert problem.title == "1 message failed"
-    assert problem.cause == "TIMED_OUT The receiver did not answer in time."
+    assert problem.cause == "No answer in time"
     assert [(place.name, place.count) for place in problem.where] == [("Mine", 1)]
 
 

@@ -10,8 +10,7 @@ import pytest
 from kilit.lock.models import Event
 from pdfjobs.file_response import file_name
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering.errors import MISSING_PAGES
-from pdfjobs.states import PDF_JOBS
+from pdfjobs.states import PDF_JOBS, ErrorCode
 from pdfjobs.storage import artifacts
 from tests.support.bulk_actions import said
 from tests.support.guarded_columns import write_unguarded
@@ -92,7 +91,7 @@ def test_search_by_id_key_and_owner(make_person, make_job) -> None:
         ("queued", {"Expire"}, "No worker is running."),
         ("running", set(), "then the scheduled task pdf_reap takes it back"),
         ("succeeded", {"Expire"}, "The PDF is kept until"),
-        ("failed", {"Retry", "Expire"}, "Fix the template or the request, then Retry."),
+        ("failed", {"Retry", "Expire"}, "Fix the template, then retry."),
         ("expired", set(), "The file and the variables are deleted"),
     ],
 )
@@ -222,14 +221,14 @@ def test_an_unreachable_storage_is_reported_and_nothing_expires(make_person, mak
 
 def test_pages_that_the_caller_asked_for_are_not_blamed_on_the_template(make_person) -> None:
     asked = new_job(options={"pages": "7-9"})
-    job = bring(asked, "failed", detail=f"{MISSING_PAGES}: Page range exceeds page count")
+    job = bring(asked, "failed", code=ErrorCode.PAGES_MISSING, detail="Page range exceeds page count")
 
     answer = make_person().get(f"{LIST}{job.pk}/change/")
 
-    assert "The request asks for the pages 7-9, which this document does not have." in answer.text
+    assert "The document does not have the requested pages" in answer.text
     assert "Fix the template" not in answer.text
     assert answer.context["primary"] is None, "a retry cannot help"
-    assert [str(offer.title) for offer in answer.context["offers"]] == ["Retry", "Expire"]
+    assert [str(offer.title) for offer in answer.context["offers"]] == ["Expire"]
 
 
 def test_a_waiting_job_says_how_many_wait_before_it(make_person, make_job, worker_lives) -> None:

@@ -65,12 +65,12 @@ def test_a_group_of_failures_is_retried_from_its_own_page(visitor, house) -> Non
     """What looks alike is fixed once, and retried once."""
     page = visitor.enter("demo-operator")
     open_page(page, f"{LIST}groups/")
-    group = page.locator("section").filter(has_text="INVALID_TIME_FORMAT")
+    group = page.locator("section").filter(has_text="UPLOAD_EXCEPTION")
 
-    group.get_by_role("link", name="Retry this group").click()
-    expect(page.locator("main")).to_contain_text("error group: INVALID_TIME_FORMAT Expected yyyy-mm-dd")
-    page.get_by_label("Reason").fill("The shop sends the right format now.")
+    group.get_by_role("link", name="Review and retry").click()
+    expect(page.locator("main")).to_contain_text("error group: UPLOAD_EXCEPTION Bulk upload")
+    page.get_by_label("Reason").fill("Google works again.")
     page.get_by_role("button", name="Retry (").click()
 
     expect(page).to_have_url(re.compile("/admin/bulk/bulkaction/"))
-    expect(page.locator("main")).to_contain_text("The shop sends the right format now.")
+    expect(page.locator("main")).to_contain_text("Google works again.")

@@ -85,7 +85,7 @@ def test_a_job_on_hold_says_what_to_fix_and_goes_on_when_approved(visitor, house
     open_page(page, places(house)["cutting-job"])
     expect(page.locator("main")).to_contain_text("E_CRM_NO_MATCH")
 
-    page.get_by_label("Customer's name").fill("Ayşe Yılmaz")
+    page.get_by_label("Name of +90 536 000 11 22").fill("Ayşe Yılmaz")
     primary(page, "Add +90 536 000 11 22 as customer and continue").click()
 
     expect(page.locator("main")).to_contain_text("HOLD_APPROVED")

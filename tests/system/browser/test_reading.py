@@ -18,13 +18,15 @@ CONVERSION = r"""
   - button "Retry"
   - group: More
   - group: "State diagram. Current state: Failed."
-  - region "UPLOAD_EXCEPTION":
-    - heading "UPLOAD_EXCEPTION" [level=2]
-    - paragraph: "TRANSIENT: A temporary fault; another attempt may succeed."
+  - region "The script's upload failed UPLOAD_EXCEPTION":
+    - heading "The script's upload failed UPLOAD_EXCEPTION" [level=2]
     - text: Bulk upload is not available right now.
     - heading "What to do" [level=3]
     - list:
-      - listitem: Failed. It will not be retried automatically. Fix the cause, then use Retry.
+      - listitem: Failed. It will not be retried automatically.
+      - listitem: Google Ads stopped the upload of the script.
+      - listitem: Retry when Google works again.
+    - paragraph: "Whose turn: an operator"
     - button "Retry"
   - region "Timeline":
     - heading "Timeline" [level=2]
@@ -43,12 +45,11 @@ HELD = """
   - heading "DEMO-1004" [level=2]
   - paragraph: "/State: HOLD Needs approval/"
   - button "Add +90 536 000 11 22 as customer and continue"
-  - region "E_CRM_NO_MATCH":
-    - paragraph: Customer unknown
+  - region "Customer unknown E_CRM_NO_MATCH":
     - heading "What to do" [level=3]
     - list:
-      - listitem: /Needs approval/
       - listitem: /No customer has this phone number/
+      - listitem: /Add the customer/
   - region "Timeline":
     - list:
       - listitem:

@@ -55,7 +55,7 @@ def test_failures_of_one_cause_are_one_problem_with_its_sites_and_the_retry(calm
     (problem,) = found(admin_user)
 
     assert (problem.kind, problem.title, problem.count) == ("failures", "5 conversions failed", 5)
-    assert problem.code == "UPLOAD_EXCEPTION"
+    assert (problem.cause, problem.code) == ("The script's upload failed", "UPLOAD_EXCEPTION")
     assert [(place.name, place.count) for place in problem.where] == [("Anadolu", 3), ("Ege", 2)]
     assert problem.since is not None
     assert problem.since <= Conversion.objects.earliest("updated_at").updated_at

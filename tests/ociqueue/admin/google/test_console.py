@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from ociqueue.codes.google import DATA_MANAGER
+from ociqueue.codes.entries import CLOSED_API
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import Category, CircuitStatus, SyncMethod
 from ociqueue.uploader.connection_test import check_requested
@@ -121,7 +121,7 @@ def test_not_allowlisted_is_reported_in_full_and_a_probe_closes_it(google, make_
     upload_due()
 
     for page in shown:
-        assert DATA_MANAGER.replace("'", "&#x27;") in page
+        assert CLOSED_API.hint.replace("'", "&#x27;") in page
         assert "Probe now" in page
     assert reported == ["The row with the fewest attempts is sent as the probe within seconds."]
     assert states(api_site) == ["COMPLETED"] * 3

@@ -107,7 +107,7 @@ def test_expected_failures_are_not_something_to_fix(operator, admin_user, site, 
     assert [blocker.sentence for blocker in page.context["blockers"]] == ["A newer adjustment takes its place."]
     assert str(newest.pk) in page.context["blockers"][0].href
     assert (page.context["primary"], page.context["offers"]) == (None, [])
-    assert [row.is_expected for row in groups.context["groups"]] == [True]
+    assert [row.entry.is_expected for row in groups.context["groups"]] == [True]
     assert not [problem for problem in find_problems(admin_user) if problem.part == "adjustment"]
 
 

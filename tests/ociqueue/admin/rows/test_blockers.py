@@ -138,5 +138,5 @@ def test_an_ended_row_says_so_and_a_failed_one_what_to_do(reported, worker_lives
     done, (failed,), (passing,) = make_completed(site), make_failed(site), make_failed(site, category="TRANSIENT")
 
     assert says(reported(done), "ended", "Completed: it was sent.")
-    assert says(reported(failed), "blocked", "Its data is wrong: correct it and send it again.")
+    assert says(reported(failed), "blocked", "Correct it and send it again.")
     assert says(reported(passing), "waiting", "The scheduled task oci_requeue_transient retries it within")

@@ -75,7 +75,7 @@ def test_a_group_leads_to_its_rows_and_to_a_retry_of_all_of_them(admin_client, s
     large, _small = shown(admin_client)
 
     assert large.list_href == f"{LIST}?group={large.group.name}"
-    assert large.actions == [("Retry this group (2 rows)", f"{LIST}all/retry/?group={large.group.name}")]
+    assert large.action.link == f"{LIST}?status=FAILED&group={large.group.name}"
     assert listed(admin_client, group=large.group.name) == {one, other}
     Conversion.objects.filter(pk=one.pk).retry_selected()
     assert listed(admin_client, group=large.group.name) == {other}

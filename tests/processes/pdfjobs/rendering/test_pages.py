@@ -59,8 +59,7 @@ def test_missing_pages_are_reported(to_pdf: Callable[..., bytes]) -> None:
     with pytest.raises(RenderError) as fault:
         to_pdf(pages="7")
 
-    assert fault.value.code == "TEMPLATE_ERROR"
-    assert "does not have the requested pages" in fault.value.detail
+    assert fault.value.code == "PAGES_MISSING"
 
 
 def test_header_and_footer_with_page_numbers(to_reader: Callable[..., PdfReader]) -> None:
@@ -111,7 +110,7 @@ def test_too_much_html_is_refused_before_the_browser_sees_it(to_pdf: Callable[..
     with pytest.raises(RenderError) as fault:
         to_pdf("x" * (renderer.MOST_HTML + 1))
 
-    assert fault.value.code == "TEMPLATE_ERROR"
+    assert fault.value.code == "DOCUMENT_TOO_LARGE"
 
 
 def test_too_many_pages_are_refused(to_pdf: Callable[..., bytes], monkeypatch) -> None:
@@ -120,5 +119,5 @@ def test_too_many_pages_are_refused(to_pdf: Callable[..., bytes], monkeypatch) -
     with pytest.raises(RenderError) as fault:
         to_pdf(FOUR)
 
-    assert fault.value.code == "TEMPLATE_ERROR"
+    assert fault.value.code == "DOCUMENT_TOO_LARGE"
     assert "pages" in fault.value.detail

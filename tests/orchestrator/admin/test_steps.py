@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from urllib.parse import urlencode
 
 import pytest
 
@@ -16,6 +17,9 @@ from tests.support.cutting_jobs import LIST, held, page_of
 pytestmark = pytest.mark.django_db
 
 ADD = "Add +90 555 123 45 67 as customer and continue"
+PHONE = "+905551234567"
+ADD_ALL = f"{LIST}add-customers/"
+ADD_ONE = f"{ADD_ALL}?{urlencode({'phone': PHONE})}"
 
 
 def states(*jobs: Job) -> list[str]:
@@ -30,7 +34,7 @@ def test_an_unknown_customer_is_added_and_the_job_continues_with_one_form(make_p
     assert 'value="Ayşe Yılmaz"' in shown.text
     assert shown.text.count("kilit-primary") == 1
 
-    answer = operator.post(primary.href, {"name": "Ayşe Yılmaz"}, follow=True)
+    answer = operator.post(primary.href, {PHONE: "Ayşe Yılmaz"}, follow=True)
 
     customer = Customer.objects.get()
     assert (customer.phone, customer.name) == ("+905551234567", "Ayşe Yılmaz")
@@ -46,27 +50,35 @@ def test_all_jobs_of_the_same_unknown_customer_continue_together(make_person) ->
     operator = make_person()
     jobs = [held(order_id=f"S-{number}") for number in range(3)]
     stranger = held(order_id="S-9", customer_phone="0555 765 43 21")
-    assert "Also continue the 2 other jobs of this customer" in page_of(operator, jobs[0]).text
+    assert "3 jobs wait: S-0, S-1, S-2" in page_of(operator, jobs[0]).text
 
-    answer = operator.post(f"{LIST}{jobs[0].pk}/add-customer/", {"name": "Ayşe", "all_jobs": "on"}, follow=True)
+    answer = operator.post(ADD_ONE, {PHONE: "Ayşe"}, follow=True)
 
     assert "Approved 3 of 3." in answer.text
     assert "Its rows are now:" in answer.text, "the list shows what becomes of them"
     assert states(*jobs, stranger) == ["NEW", "NEW", "NEW", "HOLD"]
 
 
-def test_only_the_job_continues_when_its_customers_others_are_left_out(make_person) -> None:
-    jobs = [held(order_id=f"S-{number}") for number in range(2)]
+def test_unknown_customers_are_added_in_one_form_and_one_without_a_name_stays_unknown(make_person, admin_user) -> None:
+    phones = [f"+9055512345{number:02}" for number in range(8)]
+    jobs = [held(order_id=f"S-{number}", customer_phone=phones[number % 8]) for number in range(10)]
+    (problem,) = [each for each in find_problems(admin_user) if each.kind == "hold"]
+    assert (problem.action.label, problem.action.link) == ("Add 8 customers", ADD_ALL)
+    operator = make_person()
+    asked = operator.get(problem.action.link)
+    assert list(asked.context["form"].fields) == phones
 
-    make_person().post(f"{LIST}{jobs[0].pk}/add-customer/", {"name": "Ayşe"})
+    answer = operator.post(ADD_ALL, {phone: f"Usta {phone[-1]}" for phone in phones[:7]}, follow=True)
 
-    assert states(*jobs) == ["NEW", "HOLD"]
+    assert "Usta 0, Usta 1, Usta 2, Usta 3, Usta 4, Usta 5, Usta 6 are customers now. Approved 9 of 9." in answer.text
+    assert states(*jobs) == ["HOLD" if job.customer_phone == phones[7] else "NEW" for job in jobs]
+    assert Customer.objects.count() == 7
 
 
 def test_a_missing_name_is_asked_for_again_and_nothing_changes(make_person) -> None:
     job = held()
 
-    answer = make_person().post(f"{LIST}{job.pk}/add-customer/", {"name": " \u200b "})
+    answer = make_person().post(ADD_ONE, {PHONE: " \u200b "})
 
     assert answer.status_code == 200
     assert "This may not be empty." in answer.text
@@ -78,7 +90,7 @@ def test_a_customer_who_was_added_meanwhile_keeps_the_name(make_person, customer
     operator, job = make_person(), held()
     assert str(page_of(operator, job).context["primary"].title) == "Approve"
 
-    operator.post(f"{LIST}{job.pk}/add-customer/", {"name": "Other"})
+    operator.post(ADD_ONE, {PHONE: "Other"})
 
     assert [each.name for each in Customer.objects.all()] == [customer.name]
     assert states(job) == ["NEW"]
@@ -88,7 +100,7 @@ def test_viewers_add_no_customer(make_person) -> None:
     viewer, job = make_person(role="viewer"), held()
 
     assert page_of(viewer, job).context["primary"] is None
-    assert viewer.post(f"{LIST}{job.pk}/add-customer/", {"name": "Ayşe"}).status_code == 403
+    assert viewer.post(ADD_ONE, {PHONE: "Ayşe"}).status_code == 403
     assert not Customer.objects.exists()
 
 
@@ -101,21 +113,18 @@ def test_an_operator_says_that_optiplanning_was_started(make_person) -> None:
     assert primary.href == f"{LIST}act/approve/"
 
 
-def test_the_dashboard_leads_to_the_job_of_an_unknown_customer(make_person, admin_user) -> None:
-    job = held(customer_snapshot_name="Ayşe Yılmaz")
-    held(order_id="S-2", customer_snapshot_name="Ayşe Yılmaz")
+def test_the_dashboard_leads_to_the_form_of_an_unknown_customer(make_person, admin_user) -> None:
+    jobs = [held(order_id=f"S-{number}", customer_snapshot_name="Ayşe Yılmaz") for number in range(2)]
     (problem,) = [each for each in find_problems(admin_user) if each.kind == "hold"]
     assert [(place.name, place.count) for place in problem.where] == [("Ayşe Yılmaz", 2)]
-    assert (problem.action.label, problem.action.link) == ("Add customer", f"{LIST}{job.pk}/change/")
     operator = make_person()
 
     dashboard = unescape(operator.get("/admin/").text)
-    (first_click,) = re.findall(r'href="([^"]+)">Add customer<', dashboard)
-    opened = operator.get(first_click)
-    second_click = opened.context["primary"]
-    operator.post(second_click.href, {"name": second_click.form["name"].value(), "all_jobs": "on"})
+    (first_click,) = re.findall(r'href="([^"]+)">Add 1 customer<', dashboard)
+    form = operator.get(first_click).context["form"]
+    operator.post(first_click, {PHONE: form[PHONE].value()})
 
-    assert states(*Job.objects.all()) == ["NEW", "NEW"]
+    assert states(*jobs) == ["NEW", "NEW"]
 
 
 def test_several_unknown_customers_are_named_each_with_its_job(admin_user) -> None:
