@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.apps import apps
@@ -111,9 +112,9 @@ def _is_open(request: HttpRequest, page: MenuPage) -> bool:
 def _failures(request: HttpRequest) -> Counter[MenuItem]:
     """Count the rows that rest until a person acts, from the same totals as the dashboard."""
     pages = [page for pages in menu(request).values() for page in pages if isinstance(page.model_admin, QueueAdmin)]
-    totals: Any = cache.get_or_set(  # one query for the pages that a person opens one after the other
-        f"failures:{request.user.pk}", lambda: _count_failures(request, pages), COUNTED_AGAIN_AFTER
-    )
+    # One query for the pages that a person opens one after the other.
+    key, count = f"failures:{request.user.pk}", partial(_count_failures, request, pages)
+    totals = cache.get_or_set(key, count, COUNTED_AGAIN_AFTER) or {}
     failed = Counter[MenuItem]()
     for page in pages:
         failed[page.tab.item] += totals.get(page.model_admin.queue.table.queue, 0)

@@ -196,6 +196,7 @@ def test_no_page_of_the_activity_walks_it(admin_client, make_person) -> None:
         {"to": "2026-06-01"},
         {"from": "2026-01-01", "to": "2026-01-02"},
         {"kind": "key", "person": "ayse", "to": "2026-09-01"},
+        *({"q": text} for text in ("can", "nobody", "00000000-0000-7000-8000-000000000001")),
     ]
     member = make_person("ayse", role="viewer", sites={sites[4]: "viewer"})
 
