@@ -130,7 +130,7 @@ def test_a_jobs_times_follow_the_zone_and_the_api_stays_in_utc(client_of, demo, 
     answer = operator.get(f"/api/oci/queue-rows?siteId={showcase.public_id}")
 
     in_tokyo = born.astimezone(ZoneInfo("Asia/Tokyo"))
-    assert f'<time datetime="{in_tokyo.isoformat()}">{in_tokyo:%Y-%m-%d %H:%M}</time>' in page
+    assert f'<time datetime="{in_tokyo.isoformat()}">{in_tokyo:%Y-%m-%d %H:%M:%S}</time>' in page
     assert answer.status_code == 200
     assert "+09:00" not in answer.content.decode()
 
