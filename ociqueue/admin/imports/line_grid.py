@@ -1,7 +1,7 @@
 """The grid of an import's rejected lines: each with its number, its cells and what is wrong with them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.http import QueryDict
@@ -30,22 +30,43 @@ def cells_of(line: ImportLine, columns: Sequence[str]) -> dict[str, str]:
 
 def line_grid(job: ImportJob, lines: Sequence[ImportLine]) -> dict[str, Any]:
     names = _columns(job, lines)
+    rows = {line.line: cells_of(line, names) for line in lines}
+    faults = [(line.line, field, reason) for line in lines for field, reason, _value in line.faults]
+    return grid_of(rows, names, faults)
+
+
+def grid_of(
+    rows: Mapping[int, Mapping[str, str]], names: Sequence[str], faults: Iterable[tuple[int, str, str]]
+) -> dict[str, Any]:
+    """Return lines by their numbers for admin/console/grid.html, with faults of a line and a column."""
     columns = [{"name": LINE, "label": _("Line")}, *({"name": name, "label": name} for name in names)]
-    rows = [{LINE: str(line.line), **cells_of(line, names)} for line in lines]
-    faults = [
-        [number, *_place(field, reason, names)]
-        for number, line in enumerate(lines)
-        for field, reason, _value in line.faults
+    places = {number: place for place, number in enumerate(rows)}
+    faults_by_place = [
+        [places[number], *_place(field, reason, names)] for number, field, reason in faults if number in places
     ]
     return {
         "name": "lines",
         "is_fixed": True,
-        "rows": text_from_rows(rows, [LINE, *names]),
+        "rows": text_of(rows, names),
         "columns": columns,
         "columns_json": json.dumps(columns),
-        "faults_json": json.dumps(faults),
+        "faults_json": json.dumps(faults_by_place),
         "names": ",".join(names),
     }
+
+
+def text_of(rows: Mapping[int, Mapping[str, str]], names: Sequence[str]) -> str:
+    return text_from_rows([{LINE: str(number), **cells} for number, cells in rows.items()], [LINE, *names])
+
+
+def read_rows(text: str, names: Sequence[str]) -> dict[int, dict[str, str]]:
+    """Return lines that were typed, by their numbers."""
+    typed = {}
+    for row in rows_from_text(strip_control_chars(text), [LINE, *names]):
+        number = row.pop(LINE, "")
+        if number.isascii() and number.isdigit() and len(number) < 10:
+            typed[int(number)] = {name: cell.strip() for name, cell in row.items()}
+    return typed
 
 
 def _columns(job: ImportJob, lines: Sequence[ImportLine]) -> list[str]:
@@ -66,10 +87,6 @@ def typed_lines(job: ImportJob, posted: QueryDict) -> dict[int, dict[str, str]]:
     """Return the lines of the grid that were changed, by their numbers."""
     allowed = columns_of(job)
     names = [name for name in posted.get("names", "").split(",") if name in allowed]
-    typed = {}
-    for row in rows_from_text(strip_control_chars(posted.get("rows", "")), [LINE, *names]):
-        number = row.pop(LINE, "")
-        if number.isascii() and number.isdigit() and len(number) < 10:
-            typed[int(number)] = {name: cell.strip() for name, cell in row.items()}
+    typed = read_rows(posted.get("rows", ""), names)
     kept = ImportLine.objects.shown_for(job).filter(is_differing=False, line__in=typed)
     return {line.line: typed[line.line] for line in kept if names and typed[line.line] != cells_of(line, names)}

@@ -2,8 +2,9 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from django import forms
@@ -18,12 +19,14 @@ from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import number, page
+from kilit.csv.reader import CsvLine
 from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
 from kilit.sites import member_files
 from kilit.sites.models import SiteQuerySet
 from kilit.sites.site_files import SitePlan
 from kilit.sites.site_model import has_site_permission
+from ociqueue.admin.imports.line_grid import grid_of, read_rows, text_of
 from ociqueue.admin.imports.pages import CsvFileForm
 from ociqueue.files import sites as site_files
 from ociqueue.models import Site
@@ -100,16 +103,30 @@ MEMBERS = BulkFile(
 class BulkFileForm(CsvFileForm):
     # Proof that this user has seen what the file would change.
     checked = forms.CharField(required=False)
+    # Lines that were corrected on the page, which file they are of, and those in the grid.
+    kept = forms.CharField(required=False, strip=False)
+    digest = forms.CharField(required=False)
+    rows = forms.CharField(required=False, strip=False)
 
     megabytes = 5
     too_large = gettext_lazy("Larger than %(most)s MB; use several files.")
 
-    def proof(self, user: User | AnonymousUser, kind: BulkFile) -> str:
+    def file_digest(self) -> str:
         file: Any = self.cleaned_data["file"].file
         file.seek(0)
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
-        return signing.dumps([kind.name, user.pk, digest], salt=SALT)
+        return digest
+
+    def typed(self, kind: BulkFile) -> dict[int, dict[str, str]]:
+        """Return what was typed in place of lines of this file."""
+        if self.cleaned_data["digest"] != self.file_digest():
+            return {}
+        return read_rows(f"{self.cleaned_data['kept']}\n{self.cleaned_data['rows']}", kind.columns)
+
+    def proof(self, user: User | AnonymousUser, kind: BulkFile) -> str:
+        typed = hashlib.sha256(json.dumps(self.typed(kind), sort_keys=True).encode()).hexdigest()
+        return signing.dumps([kind.name, user.pk, self.file_digest(), typed], salt=SALT)
 
     def was_checked(self, user: User | AnonymousUser, kind: BulkFile) -> bool:
         try:
@@ -124,12 +141,13 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest, kind: BulkFile) -
         raise PermissionDenied
     form = BulkFileForm(request.POST or None, request.FILES or None)
     plan, is_stored = None, False
+    grid: dict[str, Any] = {}
     if form.is_valid():
         is_stored = request.POST.get("step") == "import"
         if is_stored and not form.was_checked(request.user, kind):
             form.add_error("file", _("This is not the file that was checked. Check it first."))
         else:
-            plan = _read(request, form, kind, dry_run=not is_stored)
+            plan, grid = _read(request, form, kind, dry_run=not is_stored)
     return page(
         model_admin,
         request,
@@ -141,20 +159,42 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest, kind: BulkFile) -
         columns=", ".join(kind.columns),
         export_address=reverse("admin:ociqueue_site_export", args=[kind.name]),
         plan=plan,
+        **grid,
         **(_report(plan, kind, is_stored=is_stored and not plan.rejected) if plan else {}),
         proof=form.proof(request.user, kind) if plan and plan.changes and not plan.rejected and not is_stored else "",
     )
 
 
-def _read(request: HttpRequest, form: BulkFileForm, kind: BulkFile, *, dry_run: bool) -> Any:
-    file = form.cleaned_data["file"].file
+def _read(request: HttpRequest, form: BulkFileForm, kind: BulkFile, *, dry_run: bool) -> tuple[Any, dict[str, Any]]:
+    file, typed = form.cleaned_data["file"].file, form.typed(kind)
     try:
-        return kind.store(request.user, kind.read(file), dry_run=dry_run)
+        lines: list[CsvLine] = [
+            replace(line, cells=typed[line.number], fault="", text="") if line.number in typed else line
+            for line in kind.read(file)
+        ]
+        plan = kind.store(request.user, lines, dry_run=dry_run)
     except CsvError as error:
         form.add_error("file", str(error))
-        return None
+        return None, {}
     finally:
         file.seek(0)
+    return plan, _grid(plan, lines, kind, form.file_digest(), typed)
+
+
+def _grid(
+    plan: Any, lines: Sequence[CsvLine], kind: BulkFile, digest: str, typed: Mapping[int, Mapping[str, str]]
+) -> dict[str, Any]:
+    """Return the lines to correct, and those that were corrected before, which the form sends again."""
+    faulty = {fault.line for fault in plan.rejected}
+    shown = [line for line in lines if line.number in faulty][:MOST_SHOWN]
+    rows = {line.number: line.cells or {kind.columns[0]: line.text} for line in shown}
+    faults = [(fault.line, fault.field, fault.reason) for fault in plan.rejected]
+    kept = {number: cells for number, cells in typed.items() if number not in rows}
+    return {
+        "grid": grid_of(rows, kind.columns, faults) if rows else None,
+        "kept": text_of(kept, kind.columns),
+        "digest": digest,
+    }
 
 
 def _report(plan: Any, kind: BulkFile, *, is_stored: bool) -> dict[str, Any]:
@@ -175,8 +215,8 @@ def _summary(plan: Any, *, is_stored: bool) -> str:
     if plan.rejected:
         count = len({each.line for each in plan.rejected})
         text = ngettext(
-            "%(number)s line is invalid, so nothing is changed. Correct it and check the file again.",
-            "%(number)s lines are invalid, so nothing is changed. Correct them and check the file again.",
+            "%(number)s line is invalid, so nothing is changed. Correct it below and check again.",
+            "%(number)s lines are invalid, so nothing is changed. Correct them below and check again.",
             count,
         )
         return text % {"number": number(count)}

@@ -1,5 +1,6 @@
 """Sites in bulk: a file is checked, applied as a whole or not at all, and can be exported and imported again."""
 
+import json
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -137,6 +138,29 @@ def test_the_page_shows_the_changes_first_and_applies_only_what_it_showed(admin_
     applied = upload(admin_client, FILE, step="import", checked=proof)
     assert "Changed by 2 lines" in applied.text
     assert Site.objects.count() == 2
+
+
+def test_bad_lines_are_corrected_in_a_grid_and_applied_with_the_rest(admin_client: Client) -> None:
+    text = FILE.replace("EUR", "XXX").replace("123-456-7890", "12")
+    checked = upload(admin_client, text, step="check")
+    grid = checked.context["grid"]
+    assert [fault[:2] for fault in json.loads(grid["faults_json"])] == [[0, "customerId"], [1, "currency"]]
+    sent = {"digest": checked.context["digest"], "kept": checked.context["kept"]}
+
+    again = upload(admin_client, text, step="check", **sent, rows=grid["rows"].replace("XXX", "EUR"))
+    assert again.context["kept"].startswith("3\t")
+    sent |= {"kept": again.context["kept"]}
+    rows = again.context["grid"]["rows"].replace("12", "123-456-7890")
+    ready = upload(admin_client, text, step="check", **sent, rows=rows)
+    sent |= {"kept": ready.context["kept"], "checked": ready.context["proof"]}
+    unseen = upload(admin_client, text, step="import", **sent | {"kept": sent["kept"].replace("Orman", "Dağ")})
+    assert "This is not the file that was checked." in unseen.text
+    other = upload(admin_client, FILE.replace("EUR", "YYY"), step="check", **sent)
+    assert "YYY" in other.context["grid"]["rows"], "what was typed is of another file"
+    upload(admin_client, text, step="import", **sent)
+
+    sites = Site.objects.order_by("name").values_list("name", "customer_id", "default_currency")
+    assert list(sites) == [("Deniz", "1234567890", "TRY"), ("Orman", "2345678901", "EUR")]
 
 
 @pytest.mark.parametrize("text", ["", "\x00\x01", "colour\nred\n", '"name\n', "name,name\na,b\n"])

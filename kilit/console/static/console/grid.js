@@ -178,7 +178,7 @@ const KilitGrid = (() => {
         while (this.rows.length && isBlank(this.rows[this.rows.length - 1])) this.rows.pop();
         this.area.value = written(this.rows);
         this.isChanged = false;
-      });
+      }, true); // before htmx reads the form
       window.addEventListener("beforeunload", (event) => { if (this.isChanged && form.isConnected) event.preventDefault(); });
     }
 
