@@ -57,6 +57,7 @@ class FailedRows:
     state: str
     filters: Mapping[str, str]  # of their list
     scope: str = ""  # the site that has all of them
+    count: int = 1
 
 
 # The ways on that are no operations, by the name of the queue and their own: each returns an action if it is possible.
@@ -149,7 +150,7 @@ class FailureLines:
             if scope in self.scope_names
         ]
         scope = cause.scopes[0][0] if cause.scope_count == 1 else ""
-        rows = FailedRows(self.queue, entry, cause.code, cause.state, filters, scope)
+        rows = FailedRows(self.queue, entry, cause.code, cause.state, filters, scope, cause.total)
         return Problem(
             part=self.part,
             kind=ProblemKind.FAILURES,

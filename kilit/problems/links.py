@@ -11,6 +11,7 @@ PAGES = {
     # of queues
     "act_on_all": "all/{}/",
     "error_groups": "groups/",
+    "import_csv": "import/",
     "resume_queue": "resume/",
     # of cutting jobs
     "add_customers": "add-customers/",

@@ -17,12 +17,10 @@ from ociqueue.files.import_jobs import TABLES, acting_for, sites_for
 from ociqueue.files.import_run import keep_lines
 from ociqueue.files.site_tables import SiteTables
 from ociqueue.models import ImportJob, ImportLine
-from ociqueue.models.import_job import LineIndex
+from ociqueue.models.import_job import SITE_COLUMN, LineIndex
 
 
-def correct_lines(
-    job: ImportJob, typed: Mapping[int, Mapping[str, str]], columns: Sequence[str], user: User
-) -> FileTally:
+def correct_lines(job: ImportJob, typed: Mapping[int, Mapping[str, str]], user: User) -> FileTally:
     """Store what was typed in place of rejected lines, by their numbers."""
     with transaction.atomic():
         # Of two who correct the same line, the second finds it gone.
@@ -32,10 +30,11 @@ def correct_lines(
         lines = [_read(line, typed[line.line], kind.amounts) for line in kept]
         if job.is_open or not lines:
             return kind.tally()
-        is_personal = not set(columns).isdisjoint(IDENTIFIERS)
+        columns = {SITE_COLUMN, *(name for line in lines for name in line.cells)}
+        is_personal = not columns.isdisjoint(IDENTIFIERS)
         lines = [replace(line, is_personal=is_personal) for line in lines]
-        # A file with the same header and no lines: it says how times are written.
-        stream = io.BytesIO("".join(csv_lines(columns, [])).encode())
+        # A file with these columns and no lines: sites look at its header.
+        stream = io.BytesIO("".join(csv_lines(sorted(columns), [])).encode())
         tables = SiteTables(kind, job.site, stream)
         with acting_for(user, reason=str(kind.reason)):
             tally = tables.process(lines, LineIndex(job), mark=POINT, sites=sites_for(user), dry_run=False)

@@ -12,7 +12,7 @@ from kilit.access.roles import is_owner
 from kilit.batches.queues import Queue
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.problems.failures import FailedRows, FailureLines, Step, causes_of
-from kilit.problems.links import list_path, page_path
+from kilit.problems.links import page_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
 from kilit.problems.registry import Problem, ProblemAction, ProblemSource
 from kilit.sites.scopes import scopes_shown_to
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 def correct(rows: FailedRows, _reader: object) -> ProblemAction:
-    return ProblemAction(_("Review and correct"), list_path(rows.queue.model, status=rows.state, **rows.filters))
+    """Lead to the list of a single row, and of several to the page that offers them as a file."""
+    page = "import_csv" if rows.count > 1 else "changelist"
+    return ProblemAction(_("Review and correct"), page_path(rows.queue.model, page, status=rows.state, **rows.filters))
 
 
 def of_site(label: "StrOrPromise", page: str) -> Step:

@@ -149,7 +149,7 @@ class ImportJobAdmin(BatchJobAdmin):
         if not (start(job) or typed):
             self.refuse(request, job)
         if typed:
-            tally = correct_lines(job, typed, columns_of(job), cast("User", request.user))
+            tally = correct_lines(job, typed, cast("User", request.user))
             messages.info(request, _corrected(tally))
         return self.to_page(job)
 

@@ -81,6 +81,7 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         identifiers=", ".join(IDENTIFIERS) if accepts_identifiers else "",
         template_address=reverse("admin:ociqueue_conversion_import_template"),
         failed_address=reverse("admin:ociqueue_conversion_dead_letters", query=request.GET),
+        list_address=reverse("admin:ociqueue_conversion_changelist", query=request.GET) if request.GET else "",
         imports_address=reverse("admin:ociqueue_importjob_changelist"),
         megabytes=MEGABYTES,
         most=settings.MOST_UPLOADED,

@@ -11,14 +11,16 @@ from ociqueue.models import Conversion, Site
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.support.browsing import open_page
-from tests.support.conversions import new_conversion
+from tests.support.conversions import make_failed, new_conversion
 from tests.support.dashboard import make_site
+from tests.support.imports import HEADER, TIME
 from tests.support.pdf_jobs import bring, new_job
 
-# A click by the keyboard has the detail 0, one by a script is not trusted. The count outlives the pages of a tab.
+# Buttons of the mouse: a label passes its click on to its field, which would be a second one. The count outlives the
+# pages of a tab.
 COUNT = """
-  window.addEventListener("click", (event) => {
-    if (event.isTrusted && event.detail > 0) sessionStorage.clicks = Number(sessionStorage.clicks) + 1;
+  window.addEventListener("mousedown", (event) => {
+    if (event.isTrusted) sessionStorage.clicks = Number(sessionStorage.clicks) + 1;
   }, true);
 """
 
@@ -54,6 +56,7 @@ def open_found(page: Page, text: str, name: str) -> None:
 
 
 CODE = "UPLOAD_EXCEPTION"
+WRONG = "UNPARSEABLE_GCLID"
 FAILED = 120
 
 
@@ -67,6 +70,13 @@ def broken_site(house) -> Site:
     rows.claim(limit=FAILED)
     rows.filter(status="PROCESSING").ack_failed(code=CODE, category="TRANSIENT", message="No route.")
     return site
+
+
+def make_failures_of_many_sites() -> None:
+    for number in range(30):
+        site = make_site(f"Şube {number}")
+        SiteMembership.objects.create(site=site, user=User.objects.get(username="demo-operator"), role="operator")
+        make_failed(site, 3, code=WRONG, category="VALIDATION", gclid="broken")
 
 
 @pytest.fixture
@@ -147,6 +157,37 @@ def copy_the_script_of_a_new_site(mouse: Mouse) -> int:
     return mouse.clicks
 
 
+def choose_file(page: Page, name: str, content: str) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.locator("label[for=id_file]").last.click()
+    chooser.value.set_files({"name": name, "mimeType": "text/csv", "buffer": content.encode()})
+
+
+def correct_one_cause_of_many_sites(mouse: Mouse) -> int:
+    mouse.page.locator(".kilit-problem").filter(has_text=WRONG).get_by_role("link", name="Review and correct").click()
+    with mouse.page.expect_download() as download:
+        mouse.page.get_by_role("link", name="Download the failed conversions (CSV)").click()
+    text = download.value.path().read_text("utf-8-sig").replace("broken", "Cj0KCQ-right")
+    choose_file(mouse.page, "failed.csv", text)
+    mouse.page.get_by_role("button", name="Correct and resend 90 rows").click()
+    expect(mouse.page.get_by_text("Corrected 90 of 90 rows")).to_be_visible()
+    return mouse.clicks
+
+
+def correct_five_lines(mouse: Mouse, site: Site) -> int:
+    mouse.find("import csv", "Import CSV")
+    line = f"{site.public_id},Satış,click-{{}},{TIME},{{}},TRY\n".format
+    bad = "".join(line(number, "many") for number in range(5))
+    choose_file(mouse.page, "sales.csv", f"siteId,{HEADER}{line('good', '1.50')}{bad}")
+    expect(mouse.page.locator("#lines-grid [aria-invalid]")).to_have_count(5)
+    for number in range(5):
+        mouse.page.keyboard.type(f"{number + 1},50")
+        mouse.page.keyboard.press("Enter")
+    mouse.page.get_by_role("button", name="Import 1 lines, with the corrected lines").click()
+    expect(mouse.page.get_by_text("Stored 6 of 6 lines; 0 duplicates, 0 rejected.")).to_be_visible()
+    return mouse.clicks
+
+
 def test_daily_work_takes_few_clicks(visitor, house, broken_site, pdf) -> None:
     operator, admin = Mouse(visitor.enter("demo-operator")), Mouse(visitor.enter("demo-admin"))
     counted = {}
@@ -158,6 +199,11 @@ def test_daily_work_takes_few_clicks(visitor, house, broken_site, pdf) -> None:
     operator.start()
     counted["retry one cause"] = retry_one_cause(operator)
     counted["release an unknown customer"] = release_an_unknown_customer(operator, house.held)
+    make_failures_of_many_sites()
+    operator.start()
+    counted["correct one cause of many sites"] = correct_one_cause_of_many_sites(operator)
+    operator.start()
+    counted["correct five lines of a file"] = correct_five_lines(operator, broken_site)
     operator.start()
     counted["download a PDF"] = download_a_pdf(operator)
     operator.start()
@@ -171,6 +217,8 @@ def test_daily_work_takes_few_clicks(visitor, house, broken_site, pdf) -> None:
         "filter by state, site and code": 2,
         "retry one cause": 2,
         "release an unknown customer": 2,
+        "correct one cause of many sites": 4,
+        "correct five lines of a file": 3,
         "download a PDF": 2,
         "pause a site": 2,
         "copy the script of a new site": 4,

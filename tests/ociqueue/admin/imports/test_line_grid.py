@@ -98,11 +98,13 @@ def test_only_who_may_import_corrects_lines(operator, make_person, site, make_si
 def test_a_corrected_line_names_no_site_that_its_reader_may_not_act_on(make_person, make_site) -> None:
     own, foreign = make_site(), make_site()
     client = make_person(sites={own: "operator"})
-    lines = f"siteId,{HEADER}{own.public_id},Satış,c-1,{TIME},many,TRY\n"
+    line = f"{own.public_id},Satış,c-{{}},{TIME},many,TRY\n".format
+    lines = f"siteId,{HEADER}{line(1)}{line(2)}"
     checked = client.post(ADDRESS, {"site": "", "file": SimpleUploadedFile("a.csv", lines.encode())})
-    form = typed(checked, line_2={"conversionValue": "1", "siteId": foreign.public_id})
+    right = {"conversionValue": "1"}
+    form = typed(checked, line_2={**right, "siteId": foreign.public_id}, line_3=right)
 
     page = store(client, form)
 
-    assert not Conversion.objects.exists()
+    assert (Conversion.objects.get().site, Conversion.objects.get().gclid) == (own, "c-2")
     assert "There is no site with this siteId" in page.context["grid"]["faults_json"]
