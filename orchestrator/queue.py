@@ -24,7 +24,8 @@ from orchestrator.workflow.decisions import APPROVE, CANCEL, CONFIRM_CUT, HAND_O
 
 class CuttingQueue(Queue):
     def entry(self, code: str, state: str = "") -> ErrorEntry:
-        return HELD[code] if state == JobState.HOLD and code in HELD else super().entry(code)
+        may_be_held = state == JobState.HOLD or code not in self.errors
+        return HELD[code] if may_be_held and code in HELD else super().entry(code)
 
     def entry_of(self, row: Job) -> ErrorEntry:
         entry = super().entry_of(row)

@@ -157,7 +157,7 @@ class ErrorGroupFilter(Filter):
     def describe(self, value: str, user: User | AnonymousUser) -> str:
         queue, scopes = self.failures.table.queue, self.scopes_seen_by(user)
         groups = ErrorGroup.objects.largest(queue=queue, scopes=scopes, group=value, limit=1)
-        return f"{groups[0].code} {groups[0].shape}" if groups else value
+        return groups[0].code if groups else value
 
 
 CREATED_BETWEEN = (

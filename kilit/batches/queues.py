@@ -119,6 +119,11 @@ class Queue:
     def entry(self, code: str, state: str = "") -> ErrorEntry:
         return self.errors.get(code, UNKNOWN)
 
+    def words(self, code: str, state: str = "") -> str:
+        """Return what people call an error code; of a code that is not declared, nothing."""
+        entry = self.entry(code, state)
+        return "" if entry is UNKNOWN else entry.label
+
     def entry_of(self, row: Any) -> ErrorEntry:
         return self.entry(getattr(row, self.failures.code), row.status)
 

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from unfold.decorators import action
 
+from kilit.batches.queues import queues
 from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_personal_data
 from kilit.spans import format_span
@@ -54,9 +55,10 @@ def two_lines(first: str, second: str, *, title: str = "") -> SafeString:
 
 def with_code(words: str, code: str) -> SafeString:
     """Return an error in words, and the API's name of it small beside them."""
-    if not code or words == code:
+    if not (words and code):
         return escape(words or code)
-    return format_html('{} <small lang="en" class="kilit-error-code">{}</small>', words, code)
+    parts = format_html_join(SafeString("_<wbr>"), "{}", ((word,) for word in code.split("_")))
+    return format_html('{} <small lang="en" class="kilit-error-code">{}</small>', words, parts)
 
 
 def breakable(text: str) -> SafeString:
@@ -64,12 +66,12 @@ def breakable(text: str) -> SafeString:
     return format_html_join(SafeString("<wbr>"), "{}", ((text[at : at + 8],) for at in range(0, len(text), 8)))
 
 
-def error_cell(code: str, text: str) -> SafeString | str:
-    """Return an error's code; its text, masked, is in the tooltip, and opens by click, touch and keyboard."""
+def error_cell(row: Any, code: str, text: str) -> SafeString | str:
+    """Return an error in words; its text, masked, is in the tooltip, and opens by click, touch and keyboard."""
     if not code:
         return "-"
     text = mask_personal_data(text)
-    words = format_html_join(SafeString("_<wbr>"), "{}", ((word,) for word in code.split("_")))
+    words = with_code(queues[row.lifecycle.queue].words(code, row.status), code)
     if not text:
         return format_html('<span class="kilit-more">{}</span>', words)
     return format_html(

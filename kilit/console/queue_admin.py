@@ -81,7 +81,7 @@ class QueueAdmin(LongListAdmin):
         return [
             column("name", gettext_lazy("job"), lambda row: two_lines(self.page.name(row), f"…{str(row.pk)[-12:]}")),
             column("state", gettext_lazy("state"), lambda row: self.states.badge(row.status)),
-            column("error", gettext_lazy("error"), lambda row: error_cell(error(row), message(row))),
+            column("error", gettext_lazy("error"), lambda row: error_cell(row, error(row), message(row))),
             column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id"),
         ]
 

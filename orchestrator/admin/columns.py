@@ -119,7 +119,7 @@ whole_error = column("error_message", gettext_lazy("message"), lambda job: in_wo
 parts = column("parts", gettext_lazy("parts"), _parts)
 warning = column("warning", gettext_lazy("warning"), warning_text)
 retries = column("retries", gettext_lazy("retries"), lambda job: job.retry_count)
-error = column("error", gettext_lazy("error"), lambda job: error_cell(job.error_code, job.error_message))
+error = column("error", gettext_lazy("error"), lambda job: error_cell(job, job.error_code, job.error_message))
 lasting = column("lasting", gettext_lazy("in this state for"), lambda job: since(job.updated_at))
 age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
 whole_customer = column("whole_customer", gettext_lazy("customer"), _whole_customer)

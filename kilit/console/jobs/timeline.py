@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import duration, with_local_times
+from kilit.batches.queues import queues
+from kilit.console.formatting import duration, with_code, with_local_times
 from kilit.lock.audit import actor_in_words
 from kilit.lock.failures import Failures
 from kilit.lock.models import Event
@@ -113,6 +114,12 @@ class TimelineStep:
     error_message: str
     event: Event
     link: Any = ""
+
+    @property
+    def error(self) -> str:
+        """Return the error in words, and its code small beside them."""
+        queue = queues.get(self.event.queue)
+        return with_code(queue.words(self.error_code, self.event.to_state) if queue else "", self.error_code)
 
     @property
     def details(self) -> list[tuple[str, Any]]:

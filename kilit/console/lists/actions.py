@@ -12,6 +12,7 @@ from django.utils.translation import gettext, ngettext
 from unfold.admin import ModelAdmin
 
 from kilit.batches.operations import Operation, OperationUnavailable, Skip
+from kilit.batches.queues import queues
 from kilit.console.formatting import ago
 from kilit.console.formatting import number as grouped
 from kilit.console.lists.confirming import ReasonForm, confirm_page
@@ -167,7 +168,8 @@ class Action:
         ]
 
     def skip_text(self, skip: Skip) -> str:
-        reason = mask_personal_data(gettext(skip.reason)) if skip.reason else ""
+        words = queues[self.operation.table.queue].words(skip.reason)
+        reason = mask_personal_data(words or gettext(skip.reason)) if skip.reason else ""
         return ": ".join(filter(None, (str(self.operation.table.labels.get(skip.state, "")), reason)))
 
     def out_of_reach(self, number: int) -> str:

@@ -165,7 +165,8 @@ def preview_text(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool 
         first = _("%(title)s: more than %(number)s match. They are counted first; then you confirm.")
         sentences = [first % {"title": action.title, "number": grouped(MOST_LOOKED_AT)}]
     else:
-        by_state = ", ".join(f"{grouped(number)} {state}" for state, number in sorted(eligible.items()))
+        labels = action.operation.table.labels
+        by_state = ", ".join(f"{labels[state]}: {grouped(number)}" for state, number in sorted(eligible.items()))
         total = eligible.total()
         first = ngettext("%(title)s: %(number)s matches%(states)s.", "%(title)s: %(number)s match%(states)s.", total)
         states = f" ({by_state})" if by_state else ""

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.functional import cached_property
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.batches.filters import SEARCH, ChoiceFilter, DayFilter, Filter, FilterSet
-from kilit.console.formatting import number
+from kilit.console.formatting import number, with_code
 from kilit.console.models import SavedView
 from kilit.lock.models import Count, ErrorGroup
 
@@ -64,13 +65,13 @@ class ListControls:
         return bool(self.given or self.search)
 
     def chips(self) -> list[Chip]:
-        chosen = [
-            Chip(self.filters.describe({name: value}, self.changelist.user), self._without(name))
-            for name, value in self.given.items()
-        ]
+        chosen = [Chip(self._describe(name, value), self._without(name)) for name, value in self.given.items()]
         if self.search:
             chosen.append(Chip(f"{_('search')}: {self.search}", self._without(SEARCH)))
         return chosen
+
+    def _describe(self, name: str, value: str) -> str:
+        return self.filters.describe({name: value}, self.changelist.user)
 
     def saved_views(self) -> Sequence[SavedView]:
         return list(SavedView.objects.filter(user=self.changelist.user.pk, listed=self.changelist.opts.label_lower))
@@ -120,6 +121,7 @@ class QueueControls(ListControls):
         model_admin, user = changelist.model_admin, changelist.user
         self.scope = model_admin.scope_filter
         self.queue, self.failing = model_admin.queue.table.queue, model_admin.failures.states
+        self.words = model_admin.queue.words
         here = self.filters.accepted(self.given, user, among=[self.scope])
         self.scopes = list(here.values()) or model_admin.queue.scopes_seen_by(user)
 
@@ -147,7 +149,15 @@ class QueueControls(ListControls):
         if CODE in self.given or GROUP in self.given or (state and state not in self.failing):
             return []
         most = self.codes.most_common(MOST_CODES)
-        return [Chip(code, self.href(**{CODE: code}), number(count)) for code, count in most]
+        return [
+            Chip(with_code(self.words(code), code), self.href(**{CODE: code}), number(count)) for code, count in most
+        ]
+
+    def _describe(self, name: str, value: str) -> str:
+        if name not in (CODE, GROUP):
+            return super()._describe(name, value)
+        code = self.filters[name].describe(value, self.changelist.user) if name == GROUP else value
+        return format_html("{}: {}", self.filters[name].title, with_code(self.words(code), code))
 
     @cached_property
     def codes(self) -> Counter[str]:
@@ -160,11 +170,9 @@ class QueueControls(ListControls):
         if item.name != CODE:
             return super()._field(item)
         value = self.given.get(CODE, "")
-        labels: dict[str, str] = {}
-        if isinstance(item, ChoiceFilter):
-            labels = {str(choice): str(label) for choice, label in item.choices_for(self.changelist.user)}
         occurring = [code for code, _count in self.codes.most_common()]
         codes = occurring if value in ("", *occurring) else [value, *occurring]
         kind = "select" if isinstance(item, ChoiceFilter) else "text"
-        choices = [(code, f"{labels.get(code, code)} ({number(self.codes[code])})") for code in codes]
+        names = {code: " · ".join(filter(None, (self.words(code), code))) for code in codes}
+        choices = [(code, f"{name} ({number(self.codes[code])})") for code, name in names.items()]
         return FilterField(CODE, str(item.title), value, kind, choices)

@@ -111,7 +111,7 @@ def attempts(row: Uploadable) -> str:
 @display(description=gettext_lazy("error"))
 def error(row: Conversion) -> SafeString | str:
     message = row.last_error.replace(row.click_id, mask_click_id(row.click_id)) if row.click_id else row.last_error
-    return error_cell(row.provider_error_code, mask_identifiers(f"{row.provider_error_category}: {message}"))
+    return error_cell(row, row.provider_error_code, mask_identifiers(message))
 
 
 def state_notes(row: Conversion) -> SafeString:

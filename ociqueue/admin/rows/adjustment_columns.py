@@ -58,7 +58,7 @@ state = column("state", gettext_lazy("state"), lambda row: columns.state_cell(ro
 error = column(
     "error",
     gettext_lazy("error"),
-    lambda row: error_cell(row.provider_error_code, f"{row.provider_error_category}: {row.last_error}"),
+    lambda row: error_cell(row, row.provider_error_code, row.last_error),
 )
 original = column("original", gettext_lazy("conversion"), _original)
 kind = column("kind", gettext_lazy("kind"), lambda row: kind_label(row.kind))

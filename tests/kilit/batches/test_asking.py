@@ -46,13 +46,13 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(operator, site, make
     by_day = operator.get(f"{LIST}all/retry/?from={today}&to={today}").context
     by_group = operator.get(f"{LIST}all/retry/?group={group}").context
 
-    assert by_code["sentences"][0] == by_group["sentences"][0] == "Retry: 2 match (2 FAILED)."
-    assert by_day["sentences"][0] == "Retry: 3 match (3 FAILED)."
+    assert by_code["sentences"][0] == by_group["sentences"][0] == "Retry: 2 match (Failed: 2)."
+    assert by_day["sentences"][0] == "Retry: 3 match (Failed: 3)."
     texts = [shown["facts"][0][1] for shown in (by_code, by_day, by_group)]
     assert texts == [
         "error code: NO_CLICK",
         f"From: {today} · To, that day included: {today}",
-        "error group: NO_CLICK bad",
+        "error group: NO_CLICK",
     ]
 
 
@@ -77,7 +77,7 @@ def test_the_page_says_first_what_would_happen(make_person, make_site, make_fail
     answer = operator.get(f"{LIST}all/retry/?since=24")
 
     assert answer.context["sentences"] == [
-        "Retry: 3 match (3 FAILED).",
+        "Retry: 3 match (Failed: 3).",
         "They are queued again with a fresh budget of attempts; the error is kept.",
         "Will not change: 1 (Waiting).",
     ]
@@ -188,7 +188,7 @@ def test_very_many_are_counted_by_a_worker_and_confirmed_then(operator, site, ma
     assert asking.context["submit"] == "Count them first"
     assert "Nothing has been changed yet" in planned
     assert (ready.status, ready.total, ready.eligible) == ("READY", 120, 120)
-    assert "Retry: 120 match (120 FAILED)." in page
+    assert "Retry: 120 match (Failed: 120)." in page
     assert "Type 120 to confirm" in page
     assert said(wrong) == ["Type 120 to start it."]
     assert nothing_yet == {"FAILED": 120}

@@ -54,7 +54,7 @@ def test_pdf_jobs_are_retried_by_filter_and_duplicates_are_skipped(make_person, 
     page = client.get(f"{PDF}all/retry/?status=failed")
     action = worked(asked(client, f"{PDF}all/retry/?status=failed"))
 
-    assert page.context["sentences"][0] == "Retry: 1 matches (1 failed)."
+    assert page.context["sentences"][0] == "Retry: 1 matches (Failed: 1)."
     assert page.context["sentences"][-1] == f"Will not change: 1 (Failed: {ALREADY_QUEUED})."
     assert (action.status, action.moved_count) == ("DONE", 1)
     assert action.skipped == [["failed", ALREADY_QUEUED, 1]]
@@ -98,10 +98,10 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_skipped(mak
     page = client.get(f"{CUTTING}all/retry/?status=FAILED").context["sentences"]
     action = worked(asked(client, f"{CUTTING}all/retry/?status=FAILED"))
 
-    assert page[0] == "Retry: 1 matches (1 FAILED)."
+    assert page[0] == "Retry: 1 matches (Failed: 1)."
     assert page[2:] == [
-        "Will not change: 1 (Failed: E_RETRY_LIMIT_REACHED).",
-        "Will not change: 1 (Failed: E_XML_INVALID).",
+        "Will not change: 1 (Failed: Retry limit reached).",
+        "Will not change: 1 (Failed: Solution XML invalid).",
     ]
     assert action.skipped == [["FAILED", "E_RETRY_LIMIT_REACHED", 1], ["FAILED", "E_XML_INVALID", 1]]
     passing.refresh_from_db()
@@ -110,8 +110,8 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_skipped(mak
     assert (retried.actor, retried.message) == ("operator:ayse", f"fixed ({action})")
     page = client.get(f"{PAGES}{action.pk}/change/").content.decode()
     assert (
-        "Scheduled for retry: 1 of 3; not changed: 1 (Failed: E_RETRY_LIMIT_REACHED); "
-        "not changed: 1 (Failed: E_XML_INVALID)." in page
+        "Scheduled for retry: 1 of 3; not changed: 1 (Failed: Retry limit reached); "
+        "not changed: 1 (Failed: Solution XML invalid)." in page
     )
 
 

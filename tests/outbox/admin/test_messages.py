@@ -44,7 +44,7 @@ def test_the_list_names_event_endpoint_site_and_error(operator, site) -> None:
 
     text = text_of(operator, MESSAGES)
 
-    for word in ("parcel.carried", "Shop", site.name, "FAILED", "HTTP_ 5XX", "next: in 4 minutes", "QUEUED"):
+    for word in ("parcel.carried", "Shop", site.name, "Failed", "HTTP_ 5XX", "next: in 4 minutes", "Waiting"):
         assert word in text, word
 
 

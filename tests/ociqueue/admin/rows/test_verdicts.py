@@ -52,7 +52,7 @@ def test_a_rows_page_says_when_google_is_asked_and_leads_to_the_upload(operator,
     answer = operator.get(row_page(row))
     first, second, *_rest = answer.context["blockers"]
 
-    assert answer.context["state_label"] == "Waiting for Google's verdict"
+    assert "Waiting for Google" in answer.context["state"]
     assert re.search(r"has had it since .+ Its verdict is asked for at .+ \(in (29|30)\sminutes\)", first.sentence)
     assert first.href == f"/admin/ociqueue/uploadbatch/{batch.pk}/change/"
     assert "If there is none after 72 hours, it is sent again." in second.sentence
@@ -77,7 +77,7 @@ def test_retry_is_not_offered_and_reset_and_mark_failed_say_that_google_has_it(o
     offers = {str(offer.title) for offer in operator.get(row_page(row)).context["offers"]}
 
     assert offers == {"Reset to queued", "Mark failed", "Change value", "Retract"}
-    assert "UPLOADED: 1. Google has them and has not given its verdict." in confirmed(operator, "reset", row)
+    assert "Waiting for Google: 1. Google has them and has not given its verdict." in confirmed(operator, "reset", row)
     assert "this takes nothing back at Google" in confirmed(operator, "mark-failed", row)
 
 
@@ -87,8 +87,8 @@ def test_everything_that_matches_is_confirmed_with_the_number_that_google_has(op
 
     page = html(operator, f"{CONVERSIONS}all/mark-failed/?site={site.pk}")
 
-    assert "Mark failed: 4 match (1 QUEUED, 3 UPLOADED)." in page
-    assert "UPLOADED: 3. Google has them and may count them all the same" in page
+    assert "Mark failed: 4 match (Waiting: 1, Waiting for Google: 3)." in page
+    assert "Waiting for Google: 3. Google has them and may count them all the same" in page
 
 
 def test_rows_that_google_does_not_have_are_confirmed_without_a_word_of_it(operator, site, make_conversion) -> None:
