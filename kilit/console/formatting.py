@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from django.contrib.admin import display
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model
 from django.http import Http404, HttpRequest
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -137,6 +138,13 @@ def duration(span: timedelta) -> str:
 
 def number(value: int) -> str:
     return number_format(value, force_grouping=True)
+
+
+def counted(rows: int, model: type[Model]) -> str:
+    """Return how many rows there are, with their name: Turkish has no plural after a number."""
+    opts = model._meta
+    text = ngettext("%(number)s %(name)s", "%(number)s %(names)s", rows)
+    return text % {"number": number(rows), "name": opts.verbose_name, "names": opts.verbose_name_plural}
 
 
 def column(

@@ -1,5 +1,6 @@
 """Failed jobs as problems: a line for each cause of the last day, one for all others, one for what is older."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 RECENT = timedelta(days=1)
 MOST_CAUSES = 6  # of the last day that get a line of their own
 LONGEST_CAUSE = 200
+PLACES = re.compile("[#…]")  # in a shape, for what differs
 FAILED = gettext_lazy("%(queue)s: %(number)s failed")
 
 
@@ -169,7 +171,7 @@ class FailureLines:
         )
 
     def _cause(self, cause: Cause, entry: ErrorEntry) -> str:
-        """Return the entry's words; of a code that the queue does not declare, the message says more."""
-        if cause.code in self.queue.errors or not cause.shape:
+        """Return the entry's words; of a code that the queue does not declare, the message says more if it is one."""
+        if cause.code in self.queue.errors or not cause.shape or PLACES.search(cause.shape):
             return entry.label
         return f"{entry.label}: {explain(cause.shape)}"

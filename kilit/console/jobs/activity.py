@@ -21,7 +21,7 @@ from kilit.batches.models import BulkAction
 from kilit.batches.permissions import visible_to as bulk_visible_to
 from kilit.batches.queues import queues
 from kilit.batches.states import BULK_ACTIONS
-from kilit.console.formatting import number
+from kilit.console.formatting import counted, number
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.lock.models import Activity, ActivityKind
@@ -204,7 +204,7 @@ class ActivityWords:
         return text or _("%(what)s by %(who)s") % {"what": row.verb, "who": story.who(row.actor)}
 
     def _count(self, row: Activity) -> str:
-        return f"{number(row.rows)} {self.queue(row).lower()}"
+        return counted(row.rows, queues[row.queue].model) if row.queue in queues else number(row.rows)
 
 
 def _model_name(label: str) -> str:

@@ -13,7 +13,7 @@ from unfold.admin import ModelAdmin
 
 from kilit.batches.operations import Operation, OperationUnavailable, Skip
 from kilit.batches.queues import queues
-from kilit.console.formatting import ago
+from kilit.console.formatting import ago, counted
 from kilit.console.formatting import number as grouped
 from kilit.console.lists.confirming import ReasonForm, confirm_page
 from kilit.lock.audit import person_of
@@ -104,13 +104,7 @@ class Action:
     def question(self, number: int) -> str:
         if self.asks:
             return str(self.asks)
-        opts = self.operation.model._meta
-        names = opts.verbose_name if number == 1 else opts.verbose_name_plural
-        return gettext("%(title)s %(number)s %(names)s?") % {
-            "title": self.title,
-            "number": grouped(number),
-            "names": names,
-        }
+        return gettext("%(title)s %(rows)s?") % {"title": self.title, "rows": counted(number, self.operation.model)}
 
     def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> tuple[int, list[str]]:
         """Return how many rows it would change, and sentences about all of them."""

@@ -18,7 +18,7 @@ from unfold.views import ChangeList
 
 from kilit.batches.filters import FilterSet, bare_id
 from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
-from kilit.console.formatting import number
+from kilit.console.formatting import counted, number
 from kilit.console.lists.list_controls import ListControls
 
 # Left out where there is no room for them.
@@ -136,13 +136,9 @@ class CappedPaginator(Paginator[Any]):
 
     def count_text(self) -> str:
         if self.count > self.most:
-            text = gettext("more than %(most)s %(names)s; narrow the filter to see older ones")
-            return text % {"most": number(self.most), "names": self.names()}
-        return gettext("%(number)s %(names)s") % {"number": number(self.count), "names": self.names()}
-
-    def names(self) -> str:
-        opts = self.object_list.model._meta
-        return str(opts.verbose_name if self.count == 1 else opts.verbose_name_plural)
+            text = gettext("more than %(rows)s; narrow the filter to see older ones")
+            return text % {"rows": counted(self.most, self.object_list.model)}
+        return counted(self.count, self.object_list.model)
 
     def page(self, number: Any) -> Any:
         """Return a page; beyond the last it is the last, because rows leave a list while it is paged through."""

@@ -58,7 +58,7 @@ def test_the_second_of_two_operators_reads_who_was_first(operator, row) -> None:
     second = send(operator, asked)
 
     name = User.objects.get(pk=operator.session["_auth_user_id"]).username
-    assert said(second) == [f"Reset 0 of 1; 1 was QUEUED; {name} changed it less than a minute ago."]
+    assert said(second) == [f"Reset 0 of 1; not changed: 1 (Waiting); {name} changed it less than a minute ago."]
 
 
 def test_the_page_that_asks_names_the_row(operator, row) -> None:

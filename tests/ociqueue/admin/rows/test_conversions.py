@@ -36,7 +36,7 @@ def test_the_list_shows_state_error_and_age_and_masks_the_click_id(make_person, 
 
     assert "Cj0K…x9Pq" in shown
     assert "secret" not in shown
-    assert "VALIDATION: &lt;b&gt;Google&lt;/b&gt; could not decode it" in shown
+    assert "&lt;b&gt;Google&lt;/b&gt; could not decode it" in shown
     for text in ("INVALID_CLICK_ID", "FAILED", "Mobilya", "Satış", "120.00 TRY", str(row)):
         assert text in shown.replace("<wbr>", "")
 
@@ -56,14 +56,14 @@ def test_the_page_shows_the_click_id_and_the_timeline(make_person, site) -> None
 
     shown = answer.content.decode()
     assert "gclid Cj0KCQ-x" in shown
-    assert [step.state for step in answer.context["timeline"]] == ["QUEUED", "FAILED", "PROCESSING", "QUEUED"]
+    assert [step.state for step in answer.context["timeline"]] == ["Waiting", "Failed", "Being sent", "Waiting"]
     for text in (
         "Retried by ayse",
         "operator:ayse",
         "the landing page is fixed",
         "retry_selected",
         "FAILED →",
-        "● QUEUED",
+        "● Waiting",
     ):
         assert text in shown
 

@@ -42,7 +42,7 @@ def test_rows_that_wait_for_the_verdict_are_a_state_of_their_own(operator, site)
 
     assert (stats["totals"]["UPLOADED"], stats["totals"]["COMPLETED"], stats["stuckProcessing"]) == (2, 0, 0)
     assert all(row_page(row) in listed for row in rows)
-    assert "kilit-badge-pending" in listed
+    assert 'title="UPLOADED">Waiting for Google<' in listed
     assert "outcome unknown" not in listed
 
 
