@@ -1,7 +1,7 @@
 """Sentences that workers store, in the language of each reader.
 
 What is stored is English, as the API gives it. Each sentence is made from a template that is declared once; the
-template finds the values in the stored text again, so that the console writes the sentence anew. Text that no template
+template finds the values in the stored text again, so that the console writes the sentence again. Text that no template
 made, of people or of other systems, is shown as it is.
 """
 

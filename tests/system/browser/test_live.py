@@ -132,7 +132,7 @@ def test_a_list_follows_its_rows_and_keeps_selection_focus_and_scroll(visitor, s
 
     (new,) = enqueue(site, 1)
     refresh(page)
-    expect(row.first).to_contain_text("QUEUED", ignore_case=True)
+    expect(row.first).to_contain_text("Waiting")
     expect(page.locator(f"a[href*='{new.pk}']").first).to_be_attached()
 
 
@@ -157,7 +157,7 @@ def test_a_list_keeps_its_place_while_100_rows_a_second_move(visitor, site) -> N
     Conversion.objects.filter(pk=fails.pk).mark_failed()
     page.clock.run_for(10_000)
 
-    expect(page.locator(f"#list-rows tr[data-live-key='{fails.pk}']")).to_contain_text("FAILED")
+    expect(page.locator(f"#list-rows tr[data-live-key='{fails.pk}']")).to_contain_text("Failed")
     expect(page.locator(f"input.action-select[value='{ticked.pk}']")).to_be_checked()
     assert str(focused.pk) in page.evaluate("document.activeElement.href")
     # Rows above it have become higher; on the screen it is where it was.

@@ -24,7 +24,7 @@ def test_a_queue_is_narrowed_and_a_job_opened(visitor) -> None:
     page = visitor.enter("demo-viewer", scripts=False)
     page.goto("/admin/orchestrator/job/")
 
-    page.get_by_role("link", name=re.compile("^HOLD")).first.click()
+    page.get_by_role("link", name=re.compile("^Needs approval")).first.click()
 
     expect(page).to_have_url(re.compile("status=HOLD"))
     page.get_by_role("link", name=re.compile("DEMO-1004")).click()
