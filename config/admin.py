@@ -46,8 +46,6 @@ class LockoutAdmin(ReadOnlyAdmin):
     search_fields = ["username__words", "=ip_address"]
     search_help_text = gettext_lazy("A username, or a whole address")
     ordering = ["-attempt_time"]
-    list_per_page = 50
-    show_full_result_count = False
     actions = ["release"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AccessAttempt]:

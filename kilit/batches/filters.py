@@ -48,6 +48,7 @@ class Filter(ABC):
     leads: bool = False  # the index begins with the column and ends with the id, so a list is ordered by both
     where: Q = field(default_factory=Q)  # in addition, always
     most_counted: int | None = None  # if each row costs more than with the others
+    unless_set: Q = field(default_factory=Q)  # of a list, while nobody chose a value
 
     def accepts(self, value: str, user: User | AnonymousUser) -> bool:
         return True
@@ -81,6 +82,21 @@ class ChoiceFilter(Filter):
     def describe(self, value: str, user: User | AnonymousUser) -> str:
         labels = {str(choice): str(label) for choice, label in self.choices_for(user)}
         return labels.get(value, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindFilter(ChoiceFilter):
+    """One of some kinds of rows, each with a label and a condition."""
+
+    column: str = ""
+    choices: Choices = ()
+    kinds: Mapping[str, tuple[StrOrPromise, Q]]
+
+    def choices_for(self, user: User | AnonymousUser) -> Choices:
+        return [(name, label) for name, (label, _condition) in self.kinds.items()]
+
+    def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
+        return self.kinds[value][1]
 
 
 @dataclass(frozen=True, kw_only=True)

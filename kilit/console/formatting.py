@@ -19,6 +19,7 @@ from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from unfold.decorators import action
+from unfold.enums import ActionVariant
 
 from kilit.batches.queues import queues
 from kilit.machine_errors import explain, in_words
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
     from unfold.admin import ModelAdmin
 
+PRIMARY = ActionVariant.PRIMARY  # of a `button`: the one that a list shows beside its menu
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -47,8 +49,8 @@ def code_badge(code: str, colour: str = "") -> SafeString:
 
 def two_lines(first: str, second: str, *, title: str = "") -> SafeString:
     return format_html(
-        '<span title="{}"><b class="kilit-first">{}</b><small class="kilit-second">{}</small></span>',
-        title,
+        '<span title="{}"><b class="kilit-first">{}</b> <small class="kilit-second">{}</small></span>',
+        title or second,
         first,
         second,
     )
@@ -148,13 +150,19 @@ def counted(rows: int, model: type[Model]) -> str:
 
 
 def column(
-    name: str, label: "StrOrPromise", show: Callable[[Any], object], *, order: str | None = None
+    name: str,
+    label: "StrOrPromise",
+    show: Callable[[Any], object],
+    *,
+    order: str | None = None,
+    sort_key: Callable[[Any], Any] | None = None,
 ) -> Callable[[Any], Any]:
     """Return a function as a column or field of an admin; pages and style sheets know it by its name.
 
-    A list can be sorted by it if an index gives the `order`.
+    A list can be sorted by it if an index gives the `order`, or by the `sort_key` of its rows while they are few.
     """
     show.__name__ = name
+    show.sort_key = sort_key  # type: ignore[attr-defined] # read by lists
     return display(description=label, ordering=order)(show)
 
 

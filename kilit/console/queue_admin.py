@@ -25,7 +25,7 @@ from kilit.console.lists.actions import Action
 from kilit.console.lists.error_groups import groups_page
 from kilit.console.lists.exports import Masks, failed_rows
 from kilit.console.lists.list_controls import QueueControls
-from kilit.console.lists.listing import CappedChangeList, LongListAdmin
+from kilit.console.lists.listing import ReadOnlyAdmin, RowList
 from kilit.console.menu import MenuItem, MenuTab
 from kilit.lock.failures import Failures
 from kilit.lock.models import QueuePause
@@ -43,7 +43,7 @@ class OldestRow(NamedTuple):
     place: str = ""
 
 
-class QueueAdmin(LongListAdmin):
+class QueueAdmin(ReadOnlyAdmin):
     queue: Queue
     failures: Failures
     menu: MenuItem | MenuTab
@@ -67,7 +67,6 @@ class QueueAdmin(LongListAdmin):
     actions_list: Sequence[str] = ("error_groups", "dead_letters")
     list_display: Sequence[Any] = ()  # name, state, error and age, unless it says otherwise
     list_disable_select_all = True
-    list_before_template = "admin/console/bulk_offers.html"
 
     def __init__(self, *args: Any) -> None:
         self.filters = self.queue.filters
@@ -124,7 +123,7 @@ class QueueAdmin(LongListAdmin):
 
     # The list
 
-    def list_controls(self, changelist: CappedChangeList) -> QueueControls:
+    def list_controls(self, changelist: RowList) -> QueueControls:
         return QueueControls(changelist)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:

@@ -21,9 +21,9 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
 from kilit.console.account.site_chooser import SiteChoiceField
-from kilit.console.formatting import button, column, number
+from kilit.console.formatting import PRIMARY, button, column, number
 from kilit.console.lists.confirming import confirm_page
-from kilit.console.lists.listing import CappedListAdmin
+from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.console.menu import RECORDS
 from kilit.lock.free_text import estimate_texts
 from ociqueue.models import Erasure, IdentifierKind, Site
@@ -160,7 +160,7 @@ who = column("who", gettext_lazy("who"), lambda row: row.actor)
 
 
 @admin.register(Erasure)
-class ErasureAdmin(CappedListAdmin):
+class ErasureAdmin(ReadOnlyAdmin):
     menu = RECORDS.tab(1)
     list_display = ["created_at", "kind", "rows_erased", "rows_left", "site", who]
     list_display_links = None
@@ -176,6 +176,6 @@ class ErasureAdmin(CappedListAdmin):
     def has_forget_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request) and Site.objects.administered_by(request.user).exists()
 
-    @button(description=TITLE, icon="person_remove", permissions=["forget"], url_path="forget")
+    @button(description=TITLE, icon="person_remove", permissions=["forget"], url_path="forget", variant=PRIMARY)
     def forget(self, request: HttpRequest) -> HttpResponse:
         return forget_page(self, request)

@@ -177,7 +177,7 @@ def find_overdue_verdicts(reader: object) -> list[Problem]:
             "%(number)s site waits for Google's verdict", "%(number)s sites wait for Google's verdict", "count"
         ),
         cause=_("there was none for 24 hours; after 72 hours the conversions are sent again"),
-        link=list_of_sites(sync_method__exact=SyncMethod.DATA_MANAGER),
+        link=list_of_sites(sync_method=SyncMethod.DATA_MANAGER),
     ).find(reader)
 
 
@@ -191,7 +191,7 @@ PAUSED = of_sites(
     actions=resume,
     many=ngettext_lazy("%(number)s site is paused", "%(number)s sites are paused", "count"),
     cause=gettext_lazy("nothing is exported or sent until the pause ends"),
-    link=list_of_sites(is_paused__exact="1"),
+    link=list_of_sites(status="paused"),
 )
 OPEN_CIRCUITS = of_sites(
     kind=ProblemKind.OPEN_CIRCUIT,
@@ -234,7 +234,7 @@ SILENT_SCRIPTS = of_sites(
     describe=lambda site: {"cause": _("conversions wait"), "since": site.last_export_at or site.created_at},
     many=ngettext_lazy("%(number)s script does not call", "%(number)s scripts do not call", "count"),
     cause=gettext_lazy("conversions wait, and no script called for 24 hours"),
-    link=list_of_sites(sync_method__exact=SyncMethod.SCRIPT),
+    link=list_of_sites(sync_method=SyncMethod.SCRIPT),
 )
 DIFFERING_COUNTS = of_sites(
     kind=ProblemKind.READ_BACK_DIFFERS,

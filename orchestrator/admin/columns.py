@@ -116,11 +116,16 @@ state = column("state", gettext_lazy("state"), lambda job: with_priority(STATES.
 customer = column("customer", gettext_lazy("customer"), _customer)
 mode = column("mode", gettext_lazy("mode"), _mode)
 whole_error = column("error_message", gettext_lazy("message"), lambda job: in_words(job.error_message) or "-")
-parts = column("parts", gettext_lazy("parts"), _parts)
+parts = column("parts", gettext_lazy("parts"), _parts, sort_key=lambda job: job.part_count)
 warning = column("warning", gettext_lazy("warning"), warning_text)
 retries = column("retries", gettext_lazy("retries"), lambda job: job.retry_count)
 error = column("error", gettext_lazy("error"), lambda job: error_cell(job, job.error_code, job.error_message))
-lasting = column("lasting", gettext_lazy("in this state for"), lambda job: since(job.updated_at))
+lasting = column(
+    "lasting",
+    gettext_lazy("in this state for"),
+    lambda job: since(job.updated_at),
+    sort_key=lambda job: -job.updated_at.timestamp(),
+)
 age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
 whole_customer = column("whole_customer", gettext_lazy("customer"), _whole_customer)
 plate = column("plate", gettext_lazy("plate"), _plate)

@@ -9,11 +9,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.batches.filters import SEARCH
 from kilit.console.formatting import link
+from kilit.console.lists.listing import ListAdmin
 from kilit.console.menu import OPERATORS, MenuItem
 from kilit.masking import mask_phone
 from kilit.postgres.collation import NameOrder
@@ -49,13 +49,11 @@ class CustomerForm(forms.ModelForm[Customer]):
 
 
 @admin.register(Customer)
-class CustomerAdmin(ModelAdmin):
+class CustomerAdmin(ListAdmin):
     menu = MenuItem(_("Customers"), "contacts", 50, OPERATORS)
     is_searched = True  # by Ctrl+K
     form = CustomerForm
     list_display = ["full_name", "masked_phone", "created_at"]
-    list_per_page = 50
-    show_full_result_count = False
     search_fields = ["name__words"]
     search_help_text = _("A name, or a complete phone number")
     actions = None

@@ -17,9 +17,9 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import button, column, link, page, since, two_lines
+from kilit.console.formatting import PRIMARY, button, column, link, page, since, two_lines
 from kilit.console.jobs.timeline import Story
-from kilit.console.lists.listing import LongListAdmin
+from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.identity import uuid7
 from kilit.masking import mask_phone
 from kilit.spans import moment
@@ -153,7 +153,7 @@ sent = column("sent", gettext_lazy("sent"), _sent)
 
 
 @admin.register(OrderDraft)
-class OrderDraftAdmin(LongListAdmin):
+class OrderDraftAdmin(ReadOnlyAdmin):
     """Operators write and send orders; viewers read the drafts."""
 
     menu = columns.JOBS_MENU.tab(1)
@@ -168,7 +168,7 @@ class OrderDraftAdmin(LongListAdmin):
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         return request.user.has_perms(["orchestrator.operate_orderdraft", "orchestrator.operate_job"])
 
-    @button(description=gettext_lazy("New order"), icon="add", permissions=["operate"], url_path="new")
+    @button(description=gettext_lazy("New order"), icon="add", permissions=["operate"], url_path="new", variant=PRIMARY)
     def new_order(self, request: HttpRequest) -> HttpResponse:
         return self.show(request, uuid7(), order_form.empty_content())
 

@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import get_format
 from django.utils.safestring import SafeString
@@ -28,6 +29,7 @@ from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import remember
 from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.day_forms import DaysForm
+from kilit.console.lists.listing import ListLink
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
@@ -173,6 +175,7 @@ class JobAdmin(QueueAdmin):
         copied_fields={"order_id": "order_id", "whole_customer": "customer_phone"},
         priority_states=BEFORE_OPTIPLANNING,
         more_template="admin/orchestrator/job.html",
+        wide_template="admin/orchestrator/job_parts.html",
         context=page_context,
     )
     pause_title = gettext_lazy("Pause the cutting queue?")
@@ -185,7 +188,6 @@ class JobAdmin(QueueAdmin):
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
     actions_list = [*QueueAdmin.actions_list, "pause_queue"]
-    list_before_template = "admin/orchestrator/job_list.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_states = [JobState.FAILED]
@@ -204,6 +206,14 @@ class JobAdmin(QueueAdmin):
     def rows_to_export(self, failed: JobQuerySet) -> JobQuerySet:
         """Leave out what an operator cancelled: it is no error."""
         return failed.exclude(error_code=Code.CANCELLED)
+
+    def links(self, request: HttpRequest, pages: list[Any]) -> list[ListLink]:
+        drafts = "admin:orchestrator_orderdraft"
+        links = [ListLink(_("Figures"), self.address("figures_file")), *super().links(request, pages)]
+        if request.user.has_perms(["orchestrator.operate_job", "orchestrator.operate_orderdraft"]):
+            import_sheet = ListLink(_("Import a sheet"), reverse(f"{drafts}_import_sheet"))
+            links = [ListLink(_("New order"), reverse(f"{drafts}_new_order"), is_primary=True), import_sheet, *links]
+        return links
 
     def add_customers(self, request: HttpRequest) -> HttpResponse:
         """Add the customers that jobs wait for, of one phone number or of all, and approve their jobs."""

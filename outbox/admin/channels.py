@@ -6,14 +6,14 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from unfold.admin import ModelAdmin, StackedInline
+from unfold.admin import StackedInline
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSelectWidget,
@@ -21,10 +21,12 @@ from unfold.widgets import (
 )
 
 from kilit.access.roles import is_owner
+from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console.account.preferences import zone_of, zones
 from kilit.console.dashboard.page import panels
 from kilit.console.formatting import ago, badge, button, column, find_object, joined
 from kilit.console.lists.confirming import confirm_page
+from kilit.console.lists.listing import ListAdmin
 from kilit.console.menu import ALERTS
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
@@ -170,13 +172,21 @@ result = column("result", gettext_lazy("last result"), _result)
 outcome = column("outcome", gettext_lazy("last result"), lambda channel: joined(_result(channel), channel.error))
 
 
+STATES = KindFilter(
+    name="status",
+    title=gettext_lazy("state"),
+    kinds={"on": (gettext_lazy("On"), Q(is_on=True)), "off": (gettext_lazy("Off"), Q(is_on=False))},
+)
+
+
 @admin.register(Channel)
-class ChannelAdmin(ModelAdmin):
+class ChannelAdmin(ListAdmin):
     menu = ALERTS
     list_display = ["name", address, owner, state, quiet, result]
+    filters = FilterSet((STATES,))
+    search_fields = ["name"]
     list_select_related = ["owner"]
     list_before_template = change_form_before_template = "admin/outbox/channel_intro.html"
-    list_per_page = 50
     form = ChannelForm
     inlines = [AlertRuleInline]
     autocomplete_fields = ["owner"]

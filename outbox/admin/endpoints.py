@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import connection
+from django.db.models import Q
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
@@ -21,6 +22,7 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
 from kilit.api.webhooks import webhook_kinds
+from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console.formatting import (
     ago,
     badge,
@@ -37,7 +39,7 @@ from kilit.console.formatting import (
 from kilit.console.jobs.blockers import Blocker, blocked, ended, paused, waiting
 from kilit.console.jobs.job_page import JobOffer
 from kilit.console.jobs.timeline import Story
-from kilit.console.lists.listing import CompletedChangeList
+from kilit.console.lists.listing import ListAdmin
 from kilit.sites.scopes import scope_names
 from kilit.spans import moment
 from outbox.admin import columns, endpoint_actions
@@ -213,20 +215,36 @@ site = column("site", gettext_lazy("site"), columns.site_name)
 events = column("events", gettext_lazy("events"), _events)
 state = column("state", gettext_lazy("state"), state_badges)
 delivered = column("delivered", gettext_lazy("last delivery"), lambda row: ago(row.health.delivered_at))
-waiting_count = column("waiting", gettext_lazy("waiting"), lambda row: count_link(row, row.health.waiting))
+waiting_count = column(
+    "waiting",
+    gettext_lazy("waiting"),
+    lambda row: count_link(row, row.health.waiting),
+    sort_key=lambda row: row.health.waiting,
+)
 failed_count = column(
-    "failed", gettext_lazy("failed"), lambda row: count_link(row, row.health.failed, MessageStatus.FAILED)
+    "failed",
+    gettext_lazy("failed"),
+    lambda row: count_link(row, row.health.failed, MessageStatus.FAILED),
+    sort_key=lambda row: row.health.failed,
+)
+STATES = KindFilter(
+    name="status",
+    title=gettext_lazy("state"),
+    kinds={
+        "on": (gettext_lazy("On"), Q(is_on=True)),
+        "failing": (gettext_lazy("Failing"), Q(is_on=True, failing_since__isnull=False)),
+        "off": (gettext_lazy("Off"), Q(is_on=False)),
+    },
 )
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(ModelAdmin):
+class EndpointAdmin(ListAdmin):
     menu = columns.WEBHOOKS_MENU.tab(0, gettext_lazy("Endpoints"))
     is_searched = True  # by Ctrl+K
     form = EndpointForm
     list_display = [name, state, site, events, delivered, waiting_count, failed_count]
-    list_filter = ["is_on"]
-    list_per_page = 50
+    filters = FilterSet((STATES,))
     search_fields = ["description__words"]
     search_help_text = gettext_lazy("A word of the description")
     actions = None
@@ -237,9 +255,6 @@ class EndpointAdmin(ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> EndpointQuerySet:
         rows: EndpointQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user)
-
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[CompletedChangeList]:
-        return CompletedChangeList
 
     def complete(self, rows: list[Any]) -> None:
         fetch_health(rows)

@@ -63,8 +63,13 @@ state = column("state", _("state"), lambda row: with_priority(STATES.badge(row.s
 owner = column("owner", _("owner"), lambda row: row.owner.get_username())
 retries = column("retries", _("retries"), _retries)
 error = column("error", _("error"), lambda row: error_cell(row, row.error_code, row.error_detail))
-size = column("size", _("file"), lambda row: filesizeformat(row.artifact_size) if row.artifact_key else "-")
-took = column("took", _("took"), _took)
+size = column(
+    "size",
+    _("file"),
+    lambda row: filesizeformat(row.artifact_size) if row.artifact_key else "-",
+    sort_key=lambda row: row.artifact_size or 0,
+)
+took = column("took", _("took"), _took, sort_key=lambda row: row.seconds or 0)
 age = column("age", _("age"), lambda row: since(row.created_at), order="id")
 detail = column("error_detail", _("details for operators"), lambda row: in_words(row.error_detail) or "-")
 key = column("key", _("job key"), lambda row: breakable(row.job_key))

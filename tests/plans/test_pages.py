@@ -81,7 +81,7 @@ LISTS: dict[str, tuple[Callable[[], Any], str, int, int, list[dict[str, str]]]] 
         "/admin/access/deniedrequest/",
         1_000,
         2,
-        [{}, {"code__exact": "CSRF"}],
+        [{}, {"code": "CSRF"}],
     ),
 }
 

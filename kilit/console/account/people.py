@@ -7,19 +7,21 @@ from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.validators import RegexValidator
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from kilit.access.roles import is_owner
 from kilit.access.second_factor import is_on, remove_all, with_second_factor
+from kilit.batches.filters import ChoiceFilter, FilterSet, KindFilter
 from kilit.console.account.site_chooser import SiteChoiceField
-from kilit.console.formatting import number
+from kilit.console.formatting import badge, number
+from kilit.console.lists.listing import ListAdmin
 from kilit.console.menu import PEOPLE
 from kilit.postgres.collation import NameOrder
 from kilit.sites.models import SiteMembership
@@ -51,8 +53,26 @@ class MemberCreationForm(UserCreationForm):
     )
 
 
+STATES = KindFilter(
+    name="status",
+    title=gettext_lazy("state"),
+    kinds={
+        "active": (gettext_lazy("Active"), Q(is_active=True)),
+        "inactive": (gettext_lazy("Inactive"), Q(is_active=False)),
+    },
+)
+
+
+def _groups(user: Any) -> list[tuple[str, str]]:
+    """Return the groups, which belong to the installation, for owners alone."""
+    return [(name, name) for name in Group.objects.values_list("name", flat=True)] if is_owner(user) else []
+
+
+ROLE = ChoiceFilter(name="role", title=gettext_lazy("role"), column="groups__name", choices=_groups)
+
+
 @admin.register(User)
-class UserAdmin(BaseUserAdmin[User], ModelAdmin):
+class UserAdmin(BaseUserAdmin[User], ListAdmin):  # type: ignore[misc] # Django's types are wider
     """People and services; a service has no usable password, only keys.
 
     The technical users that hold sites' keys are hidden: a key or password added to one would give access to its site.
@@ -64,8 +84,9 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
-    list_display = ["username", "full_name", "email", "roles", "last_login", "is_active"]
+    list_display = ["username", "state", "full_name", "email", "roles", "last_login"]
     search_fields = [f"{name}__words" for name in ("username", "first_name", "last_name", "email")]
+    filters = FilterSet((STATES, ROLE))
     actions = ["remove_second_factor"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
@@ -74,11 +95,6 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return [*self.list_display, *(["second_factor"] if is_on() else [])]
-
-    def get_list_filter(self, request: HttpRequest) -> Any:
-        """Leave out the groups, which belong to the installation, for those who are no owners."""
-        offered = super().get_list_filter(request)
-        return offered if is_owner(request.user) else [name for name in offered if name != "groups"]
 
     def get_ordering(self, request: HttpRequest) -> list[Any]:
         return [NameOrder("username").asc()]
@@ -95,9 +111,13 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
         names = sorted(group.name for group in user.groups.all())
         return ", ".join([*([_("superuser")] if user.is_superuser else []), *names]) or "-"
 
-    @admin.display(description=gettext_lazy("second factor"), boolean=True)
-    def second_factor(self, user: User) -> bool:
-        return bool(user.has_second_factor)  # type: ignore[attr-defined]
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, user: User) -> SafeString:
+        return badge(_("active"), "success") if user.is_active else badge(_("inactive"))
+
+    @admin.display(description=gettext_lazy("second factor"))
+    def second_factor(self, user: User) -> str:
+        return _("yes") if user.has_second_factor else _("no")  # type: ignore[attr-defined]
 
     # Who may do what; kilit.sites.people says whom an admin manages.
 

@@ -22,7 +22,7 @@ from kilit.batches.queues import queues
 from kilit.console.formatting import button, column, exactly, link, page, two_lines
 from kilit.console.jobs.activity import ActivityWords, site_choices, sources, visible_to
 from kilit.console.lists.list_controls import ListControls, Tab
-from kilit.console.lists.listing import CappedChangeList, CappedPaginator, LongListAdmin
+from kilit.console.lists.listing import CappedPaginator, ReadOnlyAdmin, RowList
 from kilit.console.menu import ACTIVITY
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Activity, ActivityKind, Event
@@ -86,7 +86,7 @@ class ActivityPaginator(CappedPaginator):
         return ngettext("entry", "entries", self.count)
 
 
-class ActivityChangeList(CappedChangeList):
+class ActivityChangeList(RowList):
     """Finds the names for all rows of a page at once."""
 
     result_list: Any
@@ -123,7 +123,7 @@ class ActivityControls(ListControls):
         return tabs
 
 
-class ActivityAdmin(LongListAdmin):
+class ActivityAdmin(ReadOnlyAdmin):
     menu = ACTIVITY
     filters = FILTERS
     list_display = [what, who, site, queue, time]
@@ -137,10 +137,10 @@ class ActivityAdmin(LongListAdmin):
         rows = super().get_queryset(request).filter(visible_to(request.user, site=request.GET.get(SITE, "")))
         return rows.exclude(verb="prepare")  # of bulk actions, between what a person asked for and its start
 
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[RowList]:
         return ActivityChangeList
 
-    def list_controls(self, changelist: CappedChangeList) -> ActivityControls:
+    def list_controls(self, changelist: RowList) -> ActivityControls:
         return ActivityControls(changelist)
 
     # One row

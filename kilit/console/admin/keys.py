@@ -3,23 +3,27 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils.formats import date_format
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime, now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 
 from kilit.access.key_scopes import KeyScope
-from kilit.access.models import ApiKey, DeniedRequest
+from kilit.access.models import ApiKey, DenialCode, DeniedRequest
 from kilit.access.roles import is_owner
+from kilit.batches.filters import ChoiceFilter, FilterSet, KindFilter
 from kilit.batches.models import BulkAction
 from kilit.console.account.key_scopes import ApiKeyForm, ScopesField, format_scopes
 from kilit.console.admin.activity import ActivityAdmin
 from kilit.console.admin.bulk_actions import BulkActionAdmin
 from kilit.console.admin.problems import ProblemRecordAdmin
-from kilit.console.formatting import column, new_key, number
-from kilit.console.lists.listing import CappedListAdmin, CompletedChangeList, ReadOnlyAdmin
+from kilit.console.formatting import ago, badge, column, exactly, new_key, number, since, two_lines
+from kilit.console.lists.listing import ListAdmin, ReadOnlyAdmin
 from kilit.console.menu import PEOPLE, RECORDS
 from kilit.lock.models import Activity, Pruning
 from kilit.problems.models import ProblemRecord
@@ -31,10 +35,11 @@ admin.site.register(ProblemRecord, ProblemRecordAdmin)
 
 
 @admin.register(DeniedRequest)
-class DeniedRequestAdmin(CappedListAdmin):
+class DeniedRequestAdmin(ReadOnlyAdmin):
     menu = RECORDS.tab(3)
     list_display = ["last_at", "actor", "address", "method", "path", "code", "times"]
-    list_filter = ["code"]
+    filters = FilterSet((ChoiceFilter(name="code", title=_("code"), column="code", choices=DenialCode.choices),))
+    sortable_by: list[str] = []
     search_fields = ["actor__words", "path__words"]
     search_help_text = _("A user, a key's owner, or part of an address")
 
@@ -43,8 +48,7 @@ class DeniedRequestAdmin(CappedListAdmin):
 class PruningAdmin(ReadOnlyAdmin):
     menu = RECORDS.tab(4)
     list_display = ["created_at", "queue", "rows", "events", "states", "before", "actor", "message"]
-    ordering = ["-id"]
-    show_full_result_count = False
+    search_fields = []
 
 
 def owner_name(key: ApiKey) -> str:
@@ -52,16 +56,45 @@ def owner_name(key: ApiKey) -> str:
     return getattr(key, "owner_name", None) or key_owner_names([username])[username]
 
 
+def _key_state(key: ApiKey) -> SafeString:
+    if key.revoked_at:
+        return badge(gettext("revoked"), title=exactly(key.revoked_at))
+    is_expired = key.expires_at and key.expires_at <= now()
+    return badge(gettext("expired"), "warning") if is_expired else badge(gettext("active"), "success")
+
+
 owner = column("owner", _("owner"), owner_name)
 scopes_shown = column("scopes_shown", _("scopes"), format_scopes)
+key_name = column("name", _("name"), lambda key: two_lines(key.name, f"…{key.hint}"), order="name")
+key_state = column("state", _("state"), _key_state)
+used = column("used", _("last used"), lambda key: ago(key.used_at), order="used_at")
+expires = column(
+    "expires",
+    _("expires"),
+    lambda key: date_format(localtime(key.expires_at)) if key.expires_at else "-",
+    order="expires_at",
+)
+key_age = column("age", _("age"), lambda key: since(key.created_at), order="id")
+
+
+KEY_STATES = KindFilter(
+    name="status",
+    title=_("state"),
+    kinds={
+        "active": (_("Active"), Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=Now()))),
+        "expired": (_("Expired"), Q(revoked_at=None, expires_at__lte=Now())),
+        "revoked": (_("Revoked"), Q(revoked_at__isnull=False)),
+    },
+)
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ModelAdmin):
+class ApiKeyAdmin(ListAdmin):
     """Keys of users, services and sites. An admin revokes those of the people and sites they manage, an owner all."""
 
     menu = PEOPLE.tab(2)
-    list_display = ["name", owner, scopes_shown, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
+    list_display = [key_name, key_state, owner, scopes_shown, used, expires, key_age]
+    filters = FilterSet((KEY_STATES,))
     list_select_related = ["user"]
     search_fields = ["name__words", "user__username__words"]
     search_help_text = _("A key's name, its user or its site")
@@ -86,9 +119,6 @@ class ApiKeyAdmin(ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
         keys: QuerySet[ApiKey] = super().get_queryset(request)
         return keys if is_owner(request.user) else keys.filter(user__in=key_owners_managed_by(request.user))
-
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[CompletedChangeList]:
-        return CompletedChangeList
 
     def complete(self, rows: list[Any]) -> None:
         names = key_owner_names({key.user.get_username() for key in rows})

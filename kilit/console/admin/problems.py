@@ -21,10 +21,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from kilit.batches.filters import ChoiceFilter, FilterSet
 from kilit.console.formatting import column, exactly, link, number, two_lines, with_code
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
-from kilit.console.lists.listing import CappedChangeList, CappedListAdmin
+from kilit.console.lists.listing import ReadOnlyAdmin, RowList
 from kilit.console.menu import DASHBOARD
 from kilit.problems.kinds import SUMS
 from kilit.problems.models import ProblemRecord
@@ -62,11 +63,24 @@ def _cause(record: ProblemRecord) -> SafeString:
 
 
 title = column("problem", gettext_lazy("problem"), lambda record: two_lines(record.title, _cause(record)))
-severity = column("severity", gettext_lazy("severity"), lambda record: Severity(record.severity).label)
-size = column("size", gettext_lazy("count"), lambda record: number(record.count))
+severity = column(
+    "severity",
+    gettext_lazy("severity"),
+    lambda record: Severity(record.severity).label,
+    sort_key=lambda record: record.severity,
+)
+size = column("count", gettext_lazy("count"), lambda record: number(record.count), sort_key=lambda record: record.count)
 began = column("began", gettext_lazy("began"), lambda record: exactly(record.began_at))
 ended = column("ended", gettext_lazy("ended"), lambda record: exactly(record.seen_at))
-lasted = column("lasted", gettext_lazy("lasted"), lambda record: format_span(record.lasted))
+lasted = column(
+    "lasted", gettext_lazy("lasted"), lambda record: format_span(record.lasted), sort_key=lambda record: record.lasted
+)
+SEVERITIES = ChoiceFilter(
+    name="severity",
+    title=gettext_lazy("severity"),
+    column="severity",
+    choices=[(str(value), label) for value, label in Severity.choices],
+)
 
 
 def _facts(record: ProblemRecord) -> Iterator[tuple[str, str]]:
@@ -84,18 +98,21 @@ def _facts(record: ProblemRecord) -> Iterator[tuple[str, str]]:
         yield _("Page"), link(record.link, _("Open"))
 
 
-class ProblemHistory(CappedChangeList):
+class ProblemHistory(RowList):
     def get_queryset(self, *args: object, **options: object) -> Any:
         return super().get_queryset(*args, **options).closed().exclude(kind__in=SUMS)
 
 
-class ProblemRecordAdmin(CappedListAdmin):
+class ProblemRecordAdmin(ReadOnlyAdmin):
     menu = DASHBOARD.tab(1)
     list_display = [title, severity, size, began, ended, lasted]
+    filters = FilterSet((SEVERITIES,))
+    search_fields = ["texts"]
+    search_help_text = gettext_lazy("A part of a problem")
     list_before_template = "admin/console/problems_intro.html"
     ordering = ["-closed_at", "-id"]
 
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[RowList]:
         return ProblemHistory
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from kilit.batches.jobs import BatchJob
 from kilit.batches.states import BulkState
 from kilit.console.formatting import badge, column, page, since
-from kilit.console.lists.listing import LongListAdmin
+from kilit.console.lists.listing import ReadOnlyAdmin
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -34,7 +34,7 @@ asked_by = column("asked_by", gettext_lazy("requested by"), lambda job: str(job.
 age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
 
 
-class BatchJobAdmin(LongListAdmin):
+class BatchJobAdmin(ReadOnlyAdmin):
     page_title: ClassVar["StrOrPromise"]
     progress_template: ClassVar[str]  # it refreshes itself
     views: Callable[[], dict[str, Callable[..., HttpResponseBase]]]  # besides a job's page, by the end of an address

@@ -85,7 +85,8 @@ class JobDescription:
     copied_fields: Mapping[str, str] = field(default_factory=dict)  # and the attribute that is copied
     priority_states: Collection[str] = ()  # in which operators may change the priority
     more_template: str = ""  # what else the page shows, below the timeline
-    context: Callable[[HttpRequest, Any], dict[str, Any]] = lambda _request, _row: {}  # for that template
+    wide_template: str = ""  # below all of it, as wide as the page
+    context: Callable[[HttpRequest, Any], dict[str, Any]] = lambda _request, _row: {}  # for these templates
 
 
 def job_page(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> HttpResponse:
@@ -103,6 +104,7 @@ def job_page(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> HttpRes
         "list_href": back_address(model_admin, [], filters=filters),
         "facts": list(_sections(model_admin, request, row)),
         "more_template": job.more_template,
+        "wide_template": job.wide_template,
         "crumb_names_row": True,
         **(priority_context(model_admin, request, row) if job.priority_states else {}),
         **_story_of(model_admin, row),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.admin.views.main import ORDER_VAR
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -18,6 +19,7 @@ from kilit.lock.models import Count, ErrorGroup
 STATE, CODE, GROUP, BULK, PAGE = "status", "code", "group", "bulk", "p"
 FROM_PAGES = (STATE, GROUP, BULK, "import")  # filters that links of other pages set
 LONG = 15  # choices
+FEW_FILTERS = 2  # a list with so few needs no saved views
 MOST_CODES = 5  # offered beside the filters; the panel has them all
 
 
@@ -32,6 +34,19 @@ class Chip:
 class Tab(Chip):
     is_current: bool = False
     hint: str = ""  # the state's code
+
+
+@dataclass(frozen=True)
+class RowAction:
+    """An action of Django's admin, as a list offers it."""
+
+    name: str
+    title: str
+    label: str = ""
+
+    @property
+    def is_dangerous(self) -> bool:
+        return self.name == "delete_selected"
 
 
 @dataclass(frozen=True)
@@ -73,16 +88,45 @@ class ListControls:
     def _describe(self, name: str, value: str) -> str:
         return self.filters.describe({name: value}, self.changelist.user)
 
+    @property
+    def keeps_views(self) -> bool:
+        return len(self.filters.names) > FEW_FILTERS
+
     def saved_views(self) -> Sequence[SavedView]:
+        if not self.keeps_views:
+            return []
         return list(SavedView.objects.filter(user=self.changelist.user.pk, listed=self.changelist.opts.label_lower))
 
     def fields(self) -> list[FilterField]:
         """Return the filters to choose from: not those that tabs and links set."""
-        return [self._field(item) for item in self.filters if item.name not in FROM_PAGES]
+        fields = [self._field(item) for item in self.filters if item.name not in FROM_PAGES]
+        return [field for field in fields if field.choices or field.kind != "select" or field.name == CODE]
 
     def kept(self) -> dict[str, str]:
-        kept = {name: self.given[name] for name in FROM_PAGES if name in self.given}
-        return kept | ({SEARCH: self.search} if self.search else {})
+        """Return what the form of search and filters does not ask for."""
+        params = self.changelist.params
+        return {name: str(params[name]) for name in (*FROM_PAGES, ORDER_VAR) if params.get(name)}
+
+    def actions(self) -> list[Any]:
+        """Return those for rows that are ticked."""
+        offered = self.changelist.model_admin.get_actions(self.changelist.request)
+        return [RowAction(name, str(label)) for name, (_function, _name, label) in offered.items()]
+
+    def tabs(self) -> list[Tab]:
+        """Return a tab for each state; their rows are not counted."""
+        states = next((item for item in self.filters if item.name == STATE), None)
+        if not isinstance(states, ChoiceFilter):
+            return []
+        current = self.given.get(STATE, "")
+        first = Tab(_("In use") if states.unless_set else _("All"), self._without(STATE), is_current=not current)
+        choices = [(str(value), str(label)) for value, label in states.choices_for(self.changelist.user)]
+        return [
+            first,
+            *(Tab(label, self.href(**{STATE: value}), is_current=value == current) for value, label in choices),
+        ]
+
+    def code_offers(self) -> list[Chip]:
+        return []
 
     def empty_text(self) -> str:
         names = self.changelist.opts.verbose_name_plural
@@ -126,7 +170,6 @@ class QueueControls(ListControls):
         self.scopes = list(here.values()) or model_admin.queue.scopes_seen_by(user)
 
     def actions(self) -> list[Any]:
-        """Return those for rows that are ticked."""
         model_admin = self.changelist.model_admin
         offered = model_admin.get_actions(self.changelist.request)
         return [action for action in model_admin.actions if action.name in offered]

@@ -1,11 +1,10 @@
 """Lists that stay fast over millions of rows: bounded searches and filters, a capped count."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.contrib.admin.utils import display_for_field, label_for_field, lookup_field
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -18,13 +17,13 @@ from unfold.views import ChangeList
 
 from kilit.batches.filters import FilterSet, bare_id
 from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
-from kilit.console.formatting import counted, number
+from kilit.console.formatting import PRIMARY, counted, number
 from kilit.console.lists.list_controls import ListControls
+from kilit.console.lists.table import Table, sort_key
 
-# Left out where there is no room for them.
-MINOR = {"amount", "attempts", "retries", "size", "took", "mode", "parts", "lasting"}
-CHECKBOX = "action_checkbox"
 MOST_COUNTED = 10_000
+MOST_SORTED = 1_000  # in memory
+SEARCH_OF_FILTERS = ["=id"]  # shows the box; `filters.search` decides what is found
 
 
 class DeclaredFilters(admin.ListFilter):
@@ -50,87 +49,20 @@ class DeclaredFilters(admin.ListFilter):
         values = self.declared.given(self.used_parameters)
         if self.declared.rejected(values, request.user):
             return queryset.none()
+        for item in self.declared:
+            queryset = queryset if item.name in values else queryset.filter(item.unless_set)
         return self.declared.apply(queryset, values)
-
-
-@dataclass(frozen=True)
-class Header:
-    name: str
-    label: str
-    sort_href: str = ""
-    direction: str = ""  # as aria-sort has it
-
-    @property
-    def css(self) -> str:
-        return f"column-{self.name}{' kilit-minor' if self.name in MINOR else ''}"
-
-
-@dataclass(frozen=True)
-class Cell:
-    name: str
-    html: Any
-
-    @property
-    def css(self) -> str:
-        extra = " kilit-minor" if self.name in MINOR else " kilit-blank" if self.html in ("", "-") else ""
-        return f"field-{self.name}{extra}"
-
-
-@dataclass(frozen=True)
-class TableRow:
-    pk: str
-    href: str
-    first: Cell  # what people call the row
-    others: list[Cell]
-
-
-class Table:
-    def __init__(self, changelist: Any) -> None:
-        self.changelist = changelist
-        self.columns = [column for column in changelist.list_display if column != CHECKBOX]
-        self.names = [getattr(column, "__name__", column) for column in self.columns]
-        self.is_selectable = CHECKBOX in changelist.list_display
-
-    @property
-    def headers(self) -> Iterator[Header]:
-        changelist = self.changelist
-        sorted_by = changelist.get_ordering_field_columns()
-        for name, column in zip(self.names, self.columns, strict=True):
-            label = str(label_for_field(column, changelist.model, changelist.model_admin))
-            if not getattr(column, "admin_order_field", None):
-                yield Header(name, label)
-                continue
-            place = changelist.list_display.index(column)
-            now = sorted_by.get(place, "desc")
-            turned = {ORDER_VAR: place if now == "desc" else f"-{place}"}
-            # Ages grow as times sink.
-            direction = "ascending" if now == "desc" else "descending"
-            yield Header(name, label, changelist.get_query_string(turned, ["p"]), direction)
-
-    @property
-    def rows(self) -> Iterator[TableRow]:
-        kept = f"?{self.changelist.preserved_filters}" if self.changelist.preserved_filters else ""
-        for row in self.changelist.result_list:
-            first, *others = self._cells(row)
-            yield TableRow(str(row.pk), f"{self.changelist.url_for_result(row)}{kept}", first, others)
-
-    def _cells(self, row: Any) -> Iterator[Cell]:
-        for name, column in zip(self.names, self.columns, strict=True):
-            field, _attribute, value = lookup_field(column, row, self.changelist.model_admin)
-            value = display_for_field(value, field, "-") if field else value
-            yield Cell(name, value)
 
 
 class CappedPaginator(Paginator[Any]):
     """Counts no further than anyone pages."""
 
-    template_name = "admin/console/capped_pagination.html"
     most = MOST_COUNTED
     object_list: Any
 
     @cached_property
     def count(self) -> int:
-        """Return how many rows there are, or one more than the most that is counted."""
+        """How many rows there are, or one more than the most that is counted."""
         # In the order of the list, so that the index that finds the page also ends the count.
         return int(self.object_list[: self.most + 1].count())
 
@@ -148,37 +80,45 @@ class CappedPaginator(Paginator[Any]):
         return max(1, min(number, self.num_pages))
 
 
-class CompletedChangeList(ChangeList):
-    """Lets the admin fetch what the rows of a page show, for all of them at once."""
-
-    result_list: Any
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.result_list = list(self.result_list)
-        self.model_admin.complete(self.result_list)
-
-
-class CappedChangeList(CompletedChangeList):
-    """Leaves the total to the pagination, which knows where counting stopped."""
+class RowList(ChangeList):
+    """The rows of a page of a list, sorted along an index, or in memory while they are few."""
 
     page_num: int
     paginator: CappedPaginator
+    result_list: Any
 
     def __init__(self, request: HttpRequest, *args: object, **options: object) -> None:
         self.request, self.user = request, request.user
         super().__init__(request, *args, **options)
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.full_result_count = self.result_count  # hides the number beside the title
+        self.page_num = self.paginator.nearest(self.page_num)
+        key, is_reversed = self._sort_key()
+        rows = list(self.queryset if key else self.result_list)
+        self.model_admin.complete(rows)
+        if key:
+            first = (self.page_num - 1) * self.list_per_page
+            rows = sorted(rows, key=key, reverse=is_reversed)[first : first + self.list_per_page]
+        self.result_list = rows
+
+    def _sort_key(self) -> tuple[Callable[[Any], Any] | None, bool]:
+        places = self.get_ordering_field_columns() if self.is_short and ORDER_VAR in self.params else {}
+        for place, direction in places.items():
+            if 0 <= place < len(self.list_display):
+                return sort_key(self, self.list_display[place]), direction == "desc"
+        return None, False
+
+    @property
+    def is_short(self) -> bool:
+        return bool(self.result_count <= MOST_SORTED)
 
     def capped_search_text(self) -> str:
         if not getattr(self.request, "search_is_capped", False):
             return ""
         text = gettext("More than %(most)s rows begin with “%(text)s”. Only the first ones were searched: type more.")
         return text % {"most": number(MOST_PER_COLUMN), "text": self.query}
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        self.full_result_count = self.result_count  # hides the number beside the title
-        self.page_num = self.paginator.nearest(self.page_num)
 
     def rejected_filters(self) -> list[str]:
         """Return a message for each value that no filter accepts: an empty list would look like all is well."""
@@ -202,54 +142,62 @@ class CappedChangeList(CompletedChangeList):
 
     @property
     def _filters(self) -> FilterSet:
-        return getattr(self.model_admin, "filters", FilterSet())
+        return self.model_admin.filters
 
 
-class ReadOnlyAdmin(ModelAdmin):
-    actions: Any = None
+@dataclass(frozen=True)
+class ListLink:
+    """A page that a list offers: the primary one as a button, the others in a menu."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
+    title: str
+    href: str
+    is_primary: bool = False
 
 
-class CappedListAdmin(ReadOnlyAdmin):
+class ListAdmin(ModelAdmin):
+    """A list of the console, of ten rows or ten million: a line a row, tabs, filters as chips, search as one types."""
+
+    list_fullwidth = True
     list_per_page = 50
     list_max_show_all = 0
-    ordering = ["-id"]
+    list_disable_select_all = True
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
+    filters: FilterSet = FilterSet()
+    # Ends of the addresses of pages that act on what the filters match.
+    pages_with_filters: Sequence[str] = ()
 
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[CappedChangeList]:
-        return CappedChangeList
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[RowList]:
+        return RowList
 
     def complete(self, rows: list[Any]) -> None:
         """Fetch what the rows of a page show besides their columns."""
 
-
-class LongListAdmin(CappedListAdmin):
-    list_fullwidth = True
-    change_list_template = "admin/console/list.html"
-    search_fields = ["=id"]  # shows the box; `filters.search` decides what is found
-    filters: FilterSet = FilterSet()
-    # Ends of the addresses of buttons above the list that act on what its filters match.
-    pages_with_filters: Sequence[str] = ()
+    def list_controls(self, changelist: RowList) -> ListControls:
+        return ListControls(changelist)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         response: HttpResponse = super().changelist_view(request, extra_context)
-        for offered in getattr(response, "context_data", {}).get("actions_list", []):
-            if offered["path"].endswith(tuple(self.pages_with_filters)) and request.GET:
-                offered["path"] += f"?{request.GET.urlencode()}"
+        context: dict[str, Any] = getattr(response, "context_data", None) or {}
+        if "cl" in context:
+            links = self.links(request, context.pop("actions_list"))
+            context["main_link"] = next((link for link in links if link.is_primary), None)
+            context["menu_links"] = [link for link in links if link is not context["main_link"]]
         return response
 
-    def list_controls(self, changelist: CappedChangeList) -> ListControls:
-        return ListControls(changelist)
+    def links(self, request: HttpRequest, pages: list[Any]) -> list[ListLink]:
+        query = f"?{request.GET.urlencode()}" if request.GET else ""
+        with_filters = tuple(self.pages_with_filters)
+        links = [
+            ListLink(page["title"], page["path"] + (query if page["path"].endswith(with_filters) else ""), is_primary)
+            for page in pages
+            for is_primary in [page["variant"] == PRIMARY]
+        ]
+        if self.has_add_permission(request):
+            title = gettext("Add %(name)s") % {"name": self.opts.verbose_name}
+            links.append(ListLink(title, self.address("add"), is_primary=True))
+        return links
 
     def get_paginator(self, request: HttpRequest, *args: object, **options: object) -> CappedPaginator:
         paginator: CappedPaginator = super().get_paginator(request, *args, **options)
@@ -270,6 +218,8 @@ class LongListAdmin(CappedListAdmin):
         return [type("ListFilters", (DeclaredFilters,), {"declared": self.filters})]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        if self.search_fields != SEARCH_OF_FILTERS:
+            return super().get_search_results(request, queryset, search_term)
         text = bare_id(self.model, search_term.strip())
         if not text:
             return queryset, False
@@ -278,9 +228,26 @@ class LongListAdmin(CappedListAdmin):
             return search(queryset, text), False
         scope = self.filters.accepted(request.GET, request.user, among=search.scope)
         result = search.first(self.filters.apply(self.get_queryset(request), scope), text)
-        request.search_is_capped = result.is_capped  # type: ignore[attr-defined] # for the change list
+        request.search_is_capped = result.is_capped  # type: ignore[attr-defined] # for the list
         return queryset.filter(pk__in=result.ids), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Accept declared filters, and no other lookups from the address."""
         return lookup in self.filters.names
+
+
+class ReadOnlyAdmin(ListAdmin):
+    """Rows that nobody adds, changes or deletes by hand, the newest first."""
+
+    actions: Any = None
+    ordering = ["-id"]
+    search_fields = SEARCH_OF_FILTERS
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False

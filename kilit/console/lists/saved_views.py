@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from kilit.batches.filters import SEARCH
 from kilit.console.lists.bulk_requests import encode
-from kilit.console.lists.listing import LongListAdmin
+from kilit.console.lists.listing import ListAdmin
 from kilit.console.models import SavedView
 from kilit.lock.text import strip_control_chars
 
@@ -45,15 +45,15 @@ def saved_views(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(model_admin.address("changelist") + (f"?{query}" if query else ""))
 
 
-def _admin_of(label: str) -> LongListAdmin:
+def _admin_of(label: str) -> ListAdmin:
     with suppress(LookupError, ValueError, NotRegistered):
         model_admin = admin.site.get_model_admin(apps.get_model(label))
-        if isinstance(model_admin, LongListAdmin):
+        if isinstance(model_admin, ListAdmin):
             return model_admin
     raise BadRequest(_("There is no such list."))
 
 
-def _known(model_admin: LongListAdmin, query: QueryDict) -> str:
+def _known(model_admin: ListAdmin, query: QueryDict) -> str:
     """Return the filters of the list alone, so that an address holds nothing else."""
     names = (*model_admin.filters.names, SEARCH, SORTED_BY)
     values = {name: str(query[name]) for name in names if query.get(name)}

@@ -70,13 +70,15 @@ def state_cell(row: Uploadable, *more: SafeString) -> SafeString:
     if row.status in WAITING and held_by:
         why = _("The circuit is open. %(code)s: %(reason)s") % {"code": held_by.code, "reason": explain(held_by.reason)}
         badges.append(badge(_("held back"), "warning", title=why))
-    joined_badges = format_html_join("", "{}", ((each_badge,) for each_badge in badges if each_badge))
-    return format_html('<span class="flex flex-col gap-1 items-start">{}</span>', joined_badges)
+    return format_html_join(" ", "{}", ((each_badge,) for each_badge in badges if each_badge))
 
 
-@display(description=gettext_lazy("value"))
-def amount(row: Any) -> SafeString | str:
+def _amount(row: Any) -> SafeString | str:
     return money(row.value, row.currency) if row.value is not None else "-"
+
+
+def value_key(row: Any) -> tuple[str, Any]:
+    return row.currency, row.value or 0
 
 
 def money(value: Any, currency: str) -> SafeString:
@@ -100,8 +102,7 @@ def hashes(row: Conversion) -> str:
     return ", ".join(text for text, stored in labels.items() if stored) or "-"
 
 
-@display(description=gettext_lazy("attempts"))
-def attempts(row: Uploadable) -> str:
+def _attempts(row: Uploadable) -> str:
     if not row.attempts_forgiven:
         return f"{row.attempt_count}"
     context = {"number": row.attempt_count, "forgiven": row.attempts_forgiven}
@@ -187,6 +188,8 @@ name = column(
     lambda row: two_lines(row_name(row), mask_click_id(row.click_id), title=str(row)),
 )
 state = column("state", gettext_lazy("state"), lambda row: state_cell(row, replaced_badge(row), erased_badge(row)))
+amount = column("amount", gettext_lazy("value"), _amount, sort_key=value_key)
+attempts = column("attempts", gettext_lazy("attempts"), _attempts, sort_key=lambda row: row.attempt_count)
 whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_words(row.last_error) or "-")
 site = column("site", gettext_lazy("site"), lambda row: site_cell(row.site, row.action))
 age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")

@@ -1,6 +1,5 @@
 """Columns of an adjustment, and the adjustments on a conversion's page; people know them by the conversion's name."""
 
-from django.contrib.admin import display
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -39,8 +38,7 @@ def overtaken_badge(row: Adjustment) -> SafeString:
     return badge(_("overtaken"), "info", title=title) if row.is_overtaken else SafeString("")
 
 
-@display(description=gettext_lazy("new value"))
-def amount(row: Adjustment) -> SafeString | str:
+def _amount(row: Adjustment) -> SafeString | str:
     return columns.amount(row)
 
 
@@ -49,6 +47,7 @@ def _original(row: Adjustment) -> SafeString:
     return link(href, columns.row_name(row.original))
 
 
+amount = column("amount", gettext_lazy("new value"), _amount, sort_key=columns.value_key)
 name = column(
     "name",
     gettext_lazy("adjustment"),

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.console.formatting import badge, breakable, code_badge, column, distance, fieldset, number, since, two_lines
-from kilit.console.lists.listing import LongListAdmin
+from kilit.console.lists.listing import ReadOnlyAdmin
 from ociqueue.admin.base import columns
 from ociqueue.admin.base.menu import SITES_MENU
 from ociqueue.admin.base.site_header import UPLOADS, header_context
@@ -175,7 +175,7 @@ READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(fi
 
 
 @admin.register(UploadBatch)
-class UploadBatchAdmin(LongListAdmin):
+class UploadBatchAdmin(ReadOnlyAdmin):
     menu = SITES_MENU.tab(1)
     change_list_template = "admin/ociqueue/uploads.html"
     list_display = [upload, site, size, sent, answer, result, note]

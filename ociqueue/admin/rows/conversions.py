@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from kilit.console.formatting import button
+from kilit.console.formatting import PRIMARY, button
 from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.day_forms import DaysForm
 from kilit.console.queue_admin import OldestRow
@@ -143,7 +143,13 @@ class ConversionAdmin(UploadableAdmin):
 
     # Pages of the list
 
-    @button(description=gettext_lazy("Import CSV"), icon="upload", permissions=["operate"], url_path="import")
+    @button(
+        description=gettext_lazy("Import CSV"),
+        icon="upload",
+        permissions=["operate"],
+        url_path="import",
+        variant=PRIMARY,
+    )
     def import_csv(self, request: HttpRequest) -> HttpResponse:
         return imports.import_page(self, request)
 

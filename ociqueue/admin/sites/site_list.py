@@ -6,9 +6,8 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
@@ -16,11 +15,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.admin import ModelAdmin
 
 from kilit.access.roles import Role
+from kilit.batches.filters import ChoiceFilter, FilterSet, KindFilter
 from kilit.console.formatting import ago, badge, button, column, find_object, link, number, two_lines
-from kilit.console.lists.listing import CompletedChangeList
+from kilit.console.lists.listing import ListAdmin
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.models import SiteMembership
@@ -40,7 +39,7 @@ from ociqueue.admin.sites.site_page import overview
 from ociqueue.models import Site
 from ociqueue.operating.senders import after_switch, record_switch
 from ociqueue.operating.site_health import SiteHealth, site_health
-from ociqueue.states import UPLOADED_HERE, ConversionStatus
+from ociqueue.states import UPLOADED_HERE, ConversionStatus, SyncMethod
 
 SETTINGS = (
     *("name", "customer_id", "time_zone", "default_currency", "sync_method", "requeue_transient"),
@@ -52,36 +51,45 @@ MEMBERS = "ociqueue_site_members"
 ONE_BUTTON = {"show_save_and_continue": False, "show_save_and_add_another": False}
 
 
-class ArchivedFilter(admin.SimpleListFilter):
-    """Archived sites are listed only when they are asked for."""
-
-    title = gettext_lazy("archived")
-    parameter_name = "archived"
-
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, Any]]:
-        return [("1", _("Archived"))]
-
-    def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        for choice in super().choices(changelist):
-            is_default = choice["display"] == _("All")
-            yield {**choice, "display": _("In use")} if is_default else choice
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Site]) -> QuerySet[Site]:
-        return queryset.filter(archived_at__isnull=self.value() is None)
+# Archived sites are listed only when they are asked for.
+STATES = KindFilter(
+    name="status",
+    title=gettext_lazy("state"),
+    kinds={
+        "running": (gettext_lazy("Running"), Q(is_paused=False)),
+        "paused": (gettext_lazy("Paused"), Q(is_paused=True, archived_at=None)),
+        "archived": (gettext_lazy("Archived"), Q(archived_at__isnull=False)),
+    },
+    unless_set=Q(archived_at=None),
+)
+SENT_BY = ChoiceFilter(name=SENDER, title=gettext_lazy("sent by"), column=SENDER, choices=SyncMethod.choices)
 
 
-waiting = column("waiting", gettext_lazy("waiting"), lambda site: number(site.health.waiting))
-stuck = column("stuck", gettext_lazy("stuck"), lambda site: number(site.health.stuck))
+def _failed(site: Any) -> SafeString:
+    count = site.health.totals[ConversionStatus.FAILED]
+    return link(list_of(site, status=ConversionStatus.FAILED), number(count)) if count else SafeString("0")
+
+
+waiting = column(
+    "waiting",
+    gettext_lazy("waiting"),
+    lambda site: number(site.health.waiting),
+    sort_key=lambda site: site.health.waiting,
+)
+failed = column(
+    "failed", gettext_lazy("failed"), _failed, sort_key=lambda site: site.health.totals[ConversionStatus.FAILED]
+)
+stuck = column(
+    "stuck", gettext_lazy("stuck"), lambda site: number(site.health.stuck), sort_key=lambda site: site.health.stuck
+)
 
 
 @admin.register(Site)
-class SiteAdmin(ModelAdmin):
+class SiteAdmin(ListAdmin):
     menu = SITES_MENU
     is_searched = True  # by Ctrl+K
-    list_display = ["site", "state", "alarms", waiting, "failed", stuck, "sender"]
-    list_filter = ["sync_method", "is_paused", ArchivedFilter]
-    list_per_page = 50
-    show_full_result_count = False
+    list_display = ["site", "state", "alarms", waiting, failed, stuck, "sender"]
+    filters = FilterSet((STATES, SENT_BY))
     search_fields = ["name__words", "=public_id", "customer_id__startswith"]
     search_help_text = gettext_lazy("A name, a customer id, or a public id")
     fieldsets = [
@@ -102,13 +110,10 @@ class SiteAdmin(ModelAdmin):
 
     def commands(self, request: HttpRequest) -> Iterator[tuple[str, str]]:
         if self.has_operate_permission(request):
-            yield _("Pause a site"), reverse("admin:ociqueue_site_changelist", query={"is_paused__exact": "0"})
+            yield _("Pause a site"), reverse("admin:ociqueue_site_changelist", query={"status": "running"})
 
     def get_ordering(self, request: HttpRequest) -> list[object]:
         return [NameOrder("name").asc()]
-
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CompletedChangeList]:
-        return CompletedChangeList
 
     def complete(self, rows: list[Any]) -> None:
         health_by_site = site_health(rows)
@@ -126,11 +131,6 @@ class SiteAdmin(ModelAdmin):
         if site.is_paused:
             return badge(_("paused"), "warning", title=site.pause_reason)
         return badge(_("running"), "success")
-
-    @admin.display(description=gettext_lazy("failed"))
-    def failed(self, site: Site) -> SafeString:
-        failed = health(site).totals[ConversionStatus.FAILED]
-        return link(list_of(site, status=ConversionStatus.FAILED), number(failed))
 
     @admin.display(description=gettext_lazy("sent by"), ordering="sync_method")
     def sender(self, site: Site) -> SafeString:

@@ -60,7 +60,7 @@ ACTIONS = {
     "import": "/admin/ociqueue/conversion/import/",
     "import sheet": "/admin/orchestrator/orderdraft/import/",
     "error gr": "/admin/ociqueue/conversion/groups/",
-    "pause site": "/admin/ociqueue/site/?is_paused__exact=0",
+    "pause site": "/admin/ociqueue/site/?status=running",
 }
 
 

@@ -109,7 +109,7 @@ def test_an_archived_site_is_in_no_list_and_no_chooser(archived: Site, site: Sit
     for page in (listed, filters, chooser):
         assert site.name in page
         assert archived.name not in page
-    assert archived.name in admin_client.get(LIST, {"archived": "1"}).text
+    assert archived.name in admin_client.get(LIST, {"status": "archived"}).text
 
 
 def test_rows_of_an_archived_site_can_still_be_read(make_site: Callable[..., Site], admin_client: Client) -> None:

@@ -31,6 +31,7 @@ def test_thousands_of_rows_are_retried_by_filter(visitor, house, tmp_path, numbe
     page = visitor.enter("demo-operator")
     open_page(page, f"{LIST}?code={CODE}&status=FAILED")
 
+    page.locator("#list-menu > summary").click()
     page.get_by_role("link", name="Retry — only: Failed, Waiting to retry").click()
     expect(page.locator("main")).to_contain_text(f"Retry: {rows} match (Failed: {rows}).")
     expect(page.locator("main")).to_contain_text(f"error code: {CODE}")

@@ -124,7 +124,7 @@ def test_everything_is_reached_by_the_keyboard_alone(visitor, house) -> None:
 def test_the_filters_open_close_and_narrow_by_the_keyboard_alone(visitor, house) -> None:
     page = visitor.enter("demo-operator")
     open_page(page, "/admin/ociqueue/conversion/")
-    button, panel = page.locator("#list-filters > summary"), page.locator("#list-filters > form")
+    button, panel = page.locator("#list-filters > summary"), page.locator("#list-filters > div")
 
     tab_to(page, "Filters")
     page.keyboard.press("Enter")

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from kilit.sites.models import SiteMembership
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion, Site
-from tests.support.browsing import open_page
+from tests.support.browsing import WIDE, open_page
 from tests.support.conversions import new_conversion
 from tests.support.dashboard import make_site
 from tests.support.waiting import PATIENCE, wait_until
@@ -139,6 +139,7 @@ def test_a_list_follows_its_rows_and_keeps_selection_focus_and_scroll(visitor, s
 def test_a_list_keeps_its_place_while_100_rows_a_second_move(visitor, site) -> None:
     *_others, ticked, fails, focused = enqueue(site, 40)[:25]
     page, asked = visitor.enter("demo-operator"), []
+    page.set_viewport_size({"width": WIDE, "height": 600})  # too low for the list
     page.clock.install()
     open_page(page, f"{LIST}?site={site.pk}")
     page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))  # its time passes below only

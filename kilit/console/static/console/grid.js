@@ -90,9 +90,9 @@ const KilitGrid = (() => {
       return place;
     }
 
-    button(text, number, act) {
+    button(icon, text, number, act) {
       const made = document.createElement("button");
-      Object.assign(made, { type: "button", textContent: text });
+      Object.assign(made, { type: "button", className: "material-symbols-outlined md-18", textContent: icon, title: text });
       made.setAttribute("aria-label", `${text}, ${fill(this.data.textRow, { number: number + 1 })}`);
       made.addEventListener("click", act);
       return made;
@@ -101,14 +101,14 @@ const KilitGrid = (() => {
     tools(row, number) {
       const tools = document.createElement("td");
       tools.append(
-        this.button(this.data.textDuplicate, number, () => {
+        this.button("content_copy", this.data.textDuplicate, number, () => {
           const copy = { ...this.blank(), cells: [...row.cells] };
           copy.cells[this.indexOf.id] = ""; // ids are unique
           this.rows.splice(number + 1, 0, copy);
           this.changed();
           this.focus(number + 1, this.current[1]);
         }),
-        this.button(this.data.textRemove, number, () => {
+        this.button("delete", this.data.textRemove, number, () => {
           this.rows.splice(number, 1);
           if (!this.rows.length) this.rows.push(this.blank());
           this.changed();

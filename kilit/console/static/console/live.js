@@ -15,24 +15,22 @@ document.addEventListener("DOMContentLoaded", () => {
   const SHOWN = ["href", "title", "value", "datetime", "height", "y", "max", "aria-current"];
   const TYPING = "input:not([type=checkbox]):not([type=radio]), textarea, select, dialog[open]";
 
-  const regions = [...document.querySelectorAll("[data-live][id], [data-live-also][id], #result_list:not(:has(> [data-live]))")];
+  const regions = [...document.querySelectorAll("[data-live][id], [data-live-also][id]")];
   const own = regions.filter((region) => !("liveAlso" in region.dataset));
   const isLive = own.length > 0;
-  const page = window.location.href;
-  const source = own.find((region) => region.dataset.live)?.dataset.live || page;
+  // A search changes the address of a list as one types.
+  const source = () => own.find((region) => region.dataset.live)?.dataset.live || window.location.href;
+  const isWholePage = source() === window.location.href;
   const every = 1000 * Number(own.find((region) => region.dataset.liveEvery)?.dataset.liveEvery || 10);
   const isAlways = own.some((region) => "liveAlways" in region.dataset);
-  let version = source === page ? bar.dataset.version : "none";
+  let version = isWholePage ? bar.dataset.version : "none";
   let updatedAt = Date.now();
   let [isPaused, isEnded, isBusy, isStale] = [false, false, false, false];
 
-  // Unfold's lists have a body for each row.
-  const keyOf = (piece) =>
-    piece.dataset.liveKey || (piece.tagName === "TBODY" ? piece.querySelector("input.action-select")?.value || piece.querySelector("a[href]")?.pathname : "");
   // Only children that say who they are can be replaced one by one.
   const piecesOf = (region) => {
-    const pieces = [...(region.id === "result_list" ? region.tBodies : region.children)];
-    const keys = pieces.map(keyOf);
+    const pieces = [...region.children];
+    const keys = pieces.map((piece) => piece.dataset.liveKey);
     const areKeyed = pieces.length && keys.every(Boolean) && new Set(keys).size === keys.length;
     return areKeyed ? new Map(keys.map((key, at) => [key, pieces[at]])) : null;
   };
@@ -98,10 +96,6 @@ document.addEventListener("DOMContentLoaded", () => {
 
   const take = async (answer) => {
     const came = new DOMParser().parseFromString(await answer.text(), "text/html");
-    // A list that was empty, or is now, looks different as a whole.
-    const isList = document.getElementById("changelist") && came.getElementById("changelist");
-    const isOther = !document.getElementById("result_list") !== !came.getElementById("result_list");
-    if (isList && isOther) return window.location.reload();
     holdPlace(() => regions.filter((region) => region.isConnected).forEach((region) => {
       const fresh = came.getElementById(region.id) || (region.dataset.live === answer.source ? came.body : null);
       if (fresh) update(region, fresh);
@@ -122,16 +116,18 @@ document.addEventListener("DOMContentLoaded", () => {
   const ask = async () => {
     if (isBusy) return;
     isBusy = true;
+    const address = source();
     try {
-      if (isLive && !isEnded) version = await get(source, isAlways ? "none" : version);
+      if (isLive && !isEnded) version = await get(address, isAlways ? "none" : version);
       // Other pages only learn what all pages show.
-      if (!isLive || isEnded || source !== page) await get(bar.dataset.banner, "none");
+      if (!isLive || isEnded || !isWholePage) await get(bar.dataset.banner, "none");
       [updatedAt, isStale] = [Date.now(), false];
     } catch {
       isStale = true;
     } finally {
       isBusy = false;
       tick();
+      if (address !== source()) ask(); // somebody typed on
     }
   };
   const tick = () => {

@@ -88,11 +88,11 @@ def test_error_codes_are_offered_as_they_occur_with_their_number(make_person) ->
 def test_all_filters_are_one_form_that_keeps_state_and_search(admin_client, path: str) -> None:
     make_site()
     html = admin_client.get(f"{path}?status=FAILED&q=abc&since=24").text
-    form = re.search(r'<details id="list-filters".*?</details>', html, re.DOTALL)
+    form = re.search(r'<form id="changelist-search".*?</form>', html, re.DOTALL)
 
     assert form
     assert '<input type="hidden" name="status" value="FAILED">' in form[0]
-    assert '<input type="hidden" name="q" value="abc">' in form[0]
+    assert re.search(r'name="q"\s+id="searchbar"\s+value="abc"', form[0])
     assert '<option value="24" selected>' in form[0]
     assert 'name="code"' in form[0]
     assert 'name="from"' in form[0]
@@ -104,13 +104,33 @@ def test_a_list_sorts_by_age_both_ways_with_and_without_a_filter() -> None:
 
     for query in ("", "code=X"):
         listed = client.get(f"{LIST}?{query}").context["cl"]
-        (age,) = [header for header in listed.table.headers if header.sort_href]
+        (age,) = [header for header in listed.table.headers if header.name == "age"]
         turned = client.get(f"{LIST}{age.sort_href}").context["cl"]
-        (back,) = [header for header in turned.table.headers if header.sort_href]
+        (back,) = [header for header in turned.table.headers if header.name == "age"]
         assert [row.pk for row in listed.result_list] == ids[::-1]
         assert [row.pk for row in turned.result_list] == ids
         assert (age.direction, back.direction) == ("ascending", "descending")
         assert [row.pk for row in client.get(f"{LIST}{back.sort_href}").context["cl"].result_list] == ids[::-1]
+
+
+def test_a_list_of_few_rows_sorts_by_what_people_compare(monkeypatch) -> None:
+    """Without an index, so not among many."""
+    _site, client = site_with_operator(badly=3)
+    for number, pk in enumerate(Conversion.objects.order_by("pk").values_list("pk", flat=True)):
+        Conversion.objects.filter(pk=pk).update(value=(7, 30, 5)[number])
+
+    (value,) = [header for header in client.get(LIST).context["cl"].table.headers if header.name == "amount"]
+    largest = client.get(f"{LIST}{value.sort_href}").context["cl"]
+    (value,) = [header for header in largest.table.headers if header.name == "amount"]
+    least = client.get(f"{LIST}{value.sort_href}").context["cl"]
+    monkeypatch.setattr("kilit.console.lists.listing.MOST_SORTED", 2)
+    newest = client.get(f"{LIST}{value.sort_href}").context["cl"]
+
+    assert [row.value for row in largest.result_list] == [30, 7, 5]
+    assert value.direction == "descending"
+    assert [row.value for row in least.result_list] == [5, 7, 30]
+    assert [row.value for row in newest.result_list] == [5, 30, 7]
+    assert [header.name for header in newest.table.headers if header.sort_href] == ["age"]
 
 
 def test_fifty_rows_are_a_small_page() -> None:

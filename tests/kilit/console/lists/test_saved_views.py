@@ -47,7 +47,7 @@ def test_nothing_is_saved_without_a_name_a_filter_a_list_or_room(make_person) ->
 
     save(client, " ")
     save(client, "All", "p=2")
-    assert save(client, "Else", listed="auth.user").status_code == 400
+    assert save(client, "Else", listed="auth.user").status_code == 403
     assert save(client, "Else", listed="no").status_code == 400
     assert client.get(VIEWS).status_code == 405
     assert not SavedView.objects.exists()
