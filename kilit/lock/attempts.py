@@ -39,6 +39,7 @@ from kilit.sentences import sentence
 Row = TypeVar("Row", bound="RetriedModel")
 Changes = dict[str, Any]
 
+VERBS = ("claim", "retry_later", "fail", "recover", "retry", "mark_failed")
 ATTEMPTS = F("attempt_count") - F("attempts_forgiven")
 COUNTED: Changes = {"attempt_count": F("attempt_count") + 1}
 FORGIVEN: Changes = {"attempts_forgiven": F("attempt_count")}
@@ -156,6 +157,11 @@ class RetriedModel(AttemptsModel, LeasedModel):
 
 
 def attempt_checks(table: Lifecycle, schedule: Schedule) -> list[BaseConstraint]:
+    if missing := [verb for verb in VERBS if verb not in table.moves]:
+        raise TypeError(f"{table.queue}: attempts need the verb {missing[0]}")
+    for kind in (Kind.HELD, Kind.FAILED):
+        if len(states := table.of_kind(kind)) != 1:
+            raise TypeError(f"{table.queue}: attempts need one {kind.name} state, not {', '.join(states) or 'none'}")
     (failed,) = table.of_kind(Kind.FAILED)
     conditions = {
         f"failed_{table.queue}_has_error": ~Q(status=failed) | ~Q(error_code=""),

@@ -33,6 +33,7 @@ COMMON: Sentences = {
     "undo_retry": gettext_lazy("Retry taken back by %(who)s"),
     "mark_failed": gettext_lazy("Marked failed by %(who)s"),
     "fail": gettext_lazy("Failed, as reported by %(who)s"),
+    "retry_later": gettext_lazy("The attempt failed, as reported by %(who)s"),
     "recover": gettext_lazy("Taken back by %(who)s"),
     "pause": gettext_lazy("Queue paused by %(who)s"),
     "resume": gettext_lazy("Queue resumed by %(who)s"),
@@ -76,7 +77,8 @@ class Story:
 
     def _step(self, event: Event, before: Event | None, failures: Failures | None, labels: Sentences) -> "TimelineStep":
         moved = event.from_state != event.to_state
-        failed = failures if failures and moved and event.to_state in failures.states else None
+        is_failure = event.details.get("verb") == "retry_later" or (failures and event.to_state in failures.states)
+        failed = failures if moved and is_failure else None
         return TimelineStep(
             " · ".join(self._parts(event, before, labels)),
             state=str(labels.get(event.to_state, event.to_state)) if moved else "",

@@ -1,7 +1,10 @@
 """Tables are data, and a mistake in one is refused when it is written."""
 
+from datetime import timedelta
+
 import pytest
 
+from kilit.lock.attempts import Schedule, attempt_checks
 from kilit.lock.management.commands.lifecycle_docs import explanations, lifecycle_models
 from kilit.lock.table import Lifecycle, move
 from tests.apps.parcels.states import PARCELS
@@ -59,3 +62,8 @@ def test_a_table_with_a_mistake_cannot_be_made(states: str, initial: str, moves:
 @pytest.mark.parametrize("model", lifecycle_models(), ids=lambda model: model.lifecycle.queue)
 def test_every_state_is_explained_where_it_is_declared(model) -> None:
     assert list(explanations(model.lifecycle)) == list(model.lifecycle.states)
+
+
+def test_a_table_that_attempts_cannot_use_is_told_what_it_lacks() -> None:
+    with pytest.raises(TypeError, match="parcel: attempts need the verb retry_later"):
+        attempt_checks(PARCELS, Schedule((timedelta(minutes=1),)))

@@ -58,6 +58,12 @@ def test_the_error_that_a_row_keeps_is_shown_only_where_it_happened() -> None:
     assert ("provider_error_code", "X") in step.details, "folded"
 
 
+def test_a_failed_attempt_shows_its_error_though_the_row_waits() -> None:
+    (step,) = Story({}).steps([event("SENDING", "RETRY", verb="retry_later", provider_error_code="X")], FAILURES)
+
+    assert (step.sentence, step.error_code) == ("The attempt failed, as reported by the API key of site", "X")
+
+
 def test_what_follows_within_a_second_names_no_span() -> None:
     first, second = event("", "QUEUED"), event("QUEUED", "PROCESSING", after=timedelta(milliseconds=400))
 
