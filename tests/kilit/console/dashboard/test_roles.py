@@ -1,15 +1,19 @@
 """Who sees what on the first screen."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
 from kilit.console.dashboard.page import panels
+from kilit.console.navigation import tab_of
 from kilit.lock.models import Count
 from kilit.problems.registry import find_problems
 from ociqueue.states import ConversionStatus
 from tests.support.dashboard import BOARD, make_conversions, make_site, panel_of, text_of
+from tests.support.outbox import make_endpoint
 from tests.support.people import browser_of, make_user
 
 pytestmark = pytest.mark.django_db
@@ -19,13 +23,16 @@ CONVERSIONS, PDF = panel_of("conversion"), panel_of("pdf")
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
 def test_every_role_sees_the_dashboard(make_person, role: str) -> None:
-    client = make_person(role=role)
+    site = make_site()
+    make_endpoint(scope=str(site.pk))
+    client = make_person(role=role, sites=(site,))
 
-    text = text_of(client)
+    shown = client.get("/admin/").text
 
-    for panel in panels():
-        assert str(panel.queue.title) in text
-    assert "Scheduled tasks" in text
+    icons = {panel.queue.title: tab_of(panel).item.icon for panel in panels()}
+    for title, icon in icons.items():
+        assert re.search(rf">{icon}</span>\s*<a [^>]*>{title}</a>", shown)
+    assert "Scheduled tasks" in shown
 
 
 def test_membership_narrows_numbers_rows_and_sites() -> None:
