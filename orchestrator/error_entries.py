@@ -61,6 +61,9 @@ HELD: dict[str, ErrorEntry] = {
         row=("started",),
     ),
 }
+RETRIED_OUT = _(
+    "It has been retried as often as the rules allow. Fix the cause, then send the order again with the next revision."
+)
 hopeless = partial(ErrorEntry, row=("send_again",), is_final=True)
 FAILED: dict[str, ErrorEntry] = {
     # Codes of HOLD, found by a step from which a job cannot be held.
@@ -119,6 +122,8 @@ FAILED: dict[str, ErrorEntry] = {
         is_final=True,
         is_question=True,
     ),
+    # Of no job: why one is not retried.
+    Code.RETRY_LIMIT_REACHED: hopeless(words(Code.RETRY_LIMIT_REACHED), RETRIED_OUT),
     Code.CANCELLED: ErrorEntry(
         words(Code.CANCELLED), _("It was cancelled."), _("Retry to continue."), WhoseTurn.NOBODY, row=AGAIN
     ),
@@ -126,9 +131,6 @@ FAILED: dict[str, ErrorEntry] = {
         words(Code.UNKNOWN), _("An unexpected error."), _("See the message and the log; retry when the cause is fixed.")
     ),
 }
-RETRIED_OUT = _(
-    "It has been retried as often as the rules allow. Fix the cause, then send the order again with the next revision."
-)
 
 
 def retried_out(entry: ErrorEntry) -> ErrorEntry:
