@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from kilit.batches.models import BulkAction, BulkItem
 from kilit.console.lists.confirming import recent_reasons
 from ociqueue.models import Conversion, Site
-from ociqueue.operating.errors import groups_of_wrong_data
+from ociqueue.operating.errors import entries_of_groups
 from ociqueue.operating.filters import FILTERS
 from tests.support.crowds import (
     ACTIVITY,
@@ -176,7 +176,7 @@ def test_no_page_of_the_conversions_walks_the_table(admin_client, sql, lists) ->
         )
         assert blocks(explained(statement)) < 1000, "the rows that it finds, not all of an index"
     groups = [group_of(sql, code) for code in ("INVALID", "BUSY", "RARE", "NEVER")]
-    (statement,) = statements(lambda: groups_of_wrong_data(groups), over=(CONVERSIONS,))
+    (statement,) = statements(lambda: entries_of_groups(groups, model=Conversion), over=(CONVERSIONS,))
     assert blocks(explained(statement)) < 40, "one row of each group"
     walk = explained(f"SELECT count(*) FROM {CONVERSIONS} WHERE last_error = 'x'")
     assert blocks(walk) > 2 * CONVERSION_BOUND.most, "the bound distinguishes a walk from a page"

@@ -7,11 +7,11 @@ from django.db.models.functions import Now
 
 from kilit.console.jobs.blockers import reasons_by_kind
 from kilit.workers.models import Heartbeat
-from ociqueue.models import Conversion
+from ociqueue.models import Conversion, Site
 from outbox.models import OutboxMessage
 from tests.support.conversions import make_failed
 from tests.support.dashboard import make_site, site_with_operator
-from tests.support.outbox import make_endpoint, make_message
+from tests.support.outbox import make_endpoint, make_failed_message, make_message
 from tests.support.pdf_jobs import bring, new_job
 
 pytestmark = pytest.mark.django_db
@@ -65,12 +65,18 @@ def test_a_job_leads_along_the_shortest_way_to_success(make_person) -> None:
 
 
 @pytest.mark.parametrize(
-    ("category", "title"),
-    [("TRANSIENT", "Retry"), ("AUTH", "Open the site's connection"), ("PERMANENT", "Retry")],
+    ("sender", "category", "title"),
+    [
+        ("script", "TRANSIENT", "Retry"),
+        ("script", "AUTH", "Open the site's script"),
+        ("api", "AUTH", "Open the site's connection"),
+        ("script", "PERMANENT", "Retry"),
+    ],
 )
-def test_the_primary_action_is_what_helps_against_the_error(make_person, category: str, title: str) -> None:
+def test_the_primary_action_is_what_helps_against_the_error(make_person, sender, category, title) -> None:
     site = make_site()
     (row,) = make_failed(site, code="SOME_CODE", category=category)
+    Site.objects.update(sync_method=sender)
 
     answer = make_person(sites=(site,)).get(f"{ROWS}{row.pk}/change/")
 
@@ -84,8 +90,7 @@ def test_a_queue_without_sentences_of_its_own_says_what_a_row_waits_for() -> Non
 
     def sentence() -> str:
         message.refresh_from_db()
-        (reason,) = reasons_by_kind(message, [])
-        return reason.sentence
+        return " ".join(reason.sentence for reason in reasons_by_kind(message, []))
 
     assert sentence() == "Nothing: it is due, and a worker should start it within seconds."
     (claimed,) = OutboxMessage.objects.claim(limit=1)
@@ -93,4 +98,6 @@ def test_a_queue_without_sentences_of_its_own_says_what_a_row_waits_for() -> Non
     OutboxMessage.objects.filter(pk=claimed.pk).retry_later(error_code="HTTP_5XX")
     assert re.fullmatch(r"Attempt 2 is made at .+\.", sentence())
     OutboxMessage.objects.mark_failed()
-    assert sentence() == "Failed. It will not be retried automatically."
+    assert sentence() == "An operator marked it failed. There is nothing to do."
+    message = make_failed_message(code="HTTP_5XX")
+    assert sentence().startswith("Failed. It will not be retried automatically. The receiver failed to process")
