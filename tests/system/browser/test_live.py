@@ -205,3 +205,15 @@ def test_when_workers_or_the_server_stop_every_page_says_so(visitor, house, site
     refresh(page)
     expect(page.locator("#banner-database")).to_be_visible()
     expect(page.locator("#live-age")).to_contain_text("Not updated")
+
+
+def test_the_button_says_that_it_stops_the_refreshing_and_then_that_it_starts_it(visitor, site) -> None:
+    page = visitor.enter("demo-operator")
+    open_page(page, LIST)
+
+    page.get_by_role("button", name="Stop refreshing this page").click()
+    again = page.get_by_role("button", name="Refresh this page again")
+
+    expect(again).to_have_attribute("title", "Refresh this page again")
+    with page.expect_response(lambda answer: answer.request.headers.get("if-none-match", "") != ""):
+        again.click()

@@ -10,7 +10,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const bar = document.getElementById("live-bar");
   if (!bar) return;
   const age = document.getElementById("live-age");
-  const pause = document.getElementById("live-pause");
+  const stop = document.getElementById("live-stop");
   const noDatabase = document.getElementById("banner-database");
   const SHOWN = ["href", "title", "value", "datetime", "height", "y", "max", "aria-current"];
   const TYPING = "input:not([type=checkbox]):not([type=radio]), textarea, select, dialog[open]";
@@ -25,7 +25,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const isAlways = own.some((region) => "liveAlways" in region.dataset);
   let version = isWholePage ? bar.dataset.version : "none";
   let updatedAt = Date.now();
-  let [isPaused, isEnded, isBusy, isStale] = [false, false, false, false];
+  let [isStopped, isEnded, isBusy, isStale] = [false, false, false, false];
 
   // Only children that say who they are can be replaced one by one.
   const piecesOf = (region) => {
@@ -136,11 +136,11 @@ document.addEventListener("DOMContentLoaded", () => {
     age.textContent = isStale ? `${bar.dataset.stale} ${text}` : isEnded ? bar.dataset.ended : text;
     bar.classList.toggle("kilit-stale", isStale);
     bar.hidden = !isLive && !isStale;
-    pause.hidden = !isLive || isEnded;
+    stop.hidden = !isLive || isEnded;
   };
   // A hidden tab does not refresh; it does so at once when it becomes visible.
   const askIfSeen = () => {
-    if (!document.hidden && !isPaused) ask();
+    if (!document.hidden && !isStopped) ask();
   };
 
   isEnded = !!document.querySelector("[data-live-ended]");
@@ -148,9 +148,11 @@ document.addEventListener("DOMContentLoaded", () => {
   window.setInterval(tick, 1000);
   document.addEventListener("visibilitychange", askIfSeen);
   document.addEventListener("kilit:refresh", ask);
-  pause.addEventListener("click", () => {
-    isPaused = !isPaused;
-    [pause.textContent, pause.dataset.resume] = [pause.dataset.resume, pause.textContent];
+  stop.addEventListener("click", () => {
+    isStopped = !isStopped;
+    [stop.title, stop.dataset.other] = [stop.dataset.other, stop.title];
+    stop.setAttribute("aria-label", stop.title);
+    stop.firstElementChild.textContent = isStopped ? "sync" : "sync_disabled";
     askIfSeen();
   });
   tick();
