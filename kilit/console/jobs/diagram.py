@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 
 from kilit.lock.models import Event
-from kilit.lock.table import Lifecycle
+from kilit.lock.table import Kind, Lifecycle
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -63,8 +63,14 @@ class Diagram:
         return [arrow for arrow in self.arrows if arrow.look == "next"]
 
     def stepper(self, way: Collection[str]) -> list[Node]:
-        """Return the states on the way to success, and those where the job has been."""
-        return [node for node in self.nodes if node.look != "ahead" or not way or node.state in way]
+        """Return the states on the way to success, and those where the job has been, but for where it got stuck."""
+        stuck = self.table.of_kind(Kind.FAILED)
+        return [node for node in self.nodes if node.state not in stuck and (node.look != "ahead" or node.state in way)]
+
+    @property
+    def beside(self) -> list[Node]:
+        """Return where the job got stuck: no step of the way."""
+        return [node for node in self.nodes if node.look != "ahead" and node.state in self.table.of_kind(Kind.FAILED)]
 
     @property
     def title(self) -> str:

@@ -136,6 +136,7 @@ def _story_of(model_admin: ModelAdmin, row: Any) -> dict[str, Any]:
         "older": steps[STEPS_SHOWN:],
         "diagram": diagram,
         "stepper": diagram.stepper(states.way),
+        "beside": [(node, states.colours[node.state]) for node in diagram.beside],
         "blockers": list(job.blockers(row, events)),
         "error": _error(model_admin, row),
         "holdings": [(label, value) for label, value in job.holdings(row) if value],

@@ -54,14 +54,14 @@ def test_empty_facts_are_not_shown() -> None:
 def test_a_job_leads_along_the_shortest_way_to_success(make_person) -> None:
     job = bring(new_job(), "failed")
 
-    stepper = make_person().get(f"{PDFS}{job.pk}/change/").context["stepper"]
+    answer = make_person().get(f"{PDFS}{job.pk}/change/")
 
-    assert [(node.state, node.look) for node in stepper] == [
+    assert [(node.state, node.look) for node in answer.context["stepper"]] == [
         ("queued", "been"),
         ("running", "been"),
         ("succeeded", "ahead"),
-        ("failed", "here"),
     ]
+    assert re.search(r'kilit-step-beside kilit-badge-danger"[^>]+>● Failed</span>', answer.text)
 
 
 @pytest.mark.parametrize(
