@@ -43,10 +43,10 @@ def test_a_finished_bulk_action_reports_where_its_rows_are_now(operator, site, m
 
     numbers = numbers_on(operator, action)
 
-    assert list(numbers) == ["The rows it changed", "2 QUEUED", "1 COMPLETED", "1 FAILED again"]
+    assert list(numbers) == ["The rows it changed", "Waiting: 2", "Sent: 1", "Failed again: 1"]
     assert listed(operator, numbers["The rows it changed"]) == {row.pk for row in rows}
-    assert listed(operator, numbers["1 FAILED again"]) == {rows[1].pk}
-    assert listed(operator, numbers["1 COMPLETED"]) == {rows[0].pk}
+    assert listed(operator, numbers["Failed again: 1"]) == {rows[1].pk}
+    assert listed(operator, numbers["Sent: 1"]) == {rows[0].pk}
     assert "data-live-ended" not in operator.get(f"{PAGES}{action.pk}/change/").text, "it goes on after its end"
     BulkAction.objects.update(finished_at=Now() - timedelta(hours=2))
     assert "data-live-ended" in operator.get(f"{PAGES}{action.pk}/change/").text
@@ -93,9 +93,8 @@ def test_jobs_that_are_held_again_are_reported_over_the_list(admin_client) -> No
     later = admin_client.get(JOBS).text
 
     assert "Approved 3 of 3." in [str(message) for message in after.context["messages"]]
-    assert "3 NEW" in after.text
-    assert 'id="follow-up" data-live-also' in after.text
-    assert "3 HOLD again" in later
+    assert "New: 3" in after.text.partition('<div id="list-head" data-live-also>')[2]
+    assert "Needs approval again: 3" in later
     assert f'href="{JOBS}?status=HOLD"' in later
 
 

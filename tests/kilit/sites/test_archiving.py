@@ -214,7 +214,7 @@ def test_the_customer_id_is_shown_and_found(make_site: Callable[..., Site], admi
 
     assert "123-456-7890" in admin_client.get(f"{LIST}{site.pk}/change/").text
     assert "Deniz · 123-456-7890" in admin_client.get("/admin/ociqueue/conversion/import/").text
-    for text in ("123-456-7890", "1234567890", "456-78"):
+    for text in ("123-456-7890", "1234567890", "123-45"):
         page = admin_client.get(LIST, {"q": text}).text
         assert "Deniz" in page
         assert "Orman" not in page
