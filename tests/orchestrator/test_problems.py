@@ -26,7 +26,7 @@ def test_more_than_five_jobs_on_hold_are_a_problem_of_their_own(admin_user) -> N
 
     (problem,) = found(admin_user, "many-on-hold")
 
-    assert (problem.title, problem.count) == ("6 cutting jobs are on HOLD", 6)
+    assert (problem.title, problem.count) == ("6 cutting jobs need approval", 6)
     assert [(line.kind, line.count) for line in triage(admin_user) if line.part == "cutting_job"] == [("hold", 6)]
 
 

@@ -119,7 +119,7 @@ def test_a_list_of_another_state_has_no_dead_letters(make_person, site) -> None:
 
     assert answer.redirect_chain == [("/admin/ociqueue/conversion/?status=QUEUED", 302)]
     reported = [str(message) for message in answer.context["messages"]]
-    assert reported == ["The export has FAILED rows; the list shows QUEUED rows."]
+    assert reported == ["The export has rows in these states: Failed. The list shows another: Waiting."]
 
 
 def test_the_list_offers_the_file_with_its_own_filters(viewer, site) -> None:

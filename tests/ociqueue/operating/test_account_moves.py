@@ -127,7 +127,7 @@ def test_rows_that_wait_for_a_verdict_ask_for_a_confirmation_too(make_person, ma
 
     refused = admin.post(page_of(site), OTHER).content.decode()
 
-    assert "UPLOADED: 2." in refused
+    assert "Waiting for Google: 2." in refused
     assert stored(site).customer_id == account().customer_id
 
 

@@ -62,7 +62,7 @@ def test_an_error_that_only_google_knows_is_on_the_page(operator, api_site) -> N
 
     page = html(operator, counts_of(api_site))
 
-    assert "Google reports CLICK_NOT_FOUND for 50% of the last uploads" in page
+    assert "Google reports CLICK_NOT_FOUND for 50 % of the last uploads" in page
     assert "UNPARSEABLE_GCLID" not in page
 
 

@@ -47,7 +47,7 @@ def test_the_switch_says_what_happens_then_does_it_and_tests_the_login(admin, sh
 
     answer = admin.post(switch(shut_out))
 
-    assert "UPLOADED: 0. They stay with their upload until Google" in asked
+    assert "Waiting for Google: 0. They stay with their upload until Google" in asked
     assert "needs the scope datamanager" in asked
     assert answer.url == f"{SITES}{shut_out.pk}/credentials/"
     shut_out.refresh_from_db()
@@ -97,7 +97,7 @@ def test_settings_explain_the_three_senders_and_what_stays_where_it_is(admin, sh
 
     assert [f'value="{sender}"' in shown for sender in SyncMethod] == [True] * 3
     assert "keeps the list per developer token" in shown
-    assert "UPLOADED: 2. They stay with their upload until Google" in shown
+    assert "Waiting for Google: 2. They stay with their upload until Google" in shown
     assert "keeps the list per developer token" in html(admin, f"{SITES}add/")
 
 
