@@ -121,6 +121,7 @@ LIVE = (*WAITING, ConversionStatus.PROCESSING)
 IN_UPLOAD = (ConversionStatus.PROCESSING, ConversionStatus.UPLOADED)
 # The senders whose rows our own uploader sends.
 UPLOADED_HERE = (SyncMethod.API, SyncMethod.DATA_MANAGER)
+BY_API = "by-api"  # either, in the address of the list of sites
 # A row in one of these that has an error belongs to an error group.
 FAILING = (ConversionStatus.FAILED, ConversionStatus.RETRY)
 # Old rows in these may be pruned.

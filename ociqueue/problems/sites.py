@@ -30,12 +30,11 @@ from ociqueue.operating.site_health import (
     without_credentials,
 )
 from ociqueue.reconcile.compare import DIFFERENCES, Finding
-from ociqueue.states import CONVERSIONS, UPLOADED_HERE, SyncMethod
+from ociqueue.states import BY_API, CONVERSIONS, UPLOADED_HERE, SyncMethod
 
 SITES_COUNTED = 1000
 MOST_PAUSED = 20  # each with a button that ends its pause
 MOST_RECEIPTS = 500  # read for the number of rows
-UPLOADED = ",".join(UPLOADED_HERE)  # in the address of the list of sites
 NO_VERDICT = ngettext_lazy(
     "%(site)s: no verdict from Google on %(number)s conversion",
     "%(site)s: no verdict from Google on %(number)s conversions",
@@ -203,7 +202,7 @@ OPEN_CIRCUITS = of_sites(
     actions=switch,
     many=ngettext_lazy("%(number)s circuit is open", "%(number)s circuits are open", "count"),
     cause=gettext_lazy("Google rejects the account, so rows wait; a probe is sent automatically"),
-    link=list_of_sites(sync_method__in=UPLOADED),
+    link=list_of_sites(sync_method=BY_API),
 )
 NO_CREDENTIALS = of_sites(
     kind=ProblemKind.NO_CREDENTIALS,
@@ -213,7 +212,7 @@ NO_CREDENTIALS = of_sites(
     describe=lambda _site: {"cause": _("nothing is sent until they are stored")},
     many=ngettext_lazy("%(number)s site has no credentials", "%(number)s sites have no credentials", "count"),
     cause=gettext_lazy("nothing is sent until they are stored"),
-    link=list_of_sites(sync_method__in=UPLOADED),
+    link=list_of_sites(sync_method=BY_API),
 )
 FAILED_TESTS = of_sites(
     kind=ProblemKind.FAILED_TEST,

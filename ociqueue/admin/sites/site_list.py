@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.access.roles import Role
-from kilit.batches.filters import ChoiceFilter, FilterSet, KindFilter
+from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console.formatting import ago, badge, button, column, find_object, link, number, two_lines
 from kilit.console.lists.listing import ListAdmin
 from kilit.postgres.collation import NameOrder
@@ -39,7 +39,7 @@ from ociqueue.admin.sites.site_page import overview
 from ociqueue.models import Site
 from ociqueue.operating.senders import after_switch, record_switch
 from ociqueue.operating.site_health import SiteHealth, site_health
-from ociqueue.states import UPLOADED_HERE, ConversionStatus, SyncMethod
+from ociqueue.states import BY_API, UPLOADED_HERE, ConversionStatus, SyncMethod
 
 SETTINGS = (
     *("name", "customer_id", "time_zone", "default_currency", "sync_method", "requeue_transient"),
@@ -62,7 +62,14 @@ STATES = KindFilter(
     },
     unless_set=Q(archived_at=None),
 )
-SENT_BY = ChoiceFilter(name=SENDER, title=gettext_lazy("sent by"), column=SENDER, choices=SyncMethod.choices)
+SENT_BY = KindFilter(
+    name=SENDER,
+    title=gettext_lazy("sent by"),
+    kinds={
+        **{str(sender): (label, Q(sync_method=sender)) for sender, label in SyncMethod.choices},
+        BY_API: (gettext_lazy("Either API"), Q(sync_method__in=UPLOADED_HERE)),
+    },
+)
 
 
 def _failed(site: Any) -> SafeString:
