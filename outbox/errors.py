@@ -1,4 +1,4 @@
-"""The error codes of messages: one entry for each. Steps besides Retry: "switch_on" and "endpoint", its page."""
+"""The error codes of messages: one entry for each. Steps: "switch_on", which retries too, and "endpoint", its page."""
 
 from enum import StrEnum
 from functools import partial
@@ -23,7 +23,7 @@ class AlertError(StrEnum):
 
 REPEAT = _("Fix the cause at the receiver, then retry. It is sent under the same id.")
 CHANGE_URL = _("Change the endpoint's URL, then retry.")
-receiver = partial(ErrorEntry, turn=WhoseTurn.CUSTOMER, row=("switch_on", "retry"), group=("retry",))
+receiver = partial(ErrorEntry, turn=WhoseTurn.CUSTOMER, row=("switch_on", "retry"), group=("switch_on", "retry"))
 address = partial(ErrorEntry, row=("endpoint",))
 channel = partial(ErrorEntry, turn=WhoseTurn.ADMIN, row=("retry",), group=("retry",))
 

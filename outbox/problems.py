@@ -4,12 +4,13 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from kilit.problems.failures import failures
+from kilit.problems.failures import FailedRows, failures
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
@@ -17,7 +18,7 @@ from kilit.problems.registry import Place, ProblemAction, Severity
 from kilit.problems.rows import RowProblems
 from kilit.sites.scopes import scope_names
 from kilit.spans import moment
-from outbox.models import Endpoint
+from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, OffReason
 from outbox.queue import QUEUE
 from outbox.states import MESSAGES, SWITCH_OFF_AFTER
@@ -37,6 +38,18 @@ def _switch_on(reader: Any, endpoints: list[Endpoint]) -> dict[object, ProblemAc
         endpoint.pk: ProblemAction(_("Switch on"), page_path(Endpoint, "switch_on", endpoint.pk))
         for endpoint in managed
     }
+
+
+def _switch_on_and_retry(rows: FailedRows, reader: Any) -> ProblemAction | None:
+    """Offer it where one endpoint, which is off, has all the messages."""
+    if not reader.is_staff:
+        return None
+    failed = OutboxMessage.objects.visible_to(reader).filter(status=rows.state, error_code=rows.code)
+    off = Endpoint.objects.managed_by(reader).filter(is_on=False)
+    endpoint = off.filter(Exists(failed.filter(endpoint=OuterRef("pk")))).first()
+    if endpoint is None or failed.exclude(endpoint=endpoint).exists():
+        return None
+    return ProblemAction(_("Switch on and retry"), page_path(Endpoint, "switch_on", endpoint.pk, retry=rows.code))
 
 
 def _failing(endpoint: Endpoint) -> dict[str, object]:
@@ -85,4 +98,5 @@ STUCK = StuckJobs(
     title=ngettext_lazy("%(number)s message is stuck", "%(number)s messages are stuck", "count"),
     cause=gettext_lazy("their worker's lease lapsed; the scheduled task outbox_recover takes them back"),
 )
-register_queue_problems(QUEUE, OFF.source(), FAILING.source(), failed=FAILED, stuck=STUCK.source())
+STEPS = {"switch_on": _switch_on_and_retry}
+register_queue_problems(QUEUE, OFF.source(), FAILING.source(), failed=FAILED, stuck=STUCK.source(), steps=STEPS)

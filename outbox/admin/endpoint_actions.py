@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, User
@@ -14,16 +15,18 @@ from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import new_key, number
 from kilit.console.lists.confirming import confirm_page
+from kilit.lock.audit import for_reason
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
 from kilit.sites.scopes import scopes_run_by
 from kilit.spans import moment
 from outbox.admin.endpoint_forms import SpanForm, SwitchForm
+from outbox.admin.messages import RETRY, OutboxMessageAdmin
 from outbox.endpoints import record_change, send_test, switch
-from outbox.models import Endpoint
+from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import ROTATION
 from outbox.replaying import Replay, Span
-from outbox.states import EXPIRES_AFTER
+from outbox.states import EXPIRES_AFTER, MessageStatus
 
 REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
 SUGGESTED_SPAN = timedelta(hours=24)
@@ -56,6 +59,10 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoin
             _("Events are not reported to it while it is off."),
             _("Messages that wait are kept for %(days)s days, then they fail.") % {"days": EXPIRES_AFTER.days},
         ]
+    ids = _to_retry(endpoint, request.GET["retry"]) if on and "retry" in request.GET else []
+    if ids:
+        submit = _("Switch on and retry")
+        sentences[0] = _("Messages that wait are sent, failed ones again: %(number)s.") % {"number": number(len(ids))}
     form, name = SwitchForm(request.POST or None), {"endpoint": endpoint}
     if not form.is_valid():
         return _confirm(
@@ -65,7 +72,24 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoin
         messages.success(request, done % name)
     else:
         messages.info(request, already % name)
-    return None
+    return _retry(request, ids, form.cleaned_data["reason"]) if ids else None
+
+
+def _to_retry(endpoint: Endpoint, which: str) -> list[UUID]:
+    """Return its failed messages with that id or error code, as many as one request may retry."""
+    failed = OutboxMessage.objects.filter(endpoint=endpoint, status=MessageStatus.FAILED).order_by("pk")
+    try:
+        chosen = failed.filter(pk=UUID(which))
+    except ValueError:
+        chosen = failed.filter(error_code=which)
+    return list(chosen.values_list("pk", flat=True)[: OutboxMessageAdmin.most_acted_on])
+
+
+def _retry(request: HttpRequest, ids: list[UUID], reason: str) -> HttpResponse | None:
+    with for_reason(reason):
+        report = RETRY.perform(request.user, ids, {})
+    messages.add_message(request, report.level, report.sentence)
+    return HttpResponseRedirect(reverse("admin:outbox_outboxmessage_change", args=ids)) if len(ids) == 1 else None
 
 
 @transaction.atomic

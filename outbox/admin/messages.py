@@ -134,7 +134,8 @@ def open_endpoint(row: OutboxMessage, _offers: Offers, _user: object) -> JobOffe
 def switch_on(row: OutboxMessage, _offers: Offers, user: User | AnonymousUser) -> JobOffer | None:
     if row.endpoint is None or row.endpoint.is_on or not Endpoint.objects.managed_by(user).contains(row.endpoint):
         return None
-    return JobOffer(_("Switch on"), reverse("admin:outbox_endpoint_switch_on", args=[row.endpoint.pk]))
+    href = reverse("admin:outbox_endpoint_switch_on", args=[row.endpoint.pk], query={"retry": row.pk})
+    return JobOffer(_("Switch on and retry"), href)
 
 
 def _waiting(row: OutboxMessage) -> Iterator[Blocker]:

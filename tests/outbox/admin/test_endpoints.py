@@ -5,12 +5,15 @@ from datetime import timedelta
 from ipaddress import ip_network
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from kilit.lock.models import Activity
+from kilit.problems.failures import FailedRows, group_action
 from outbox.admin.endpoint_forms import EndpointForm
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import SECRET_PREFIX
+from outbox.queue import QUEUE
 from outbox.replaying import Replay, ReplayResult
 from tests.support.dashboard import text_of
 from tests.support.outbox import make_delivered_message, make_endpoint, make_failed_message, make_message
@@ -18,6 +21,8 @@ from tests.support.outbox import make_delivered_message, make_endpoint, make_fai
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("parcel_kind")]
 
 ENDPOINTS, MESSAGES = "/admin/outbox/endpoint/", "/admin/outbox/outboxmessage/"
+
+EXPIRED = FailedRows(QUEUE, QUEUE.errors["EXPIRED"], "EXPIRED", "FAILED", filters={})
 
 
 @pytest.fixture
@@ -178,6 +183,32 @@ def test_switching_off_and_on_needs_a_reason_and_is_recorded(operator, endpoint)
     assert Endpoint.objects.get().is_on
     messages = Activity.objects.filter(model="outbox.endpoint").order_by("id").values_list("message", flat=True)
     assert list(messages) == ["Switched off: Receiver moves", "Switched on: It moved"]
+
+
+@pytest.mark.parametrize("by", ["row", "group"])
+def test_failed_messages_of_an_endpoint_that_is_off_are_retried_as_it_is_switched_on(operator, endpoint, by) -> None:
+    message = make_failed_message(endpoint=endpoint, code="EXPIRED")
+    Endpoint.objects.filter(pk=endpoint.pk).switch_off("FAILING")
+    offered = {
+        "row": lambda: operator.get(f"{MESSAGES}{message.pk}/change/").context["primary"].href,
+        "group": lambda: group_action(EXPIRED, User.objects.get(username="ayse")).link,
+    }
+
+    address = offered[by]()
+    assert "Switch on and retry" in operator.get(address).text
+    operator.post(address, {"reason": "It moved"})
+
+    assert (Endpoint.objects.get().is_on, OutboxMessage.objects.get().status) == (True, "QUEUED")
+
+
+def test_a_group_of_two_endpoints_is_not_retried_by_switching_one_on(operator, endpoint) -> None:
+    for receiver in (endpoint, make_endpoint(scope=endpoint.scope)):
+        make_failed_message(endpoint=receiver, code="EXPIRED")
+    Endpoint.objects.filter(pk=endpoint.pk).switch_off("FAILING")
+
+    action = group_action(EXPIRED, User.objects.get(username="ayse"))
+
+    assert str(action.label) == "Review and retry"
 
 
 def test_a_test_is_a_message_whose_page_follows_it(operator, endpoint) -> None:
