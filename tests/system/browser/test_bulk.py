@@ -37,19 +37,20 @@ def test_thousands_of_rows_are_retried_by_filter(visitor, house, tmp_path, numbe
     expect(page.locator("main")).to_contain_text(f"error code: {CODE}")
     page.get_by_label("Reason").fill("The account was fixed.")
     page.get_by_label(f"Type {rows} to confirm").fill("500")
-    page.get_by_role("button", name=f"Retry ({rows})").click()
+    page.get_by_role("button", name="Retry", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text(f"Type {rows} to confirm: that many rows would be changed now.")
     assert BulkAction.objects.count() == 1, "a wrong count leaves nothing behind"
 
     page.get_by_label(f"Type {rows} to confirm").fill(rows)
-    page.get_by_role("button", name=f"Retry ({rows})").click()
+    page.get_by_role("button", name="Retry", exact=True).click()
     expect(page).to_have_url(re.compile("/admin/bulk/bulkaction/"))
     expect(page.locator("main")).to_contain_text(f"0 of {rows} rows processed (0 %)")
     with real_workers(tmp_path):
         # The page refreshes itself.
         expect(page.locator("main")).to_contain_text(f"Retried {rows} of {rows}.")
 
-    expect(page.locator("main")).to_contain_text(f"{rows} of {rows} rows processed (100 %)")
+    expect(page.locator("main h2").first).to_contain_text(f"Retried {rows} of {rows}.")
+    expect(page.locator("main")).not_to_contain_text("rows processed")
     expect(page.get_by_role("link", name="Stop")).to_have_count(0)
     with page.expect_download() as coming:
         page.get_by_role("link", name="Results (CSV)").click()
