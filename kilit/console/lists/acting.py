@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -20,10 +21,11 @@ from kilit.console.lists.actions import Action, confirm_action
 from kilit.console.lists.bulk_requests import remember
 from kilit.console.lists.confirming import ReasonForm
 from kilit.lock.audit import for_reason
+from kilit.sites.scopes import scope_names
 
 LIST_FILTERS = "_changelist_filters"  # as Django calls them in the address of a row's page
 MOST_NAMED = 5  # rows on the confirmation page
-COLUMNS_NAMED = 3  # of the list: the first ones identify a row
+COLUMNS_NAMED = 4  # of the list: the first ones identify a row
 
 
 def confirm_selected(model_admin: ModelAdmin, request: HttpRequest, action: Action, rows: Any) -> HttpResponse | None:
@@ -65,16 +67,16 @@ def confirm(
         action,
         title=action.question(eligible or len(ids)),
         sentences=sentences,
-        **_rows_context(model_admin, request, ids),
+        **_rows_context(model_admin, request, action, ids),
         form=form or action.form_for(ids),
-        submit=f"{action.title} ({grouped(eligible)})" if eligible else "",
+        submit=str(action.title) if eligible else "",
         post_to=f"{model_admin.address('act', action.verb)}?{query}",
         kept={"ids": ",".join(map(str, ids)), **came_from},
         back=back_address(model_admin, ids, filters=filters, from_row=from_row),
     )
 
 
-def _rows_context(model_admin: ModelAdmin, request: HttpRequest, ids: list[UUID]) -> dict[str, Any]:
+def _rows_context(model_admin: ModelAdmin, request: HttpRequest, action: Action, ids: list[UUID]) -> dict[str, Any]:
     rows = model_admin.get_queryset(request).filter(pk__in=ids)
     first = rows.select_related(*(model_admin.list_select_related or ())).order_by("-pk")[:MOST_NAMED]
     columns = [(capfirst(column.short_description), column) for column in model_admin.list_display[:COLUMNS_NAMED]]
@@ -82,7 +84,17 @@ def _rows_context(model_admin: ModelAdmin, request: HttpRequest, ids: list[UUID]
     return {
         "rows": [{label: column(row) for label, column in columns} for row in first],
         "beyond": _("and %(number)s more") % {"number": grouped(beyond)} if beyond > 0 else "",
+        "facts": _sites_of(rows, action.operation.scope) if beyond > 0 else [],
     }
+
+
+def _sites_of(rows: Any, scope: str) -> list[tuple[str, str]]:
+    """Name the sites of rows of which not all are named."""
+    if not scope:
+        return []
+    counts, names = rows.order_by().values_list(scope).annotate(Count("pk")), scope_names()
+    named = sorted((names[str(site)], number) for site, number in counts if str(site) in names)
+    return [(_("Sites"), ", ".join(f"{name}: {grouped(number)}" for name, number in named))] if named else []
 
 
 def act(model_admin: ModelAdmin, request: HttpRequest, verb: str) -> HttpResponse:

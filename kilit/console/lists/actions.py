@@ -115,9 +115,11 @@ class Action:
         except OperationUnavailable as why:
             return 0, [explain(str(why))]
         eligible = sum(counts[Skip(state)] for state in self.sources)
-        first = gettext("%(title)s: %(eligible)s of %(asked)s selected.")
-        sentences = [first % {"title": self.title, "eligible": grouped(eligible), "asked": grouped(len(ids))}]
-        sentences += self.effects({state: counts[Skip(state)] for state in self.sources})
+        sentences = self.effects({state: counts[Skip(state)] for state in self.sources})
+        if eligible < len(ids):
+            first = gettext("%(title)s: %(eligible)s of %(asked)s selected.")
+            numbers = {"title": self.title, "eligible": grouped(eligible), "asked": grouped(len(ids))}
+            sentences.insert(0, first % numbers)
         sentences += self.unchanged(counts)
         if unreachable := len(ids) - counts.total():
             sentences.append(gettext("%(these)s and will not change.") % {"these": self.out_of_reach(unreachable)})
@@ -187,19 +189,11 @@ def who_was_first(pk: UUID) -> list[str]:
     return [gettext("%(who)s changed it %(ago)s") % {"who": person_of(last.actor), "ago": ago(last.created_at)}]
 
 
-def confirm_action(
-    model_admin: ModelAdmin,
-    request: HttpRequest,
-    action: Action,
-    *,
-    facts: Sequence[tuple[str, str]] = (),
-    **context: Any,
-) -> HttpResponse:
+def confirm_action(model_admin: ModelAdmin, request: HttpRequest, action: Action, **context: Any) -> HttpResponse:
     return confirm_page(
         model_admin,
         request,
         **context,
-        facts=[*facts, (gettext("Applies to"), action.label)],
         reasons_for=action.verb,
         is_dangerous=action.is_dangerous,
         back_label=action.back_label,

@@ -140,7 +140,7 @@ def _confirm_all(
         form.fields["count"] = count_field(number)
     names = model_admin.opts.verbose_name_plural
     everything = _("%(action)s all matching %(names)s?") % {"action": action.title, "names": names}
-    submit = _("Count them first") if dry_run.is_capped else f"{action.title} ({grouped(number)})"
+    submit = _("Count them first") if dry_run.is_capped else str(action.title)
     return confirm_action(
         model_admin,
         request,

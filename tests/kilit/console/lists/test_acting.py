@@ -65,11 +65,12 @@ def test_the_page_that_asks_names_the_row(operator, row) -> None:
     asked = operator.get(f"{LIST}{row.pk}/retry/")
 
     (shown,) = asked.context["rows"]
-    assert list(shown) == ["Conversion", "State", "Site"]
+    assert list(shown) == ["Conversion", "State", "Site", "Value"]
     assert f"…{str(row.pk)[-12:]}" in shown["Conversion"]
     assert "FAILED" in shown["State"]
     assert row.site.name in shown["Site"]
-    assert asked.context["beyond"] == ""
+    assert (asked.context["beyond"], asked.context["facts"], asked.context["submit"]) == ("", [], "Retry")
+    assert not any("selected" in sentence for sentence in asked.context["sentences"]), "the title has said so"
     assert str(shown["Conversion"]) in asked.content.decode()
 
 
@@ -88,6 +89,7 @@ def test_of_a_selection_the_first_rows_are_named_and_the_others_counted(make_per
             str(row.pk)[-12:] for row in newest
         ]
         assert page.context["beyond"] == "and 2 more"
+        assert page.context["facts"] == [("Sites", f"{site.name}: 7")]
         assert "Rakip" not in page.content.decode(), "another's rows are not there"
 
 
