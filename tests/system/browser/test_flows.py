@@ -67,7 +67,10 @@ def test_a_failed_document_is_retried_made_by_a_worker_and_seen_in_the_page(visi
     page = visitor.enter("demo-operator")
     open_page(page, places(house)["pdf-job"])
 
-    primary(page, "Retry").click()
+    # Nothing stands out: another attempt helps only when the template has been fixed.
+    expect(page.locator(".kilit-primary")).to_have_count(0)
+    page.locator("#job-actions summary", has_text="More").click()
+    page.locator("#job-actions").get_by_role("button", name="Retry").click()
     expect(page.get_by_text("Retried 1 of 1.")).to_be_visible()  # or the reload would come in its way
     with real_workers(tmp_path):
         wait_until(lambda: PdfJob.objects.get(pk=house.broken.pk).status == "succeeded")

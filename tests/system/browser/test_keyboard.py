@@ -25,7 +25,7 @@ def tab_to(page: Page, name: str, *, within: str, most: int = 90) -> None:
 
 
 def test_a_failed_job_is_found_retried_and_read_by_keys_alone(visitor, house) -> None:
-    (failed,) = make_failed(house.site, category="TRANSIENT", source_key="SIP-7781")
+    (failed,) = make_failed(house.site, code="UPLOAD_EXCEPTION", category="TRANSIENT", source_key="SIP-7781")
     page = open_page(visitor.enter("demo-operator"), "/admin/")
 
     page.keyboard.press("Control+k")
@@ -33,7 +33,7 @@ def test_a_failed_job_is_found_retried_and_read_by_keys_alone(visitor, house) ->
     page.keyboard.type("sip-77")
     results = page.locator("#command-results-list li")
     expect(results).to_have_count(1)  # those of the first letters may come first, on a slow machine
-    expect(results).to_contain_text("FAILED")
+    expect(results).to_contain_text("Failed")
     page.keyboard.press("ArrowDown")
     with page.expect_navigation():
         page.keyboard.press("Enter")

@@ -104,6 +104,7 @@ def test_the_dashboard_names_three_problems_in_ten_seconds(visitor, site, tmp_pa
     strips = page.locator(".kilit-strip").last.bounding_box()
     assert strips
     assert strips["y"] + strips["height"] <= 800
+    assert all(page.locator(".kilit-strip h2 > [aria-hidden]").all_text_contents()), "a strip has the icon of its menu"
     expect(
         page.locator(".kilit-problem").filter(has_text="2,500").get_by_role("link", name="Review and retry")
     ).to_be_visible()

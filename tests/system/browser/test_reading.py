@@ -11,7 +11,7 @@ CONVERSION = r"""
     - link "Conversions"
   - heading /^demo-\d+$/ [level=2]
   - paragraph:
-    - text: "State: FAILED Failed"
+    - text: "State: Failed FAILED"
     - link "Ege Mobilya (demo)"
     - text: /less than a minute old/
   - textbox "Reason (optional)"
@@ -33,7 +33,7 @@ CONVERSION = r"""
     - list:
       - listitem:
         - paragraph: "Failed, as reported by demo New state: Failed"
-        - text: "UPLOAD_EXCEPTION: Bulk upload is not available right now."
+        - text: "The script's upload failed UPLOAD_EXCEPTION: Bulk upload is not available right now."
       - listitem:
         - paragraph: "Claimed by demo · attempt 1 New state: Being sent"
       - listitem:
@@ -43,7 +43,7 @@ CONVERSION = r"""
 HELD = """
 - main:
   - heading "DEMO-1004" [level=2]
-  - paragraph: "/State: HOLD Needs approval/"
+  - paragraph: "/State: Needs approval HOLD/"
   - button "Add +90 536 000 11 22 as customer and continue"
   - region "Customer unknown E_CRM_NO_MATCH":
     - heading "What to do" [level=3]
