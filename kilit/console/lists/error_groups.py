@@ -94,6 +94,7 @@ def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         "admin/console/error_groups.html",
         title=_("Error groups of %(name)s") % {"name": model_admin.opts.verbose_name_plural},
         groups=[row(group) for group in listed],
+        is_message_hidden=model_admin.page.is_message_hidden,
         are_more=len(largest) > MOST_GROUPS,
         most=MOST_GROUPS,
         list_href=model_admin.address("changelist"),
