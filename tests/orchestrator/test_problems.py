@@ -62,7 +62,7 @@ def test_a_large_share_of_the_days_orders_on_hold_is_a_problem_for_alerts(admin_
     (problem,) = found(admin_user, "held-share")
 
     assert (problem.title, problem.cause) == (
-        "10% of the orders of the last 24 hours need approval",
+        "10 % of the orders of the last 24 hours need approval",
         "2 of 20 orders",
     )
     assert problem.title not in text_of(admin_client, "/admin/"), "the dashboard lists the jobs by reason"
