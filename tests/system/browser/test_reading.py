@@ -53,7 +53,7 @@ HELD = """
   - region "Timeline":
     - list:
       - listitem:
-        - paragraph: "Held until an operator approves New state: Needs approval"
+        - paragraph: "/^Held until an operator approves( · 1?[0-9] seconds? later)? New state: Needs approval$/"
       - listitem:
         - paragraph: "Ordered by demo New state: New"
 """
