@@ -6,8 +6,8 @@ from tests.support.browsing import open_page
 
 
 def test_a_copied_key_is_announced(visitor, house) -> None:
-    page = open_page(visitor.enter("demo-admin"), f"/admin/ociqueue/site/{house.site.pk}/ads-script/issue-key/")
-    page.locator("#content form button[type=submit]").click()
+    page = open_page(visitor.enter("demo-admin"), f"/admin/ociqueue/site/{house.site.pk}/ads-script/")
+    page.get_by_role("button", name="Issue a key: Ads Script").click()
     key = page.locator("code", has_text="kilit_").inner_text()
 
     page.get_by_role("button", name="Copy: the new key").click()
