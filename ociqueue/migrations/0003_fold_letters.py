@@ -2,45 +2,48 @@
 
 import django.contrib.postgres.indexes
 import kilit.lock.folding
+from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    atomic = False
 
     dependencies = [
         ('ociqueue', '0002_attempts_and_imports'),
     ]
 
     operations = [
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='adjustment',
             name='adjustment_order_id_prefix',
         ),
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='conversionkey',
             name='key_source_key_prefix',
         ),
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='conversionkey',
             name='key_order_id_prefix',
         ),
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='conversionkey',
             name='key_click_id_prefix',
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='adjustment',
             index=models.Index(models.F('site'), django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('order_id'), name='text_pattern_ops'), name='adjustment_order_id_prefix'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='conversionkey',
             index=models.Index(models.F('site'), django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('source_key'), name='text_pattern_ops'), name='key_source_key_prefix'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='conversionkey',
             index=models.Index(models.F('site'), django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('order_id'), name='text_pattern_ops'), name='key_order_id_prefix'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='conversionkey',
             index=models.Index(models.F('site'), django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('click_id'), name='text_pattern_ops'), name='key_click_id_prefix'),
         ),

@@ -2,45 +2,48 @@
 
 import django.contrib.postgres.indexes
 import kilit.lock.folding
+from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    atomic = False
 
     dependencies = [
         ('orchestrator', '0002_rules_proposal'),
     ]
 
     operations = [
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='customer',
             name='customer_name_prefix',
         ),
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='job',
             name='job_order_id_prefix',
         ),
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='job',
             name='job_phone_prefix',
         ),
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='job',
             name='job_snapshot_prefix',
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='customer',
             index=django.contrib.postgres.indexes.GinIndex(kilit.lock.folding.FoldedWords('name'), name='customer_words'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='job',
             index=models.Index(django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('order_id'), name='text_pattern_ops'), name='job_order_id_prefix'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='job',
             index=models.Index(django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('customer_phone'), name='text_pattern_ops'), name='job_phone_prefix'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='job',
             index=models.Index(django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('customer_snapshot_name'), name='text_pattern_ops'), name='job_snapshot_prefix'),
         ),

@@ -2,17 +2,20 @@
 
 import django.contrib.postgres.indexes
 import kilit.lock.folding
+from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations
 
 
 class Migration(migrations.Migration):
+
+    atomic = False
 
     dependencies = [
         ('outbox', '0003_send_now'),
     ]
 
     operations = [
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='endpoint',
             index=django.contrib.postgres.indexes.GinIndex(kilit.lock.folding.FoldedWords('description'), name='endpoint_words'),
         ),

@@ -3,10 +3,13 @@
 import django.contrib.postgres.indexes
 import kilit.lock.folding
 from django.conf import settings
+from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    atomic = False
 
     dependencies = [
         ('pdfjobs', '0001_initial'),
@@ -14,19 +17,19 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='pdfjob',
             name='pdf_number_prefix',
         ),
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name='pdfjob',
             name='pdf_recipient_prefix',
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='pdfjob',
             index=models.Index(django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('document_number'), name='text_pattern_ops'), name='pdf_number_prefix'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='pdfjob',
             index=models.Index(django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('recipient'), name='text_pattern_ops'), name='pdf_recipient_prefix'),
         ),

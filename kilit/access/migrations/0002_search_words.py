@@ -3,6 +3,7 @@
 import django.contrib.postgres.indexes
 import kilit.lock.folding
 from django.conf import settings
+from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations
 
 
@@ -12,15 +13,20 @@ PEOPLE = django.contrib.postgres.indexes.GinIndex(
 )
 
 
-def add_index(apps, schema_editor):
-    schema_editor.add_index(apps.get_model("auth", "User"), PEOPLE)
+class AddIndexOfPeople(AddIndexConcurrently):
+    def state_forwards(self, app_label, state):
+        pass
 
+    def database_forwards(self, app_label, schema_editor, from_state, to_state):
+        super().database_forwards("auth", schema_editor, from_state, to_state)
 
-def remove_index(apps, schema_editor):
-    schema_editor.remove_index(apps.get_model("auth", "User"), PEOPLE)
+    def database_backwards(self, app_label, schema_editor, from_state, to_state):
+        super().database_backwards("auth", schema_editor, from_state, to_state)
 
 
 class Migration(migrations.Migration):
+
+    atomic = False
 
     dependencies = [
         ('access', '0001_initial'),
@@ -29,12 +35,12 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RunPython(add_index, remove_index),
-        migrations.AddIndex(
+        AddIndexOfPeople(model_name='user', index=PEOPLE),
+        AddIndexConcurrently(
             model_name='apikey',
             index=django.contrib.postgres.indexes.GinIndex(kilit.lock.folding.FoldedWords('name'), name='key_words'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='deniedrequest',
             index=django.contrib.postgres.indexes.GinIndex(kilit.lock.folding.FoldedWords('actor'), kilit.lock.folding.FoldedWords('path'), name='denied_words'),
         ),

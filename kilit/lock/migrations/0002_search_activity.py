@@ -2,25 +2,28 @@
 
 import django.contrib.postgres.indexes
 import kilit.lock.folding
+from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
+    atomic = False
 
     dependencies = [
         ('lock', '0001_initial'),
     ]
 
     operations = [
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='activity',
             index=models.Index(django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('person'), name='text_pattern_ops'), name='activity_person'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='activity',
             index=models.Index(django.contrib.postgres.indexes.OpClass(kilit.lock.folding.FoldedColumn('object_name'), name='text_pattern_ops'), name='activity_object_name'),
         ),
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='activity',
             index=models.Index(fields=['object_id'], name='activity_of_object'),
         ),

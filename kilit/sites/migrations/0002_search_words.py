@@ -2,17 +2,20 @@
 
 import django.contrib.postgres.indexes
 import kilit.lock.folding
+from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations
 
 
 class Migration(migrations.Migration):
+
+    atomic = False
 
     dependencies = [
         ('sites', '0001_initial'),
     ]
 
     operations = [
-        migrations.AddIndex(
+        AddIndexConcurrently(
             model_name='tenant',
             index=django.contrib.postgres.indexes.GinIndex(kilit.lock.folding.FoldedWords('name'), name='site_words'),
         ),
