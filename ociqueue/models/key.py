@@ -14,10 +14,11 @@ from typing import Self
 import pgtrigger
 from django.db import models
 from django.db.models import F, Index, Q, UniqueConstraint, Value, Window
-from django.db.models.functions import Lower, RowNumber
+from django.db.models.functions import RowNumber
 
 from kilit.lock.column_guards import REFUSE, quote
 from kilit.lock.fast_sql import KeyTable
+from kilit.lock.folding import Fold, FoldedColumn
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import after_statement, never
 from ociqueue.models.site import Site
@@ -110,9 +111,8 @@ def key_triggers() -> list[pgtrigger.Trigger]:
 
 class ConversionKeyQuerySet(models.QuerySet["ConversionKey"]):
     def with_texts(self, column: str, texts: Iterable[str]) -> Self:
-        """Find keys by the indexes for searching, which ignore case; the caller compares exactly."""
-        lowered = [Lower(Value(text)) for text in set(texts)]
-        return self.annotate(lowered=Lower(column)).filter(lowered__in=lowered)
+        """Find keys by the indexes for searching, which fold letters; the caller compares exactly."""
+        return self.annotate(folded=FoldedColumn(column)).filter(folded__in=[Fold(Value(text)) for text in set(texts)])
 
     def newest_of_each(self, column: str, most: int) -> Self:
         """Return the keys of the newest conversions, at most so many for each text of a column."""

@@ -14,10 +14,11 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Case, Count, Q, Value, When
-from django.db.models.functions import Lower, Now
+from django.db.models.functions import Now
 from django.db.models.lookups import Exact
 
 from kilit.lock.audit import current_context
+from kilit.lock.folding import Fold, FoldedColumn
 from kilit.lock.free_text import (
     email_pattern,
     id_pattern,
@@ -74,7 +75,7 @@ class Person:
                 return [_is_click_id(self.text)]
             case _:
                 return [
-                    Q(Exact(Lower(name), Lower(Value(self.text))), **{name: self.text})
+                    Q(Exact(FoldedColumn(name), Fold(Value(self.text))), **{name: self.text})
                     for name in ("order_id", "source_key")
                 ]
 
@@ -200,7 +201,7 @@ def _find_rows(person: Person, sites: Collection[Site]) -> set[UUID]:
 
 def _is_click_id(text: str) -> Q:
     # The first is what the index has.
-    return Q(Exact(Lower("click_id"), Lower(Value(text))), click_id=text)
+    return Q(Exact(FoldedColumn("click_id"), Fold(Value(text))), click_id=text)
 
 
 @_turn()

@@ -72,7 +72,7 @@ def test_a_group_of_failures_is_retried_from_its_own_page(visitor, house) -> Non
     group.get_by_role("link", name="Review and retry").click()
     expect(page.locator("main")).to_contain_text("error group: UPLOAD_EXCEPTION")
     page.get_by_label("Reason").fill("Google works again.")
-    page.get_by_role("button", name="Retry (").click()
+    page.get_by_role("button", name="Retry", exact=True).click()
 
     expect(page).to_have_url(re.compile("/admin/bulk/bulkaction/"))
     expect(page.locator("main")).to_contain_text("Google works again.")
