@@ -74,13 +74,13 @@ def test_what_is_sent(api) -> None:
 def test_nothing_of_the_document_is_sent(api) -> None:
     request(api)
     job = PdfJob.objects.get()
-    fail_once(job, ErrorCode.TEMPLATE_ERROR)
+    fail_once(job, ErrorCode.PAGES_MISSING)
     sent()
 
     (message,) = OutboxMessage.objects.all()
     data = json.loads(message.body)["data"]
-    assert data["error_code"] == "TEMPLATE_ERROR"
-    assert "page range" in data["error_message"]
+    assert data["error_code"] == "PAGES_MISSING"
+    assert "the document does not have the requested pages" in data["error_message"]
     for private in (job.document_number, job.recipient, "Ayşe", "0555"):
         assert private
         assert private not in message.body

@@ -132,7 +132,7 @@ def test_the_dashboard_names_the_jobs_until_they_are_cancelled(admin_user) -> No
 
     (problem,) = [each for each in find_problems(admin_user) if each.kind == "warning"]
     assert problem.title == "1 cutting job has parts larger than the plate"
-    assert problem.cause == "W_PART_EXCEEDS_PLATE: door"
+    assert (problem.code, problem.cause) == ("W_PART_EXCEEDS_PLATE", "door")
     assert problem.link == f"{LIST}{job.pk}/change/"
 
     Job.objects.filter(pk=job.pk).cancel(message="too large")

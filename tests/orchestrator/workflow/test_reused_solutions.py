@@ -71,7 +71,7 @@ def test_every_event_says_something(floor, customer) -> None:
 
     events = list(Event.objects.of(job))
     messages = {event.event_type: event.message for event in events}
-    assert messages["JOB_CREATED"] == "1 part for Ayşe Yılmaz, mode C."
+    assert messages["JOB_CREATED"] == "Parts: 1. Customer: Ayşe Yılmaz. Mode C."
     assert messages["STATE_DONE"] == "The saw has everything."
     assert messages["JOB_RETRY_SCHEDULED"] == "Retry 1 of 3."
     assert messages["HOLD_APPROVED"] == "Approved by an operator."
@@ -82,5 +82,5 @@ def test_an_order_says_for_whom_it_is() -> None:
     named = make_job(customer_snapshot_name="Ege Mobilya")
     unnamed = make_job(order_id="S-2", opti_mode="C")
 
-    assert Event.objects.of(named).get().message == "2 parts for Ege Mobilya, mode A."
-    assert Event.objects.of(unnamed).get().message == "2 parts, mode C."
+    assert Event.objects.of(named).get().message == "Parts: 2. Customer: Ege Mobilya. Mode A."
+    assert Event.objects.of(unnamed).get().message == "Parts: 2. Mode C."

@@ -31,8 +31,7 @@ def test_the_whole(api, job) -> None:
     assert answer.headers["Content-Length"] == str(SIZE)
     assert answer.headers["ETag"] == f'"{hashlib.sha256(PDF).hexdigest()}"'
     assert answer.headers["Accept-Ranges"] == "bytes"
-    name = f'attachment; filename="invoice-{job.created_at:%Y-%m-%d}-{str(job.pk)[-6:]}.pdf"'
-    assert answer.headers["Content-Disposition"] == name
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{job.document_number}.pdf"'
 
 
 @pytest.mark.parametrize(

@@ -70,16 +70,23 @@ def test_the_status_answer(api) -> None:
     assert done["created_at"] < done["started_at"] < done["finished_at"]
 
 
-def test_the_caller_sees_the_code_and_not_the_place(api) -> None:
-    job = bring(new_job(api.user), "failed", code=ErrorCode.TEMPLATE_ERROR)
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (ErrorCode.TEMPLATE_ERROR, "template or image"),
+        # A caller who requests page 900 of two must not be sent to look for a broken template.
+        (ErrorCode.PAGES_MISSING, "the document does not have the requested pages"),
+    ],
+)
+def test_the_caller_sees_the_code_and_not_the_place(api, code, words) -> None:
+    job = bring(new_job(api.user), "failed", code=code)
 
     answers = [api.get(job.pk), api.download(job.pk)]
 
-    assert answers[0].json()["error_code"] == "TEMPLATE_ERROR"
+    assert answers[0].json()["error_code"] == answers[1].json()["error"]["code"] == code
     assert "line 3" in job.error_detail
     assert not any("line" in answer.content.decode() for answer in answers)
-    # A caller who requests page 900 of two must not be sent to look for a broken template.
-    assert "page range" in answers[1].json()["error"]["message"]
+    assert words in answers[1].json()["error"]["message"]
 
 
 def test_an_unknown_template_is_named_with_what_is_allowed(api, settings) -> None:
