@@ -100,7 +100,7 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_skipped(mak
 
     assert page[0] == "Retry: 1 matches (Failed: 1)."
     assert page[2:] == [
-        "Will not change: 1 (Failed: E_RETRY_LIMIT_REACHED).",
+        "Will not change: 1 (Failed: Retry limit reached).",
         "Will not change: 1 (Failed: Solution XML invalid).",
     ]
     assert action.skipped == [["FAILED", "E_RETRY_LIMIT_REACHED", 1], ["FAILED", "E_XML_INVALID", 1]]
@@ -110,7 +110,7 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_skipped(mak
     assert (retried.actor, retried.message) == ("operator:ayse", f"fixed ({action})")
     page = client.get(f"{PAGES}{action.pk}/change/").content.decode()
     assert (
-        "Scheduled for retry: 1 of 3; not changed: 1 (Failed: E_RETRY_LIMIT_REACHED); "
+        "Scheduled for retry: 1 of 3; not changed: 1 (Failed: Retry limit reached); "
         "not changed: 1 (Failed: Solution XML invalid)." in page
     )
 
