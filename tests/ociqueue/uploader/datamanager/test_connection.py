@@ -44,10 +44,10 @@ def test_a_healthy_site_passes_and_nothing_is_uploaded(data_manager, google, dm_
 @pytest.mark.parametrize(
     ("refusal", "advice"),
     [
-        (refusals.service_disabled(), "Enable the Data Manager API in the Google Cloud project"),
-        (refusals.scope_insufficient(), "consent again with both scopes, adwords and datamanager"),
+        (refusals.service_disabled(), "Enable it there (APIs & Services > Library), then run the connection test"),
+        (refusals.scope_insufficient(), "Consent again with both scopes, adwords and datamanager"),
         (refusals.permission_denied(), "add the user or the service account's e-mail"),
-        (refusals.unauthenticated(), "store a new refresh token or a new key"),
+        (refusals.unauthenticated(), "Store a new refresh token or a new key"),
     ],
 )
 def test_a_login_that_the_api_does_not_accept(data_manager, google, dm_site, refusal, advice) -> None:
@@ -93,7 +93,8 @@ def test_an_action_that_is_not_there(data_manager, google, dm_site) -> None:
 
     assert found[API][0]
     assert not found[ACTION][0]
-    assert found[ACTION][1].startswith("7: In Google Ads, open Goals")
+    assert found[ACTION][1].startswith("7: The account has no such conversion action")
+    assert "Create an import of clicks with this very name in Google Ads" in found[ACTION][1]
 
 
 def test_no_answer_and_a_rejected_login(data_manager, google, dm_site) -> None:

@@ -135,9 +135,9 @@ def test_a_place_outside_the_request_is_never_used(data_manager, dm_site, make_r
 @pytest.mark.parametrize(
     ("refusal", "wanted"),
     [
-        (refusals.unauthenticated(), ("UNAUTHENTICATED", "store a new refresh token")),
-        (refusals.service_disabled(), ("SERVICE_DISABLED", "Enable the Data Manager API")),
-        (refusals.scope_insufficient(), ("ACCESS_TOKEN_SCOPE_INSUFFICIENT", "consent again with both scopes")),
+        (refusals.unauthenticated(), ("UNAUTHENTICATED", "Store a new refresh token")),
+        (refusals.service_disabled(), ("SERVICE_DISABLED", "Enable it there (APIs & Services > Library)")),
+        (refusals.scope_insufficient(), ("ACCESS_TOKEN_SCOPE_INSUFFICIENT", "Consent again with both scopes")),
         (refusals.permission_denied(), ("PERMISSION_DENIED", "Access and security")),
         (GoogleRefusal("PERMISSION_DENIED", "SOMETHING_NEW"), ("PERMISSION_DENIED", "SOMETHING_NEW")),
     ],
