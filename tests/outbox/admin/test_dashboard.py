@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import Problem, SeesEverything, find_problems
+from kilit.problems.registry import MOST_NAMED, Problem, SeesEverything, find_problems
 from outbox.models import Endpoint, OutboxMessage
 from tests.support.dashboard import panel_of, text_of
 from tests.support.outbox import make_endpoint, make_failed_message, make_message
@@ -67,13 +67,13 @@ def test_an_endpoint_that_fails_for_a_while_is_a_problem(house) -> None:
 
 
 def test_many_endpoints_are_one_problem(make_person) -> None:
-    for number in range(5):
+    for number in range(MOST_NAMED + 2):
         make_endpoint(url=f"https://{number}.example/")
     Endpoint.objects.all().switch_off("GONE")
 
     (problem,) = problems(ProblemKind.ENDPOINT_OFF)
 
-    assert (problem.title, problem.count, problem.beyond) == ("5 endpoints are switched off", 5, 2)
+    assert (problem.title, problem.count, problem.beyond) == ("7 endpoints are switched off", 7, 2)
 
 
 def test_problems_of_others_are_not_seen(make_person, house) -> None:

@@ -5,7 +5,7 @@ from django.db.models.functions import Now
 
 from kilit.lock.models import Event
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import Severity
+from kilit.problems.registry import MOST_NAMED, Severity
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Receipt
@@ -96,7 +96,7 @@ def test_a_verdict_that_is_overdue_is_a_problem_with_its_site_and_upload(uploade
 
 
 def test_many_sites_without_a_verdict_share_a_line(later, make_dm_site, make_rows, admin_user, make_person) -> None:
-    sites = [make_dm_site(name=f"{number} 100 % %(x)s") for number in range(4)]
+    sites = [make_dm_site(name=f"{number} 100 % %(x)s") for number in range(MOST_NAMED + 1)]
     for site in sites:
         make_rows(site, "one")
     upload_due()
@@ -104,10 +104,10 @@ def test_many_sites_without_a_verdict_share_a_line(later, make_dm_site, make_row
 
     (problem,) = problems(ProblemKind.VERDICT_OVERDUE, admin_user)
 
-    assert (problem.title, problem.count) == ("4 sites wait for Google's verdict", 4)
-    assert len(problem.stands_for) == 4
+    assert (problem.title, problem.count) == ("6 sites wait for Google's verdict", 6)
+    assert len(problem.stands_for) == 6
     Receipt.objects.filter(batch__site=sites[0]).update(received_at=Now())
-    assert len(problems(ProblemKind.VERDICT_OVERDUE, admin_user)) == 3
+    assert len(problems(ProblemKind.VERDICT_OVERDUE, admin_user)) == MOST_NAMED
 
 
 def test_others_sites_are_not_named(uploaded, make_site, make_person, django_user_model) -> None:
