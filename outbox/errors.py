@@ -7,6 +7,7 @@ from django.utils.translation import gettext_noop as _
 
 from kilit.batches.error_entries import ErrorEntry, WhoseTurn
 from kilit.outgoing.results import PostError
+from kilit.sentences import sentence
 
 
 class AlertError(StrEnum):
@@ -84,3 +85,6 @@ ERRORS: dict[str, ErrorEntry] = {
     ),
     AlertError.FAILED: channel(_("Not sent"), _("The message could not be sent."), _("See the log, then retry.")),
 }
+
+for entry in ERRORS.values():  # workers store the cause
+    sentence(entry.cause)

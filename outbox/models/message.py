@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from kilit.lock.attempts import (
     ATTEMPT_COUNTERS,
@@ -24,6 +25,7 @@ from kilit.lock.failures import Failures
 from kilit.lock.identity import first_at
 from kilit.lock.pruning import cutoff_of
 from kilit.lock.triggers import lifecycle_triggers
+from kilit.sentences import sentence
 from kilit.sites.scopes import scopes_run_by, scopes_seen_by
 from outbox.models.channel import Channel
 from outbox.models.endpoint import LONGEST_URL, Endpoint, without_query
@@ -31,6 +33,7 @@ from outbox.states import ENDED, EXPIRES_AFTER, MESSAGES, RETRY_AFTER, WAITING, 
 
 FAILURES = Failures(MESSAGES, scope="scope", prunable=True)
 SCHEDULE = Schedule(RETRY_AFTER)
+WAITED_TOO_LONG = sentence(gettext_noop("It waited too long; its receiver was switched off."))
 
 
 class OutboxMessageQuerySet(RetriedQuerySet["OutboxMessage"]):
@@ -64,7 +67,7 @@ class OutboxMessageQuerySet(RetriedQuerySet["OutboxMessage"]):
         cutoff = cutoff_of(EXPIRES_AFTER)
         # Ids grow with time, so the first condition bounds the index scan.
         old = self.waiting().filter(off | no_channel, pk__lt=first_at(cutoff), updated_at__lt=cutoff)
-        error = {"error_code": "EXPIRED", "error_message": "It waited too long; its receiver was switched off."}
+        error = {"error_code": "EXPIRED", "error_message": WAITED_TOO_LONG}
         return old.move("expire", **error)
 
     def replay(self) -> set[UUID]:
