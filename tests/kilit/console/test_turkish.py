@@ -128,7 +128,7 @@ def test_an_action_asks_and_reports_in_turkish(client_of, showcase) -> None:
     )
 
     shown = " ".join(read(asked.content.decode()))
-    assert "Yeniden dene — yalnız" in shown
+    assert "Yeniden dene: 1 dönüşüm?" in shown
     assert "Yeniden dene: seçilen 2 satırdan 1 tanesi." in shown
     assert "Değişmeyecek: 1 (Gönderildi)." in shown
     assert "Yeniden denendi: 1 / 2; değişmedi: 1 (Gönderildi)." in " ".join(read(done.content.decode()))
