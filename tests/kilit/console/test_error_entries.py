@@ -89,6 +89,8 @@ def press(client: Client, offer: Any, row: Any) -> None:
     values = {field.html_name: field.value() or ("x" if field.field.required else "") for field in form or ()}
     if "conversionValue" in values:  # a correction changes something
         values["conversionValue"] = "12.50"
+    if "/add-customers/" in offer.href:  # a customer without a name stays unknown
+        values = dict.fromkeys(values, "Ayşe")
     client.post(offer.href, values)
 
 
