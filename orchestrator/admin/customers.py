@@ -59,11 +59,18 @@ class CustomerAdmin(ListAdmin):
     actions = None
     readonly_fields = ["jobs"]
 
+    def get_object(self, *args: Any, **options: Any) -> Any:
+        """Keep the newest jobs of the number with it: a page asks for each of its fields several times."""
+        customer: Any = super().get_object(*args, **options)
+        if customer:
+            jobs = Job.objects.filter(customer_phone=customer.phone).order_by("-id")
+            customer.newest_jobs = jobs.only("order_id", "status")[:JOBS_SHOWN]
+        return customer
+
     @admin.display(description=_("newest jobs"))
-    def jobs(self, customer: Customer) -> SafeString:
-        """List the newest jobs of the number, with their states; the link shows all."""
-        newest = Job.objects.filter(customer_phone=customer.phone).order_by("-id").only("order_id", "status")
-        rows = [(link(row_path(job), job.order_id), STATES.badge(job.status)) for job in newest[:JOBS_SHOWN]]
+    def jobs(self, customer: Any) -> SafeString:
+        """List them, with their states; the link shows all."""
+        rows = [(link(row_path(job), job.order_id), STATES.badge(job.status)) for job in customer.newest_jobs]
         everything = link(list_path(Job, **{SEARCH: customer.phone}), gettext("All jobs"))
         return format_html("{}{}", format_html_join("", "<p>{} {}</p>", rows), everything)
 
