@@ -1,13 +1,14 @@
 """The lifecycles of a conversion, of an adjustment to one, of a site's circuit, and of an import of a file."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from kilit.batches.states import BULK_ACTIONS, batch_moves
-from kilit.lock.table import Lifecycle, move
+from kilit.lock.table import ALWAYS, Answer, By, Claim, Lifecycle, move, report
 
 
 class ConversionStatus(TextChoices):
@@ -136,38 +137,59 @@ KINDS: Mapping[str, tuple[ConversionStatus, ...]] = {
     "failed": (ConversionStatus.FAILED,),
 }
 
+NOT_TAKEN = (Answer.NO, Answer.NONE)
+FRESH = {"spent": False}  # all attempts again
+
 # What an upload and the people who watch it do, to conversions and adjustments alike.
 UPLOAD_MOVES = {
     # A script or an upload takes due rows; each claim counts one attempt.
-    "claim": move(*WAITING, to=ConversionStatus.PROCESSING),
+    "claim": move(
+        *WAITING,
+        to=ConversionStatus.PROCESSING,
+        by=By.HOLDER,
+        claim=Claim.TAKES,
+        sends=ALWAYS,
+        counts=True,
+        when=(FRESH,),
+    ),
     # The holder reports success.
-    "ack": move(ConversionStatus.PROCESSING, to=ConversionStatus.COMPLETED),
+    "ack": report(ConversionStatus.PROCESSING, to=ConversionStatus.COMPLETED, after=Answer.YES),
     # The holder reports a failure.
-    "ack_failed": move(ConversionStatus.PROCESSING, to=ConversionStatus.FAILED),
+    "ack_failed": report(ConversionStatus.PROCESSING, to=ConversionStatus.FAILED, after=NOT_TAKEN),
     # Google took the row and gives its verdict later.
-    "receive": move(ConversionStatus.PROCESSING, to=ConversionStatus.UPLOADED),
+    "receive": report(ConversionStatus.PROCESSING, to=ConversionStatus.UPLOADED, after=Answer.LATER),
     # Google's verdict: it has the row.
-    "confirm": move(ConversionStatus.UPLOADED, to=ConversionStatus.COMPLETED),
+    "confirm": move(ConversionStatus.UPLOADED, to=ConversionStatus.COMPLETED, by=By.PROVIDER, after=Answer.YES),
     # Google's verdict: it rejects the row.
-    "reject": move(ConversionStatus.UPLOADED, to=ConversionStatus.FAILED),
+    "reject": move(ConversionStatus.UPLOADED, to=ConversionStatus.FAILED, by=By.PROVIDER, after=Answer.NO),
     # The uploader schedules another attempt, after an answer or after a verdict.
-    "defer": move(*IN_UPLOAD, to=ConversionStatus.RETRY),
+    "defer": report(*IN_UPLOAD, to=ConversionStatus.RETRY, by={By.HOLDER, By.PROVIDER}, after=NOT_TAKEN),
     # The verdict cannot be known any more, so the row is sent again.
-    "lose": move(ConversionStatus.UPLOADED, to=ConversionStatus.RETRY),
+    "lose": move(ConversionStatus.UPLOADED, to=ConversionStatus.RETRY, by=By.SWEEP, after=Answer.NONE),
     # The sweep takes rows back from a holder that never reported.
-    "recover": move(ConversionStatus.PROCESSING, to=ConversionStatus.RETRY),
+    "recover": move(ConversionStatus.PROCESSING, to=ConversionStatus.RETRY, by=By.SWEEP, after=Answer.NONE),
     # The sweep fails rows that used up their attempts.
-    "cap": move(*LIVE, to=ConversionStatus.FAILED),
+    "cap": move(*LIVE, to=ConversionStatus.FAILED, by=By.SWEEP, after=Answer.NONE, when=({"spent": True},)),
     # An operator queues rows again with a fresh budget of attempts.
-    "retry_selected": move(ConversionStatus.FAILED, ConversionStatus.RETRY, to=ConversionStatus.QUEUED),
+    "retry_selected": move(
+        ConversionStatus.FAILED, ConversionStatus.RETRY, to=ConversionStatus.QUEUED, by=By.OPERATOR, sets=FRESH
+    ),
     # An operator takes a retry back, before anything has claimed the row.
-    "undo_retry": move(ConversionStatus.QUEUED, to=ConversionStatus.FAILED),
+    "undo_retry": move(ConversionStatus.QUEUED, to=ConversionStatus.FAILED, by=By.OPERATOR),
     # An operator queues rows again whatever their state, unless COMPLETED.
-    "reset_to_queued": move(*LIVE, ConversionStatus.UPLOADED, ConversionStatus.FAILED, to=ConversionStatus.QUEUED),
+    "reset_to_queued": move(
+        *(*LIVE, ConversionStatus.UPLOADED, ConversionStatus.FAILED),
+        to=ConversionStatus.QUEUED,
+        by=By.OPERATOR,
+        after=Answer.NONE,
+        sets=FRESH,
+    ),
     # An operator fails rows permanently.
-    "mark_failed": move(*LIVE, ConversionStatus.UPLOADED, to=ConversionStatus.FAILED),
+    "mark_failed": move(
+        *LIVE, ConversionStatus.UPLOADED, to=ConversionStatus.FAILED, by=By.OPERATOR, after=Answer.NONE
+    ),
     # The sweep retries TRANSIENT failures on sites that ask for it.
-    "requeue_transient": move(ConversionStatus.FAILED, to=ConversionStatus.RETRY),
+    "requeue_transient": move(ConversionStatus.FAILED, to=ConversionStatus.RETRY, by=By.SWEEP, when=(FRESH,)),
 }
 
 LABELS = {
@@ -184,14 +206,25 @@ CONVERSIONS = Lifecycle(
     **KINDS,
     by_hand=BY_HAND,
     labels=LABELS,
+    known_by="order id",
     moves={
         **UPLOAD_MOVES,
-        # It is retracted while it waits and Google cannot have it.
-        "retract": move(*WAITING, to=ConversionStatus.FAILED),
+        "claim": replace(
+            UPLOAD_MOVES["claim"],
+            when=({"spent": False, "retracted": False}, {"spent": False, "unknown": True}),
+        ),
+        # It is retracted while it waits and Google cannot have it; by the sweep, if no retraction is left to end it.
+        "retract": move(
+            *WAITING,
+            to=ConversionStatus.FAILED,
+            by={By.ROW, By.SWEEP},
+            when=({"retracted": True, "unknown": False},),
+            beside={"adjustments": ENDED},
+        ),
         # The visitor denied consent, and the site does not send such conversions.
-        "withhold": move(*WAITING, to=ConversionStatus.FAILED),
+        "withhold": move(*WAITING, to=ConversionStatus.FAILED, by=By.SWEEP, when=({"denied": True},)),
         # It waited until Google would not take it any more.
-        "expire": move(*WAITING, to=ConversionStatus.FAILED),
+        "expire": move(*WAITING, to=ConversionStatus.FAILED, by=By.SWEEP, when=({"old": True},)),
     },
 )
 
@@ -203,16 +236,31 @@ ADJUSTMENTS = Lifecycle(
     **KINDS,
     by_hand=BY_HAND,
     labels=LABELS,
+    known_by="order id and time",
     moves={
         **UPLOAD_MOVES,
+        "claim": replace(UPLOAD_MOVES["claim"], beside={"original": (ConversionStatus.COMPLETED,)}),
         # A newer adjustment of the same conversion takes its place.
-        "overtake": move(*WAITING, to=ConversionStatus.FAILED),
+        "overtake": move(*WAITING, to=ConversionStatus.FAILED, by=By.ROW, when=({"overtaken": True},)),
         # The conversion failed, so there is nothing to adjust.
-        "lose_original": move(*WAITING, to=ConversionStatus.FAILED),
+        "lose_original": move(
+            *WAITING,
+            to=ConversionStatus.FAILED,
+            by=By.ROW,
+            sets={"orphaned": True},
+            beside={"original": (ConversionStatus.FAILED,)},
+        ),
         # The conversion was retried and is COMPLETED now, so there is something to adjust after all.
-        "revive": move(ConversionStatus.FAILED, to=ConversionStatus.QUEUED),
+        "revive": move(
+            ConversionStatus.FAILED,
+            to=ConversionStatus.QUEUED,
+            by=By.ROW,
+            when=({"orphaned": True},),
+            sets={**FRESH, "orphaned": False},
+            beside={"original": (ConversionStatus.COMPLETED,)},
+        ),
         # The conversion was retracted before it was sent, so nothing has to be sent.
-        "finish_unsent": move(*WAITING, to=ConversionStatus.COMPLETED),
+        "finish_unsent": move(*WAITING, to=ConversionStatus.COMPLETED, by=By.ROW, joint={"original": "retract"}),
     },
 )
 
@@ -224,9 +272,9 @@ CIRCUITS = Lifecycle(
     labels={CircuitStatus.OPEN: _("Sending is stopped"), CircuitStatus.CLOSED: _("Sending works")},
     moves={
         # Google rejected the account, or cannot be reached.
-        "trip": move(CircuitStatus.CLOSED, to=CircuitStatus.OPEN),
+        "trip": move(CircuitStatus.CLOSED, to=CircuitStatus.OPEN, by=By.HOLDER),
         # A probe got through.
-        "close": move(CircuitStatus.OPEN, to=CircuitStatus.CLOSED),
+        "close": move(CircuitStatus.OPEN, to=CircuitStatus.CLOSED, by={By.HOLDER, By.OPERATOR}),
     },
 )
 
@@ -241,10 +289,10 @@ IMPORTS = Lifecycle(
         ImportState.REFUSED: _("Refused"),
     },
     moves={
-        "check": move(ImportState.READING, to=ImportState.CHECKING),
+        "check": move(ImportState.READING, to=ImportState.CHECKING, by=By.HOLDER, claim=Claim.NEEDS),
         **batch_moves(ImportState.READING, ImportState.CHECKING),
         # A command needs neither a check nor a confirmation.
-        "start": move(ImportState.CHECKING, ImportState.READY, to=ImportState.RUNNING),
-        "refuse": move(ImportState.READING, ImportState.CHECKING, to=ImportState.REFUSED),
+        "start": move(ImportState.CHECKING, ImportState.READY, to=ImportState.RUNNING, by={By.HOLDER, By.OPERATOR}),
+        "refuse": report(ImportState.READING, ImportState.CHECKING, to=ImportState.REFUSED),
     },
 )

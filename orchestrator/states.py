@@ -1,9 +1,11 @@
 """The lifecycle of a cutting job, from the order to the saw."""
 
+from functools import partial
+
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.table import Lifecycle, move
+from kilit.lock.table import Answer, By, Claim, Lifecycle, move, report
 
 
 class JobState(TextChoices):
@@ -42,6 +44,12 @@ MAY_BE_WITH_THE_SAW = (JobState.XML_READY, JobState.FAILED)
 # Nothing has reached the saw yet. Later states depend on the saw's answer: a cancelled job must never be cut.
 CANCELLABLE = (JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, JobState.OPTI_RUNNING, JobState.HOLD)
 
+# A runner's step: it holds the job before and after.
+step = partial(move, by=By.HOLDER, claim=Claim.NEEDS)
+# The saw may have a file, and an operator has to ask there.
+TAKEN = {"open": False, "taken": True}
+UNDECIDED = ({"open": True},)
+
 JOBS = Lifecycle(
     "cutting_job",
     states=JobState,
@@ -63,36 +71,38 @@ JOBS = Lifecycle(
     },
     moves={
         # Find the customer, check the template and apply the rules to every part.
-        "prepare": move(JobState.NEW, to=JobState.PREPARED),
+        "prepare": step(JobState.NEW, to=JobState.PREPARED),
         # Write the Excel sheets into OptiPlanning's import folder.
-        "import_files": move(JobState.PREPARED, to=JobState.OPTI_IMPORTED),
+        "import_files": step(JobState.PREPARED, to=JobState.OPTI_IMPORTED),
         # Take OptiPlanning's single slot.
-        "start": move(JobState.OPTI_IMPORTED, to=JobState.OPTI_RUNNING),
+        "start": step(JobState.OPTI_IMPORTED, to=JobState.OPTI_RUNNING, alone=True),
         # Use the stored solution: it belongs to these sheets, so OptiPlanning and its slot are not needed.
-        "reuse_solution": move(JobState.OPTI_IMPORTED, to=JobState.OPTI_DONE),
+        "reuse_solution": step(JobState.OPTI_IMPORTED, to=JobState.OPTI_DONE),
         # Store the solution from the export folder.
-        "collect": move(JobState.OPTI_RUNNING, to=JobState.OPTI_DONE),
+        "collect": step(JobState.OPTI_RUNNING, to=JobState.OPTI_DONE),
         # Check the stored solution before it goes to a machine.
-        "validate": move(JobState.OPTI_DONE, to=JobState.XML_READY),
+        "validate": step(JobState.OPTI_DONE, to=JobState.XML_READY, sends=({"open": False, "taken": False},)),
         # Record that the saw has taken every file.
-        "deliver": move(JobState.XML_READY, to=JobState.DELIVERED),
+        "deliver": step(
+            JobState.XML_READY, to=JobState.DELIVERED, after=Answer.YES, sets={"open": False, "taken": True}
+        ),
         # Close the job.
-        "finish": move(JobState.DELIVERED, to=JobState.DONE),
+        "finish": report(JobState.DELIVERED, to=JobState.DONE),
         # Wait for an operator: the error can be fixed outside the job.
-        "hold": move(JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, to=JobState.HOLD),
-        # Give up with an error code.
-        "fail": move(*WORKING, to=JobState.FAILED),
+        "hold": report(JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, to=JobState.HOLD),
+        # Give up with an error code. The files are taken back from the saw first; those that cannot be stay open.
+        "fail": report(*WORKING, to=JobState.FAILED, by={By.HOLDER, By.SWEEP}, after=(Answer.NO, Answer.NONE)),
         # An operator fixed the cause: check the job again.
-        "approve": move(JobState.HOLD, to=JobState.NEW),
+        "approve": move(JobState.HOLD, to=JobState.NEW, by=By.OPERATOR),
         # An operator retries a failed job, with a delay that grows each time.
-        "retry": move(JobState.FAILED, to=JobState.NEW),
+        "retry": move(JobState.FAILED, to=JobState.NEW, by=By.OPERATOR, when=({"open": False},)),
         # An operator takes a retry back, before a runner has claimed the job.
-        "undo_retry": move(JobState.NEW, to=JobState.FAILED),
+        "undo_retry": move(JobState.NEW, to=JobState.FAILED, by=By.OPERATOR),
         # An operator asked at the saw: a file that left the inbox without an answer was cut.
-        "confirm_cut": move(JobState.FAILED, to=JobState.DONE),
+        "confirm_cut": move(JobState.FAILED, to=JobState.DONE, by=By.OPERATOR, when=UNDECIDED, sets={"open": False}),
         # An operator asked at the saw: it was not cut, or not all of it. Deliver the same solution under a new name.
-        "hand_over": move(JobState.FAILED, to=JobState.OPTI_DONE),
+        "hand_over": move(JobState.FAILED, to=JobState.OPTI_DONE, by=By.OPERATOR, when=UNDECIDED, sets={"open": False}),
         # An operator ends the job before the saw has it.
-        "cancel": move(*CANCELLABLE, to=JobState.FAILED),
+        "cancel": move(*CANCELLABLE, to=JobState.FAILED, by=By.OPERATOR),
     },
 )

@@ -1,11 +1,12 @@
 """The lifecycle of a message, and when it is tried again."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.table import Lifecycle, move
+from kilit.lock.table import Answer, By, Lifecycle, attempt_moves, move, report
 
 
 class MessageStatus(TextChoices):
@@ -18,6 +19,9 @@ class MessageStatus(TextChoices):
 
 WAITING = (MessageStatus.QUEUED, MessageStatus.RETRY)
 ENDED = (MessageStatus.DELIVERED, MessageStatus.FAILED)
+
+ON, OFF = "on", "off"  # of an endpoint
+SENDING_MOVES = attempt_moves(*WAITING, held=MessageStatus.SENDING, failed=MessageStatus.FAILED)
 
 MESSAGES = Lifecycle(
     "message",
@@ -33,23 +37,19 @@ MESSAGES = Lifecycle(
         MessageStatus.RETRY: _("Waiting to retry"),
         MessageStatus.DELIVERED: _("Delivered"),
     },
+    # Receivers recognise a message by its id.
+    known_by="webhook-id",
     moves={
-        "claim": move(*WAITING, to=MessageStatus.SENDING),
-        "deliver": move(MessageStatus.SENDING, to=MessageStatus.DELIVERED),
-        "retry_later": move(MessageStatus.SENDING, to=MessageStatus.RETRY),
-        # The last attempt of the schedule failed.
-        "fail": move(MessageStatus.SENDING, to=MessageStatus.FAILED),
+        **SENDING_MOVES,
+        "claim": replace(SENDING_MOVES["claim"], beside={"endpoint": (ON,)}),
+        "deliver": report(MessageStatus.SENDING, to=MessageStatus.DELIVERED, after=Answer.YES),
         # It was claimed and not sent: its endpoint has become slow, or wants no messages now.
-        "release": move(MessageStatus.SENDING, to=MessageStatus.RETRY),
-        # The worker died or hangs. The receiver may have the message; it is sent again under the same id.
-        "recover": move(MessageStatus.SENDING, to=MessageStatus.RETRY),
+        "release": report(MessageStatus.SENDING, to=MessageStatus.RETRY),
         # It waited too long for an endpoint that is switched off.
-        "expire": move(*WAITING, to=MessageStatus.FAILED),
+        "expire": move(*WAITING, to=MessageStatus.FAILED, by=By.SWEEP, beside={"endpoint": (OFF,)}),
         # Operators.
-        "retry": move(MessageStatus.FAILED, to=MessageStatus.QUEUED),
-        "send_now": move(MessageStatus.RETRY, to=MessageStatus.QUEUED),
-        "mark_failed": move(*WAITING, to=MessageStatus.FAILED),
-        "replay": move(*ENDED, to=MessageStatus.QUEUED),
+        "send_now": move(MessageStatus.RETRY, to=MessageStatus.QUEUED, by=By.OPERATOR),
+        "replay": move(*ENDED, to=MessageStatus.QUEUED, by=By.OPERATOR, sets={"spent": False}),
     },
 )
 

@@ -6,7 +6,7 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_noop as _
 
-from kilit.lock.table import Lifecycle, move
+from kilit.lock.table import ALWAYS, Answer, By, Claim, Lifecycle, move, report
 
 
 class PdfStatus(TextChoices):
@@ -76,20 +76,30 @@ PDF_JOBS = Lifecycle(
         PdfStatus.SUCCEEDED: gettext_lazy("Ready"),
         PdfStatus.EXPIRED: gettext_lazy("Expired"),
     },
+    # The same document is the same file.
+    known_by="job key",
     moves={
         # A worker takes the job whose turn it is, by waiting time and priority.
-        "claim": move(PdfStatus.QUEUED, to=PdfStatus.RUNNING),
+        "claim": move(PdfStatus.QUEUED, to=PdfStatus.RUNNING, by=By.HOLDER, claim=Claim.TAKES, sends=ALWAYS),
         # The worker has stored the PDF.
-        "succeed": move(PdfStatus.RUNNING, to=PdfStatus.SUCCEEDED),
+        "succeed": report(PdfStatus.RUNNING, to=PdfStatus.SUCCEEDED, after=Answer.YES),
         # The attempt failed, or the worker was lost.
-        "fail": move(PdfStatus.RUNNING, to=PdfStatus.FAILED),
+        "fail": report(
+            PdfStatus.RUNNING, to=PdfStatus.FAILED, by={By.HOLDER, By.SWEEP}, after=(Answer.NO, Answer.NONE)
+        ),
         # Automatic, in the same transaction as `fail`: the code is retryable and fewer than MAX_RETRIES are used.
-        "retry": move(PdfStatus.FAILED, to=PdfStatus.QUEUED),
+        "retry": move(
+            PdfStatus.FAILED, to=PdfStatus.QUEUED, by={By.HOLDER, By.SWEEP}, counts=True, when=({"spent": False},)
+        ),
         # An operator retries failed jobs, with new automatic retries.
-        "retry_selected": move(PdfStatus.FAILED, to=PdfStatus.QUEUED),
+        "retry_selected": move(PdfStatus.FAILED, to=PdfStatus.QUEUED, by=By.OPERATOR, sets={"spent": False}),
         # An operator takes a retry back, before a worker has claimed the job.
-        "undo_retry": move(PdfStatus.QUEUED, to=PdfStatus.FAILED),
+        "undo_retry": move(PdfStatus.QUEUED, to=PdfStatus.FAILED, by=By.OPERATOR),
         # Too old, ended by an operator or its owner, or its file is missing.
-        "expire": move(PdfStatus.QUEUED, PdfStatus.SUCCEEDED, PdfStatus.FAILED, to=PdfStatus.EXPIRED),
+        "expire": move(
+            *(PdfStatus.QUEUED, PdfStatus.SUCCEEDED, PdfStatus.FAILED),
+            to=PdfStatus.EXPIRED,
+            by={By.SWEEP, By.OPERATOR},
+        ),
     },
 )

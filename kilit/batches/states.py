@@ -3,7 +3,7 @@
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.table import Lifecycle, Move, move
+from kilit.lock.table import By, Lifecycle, Move, move, report
 
 
 class BulkState(TextChoices):
@@ -23,12 +23,14 @@ class BulkState(TextChoices):
 
 def batch_moves(*preparing: str) -> dict[str, Move]:
     """Return the moves that all batch jobs have; workers prepare them in these states, one after the other."""
+    unfinished = (*preparing, BulkState.READY, BulkState.RUNNING)
     return {
-        "prepare": move(preparing[-1], to=BulkState.READY),
-        "start": move(BulkState.READY, to=BulkState.RUNNING),
-        "finish": move(BulkState.RUNNING, to=BulkState.DONE),
-        "cancel": move(*preparing, BulkState.READY, BulkState.RUNNING, to=BulkState.CANCELLED),
-        "fail": move(*preparing, BulkState.RUNNING, to=BulkState.FAILED),
+        "prepare": report(preparing[-1], to=BulkState.READY),
+        "start": move(BulkState.READY, to=BulkState.RUNNING, by=By.OPERATOR),
+        "finish": report(BulkState.RUNNING, to=BulkState.DONE),
+        # The sweep cancels what nobody has confirmed.
+        "cancel": move(*unfinished, to=BulkState.CANCELLED, by={By.OPERATOR, By.SWEEP}),
+        "fail": report(*preparing, BulkState.RUNNING, to=BulkState.FAILED, by={By.HOLDER, By.SWEEP}),
     }
 
 

@@ -8,14 +8,19 @@
         held=[JobState.RUNNING],
         done=[JobState.DONE],
         failed=[JobState.FAILED],
-        moves={"claim": move(JobState.NEW, JobState.RETRY, to=JobState.RUNNING), …},
+        moves={
+            "claim": move(JobState.NEW, JobState.RETRY, to=JobState.RUNNING, by=By.HOLDER, claim=Claim.TAKES),
+            …
+        },
     )
 
-The guard, the database triggers, the operators' buttons, the API's 409 and the diagrams all read this table.
+The guard, the database triggers, the operators' buttons, the API's 409, the diagrams and the audit all read this table.
+So does the model that searches all that can happen to a job (tests/kilit/lock/model): who makes a move, what it does
+with the claim and what it knows of the outside world stand beside the arrow.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -26,6 +31,10 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 Edge = tuple[str, str]
+Facts = Mapping[str, bool]
+
+
+ALWAYS: tuple[Facts, ...] = ({},)
 
 
 class Kind(StrEnum):
@@ -45,26 +54,100 @@ LABELS = {
 }
 
 
+class By(StrEnum):
+    """Who makes a move."""
+
+    HOLDER = "holder"  # whoever claims the row, or has claimed it
+    SWEEP = "sweep"  # a scheduled task
+    OPERATOR = "operator"  # a person, or a program that a person has told to
+    PROVIDER = "provider"  # its verdict, which comes after its answer
+    ROW = "row"  # what becomes of another row
+
+
+class Claim(StrEnum):
+    """What a move does with the claim of the holder who makes it."""
+
+    TAKES = "takes"
+    NEEDS = "needs"  # and keeps it
+    ENDS = "ends"
+
+
+class Answer(StrEnum):
+    """What the outside world said to what was sent."""
+
+    YES = "yes"
+    NO = "no"
+    LATER = "later"  # it has it, and gives its verdict later
+    NONE = "none"  # it may have it: the row shows that this is unknown
+
+
 @dataclass(frozen=True)
 class Move:
+    """An arrow for each source, and what is true of all of them.
+
+    `after` are the answers of the outside world that it is made after. `when` are facts of the row, of which one set
+    must hold; `sets` are facts that it changes. `beside` are the states in which a row of a relation must be, and
+    `joint` a move of that row in the same transaction.
+    """
+
     sources: tuple[str, ...]
     target: str
+    by: frozenset[By]
+    claim: Claim | None = None
+    sends: tuple[Facts, ...] = ()  # in the target state the holder sends to the outside world, if one of these holds
+    counts: bool = False  # an attempt
+    after: frozenset[Answer] = frozenset()
+    when: tuple[Facts, ...] = ()
+    sets: Facts = field(default_factory=dict)
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    joint: Mapping[str, str] = field(default_factory=dict)
+    alone: bool = False  # no other row of the queue is in the target state
 
     def edges(self) -> frozenset[Edge]:
         """A state has no arrow to itself."""
         return frozenset((source, self.target) for source in self.sources if source != self.target)
 
 
-def move(*sources: str, to: str) -> Move:
-    return Move(sources=tuple(str(source) for source in sources), target=str(to))
+def move(
+    *sources: str, to: str, by: By | Collection[By], after: Answer | Collection[Answer] = (), **options: Any
+) -> Move:
+    makers = {by} if isinstance(by, By) else by
+    answers = {after} if isinstance(after, Answer) else after
+    places = tuple(str(source) for source in sources)
+    return Move(sources=places, target=str(to), by=frozenset(makers), after=frozenset(answers), **options)
+
+
+def report(*sources: str, to: str, after: Answer | Collection[Answer] = (), **options: Any) -> Move:
+    """Return a move by which a holder ends its claim."""
+    return move(*sources, to=to, after=after, **{"by": By.HOLDER, "claim": Claim.ENDS, **options})
+
+
+def attempt_moves(*waiting: str, held: str, failed: str) -> dict[str, Move]:
+    """Return the moves of attempts (kilit.lock.attempts); rows that wait to be tried again are in the last state."""
+    new, again = waiting[0], waiting[-1]
+    unsent, left, spent = (Answer.NO, Answer.NONE), ({"spent": False},), ({"spent": True},)
+    claim = move(*waiting, to=held, by=By.HOLDER, claim=Claim.TAKES, sends=ALWAYS, counts=True, when=left)
+    return {
+        "claim": claim,
+        # The attempt failed; the row waits as its schedule says.
+        "retry_later": report(held, to=again, after=unsent, when=left),
+        # It was the last attempt, also of a worker that died.
+        "fail": report(held, to=failed, by={By.HOLDER, By.SWEEP}, after=unsent, when=spent),
+        # The worker died or hangs, and the row may have been sent.
+        "recover": move(held, to=again, by=By.SWEEP, after=Answer.NONE, when=left),
+        # An operator gives the row all attempts again, or ends it.
+        "retry": move(failed, to=new, by=By.OPERATOR, sets={"spent": False}),
+        "mark_failed": move(*waiting, to=failed, by=By.OPERATOR),
+    }
 
 
 class Lifecycle:
     """A queue's states, those that new rows may have, and the verbs that move rows.
 
     `by_hand` are the verbs by which a person ends a job, with the error code that they write: no problem, and in no
-    error rate. What is no queue of jobs has no kinds of states. `labels` are what people call the states, unless it is
-    what all of the kind are called.
+    error rate. `known_by` is the key by which the outside world recognises what it is sent twice; without one, nothing
+    is sent again before a person has decided it. What is no queue of jobs has no kinds of states. `labels` are what
+    people call the states, unless it is what all of the kind are called.
     """
 
     def __init__(
@@ -79,9 +162,10 @@ class Lifecycle:
         done: Iterable[str] = (),
         failed: Iterable[str] = (),
         by_hand: Mapping[str, str] = MappingProxyType({}),
+        known_by: str = "",
         labels: "Mapping[Any, StrOrPromise]" = MappingProxyType({}),
     ) -> None:
-        self.queue, self.by_hand = queue, by_hand
+        self.queue, self.by_hand, self.known_by = queue, by_hand, known_by
         self.choices: Any = states  # where they are declared and explained
         self.states, self.initial = tuple(map(str, states)), tuple(map(str, initial))
         self.moves: Mapping[str, Move] = MappingProxyType(dict(moves))

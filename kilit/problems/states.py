@@ -2,7 +2,7 @@
 
 from django.db.models import TextChoices
 
-from kilit.lock.table import Lifecycle, move
+from kilit.lock.table import By, Lifecycle, move
 
 
 class ProblemState(TextChoices):
@@ -14,5 +14,5 @@ PROBLEMS = Lifecycle(
     "problem",
     states=ProblemState,
     initial=[ProblemState.OPEN],
-    moves={"close": move(ProblemState.OPEN, to=ProblemState.CLOSED)},
+    moves={"close": move(ProblemState.OPEN, to=ProblemState.CLOSED, by=By.SWEEP)},
 )

@@ -3,9 +3,9 @@
 import pgtrigger
 
 from kilit.lock.column_guards import listed, quote, refuse_rows
-from orchestrator.states import JOBS, JobState
+from orchestrator.states import JOBS, UNDECIDED, JobState
 
-DECIDED = (JOBS.moves["confirm_cut"].target, JOBS.moves["hand_over"].target)
+DECIDED = tuple(move.target for move in JOBS.moves.values() if move.when == UNDECIDED)
 
 
 def handover_guard() -> pgtrigger.Trigger:

@@ -2,7 +2,7 @@
 
 from django.db.models import TextChoices
 
-from kilit.lock.table import Lifecycle, move
+from kilit.lock.table import By, Claim, Lifecycle, move, report
 
 
 class State(TextChoices):
@@ -20,11 +20,12 @@ PARCELS = Lifecycle(
     held=[State.CARRIED],
     done=[State.DELIVERED],
     failed=[State.LOST],
+    known_by="number",
     moves={
-        "claim": move(State.WAITING, to=State.CARRIED),
-        "deliver": move(State.CARRIED, to=State.DELIVERED),
-        "recover": move(State.CARRIED, to=State.WAITING),
-        "lose": move(State.WAITING, State.CARRIED, to=State.LOST),
-        "resend": move(State.WAITING, State.LOST, to=State.WAITING),
+        "claim": move(State.WAITING, to=State.CARRIED, by=By.HOLDER, claim=Claim.TAKES),
+        "deliver": report(State.CARRIED, to=State.DELIVERED),
+        "recover": move(State.CARRIED, to=State.WAITING, by=By.SWEEP),
+        "lose": move(State.WAITING, State.CARRIED, to=State.LOST, by={By.OPERATOR, By.SWEEP}),
+        "resend": move(State.WAITING, State.LOST, to=State.WAITING, by=By.OPERATOR),
     },
 )

@@ -6,7 +6,7 @@ import pytest
 
 from kilit.lock.attempts import Schedule, attempt_checks
 from kilit.lock.management.commands.lifecycle_docs import explanations, lifecycle_models
-from kilit.lock.table import Lifecycle, move
+from kilit.lock.table import By, Lifecycle, move
 from tests.apps.parcels.states import PARCELS
 
 
@@ -49,9 +49,9 @@ def test_the_diagram_shows_starts_arrows_and_ends() -> None:
 @pytest.mark.parametrize(
     ("states", "initial", "moves", "sentence"),
     [
-        ("AB", "A", {"go": move("A", to="C")}, "unknown states: C"),
-        ("AB", "", {"go": move("A", to="B")}, "no initial state"),
-        ("ABC", "A", {"go": move("A", to="B")}, "no arrow leads to C"),
+        ("AB", "A", {"go": move("A", to="C", by=By.SWEEP)}, "unknown states: C"),
+        ("AB", "", {"go": move("A", to="B", by=By.SWEEP)}, "no initial state"),
+        ("ABC", "A", {"go": move("A", to="B", by=By.SWEEP)}, "no arrow leads to C"),
     ],
 )
 def test_a_table_with_a_mistake_cannot_be_made(states: str, initial: str, moves: dict, sentence: str) -> None:
