@@ -4,11 +4,7 @@ Messages are made from events, not by the statements that move jobs, so without 
 move that was rolled back has no message. The position in the log is stored by the transaction that stores the messages:
 a reader that is killed resumes where it stopped. The lock on the position's row admits one reader at a time.
 
-Events do not commit in the order of their ids, so a reader that simply remembers the highest id would skip an
-event whose transaction commits late. Here an id is read once it is settled, and that is decided as CREATE INDEX
-CONCURRENTLY decides it. A transaction locks the table before it gets the first id for an event, and until it ends. So
-first the highest id is read, then who holds such a lock: when those transactions have ended, every event up to that id
-is visible or will never be. This costs writers nothing. A transaction that stays open delays messages, and loses none.
+An event is read once it is settled (kilit.lock.log). A transaction that stays open delays messages, and loses none.
 """
 
 import time
@@ -16,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, Q, QuerySet, Subquery
 from pydantic_core import to_json
 
@@ -24,6 +20,7 @@ from kilit.api.webhooks import Callback, WebhookKind, webhook_kinds
 from kilit.lock.audit import acting_as
 from kilit.lock.fast_sql import bulk_insert
 from kilit.lock.identity import uuid7s
+from kilit.lock.log import LOOK_AGAIN_AFTER, writers
 from kilit.lock.models import Event
 from kilit.workers import doorbells
 from kilit.workers.turns import work_in_turns
@@ -35,14 +32,6 @@ from outbox.states import MESSAGES
 BELL = "outbox_log"
 ACTOR = "worker:outbox"
 SPAN = 5_000  # ids in one transaction
-LOOK_AGAIN_AFTER = 0.05  # seconds, while transactions that write events are about to end
-
-# Transactions that have written to the table, by the names that they have among the locks.
-WRITERS = """
-    SELECT virtualtransaction FROM pg_locks
-    WHERE relation = 'lock_event'::regclass AND mode = 'RowExclusiveLock' AND pid IS DISTINCT FROM pg_backend_pid()
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""
 
 
 def due_rows() -> "list[QuerySet[Endpoint]]":
@@ -80,18 +69,12 @@ def _settle(position: LogPosition) -> bool:
         newest = last_event_id()
         if newest <= position.event_id:
             return False
-        position.horizon, position.writers = newest, _writers()
+        position.horizon, position.writers = newest, writers()
     if position.writers:
         time.sleep(LOOK_AGAIN_AFTER)
-        position.writers = sorted({*position.writers} & {*_writers()})
+        position.writers = sorted({*position.writers} & {*writers()})
     position.save(update_fields=["horizon", "writers"])
     return not position.writers
-
-
-def _writers() -> list[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(WRITERS)
-        return sorted(name for (name,) in cursor.fetchall())
 
 
 def _make_messages(first: int, last: int) -> int:

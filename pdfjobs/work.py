@@ -22,7 +22,7 @@ from kilit.trace import job_trace
 from kilit.workers import doorbells
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.models import PdfJob
-from pdfjobs.models.turns import Claim, not_left
+from pdfjobs.models.turns import TurnClaim, not_left
 from pdfjobs.rendering import PageOptions, RenderError, render
 from pdfjobs.states import PDF_JOBS, ErrorCode
 from pdfjobs.storage import artifacts
@@ -46,7 +46,7 @@ VERSION_MISMATCH = (
 _loaded_at = time.monotonic()  # of this process's code: a worker is forked from a process that has loaded it
 _left: dict[UUID, float] = {}  # jobs that this process left to others, and until when
 _served: dict[int, None] = {}  # owners whose jobs this process claimed, the last one last
-_claim = Claim(PdfJob.objects.claimable().filter(not_left()))
+_claim = TurnClaim(PdfJob.objects.claimable().filter(not_left()))
 
 
 class OlderVersionError(Exception):

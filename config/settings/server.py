@@ -168,7 +168,7 @@ INSTALLED_APPS = [
     *(f"allauth{app}" for app in ("", ".account", ".mfa", ".socialaccount")),
     *(
         f"kilit.{app}"
-        for app in ("lock", "workers", "web", "access", "sites", "batches", "problems", "console", "backup")
+        for app in ("lock", "workers", "web", "access", "sites", "batches", "problems", "audit", "console", "backup")
     ),
     "ociqueue",
     "pdfjobs",

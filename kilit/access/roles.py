@@ -30,7 +30,7 @@ SITE_ROLES = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)  # of members
 OWNS = "access.own_installation"
 # Every queue has `view` and `operate` permissions; admins have those over users and keys, too, and owners all.
 GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",), Role.OWNER: ("",)}
-SHARED = {"lock", "workers", "access", "sites"}  # by all queues
+SHARED = {"lock", "workers", "access", "sites", "audit"}  # by all queues
 # What belongs to no site, besides the verbs in a model's `owner_verbs`. A job's own page shows its events to everyone
 # who may see the job.
 OF_OWNERS = {
@@ -38,6 +38,7 @@ OF_OWNERS = {
     "access.view_deniedrequest",
     "lock.view_event",
     "lock.view_pruning",
+    "audit.view_audit",
     *(f"auth.{verb}_{model}" for verb in ("view", "add", "change", "delete") for model in ("group", "permission")),
 }
 OF_ADMINS = {"access.view_apikey"}

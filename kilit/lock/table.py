@@ -15,7 +15,7 @@
     )
 
 The guard, the database triggers, the operators' buttons, the API's 409, the diagrams and the audit all read this table.
-So does the model that searches all that can happen to a job (tests/kilit/lock/model): who makes a move, what it does
+So does the model that searches all that can happen to a job (tests/support/model): who makes a move, what it does
 with the claim and what it knows of the outside world stand beside the arrow.
 """
 
@@ -59,7 +59,7 @@ class By(StrEnum):
 
     HOLDER = "holder"  # whoever claims the row, or has claimed it
     SWEEP = "sweep"  # a scheduled task
-    OPERATOR = "operator"  # a person, or a program that a person has told to
+    OPERATOR = "operator"  # a person, or the program of one
     PROVIDER = "provider"  # its verdict, which comes after its answer
     ROW = "row"  # what becomes of another row
 

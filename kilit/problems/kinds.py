@@ -49,6 +49,7 @@ class ProblemKind(TextChoices):
     LOST_WORKER = "not-responding", _("A worker does not respond")
     LATE_TASK = "late", _("A scheduled task is late or failed")
     DISK_LOW = "disk-low", _("A disk is almost full")
+    AUDIT_FAILED = "audit-failed", _("The history of jobs does not add up")
 
 
 # Each of their jobs is in another line, which names its cause; alerts may be about these sums.

@@ -30,7 +30,7 @@ from kilit.lock.priorities import Priority, priority_field
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import erasing, lifecycle_triggers
 from pdfjobs.documents.definition import LONGEST_NAME
-from pdfjobs.models.turns import ORDER, Claim
+from pdfjobs.models.turns import ORDER, TurnClaim
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, RETRYABLE, UNFINISHED, ErrorCode, PdfStatus
 
 LONGEST_DETAIL = 2000
@@ -114,7 +114,7 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
 
         Owners take turns; among an owner's jobs waiting time and priority decide. A retried job is behind them.
         """
-        job = Claim(self.claimable()).run(served=served)
+        job = TurnClaim(self.claimable()).run(served=served)
         return [job] if job else []
 
     def fail(self, *, code: str, detail: str) -> FailResult:

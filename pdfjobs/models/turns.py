@@ -107,7 +107,7 @@ def next_in_turn(rows: QuerySet[Any], *, served: Any) -> RawSQL:
     return RawSQL(sql, (*LIMITS, served, *params), UUIDField())
 
 
-class Claim(Generic[Row]):
+class TurnClaim(Generic[Row]):
     """Claims the job of some claimable rows whose turn it is; compiled once, at its first run."""
 
     def __init__(self, rows: QuerySet[Row]) -> None:

@@ -22,7 +22,7 @@ PARCELS = Lifecycle(
     failed=[State.LOST],
     known_by="number",
     moves={
-        "claim": move(State.WAITING, to=State.CARRIED, by=By.HOLDER, claim=Claim.TAKES),
+        "claim": move(State.WAITING, to=State.CARRIED, by=By.HOLDER, claim=Claim.TAKES, counts=True),
         "deliver": report(State.CARRIED, to=State.DELIVERED),
         "recover": move(State.CARRIED, to=State.WAITING, by=By.SWEEP),
         "lose": move(State.WAITING, State.CARRIED, to=State.LOST, by={By.OPERATOR, By.SWEEP}),

@@ -9,7 +9,7 @@ from kilit.lock.table import By, Kind, Lifecycle, Move, move
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS, IMPORTS
 from orchestrator.states import JOBS, JobState
 from outbox.states import MESSAGES, OFF, ON
-from tests.kilit.lock.model.search import System
+from tests.support.model.search import System
 
 # People switch an endpoint, and a sweep switches off what has failed for days.
 ENDPOINTS = Lifecycle(
@@ -87,7 +87,11 @@ def in_slot(jobs: Lifecycle = SLOT) -> System:
 
 
 SYSTEMS = {
-    **{model.lifecycle.queue: System((model.lifecycle,)) for model in lifecycle_models() if model.lifecycle.kinds},
+    **{
+        model.lifecycle.queue: System((model.lifecycle,))
+        for model in lifecycle_models()
+        if model.lifecycle.kinds and model._meta.app_label != "parcels"  # which are carried as often as a test likes
+    },
     "bulk action": System((batch(BULK_ACTIONS),)),
     "import": System((batch(IMPORTS),)),
     "conversion and retraction": retracted(),

@@ -9,8 +9,8 @@ from ociqueue.states import ADJUSTMENTS, CONVERSIONS, LIVE, ConversionStatus
 from orchestrator.states import JOBS
 from outbox.states import MESSAGES
 from pdfjobs.states import PDF_JOBS
-from tests.kilit.lock.model.search import System, search
-from tests.kilit.lock.model.systems import SLOT, SYSTEMS, in_slot, retracted, sent_to_endpoint, with_moves
+from tests.support.model.search import System, search
+from tests.support.model.systems import SLOT, SYSTEMS, in_slot, retracted, sent_to_endpoint, with_moves
 
 TWO_HOLDERS = "a row has two holders"
 LEFT_END = "a row leaves its end"

@@ -1,0 +1,195 @@
+"""Replays the event log against the lifecycle tables, while work goes on.
+
+It reads one span of the log after the other, each in a short transaction with a snapshot of its own: the memory and the
+age of the snapshot do not grow with the log. A chain begins at its birth, each arrow is listed and made by one who may
+make it, it starts where the one before ended, and the last state is the row's.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.apps import apps
+from django.db import connection, transaction
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+from pydantic_core import to_json
+
+from kilit.database.sql import read_row, read_rows
+from kilit.lock.audit import PEOPLE
+from kilit.lock.guard import LifecycleModel
+from kilit.lock.table import By, Move
+
+SPAN = 50_000  # events in one snapshot
+# Events have the time at which their transaction began, and a transaction may wait for another before it moves a row.
+LONGEST_WAIT = timedelta(hours=1)
+
+
+class Fault(TextChoices):
+    NOT_BORN = "NOT_BORN", _("its history does not begin with its creation")
+    BORN_TWICE = "BORN_TWICE", _("it was created twice")
+    BORN_WRONG = "BORN_WRONG", _("it was created in a state that new rows do not have")
+    NOT_LISTED = "NOT_LISTED", _("no table lists this move")
+    WRONG_MAKER = "WRONG_MAKER", _("the move was made by one who may not make it")
+    GAP = "GAP", _("the move starts in another state than the one before ended in")
+    TIME_WENT_BACK = "TIME_WENT_BACK", _("the move is older than the one before")
+    OTHER_STATE = "OTHER_STATE", _("the row is in another state than its last event says")
+    OTHER_ATTEMPTS = "OTHER_ATTEMPTS", _("the row has another number of attempts than it was claimed")
+    NO_ROW = "NO_ROW", _("there are events, but no row")
+    NO_EVENTS = "NO_EVENTS", _("there is a row, but no event")
+
+
+class Breach(NamedTuple):
+    fault: Fault
+    queue: str
+    object_id: UUID
+    event_id: int | None = None
+    details: str = ""
+
+
+class Counts(NamedTuple):
+    moves: int
+    jobs: int
+
+
+# The events of a span, each with the one before it of the same row.
+CHAINS = """
+    WITH listed AS MATERIALIZED (
+      SELECT * FROM jsonb_to_recordset(%(moves)s) AS x(queue text, verb text, source text, target text, refused text)
+    ),
+    span AS MATERIALIZED (
+      SELECT id, queue, object_id, event_type, from_state, to_state, actor, details ->> 'verb' AS verb, created_at,
+        lag(to_state) OVER chain AS before, lag(created_at) OVER chain AS before_at, row_number() OVER chain AS number
+      FROM lock_event WHERE id > %(first)s AND id <= %(last)s AND queue = ANY (%(queues)s)
+      WINDOW chain AS (PARTITION BY object_id ORDER BY id)
+    ),
+    chained AS (
+      SELECT span.*, coalesce(span.before, earlier.to_state) AS came_from,
+        coalesce(span.before_at, earlier.created_at) AS came_at
+      FROM span LEFT JOIN LATERAL (
+        SELECT to_state, created_at FROM lock_event
+        WHERE object_id = span.object_id AND id < span.id AND span.number = 1 ORDER BY id DESC LIMIT 1
+      ) AS earlier ON true
+    ),
+    judged AS (
+      SELECT *, CASE
+        WHEN from_state = '' AND came_from IS NOT NULL THEN 'BORN_TWICE'
+        WHEN from_state = '' THEN
+          CASE WHEN EXISTS (
+            SELECT FROM listed WHERE listed.queue = chained.queue AND verb = '' AND target = chained.to_state
+          ) THEN '' ELSE 'BORN_WRONG' END
+        WHEN came_from IS NULL THEN 'NOT_BORN'
+        WHEN came_from <> from_state THEN 'GAP'
+        WHEN came_at - created_at > %(longest)s THEN 'TIME_WENT_BACK'
+        WHEN from_state = to_state AND verb IS NULL THEN ''
+        WHEN NOT EXISTS (
+          SELECT FROM listed WHERE listed.queue = chained.queue AND source = from_state AND target = to_state
+            AND listed.verb = coalesce(chained.verb, listed.verb)
+        ) THEN 'NOT_LISTED'
+        WHEN EXISTS (
+          SELECT FROM listed WHERE listed.queue = chained.queue AND listed.verb = chained.verb
+            AND listed.refused <> '' AND actor ~ listed.refused
+        ) THEN 'WRONG_MAKER'
+        ELSE '' END AS fault
+      FROM chained
+    )
+"""
+FAULTS = """
+    SELECT fault, queue, object_id, id, format('%%s → %%s, %%s by %%s', from_state, to_state, verb, actor)
+    FROM judged WHERE fault <> '' ORDER BY id LIMIT %(most)s
+"""
+# What the rows of a span say themselves.
+ENDS = """
+    WITH moved AS MATERIALIZED (
+      SELECT DISTINCT object_id FROM lock_event WHERE id > %(first)s AND id <= %(last)s AND queue = %(queue)s
+    ),
+    newest AS MATERIALIZED (
+      SELECT moved.object_id, event.to_state FROM moved CROSS JOIN LATERAL (
+        SELECT to_state FROM lock_event WHERE object_id = moved.object_id ORDER BY id DESC LIMIT 1
+      ) AS event
+    )
+    SELECT CASE WHEN row.id IS NULL THEN 'NO_ROW' WHEN row.status <> newest.to_state THEN 'OTHER_STATE'
+        ELSE 'OTHER_ATTEMPTS' END, %(queue)s, newest.object_id, NULL, format('%%s, %%s', newest.to_state, row.status)
+    FROM newest LEFT JOIN {table} AS row ON row.id = newest.object_id
+    WHERE row.id IS NULL OR row.status <> newest.to_state {attempts} LIMIT %(most)s
+"""
+ATTEMPTS = """
+    OR row.attempt_count <> (
+      SELECT count(*) FROM lock_event WHERE object_id = row.id AND details ->> 'verb' = ANY (%(counting)s)
+    )
+"""
+UNRECORDED = """
+    SELECT 'NO_EVENTS', %(queue)s, id, NULL, status FROM {table} AS row
+    WHERE id >= %(since)s AND NOT EXISTS (SELECT FROM lock_event WHERE object_id = row.id) LIMIT %(most)s
+"""
+
+
+def lifecycle_models() -> list[type[LifecycleModel]]:
+    models = [model for model in apps.get_models() if issubclass(model, LifecycleModel)]
+    return sorted(models, key=lambda model: model.lifecycle.queue)
+
+
+def refused_makers(move: Move) -> str:
+    """Return whom a move is never made by, as a pattern of actors: what is a person's is not a machine's, and back."""
+    if move.by == {By.OPERATOR}:
+        return "^(sweep|worker|runner):"
+    return f"^({'|'.join(PEOPLE)}):" if move.by <= {By.SWEEP} else ""
+
+
+def listed_moves() -> list[dict[str, str]]:
+    rows = []
+    for model in lifecycle_models():
+        table = model.lifecycle
+        rows += [{"queue": table.queue, "verb": "", "source": "", "target": state} for state in table.initial]
+        rows += [
+            {"queue": table.queue, "verb": verb, "source": source, "target": move.target}
+            | {"refused": refused_makers(move)}
+            for verb, move in table.moves.items()
+            for source in move.sources
+        ]
+    return rows
+
+
+def breaches_in_span(first: int, last: int, *, most: int) -> Iterator[Breach]:
+    """Yield what is wrong in a span of the log, and with the rows that moved in it."""
+    models = lifecycle_models()
+    params: dict[str, Any] = {"first": first, "last": last, "most": most, "longest": LONGEST_WAIT}
+    chains = {"moves": to_json(listed_moves()).decode(), "queues": [model.lifecycle.queue for model in models]}
+    with snapshot():
+        yield from _breaches(CHAINS + FAULTS, params | chains)
+        for model in models:
+            counting = [verb for verb, move in model.lifecycle.moves.items() if move.counts]
+            has_attempts = counting and any(field.name == "attempt_count" for field in model._meta.fields)
+            statement = ENDS.format(table=model._meta.db_table, attempts=ATTEMPTS if has_attempts else "")
+            yield from _breaches(statement, params | {"queue": model.lifecycle.queue, "counting": counting})
+
+
+def rows_without_events(since: UUID, *, most: int) -> Iterator[Breach]:
+    """Yield rows that were stored since an id, and of which nothing was recorded."""
+    for model in lifecycle_models():
+        statement = UNRECORDED.format(table=model._meta.db_table)
+        with snapshot():
+            yield from _breaches(statement, {"queue": model.lifecycle.queue, "since": since, "most": most})
+
+
+def count_span(first: int, last: int) -> Counts:
+    counts = "SELECT count(*), count(*) FILTER (WHERE from_state = '') FROM lock_event WHERE id > %s AND id <= %s"
+    return Counts(*read_row(counts, [first, last]))
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """See rows and events as they are at one moment."""
+    with transaction.atomic():
+        if not connection.in_atomic_block or connection.savepoint_ids:
+            raise RuntimeError("an audit needs transactions of its own")
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def _breaches(statement: str, params: dict[str, Any]) -> list[Breach]:
+    rows: Sequence[tuple[Any, ...]] = read_rows(statement, params)
+    return [Breach(Fault(fault), *rest) for fault, *rest in rows]

@@ -1,0 +1,90 @@
+"""Runs an audit: of what is new since the last one, or of the whole log."""
+
+import time
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Max
+from django.db.models.functions import Now
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from pydantic_core import to_json
+
+from kilit.audit.models import Audit
+from kilit.audit.replay import SPAN, Breach, breaches_in_span, count_span, rows_without_events
+from kilit.lock.identity import first_at
+from kilit.lock.log import settled_up_to
+from kilit.lock.models import Event
+
+MOST_NAMED = 1_000  # breaches in a record
+MARGIN = timedelta(hours=1)  # rows that an earlier audit may not have seen yet
+SETTLE_SECONDS = 60.0
+SWEEP_SECONDS = 300.0
+FIRST_ID = UUID(int=0)
+
+
+def sweep() -> str:
+    """Audit what is new, for as long as a worker's task may take."""
+    return sentence(audit(seconds=SWEEP_SECONDS))
+
+
+def audit(*, full: bool = False, seconds: float | None = None) -> Audit:
+    """Audit the log up to the last settled event; with `seconds`, what is left is for the next audit."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    last_audit = Audit.objects.filter(finished_at__isnull=False).order_by("id").last()
+    begin, since = 0, FIRST_ID
+    if last_audit and not full:
+        begin, since = last_audit.last_event, first_at(last_audit.started_at - MARGIN)
+    end = settled_up_to(Event.objects.aggregate(newest=Max("id"))["newest"] or 0, seconds=SETTLE_SECONDS)
+    record = Audit.objects.create(is_full=begin == 0, first_event=begin, last_event=begin)
+    while record.last_event < end and (deadline is None or time.monotonic() < deadline):
+        first, last = record.last_event, min(record.last_event + SPAN, end)
+        counts = count_span(first, last)
+        record.moves, record.jobs = record.moves + counts.moves, record.jobs + counts.jobs
+        add_breaches(record, breaches_in_span(first, last, most=MOST_NAMED))
+        record.last_event = last
+    add_breaches(record, rows_without_events(since, most=MOST_NAMED))
+    Audit.objects.filter(pk=record.pk).update(
+        **{name: getattr(record, name) for name in ("last_event", "moves", "jobs", "breach_count", "breaches")},
+        finished_at=Now(),
+    )
+    record.refresh_from_db()
+    return record
+
+
+def add_breaches(record: Audit, breaches: Iterable[Breach]) -> None:
+    for breach in breaches:
+        record.breach_count += 1
+        if len(record.breaches) < MOST_NAMED:
+            record.breaches.append(as_json(breach))
+
+
+def as_json(breach: Breach) -> dict[str, Any]:
+    return {
+        "fault": breach.fault.value,
+        "queue": breach.queue,
+        "job": str(breach.object_id),
+        "event": breach.event_id,
+        "details": breach.details,
+    }
+
+
+def sentence(record: Audit) -> str:
+    """Return the result in one sentence."""
+    numbers = {"moves": number_format(record.moves), "jobs": number_format(record.jobs)}
+    if not record.breach_count:
+        return _("%(moves)s moves of %(jobs)s new jobs: all listed.") % numbers
+    wrong = ngettext("%(number)s is wrong", "%(number)s are wrong", record.breach_count)
+    return _("%(moves)s moves of %(jobs)s new jobs: %(wrong)s.") % {
+        **numbers,
+        "wrong": wrong % {"number": number_format(record.breach_count)},
+    }
+
+
+def report(record: Audit) -> str:
+    """Return the record as JSON, for programs."""
+    names = ("is_full", "first_event", "last_event", "moves", "jobs", "breach_count", "breaches")
+    return to_json({name: getattr(record, name) for name in names}, indent=2).decode() + "\n"

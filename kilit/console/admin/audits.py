@@ -1,0 +1,28 @@
+"""The last audits, and what they found."""
+
+from django.contrib import admin
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from kilit.audit.models import Audit
+from kilit.audit.replay import Fault
+from kilit.console.lists.listing import ReadOnlyAdmin
+from kilit.console.menu import RECORDS
+
+
+@admin.register(Audit)
+class AuditAdmin(ReadOnlyAdmin):
+    menu = RECORDS.tab(5)
+    list_display = ["finished_at", "moves", "jobs", "breach_count", "is_full"]
+    fields = ["started_at", *list_display, "breach_lines"]
+    readonly_fields = ["breach_lines"]
+    search_fields = []
+
+    @admin.display(description=_("what is wrong"), empty_value=_("nothing"))
+    def breach_lines(self, record: Audit) -> SafeString | None:
+        lines = [
+            (breach["queue"], breach["job"], Fault(breach["fault"]).label, breach["details"])
+            for breach in record.breaches
+        ]
+        return format_html_join("", "<div>{} {}: {} ({})</div>", lines) if lines else None
