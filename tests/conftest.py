@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management.commands import flush
 from django.db import Error, connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
@@ -172,6 +173,11 @@ def _in_english() -> None:
 @pytest.fixture
 def make_person(db: None) -> Callable[..., Client]:
     return people.make_person
+
+
+@pytest.fixture
+def admin_client(admin_user: User) -> Client:
+    return people.browser_of(admin_user)
 
 
 @pytest.fixture

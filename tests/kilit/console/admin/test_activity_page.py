@@ -95,6 +95,7 @@ def test_members_see_their_own_sites_only(make_person, ege, anadolu) -> None:
 
 def test_denied_requests_are_for_admins(admin_client, make_person) -> None:
     member = make_person("ayse", role="viewer")
+    member.force_login(User.objects.get(username="ayse"))
     DeniedRequest.objects.record(actor="viewer:ayse", method="POST", path="/admin/x/", code=DenialCode.NOT_YOURS)
 
     assert "Request denied" in rows(admin_client, kind="denied")[0]
