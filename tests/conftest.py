@@ -15,6 +15,7 @@ from django.test import Client, TransactionTestCase
 from django.utils import translation
 
 import config.urls  # noqa: F401 - loads the admins, as a web process does
+from kilit.postgres import server
 from tests.support import api_conformance, durations, examples, people, quick
 from tests.support.row_copies import KEPT
 from tests.support.waiting import PATIENCE
@@ -22,7 +23,15 @@ from tests.support.waiting import PATIENCE
 examples.register_profiles()
 gc.disable()  # until all tests are collected
 
-EMBEDDED = "kilit.postgres"
+# The server of the tests survives no loss of power and is copied by none. PostgreSQL then writes no log of a table that
+# is filled in the transaction that emptied it, as those of query plans are.
+server.INITDB += (
+    "--no-sync",
+    "--set=fsync=off",
+    "--set=full_page_writes=off",
+    "--set=wal_level=minimal",
+    "--set=max_wal_senders=0",
+)
 
 # Every test below these starts processes; no test needs to say so itself.
 PROCESSES = ("tests/processes/", "tests/system/browser/", "tests/system/chaos/test_chaos.py")
@@ -83,16 +92,6 @@ def grown_tables(tables: list[str]) -> list[str]:
             "SELECT name FROM unnest(%s::text[]) AS name WHERE pg_relation_size(name::regclass) > 1e6", [tables]
         )
         return [name for (name,) in cursor.fetchall()]
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """Let commits not wait for the disk: only a machine that loses power would show it."""
-    if connection.settings_dict["ENGINE"] != EMBEDDED:
-        return  # somebody's own server
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute("ALTER SYSTEM SET fsync = off")
-        cursor.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="session", autouse=True)

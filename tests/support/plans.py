@@ -63,7 +63,7 @@ def statements(act: Callable[[], Any], *, over: tuple[str, ...] = ("",)) -> list
 def explained(statement: str) -> dict[str, Any]:
     """Run a statement, take it back, and return its plan with what it read."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.replace('%', '%%')}", [])
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement.replace('%', '%%')}", [])
         ((explained,),) = cursor.fetchall()
         transaction.set_rollback(True)
     plan: dict[str, Any] = explained[0]["Plan"]
@@ -77,7 +77,7 @@ def plans(act: Callable[[], Any], *, over: str) -> list[dict[str, Any]]:
     def explain(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:
         if f'UPDATE "{over}"' in statement:
             with transaction.atomic():
-                execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", params, many, context)
+                execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement}", params, many, context)
                 ((explained,),) = context["cursor"].fetchall()
                 explanations.append(explained[0]["Plan"])
                 transaction.set_rollback(True)
