@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +106,16 @@ def die_with_parent() -> None:
     deployment; the first of them to find itself an orphan kills the group.
     """
     if parent := os.environ.get(PARENT):
-        if sys.platform != "win32":
-            # The pid was noted before the fork: a parent that died since is still recognised.
-            os.register_at_fork(after_in_child=lambda: _watch(_parent))
+        end_children_with_us()
         _watch(int(parent))
+
+
+@cache
+def end_children_with_us() -> None:
+    """Make each process that is forked from now on end when this one does."""
+    if sys.platform != "win32":
+        # The pid was noted before the fork: a parent that died since is still recognised.
+        os.register_at_fork(after_in_child=lambda: _watch(_parent))
 
 
 def _watch(parent: int) -> None:

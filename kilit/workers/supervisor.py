@@ -6,8 +6,6 @@ import math
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -31,11 +29,12 @@ from kilit.database.origin import refuse_unreleased
 from kilit.database.outage import database_outage
 from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
 from kilit.workers import doorbells, sweeps
+from kilit.workers.cluster import Cluster
 from kilit.workers.due_rows import BoundSql, PreparedQuery, exists_query
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from kilit.workers.notifications import Poller
 from kilit.workers.presence import own_name
-from kilit.workers.processes import PARENT, group_members, kill_family, start_group
+from kilit.workers.processes import group_members, kill_family
 from kilit.workers.sweeps import ENDS_WITHIN, STARTS_WITHIN
 
 logger = logging.getLogger(__name__)
@@ -109,8 +108,7 @@ class Supervisor:
     def __init__(self) -> None:
         self.name = own_name()
         self.stopping = threading.Event()
-        self.cluster: subprocess.Popen[bytes] | None = None
-        self.terminated: subprocess.Popen[bytes] | None = None  # the cluster that was asked to end
+        self.cluster: Cluster | None = None
         self.grace_until = 0.0
         self.beat_sent_at = -math.inf
         self.next_check = 0.0
@@ -209,7 +207,7 @@ class Supervisor:
         return bool(own.update(alive_at=Now()))
 
     def _has_ended(self) -> bool:
-        return self.cluster is None or self.cluster.poll() is not None
+        return self.cluster is None or self.cluster.has_ended()
 
     def _all_busy(self) -> bool:
         """Return whether no worker is free to run a beat; only then is silence no sign of death."""
@@ -226,10 +224,8 @@ class Supervisor:
         self.grace_until = time.monotonic() + STALE_AFTER.total_seconds()
 
     def _start(self) -> None:
-        # A queue of its own, so that a beat proves this cluster and no other.
-        environment = {**os.environ, "Q_CLUSTER_NAME": self.name, PARENT: str(os.getpid())}
-        command = [sys.executable, sys.argv[0], "runcluster"]
-        self.cluster = start_group(command, environment=environment)
+        connection.close()  # the forked process would use the same one
+        self.cluster = Cluster(self.name)  # with a queue of its own, so that a beat proves this cluster and no other
         self.next_check = 0.0
         self._allow_grace()
         self.poller.note_work()  # its first beat is soon here
@@ -253,20 +249,13 @@ class Supervisor:
             self._kill()  # second signal: do not wait for running tasks
         self.stopping.set()
         # Now, and not when the current step ends: that may be waiting for a database that does not answer.
-        self._terminate()
-
-    def _terminate(self) -> None:
-        """Let running tasks finish. Only the parent gets the signal: sent to the whole group it would end them."""
-        if self.cluster is not None and self.cluster is not self.terminated:
-            self.terminated = self.cluster
-            self.cluster.terminate()
+        if self.cluster is not None:
+            self.cluster.stop()
 
     def _finish(self) -> None:
-        self._terminate()
         if self.cluster is not None:
-            try:
-                self.cluster.wait(timeout=settings.TASK_TIMEOUT + 5)
-            except subprocess.TimeoutExpired:
+            self.cluster.stop()
+            if not self.cluster.wait(settings.TASK_TIMEOUT + 5):
                 logger.warning("a task did not end in time")
         self._kill()
         if not database_outage.is_on:  # otherwise the next supervisor to start deletes both

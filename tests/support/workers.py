@@ -63,16 +63,11 @@ class Workers:
         self.groups.add(cluster.pid)
         return cluster
 
-    @property
-    def sentinel(self) -> psutil.Process:
-        (sentinel,) = wait_until(lambda: children(self.cluster))
-        return sentinel
-
     def titled(self, role: str) -> list[psutil.Process]:
-        """Return the sentinel's children by what they do: pusher, monitor, idle, processing."""
+        """Return the cluster's children by what they do: pusher, monitor, idle, processing."""
         titles, found = re.compile(rf"qcluster \S+ {role}\b"), []
-        for process in children(self.sentinel):
-            with suppress(psutil.NoSuchProcess):  # it ended meanwhile, and the sentinel starts another
+        for process in children(self.cluster):
+            with suppress(psutil.NoSuchProcess):  # it ended meanwhile, and the cluster starts another
                 if titles.match(" ".join(process.cmdline())):
                     found.append(process)
         return found

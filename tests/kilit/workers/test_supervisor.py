@@ -1,8 +1,6 @@
 """When the supervisor considers its cluster alive."""
 
 import signal
-import subprocess
-import sys
 from datetime import timedelta
 
 import pytest
@@ -11,6 +9,7 @@ from django.db.models.functions import Now
 from django_q.models import OrmQ
 
 from kilit.workers import sweeps
+from kilit.workers.cluster import Cluster, Order
 from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.notifications import LATER
 from kilit.workers.supervisor import CHECK_EVERY, IDLE_BEAT_EVERY, STALE_AFTER, Supervisor
@@ -27,6 +26,10 @@ def supervisor() -> Supervisor:
     supervisor = Supervisor()
     Heartbeat.objects.create(name=supervisor.name)
     return supervisor
+
+
+def until_the_order(_name: str, order: Order) -> None:
+    order.wait(PATIENCE)
 
 
 def healthy(supervisor: Supervisor, *, silence: timedelta | None, busy: int, monkeypatch) -> bool:
@@ -96,12 +99,13 @@ def test_a_beat_is_sent_only_when_it_is_due(supervisor, monkeypatch) -> None:
     monkeypatch.setattr(supervisor, "_is_healthy", lambda: True)
     # However long the first tick takes, the next beat is not due.
     monkeypatch.setattr("kilit.workers.supervisor.IDLE_BEAT_EVERY", timedelta(hours=1))
-    supervisor.cluster = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    supervisor.cluster = Cluster(supervisor.name, run=until_the_order)
     try:
         supervisor.tick()
         supervisor.tick()
     finally:
-        supervisor.cluster.communicate(b"\n", timeout=PATIENCE)
+        supervisor.cluster.stop()
+        assert supervisor.cluster.wait(PATIENCE)
 
     assert [task.func() for task in OrmQ.objects.all()].count("kilit.workers.heartbeat.beat") == 1
     assert set(OrmQ.objects.values_list("key", flat=True)) == {supervisor.name}
@@ -109,14 +113,12 @@ def test_a_beat_is_sent_only_when_it_is_due(supervisor, monkeypatch) -> None:
 
 @pytest.mark.processes
 def test_a_signal_reaches_the_cluster_at_once_and_nothing_replaces_it(supervisor) -> None:
-    command = [sys.executable, "-c", "input()"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as cluster:
-        supervisor.cluster = cluster
+    supervisor.cluster = cluster = Cluster(supervisor.name, run=until_the_order)
 
-        supervisor._stop(signal.SIGTERM, None)  # in the middle of a tick, which may be waiting for the database
+    supervisor._stop(signal.SIGTERM, None)  # in the middle of a tick, which may be waiting for the database
 
-        assert cluster.wait(timeout=PATIENCE) == -signal.SIGTERM
-        supervisor.tick()
-        assert supervisor.cluster is cluster
-        supervisor._finish()
-        assert not Heartbeat.objects.filter(name=supervisor.name).exists()
+    assert cluster.wait(PATIENCE)
+    supervisor.tick()
+    assert supervisor.cluster is cluster
+    supervisor._finish()
+    assert not Heartbeat.objects.filter(name=supervisor.name).exists()

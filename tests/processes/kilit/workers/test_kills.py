@@ -28,10 +28,9 @@ class Victims:
 
 
 VICTIMS = {
-    "sentinel": Victims(lambda workers: [workers.sentinel]),
+    "sentinel": Victims(lambda workers: [workers.cluster]),
     "a busy worker": Victims(lambda workers: workers.titled("processing"), carry=True),
     "everything": Victims(lambda workers: workers.all(), carry=True, end_all=True),
-    "cluster parent": Victims(lambda workers: [workers.cluster]),
     "pusher": Victims(lambda workers: workers.titled("pusher")),
     "monitor": Victims(lambda workers: workers.titled("monitor")),
     "all idle workers": Victims(lambda workers: workers.titled("idle")),

@@ -18,7 +18,7 @@ django.setup()
 from kilit.batches.queues import queues
 from kilit.problems.tracking import track_problems
 from kilit.workers import heartbeat
-from kilit.workers.management.commands import runcluster
+from kilit.workers.management.commands import runworkers
 heartbeat.beat()
 heartbeat.note_beat()
 print(track_problems())
