@@ -1,6 +1,7 @@
-"""Runs the Procfile: starts every line, and stops all when one ends or a signal arrives; nothing is left running."""
+"""Runs the Procfile: starts every line, and again what ends; a signal stops all, and nothing is left running."""
 
 import fcntl
+import json
 import os
 import shlex
 import signal
@@ -10,14 +11,39 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 from config.local.screen import ServiceLogs
-from kilit.workers.processes import PARENT, kill_family, start_group
+from kilit.workers.processes import PARENT, kill_family, kill_group, start_group
 
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GRACE = 15.0  # seconds for services to stop before they are killed
 LOOK_EVERY = 1.0  # seconds between two looks whether a service has ended
+# A service that ends starts again after a second, then after twice as long each time, until it has run for a while.
+FIRST_PAUSE, LONGEST_PAUSE, STEADY_AFTER = 1.0, 60.0, 60.0  # seconds
+# Without the web nothing can be seen: if it ends this often in a row, as with a wrong setting, everything stops.
+NEEDED, MOST_ENDS = "web", 5
+
+
+@dataclass
+class Service:
+    name: str
+    command: str
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    due_at: float = 0.0  # when it is started again
+    ends: int = 0  # in a row
+
+    def note_end(self) -> float:
+        """Return the seconds until it is started again."""
+        now = time.monotonic()
+        self.ends = 1 if now - self.started_at > STEADY_AFTER else self.ends + 1
+        pause = min(FIRST_PAUSE * 2 ** (self.ends - 1), LONGEST_PAUSE)
+        self.process, self.due_at = None, now + pause
+        return pause
 
 
 class Stack:
@@ -26,40 +52,66 @@ class Stack:
         self.extra: dict[str, str] = {}  # services that are not in the Procfile
         self.environment: dict[str, str] = {}
         self.secrets: dict[str, dict[str, str]] = {}  # variables that only one service needs, by its name
-        self.services: dict[str, subprocess.Popen[bytes]] = {}
+        self.services: dict[str, Service] = {}
         self.stopped_by: int | None = None
         self.logs: ServiceLogs | None = None  # in a terminal; otherwise services write to our own stdout and stderr
         self.signalled = threading.Event()
+        self.lock_descriptor = -1
 
     def run(self) -> int:
-        """Run until a signal or until a service ends; return an exit code."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        """Run until a signal, or until the web cannot be kept running; return an exit code."""
+        for number in STOPS:
             signal.signal(number, self._note_signal)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)  # blocked while `manage.py up` becomes this process
         try:
             self._start()
-            while self.stopped_by is None and not self._ended():
+            while self.stopped_by is None and self._tend():
                 self.signalled.wait(LOOK_EVERY)
-            if self.stopped_by is None:
-                sys.stderr.write(f"kilit: {', '.join(self._ended())} exited; stopping everything.\n")
             return 0 if self.stopped_by else 1
         finally:
             with self.logs.screen.step("Stopping") if self.logs else nullcontext():
                 self._stop()
 
     def _start(self) -> None:
+        for name, command in self._commands():
+            self.services[name] = service = Service(name, command)
+            self._launch(service)
+
+    def _launch(self, service: Service) -> None:
         # Each service watches this process and ends with it, even if it is killed (kilit.workers.processes).
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-        environment = {**os.environ, **self.environment, "PATH": path, PARENT: str(os.getpid())}
-        for name, command in self._commands():
-            service = start_group(
-                shlex.split(command),
-                environment={**environment, **self.secrets.get(name, {})},
-                folder=self.folder,
-                is_piped=self.logs is not None,
-            )
-            self.services[name] = service
-            if self.logs:
-                self.logs.follow(name, service)
+        own = {"PATH": path, PARENT: str(os.getpid()), **self.secrets.get(service.name, {})}
+        service.started_at = time.monotonic()
+        service.process = start_group(
+            shlex.split(service.command),
+            environment={**os.environ, **self.environment, **own},
+            folder=self.folder,
+            is_piped=self.logs is not None,
+        )
+        if self.logs:
+            self.logs.follow(service.name, service.process)
+
+    def _tend(self) -> bool:
+        """Start again what has ended; return whether everything can go on."""
+        for service in self.services.values():
+            if service.process is None:
+                if time.monotonic() >= service.due_at:
+                    self._launch(service)
+            elif (code := service.process.poll()) is not None:
+                kill_group(service.process.pid)  # what it started may have its port
+                pause = service.note_end()
+                if service.name == NEEDED and service.ends >= MOST_ENDS:
+                    self._say(f"{service.name} ended {MOST_ENDS} times soon after its start; stopping everything.")
+                    return False
+                self._say(f"{service.name} ended ({describe_end(code)}); it is started again in {pause:.0f} s.")
+        return True
+
+    def _say(self, message: str) -> None:
+        if self.logs:
+            self.logs.take("up", message, is_shown=True)
+        else:
+            sys.stderr.write(f"kilit: {message}\n")
+            sys.stderr.flush()
 
     def names(self) -> list[str]:
         return [name for name, _command in self._commands()]
@@ -67,21 +119,19 @@ class Stack:
     def _commands(self) -> list[tuple[str, str]]:
         return [*procfile(self.folder), *self.extra.items()]
 
-    def _ended(self) -> list[str]:
-        return [name for name, service in self.services.items() if service.poll() is not None]
-
     def _stop(self) -> None:
-        for service in self.services.values():
+        running = [service.process for service in self.services.values() if service.process]
+        for process in running:
             with suppress(ProcessLookupError):
-                service.terminate()
+                process.terminate()
         end = time.monotonic() + GRACE
-        for service in self.services.values():
+        for process in running:
             with suppress(subprocess.TimeoutExpired):
-                service.wait(timeout=max(0.1, end - time.monotonic()))
+                process.wait(timeout=max(0.1, end - time.monotonic()))
         # With their children: the last process to leave stops the embedded PostgreSQL, and that must be this one.
-        kill_family(*(service.pid for service in self.services.values()))
-        for service in self.services.values():
-            service.wait()
+        kill_family(*(process.pid for process in running))
+        for process in running:
+            process.wait()
 
     def _note_signal(self, number: int, _frame: FrameType | None) -> None:
         self.stopped_by = number
@@ -100,7 +150,20 @@ class Stack:
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
+            self.lock_descriptor = file.fileno()
             yield True
+
+    def hand_over(self, **plan: object) -> NoReturn:
+        """Become a small process that runs the services: it has the same pid and the lock, but not Django's memory."""
+        reader, writer = os.pipe()
+        services = {"extra": self.extra, "environment": self.environment, "secrets": self.secrets}
+        os.write(writer, json.dumps({"services": services, "lock": str(self.lock), **plan}).encode())
+        os.close(writer)
+        for descriptor in (reader, self.lock_descriptor):
+            fcntl.fcntl(descriptor, fcntl.F_SETFD, 0)  # stays open in the new program
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+        os.chdir(self.folder)
+        os.execv(sys.executable, [sys.executable, "-m", "config.local.up", str(reader)])  # noqa: S606 - our own
 
     def stop_other(self, *, wait: float = GRACE + 15) -> bool:
         """Stop the process that holds the lock, if any; while it does, the pid in the file is its own."""
@@ -118,6 +181,10 @@ class Stack:
                 with suppress(ProcessLookupError):
                     os.kill(int(self.lock.read_text()), signal.SIGKILL)
             time.sleep(0.1)
+
+
+def describe_end(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
 
 def procfile(folder: Path) -> list[tuple[str, str]]:

@@ -1,13 +1,8 @@
 """`manage.py up`: run everything on this machine, starting from an empty folder."""
 
 import errno
-import math
 import socket
 import sys
-import threading
-import time
-import urllib.request
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from io import StringIO
 from typing import Any
@@ -22,11 +17,11 @@ from config.demo import load_demo
 from config.local.screen import Screen, ServiceLogs, Step
 from config.local.stack import Stack
 from config.management.commands import migrate
+from kilit.postgres.base import configured_server
 from kilit.workers.management.checked_settings import SETTINGS
 from orchestrator.demo import plays_here, simulators_command
 from pdfjobs.browser import find_browser
 
-READY_WITHIN = 60  # seconds
 RECEIVER_SECRETS = "WEBHOOK_SECRETS"  # the variable that simulators.webhooks reads
 
 
@@ -49,10 +44,14 @@ class Command(BaseCommand):
                 logins = self.prepare(stack)
             except KeyboardInterrupt:
                 sys.exit("Stopped. Nothing is left running; `make up` continues where this ended.")
-            threading.Thread(target=self.greet, args=(logins, list(stack.names())), daemon=True).start()
-            code = stack.run()
-            self.say_goodbye(code)
-            sys.exit(code)
+            is_embedded = settings.DATABASES["default"]["ENGINE"] == "kilit.postgres"
+            sys.stdout.flush()
+            stack.hand_over(
+                address=settings.LOCAL_URL,
+                greeting=self.greeting(logins),
+                log=str(self.logs.file) if self.logs else None,
+                postgres=str(configured_server().folder) if is_embedded else None,
+            )
 
     def prepare(self, stack: Stack) -> dict[str, object]:
         """Install, migrate and load what is missing; return the demo's logins."""
@@ -96,47 +95,12 @@ class Command(BaseCommand):
         stack.extra["receiver"] = f"python -m simulators.webhooks --port {port}"
         stack.environment["KILIT_WEBHOOK_PRIVATE_ADDRESSES"] = outbox.demo.private_addresses()
 
-    def greet(self, logins: dict[str, Any], services: Sequence[str] = ()) -> None:
-        address = settings.LOCAL_URL
-        with self.step("Starting the services") as step:
-            step.progress = ", ".join(services)
-            self.wait_until_ready(f"{address}/readyz")
-        lines = ["", f"Kilit is ready at {address}/admin/", ""]
+    def greeting(self, logins: dict[str, Any]) -> list[str]:
+        lines = ["", f"Kilit is ready at {settings.LOCAL_URL}/admin/", ""]
         lines += [
             f"  {role:<9} {who['username']:<14} {who['password']}" for role, who in logins.items() if "password" in who
         ]
-        if self.receiver:
-            lines += ["", f"Webhooks are received at {self.receiver}"]
-        if self.logs:
-            lines += ["", f"Log: {self.logs.file}", "Warnings and errors are also shown below. Ctrl-C stops it."]
-            self.logs.screen.line("\n".join(lines))
-            return
-        self.stdout.write("\n".join([*lines, "", "Ctrl-C stops it."]))
-        self.stdout.flush()
-
-    def wait_until_ready(self, address: str) -> None:
-        end = time.monotonic() + READY_WITHIN
-        while not is_ready(address):
-            if time.monotonic() >= end:
-                place = self.logs.file if self.logs else "the log above"
-                message = f"kilit: {address} is not ready yet; see {place}."
-                self.logs.screen.line(message) if self.logs else self.stderr.write(message)
-                end = math.inf  # warn once; it may still become ready
-            time.sleep(0.3)
-
-    def say_goodbye(self, code: int) -> None:
-        if self.logs:
-            self.logs.close()
-            place = f"The log is {self.logs.file}."
-            self.logs.screen.line("Stopped. `make up` starts it again." if code == 0 else place)
-
-
-def is_ready(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(address, timeout=30) as response:  # noqa: S310 - our own loopback address
-            return bool(response.status == 200)
-    except OSError:
-        return False
+        return [*lines, "", f"Webhooks are received at {self.receiver}"] if self.receiver else lines
 
 
 def check_port(host: str, port: int) -> None:

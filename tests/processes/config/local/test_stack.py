@@ -9,9 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from config.local import stack
+from config.local import stack, up
 from config.local.screen import Screen, ServiceLogs
-from config.management.commands import up
 from kilit.workers.processes import kill_group
 from tests.support.commands import ROOT
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
@@ -31,7 +30,7 @@ def test_what_does_not_end_in_time_is_killed_with_the_groups_below_it(tmp_path: 
     (tmp_path / "Procfile").write_text("worker: python stubborn.py\n")
     kilit = stack.Stack(tmp_path, lock=tmp_path / "up.pid")
     kilit._start()
-    leader = psutil.Process(kilit.services["worker"].pid)
+    leader = psutil.Process(kilit.services["worker"].process.pid)
     (below,) = wait_until(lambda: [child for child in leader.children() if os.getpgid(child.pid) == child.pid])
 
     try:
@@ -67,17 +66,16 @@ def test_down_kills_what_does_not_end_within_its_limit(tmp_path: Path) -> None:
         deaf.wait(timeout=PATIENCE)
 
 
-def test_a_slow_start_is_reported_once_and_the_logins_are_still_printed(monkeypatch) -> None:
+def test_a_slow_start_is_reported_once_and_the_logins_are_still_printed(tmp_path: Path, monkeypatch, capsys) -> None:
     came = iter([False, False, True])
     monkeypatch.setattr(up, "is_ready", lambda _: next(came))
     monkeypatch.setattr(up, "READY_WITHIN", 0)
-    said, complained = StringIO(), StringIO()
 
-    up.Command(stdout=said, stderr=complained).greet({"operator": {"username": "ayse", "password": "a-password"}})
+    up.greet(stack.Stack(tmp_path, lock=tmp_path / "up.pid"), "http://localhost", ["Kilit is ready", "a-password"])
 
-    assert complained.getvalue().count("is not ready yet") == 1
-    assert "Kilit is ready at" in said.getvalue()
-    assert "a-password" in said.getvalue()
+    said = capsys.readouterr()
+    assert said.err.count("is not ready yet") == 1
+    assert "Kilit is ready\na-password\n" in said.out
 
 
 NOISY = """
@@ -90,6 +88,8 @@ sys.stderr.write('{"level": "ERROR", "message": "no memory"}\\n')
 
 def test_the_screen_shows_errors_of_services_and_the_file_has_everything(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(stack.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(stack, "FIRST_PAUSE", 0)
+    monkeypatch.setattr(stack, "LOOK_EVERY", 0.05)
     (tmp_path / "noisy.py").write_text(NOISY)
     (tmp_path / "Procfile").write_text("web: python noisy.py\n")
     out = StringIO()
@@ -102,6 +102,17 @@ def test_the_screen_shows_errors_of_services_and_the_file_has_everything(tmp_pat
     assert "web error: no memory" in out.getvalue()
     assert "request" not in out.getvalue()
     assert "plan written" not in out.getvalue()
+    assert "web ended 5 times soon after its start; stopping everything." in out.getvalue()
     assert "✓ Stopping" in out.getvalue()
     for line in ("plan written", '"request"', '"no memory"'):
         assert line in kilit.logs.file.read_text()
+
+
+def test_a_service_starts_again_sooner_after_a_long_run(monkeypatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(stack.time, "monotonic", lambda: now)
+    runner = stack.Service("runner", "python runner.py", started_at=now)
+
+    assert [runner.note_end() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    runner.started_at = now - stack.STEADY_AFTER - 1
+    assert runner.note_end() == 1

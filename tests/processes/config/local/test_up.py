@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from config.local.up import is_ready
 from kilit.postgres.place import home_of
 from kilit.postgres.server import Server
 from kilit.workers.processes import group_members
@@ -224,15 +225,30 @@ def check_that_down_stops_it_amid_heavy_documents(installation: Installation) ->
     installation.wait_until_nothing_runs()
 
 
-def check_that_a_service_that_dies_ends_the_rest(installation: Installation) -> None:
+SERVICES = {"web": "gunicorn", "worker": "runworkers", "runner": "orchestrator_tick", "receiver": "simulators.webhooks"}
+
+
+def check_that_a_service_that_dies_is_started_again(installation: Installation) -> None:
     installation.up()
-    web = next(p for p in psutil.Process(installation.process.pid).children() if "gunicorn" in " ".join(p.cmdline()))
+    up = psutil.Process(installation.process.pid)
 
-    web.kill()
+    def find(command: str) -> psutil.Process:
+        (service,) = wait_until(lambda: [p for p in up.children() if command in " ".join(p.cmdline())])
+        return service
 
-    assert installation.process.wait(timeout=PATIENCE) == 1
-    assert "kilit: web exited; stopping everything." in installation.log.read_text()
-    installation.wait_until_nothing_runs()
+    for name, command in SERVICES.items():
+        killed = find(command)
+        killed.kill()
+        said = f"kilit: {name} ended (killed by SIGKILL); it is started again in 1 s."
+        wait_until(lambda said=said: said in installation.log.read_text())
+        wait_until(lambda command=command, killed=killed: find(command) != killed)
+    installation.postgres()[0].kill()
+
+    wait_until(lambda: is_ready(installation.address("/readyz")))
+    assert "Log out" in installation.login("viewer")
+    assert installation.process.poll() is None
+    installation.process.terminate()
+    assert installation.process.wait(timeout=PATIENCE) == 0
 
 
 BY_DAY = (
@@ -244,7 +260,7 @@ BY_DAY = (
 BY_NIGHT = (
     check_that_kill_takes_the_services_along_and_the_next_start_goes_on,
     check_that_down_stops_it_amid_heavy_documents,
-    check_that_a_service_that_dies_ends_the_rest,
+    check_that_a_service_that_dies_is_started_again,
 )
 
 
