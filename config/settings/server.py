@@ -66,6 +66,7 @@ PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)
 PDF_QUEUE_LIMIT_PER_OWNER = env.number("KILIT_PDF_QUEUE_LIMIT_PER_OWNER", default=(PDF_QUEUE_LIMIT + 1) // 2, least=1)
 PDF_JOBS_PER_OWNER = env.number("KILIT_PDF_JOBS_PER_OWNER", default=0, least=0)  # running at once; 0: no limit
 PDF_FREE_WORKERS = env.number("KILIT_PDF_FREE_WORKERS", default=1, least=0)  # for owners who have no running job
+PDF_BROWSER_IDLE = timedelta(minutes=env.number("KILIT_PDF_BROWSER_MINUTES", default=5, least=1, most=10_080))
 PDF_TTL = timedelta(hours=env.number("KILIT_PDF_TTL_HOURS", default=24, least=1, most=24 * 366))
 PDF_S3_BUCKET = env.text("KILIT_S3_BUCKET", "")
 

@@ -25,6 +25,8 @@ CLOSE_LIMIT = 5.0  # seconds
 POLL_INTERVAL = 0.05  # seconds
 EMPTY_AFTER = 1.0  # seconds without another document
 MAX_KEPT_PAGES = 4  # one per owner; each is a process of about 60 MB
+LARGE = 100_000  # bytes of HTML, after which the memory of the page's process is checked
+MOST_MEMORY = 256 * 1024 * 1024  # bytes, with what it shares; of a process that has more, the page is not kept
 Result = TypeVar("Result")
 Owner = int | str
 Html = tuple[str, str]  # our head, and the document
@@ -90,7 +92,8 @@ class BrowserManager:
         except Exception as error:  # noqa: BLE001 - Playwright raises a bare Exception when its driver died
             raise self._render_error(error, limit) from None
         finally:
-            self._return_page(page, owner)
+            may_grow = sum(len(part) for part in html) > LARGE
+            self._return_page(page, None if may_grow and self._has_grown() else owner)
 
     async def _print(self, html: Html, layout: dict[str, object], owner: Owner | None) -> tuple[IsolatedPage, bytes]:
         while True:
@@ -186,6 +189,13 @@ class BrowserManager:
     def _is_usable(self, page: IsolatedPage) -> bool:
         # A spare page may belong to a browser that has died since.
         return not page.is_used_up and self._is_alive() and page.page.context.browser is self._connection
+
+    def _has_grown(self) -> bool:
+        """Return whether a page has more memory than it may: a large document leaves hundreds of megabytes."""
+        with suppress(psutil.Error):
+            pages = self.browser.children(recursive=True) if self.browser else []
+            return any(page.memory_info().rss > MOST_MEMORY for page in pages)
+        return True  # one of them has just ended
 
     def _prepare_spare(self) -> None:
         # Not after a failed launch: another launch in the background would delay the next job.

@@ -7,6 +7,8 @@ import os
 import threading
 from datetime import datetime, timedelta
 
+from django.conf import settings
+
 from pdfjobs.rendering.chromium import LAUNCH_LIMIT
 from pdfjobs.rendering.errors import RenderError
 from pdfjobs.rendering.options import MOST_PAGES, PageOptions, head, layout
@@ -28,6 +30,8 @@ class Renderer:
         self.browser_manager = BrowserManager()
         self.loop = asyncio.new_event_loop()
         self.loop.set_exception_handler(_log_quietly)
+        self.prints = 0
+        self._idle: asyncio.TimerHandle | None = None
         # A daemon: an exiting worker does not wait for it, and the driver closes the browser when its pipe closes.
         self.thread = threading.Thread(target=self._run, name="pdf-render", daemon=True)
         self.thread.start()
@@ -36,6 +40,7 @@ class Renderer:
         self, html: tuple[str, str], arguments: dict[str, object], *, limit: float, hard: float, owner: int | str | None
     ) -> bytes:
         """Return the PDF; whatever interrupts the wait also stops the work."""
+        self.prints += 1
         printing = self.browser_manager.print(html, arguments, limit=limit, owner=owner)
         future = asyncio.run_coroutine_threadsafe(printing, self.loop)
         try:
@@ -51,6 +56,14 @@ class Renderer:
             future.cancel()
             self.browser_manager.kill()
             raise
+        finally:
+            self.loop.call_soon_threadsafe(self._close_later)
+
+    def _close_later(self) -> None:
+        if self._idle:
+            self._idle.cancel()
+        closer = threading.Thread(target=_close_if_idle, args=(self, self.prints), name="pdf-close", daemon=True)
+        self._idle = self.loop.call_later(settings.PDF_BROWSER_IDLE.total_seconds(), closer.start)
 
     def abandon(self) -> None:
         self.browser_manager.abandon()
@@ -101,6 +114,13 @@ def render(
 def graceful(hard: float) -> float:
     """Return after how many seconds the browser is killed, so that the worker itself is not."""
     return max(hard - GRACE, hard / 2)
+
+
+def _close_if_idle(renderer: Renderer, prints: int) -> None:
+    """Close the browser and its driver, which hold more memory than the worker; the next job starts them again."""
+    with _lock:
+        if _renderer is renderer and renderer.prints == prints:
+            renderer.close()
 
 
 def close() -> None:

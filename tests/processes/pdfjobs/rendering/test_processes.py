@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import psutil
 import pytest
 
 from pdfjobs import rendering
-from pdfjobs.rendering import chromium, renderer
+from pdfjobs.rendering import browser_manager, chromium, renderer
 from tests.support.commands import ROOT, fresh_environment, run_python
 from tests.support.rendering import MADE_AT, PAGE, current_browser
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
@@ -193,3 +194,33 @@ def test_the_sandbox_is_on_unless_root_or_switched_off(monkeypatch, settings, us
 
     assert chromium.launch_arguments()["chromium_sandbox"] is on
     assert (rendering.sandbox_warning() is None) is on
+
+
+def test_an_idle_browser_is_closed_with_its_driver_and_the_next_document_starts_it_again(
+    to_pdf: Callable[..., bytes], settings
+) -> None:
+    settings.PDF_BROWSER_IDLE = timedelta(seconds=0.5)
+    first = to_pdf()
+    idle = renderer._renderer
+    family = [idle.browser_manager.driver, *idle.browser_manager.driver.children(recursive=True)]
+
+    wait_for_the_end(*family)
+    wait_until(lambda: renderer._renderer is None)
+
+    settings.PDF_BROWSER_IDLE = timedelta(hours=1)
+    assert to_pdf() == first
+    assert renderer._renderer is not idle
+
+
+def test_a_page_whose_process_has_grown_is_not_kept(browser, settings, monkeypatch) -> None:
+    large = "<!doctype html><p>" + "x" * browser_manager.LARGE
+
+    def render_for(owner: str) -> bool:
+        rendering.render(
+            large, rendering.PageOptions.read({}), made_at=MADE_AT, hard_timeout=timedelta(minutes=3), owner=owner
+        )
+        return owner in renderer._renderer.browser_manager._pages
+
+    assert render_for("small")
+    monkeypatch.setattr(browser_manager, "MOST_MEMORY", 1)
+    assert not render_for("large")
