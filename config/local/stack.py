@@ -50,8 +50,9 @@ class Stack:
     def __init__(self, folder: Path, *, lock: Path) -> None:
         self.folder, self.lock = folder, lock
         self.extra: dict[str, str] = {}  # services that are not in the Procfile
+        self.left_out: list[str] = []  # services of the Procfile
         self.environment: dict[str, str] = {}
-        self.secrets: dict[str, dict[str, str]] = {}  # variables that only one service needs, by its name
+        self.own_variables: dict[str, dict[str, str]] = {}  # such as secrets, by the service that gets them
         self.services: dict[str, Service] = {}
         self.stopped_by: int | None = None
         self.logs: ServiceLogs | None = None  # in a terminal; otherwise services write to our own stdout and stderr
@@ -80,7 +81,7 @@ class Stack:
     def _launch(self, service: Service) -> None:
         # Each service watches this process and ends with it, even if it is killed (kilit.workers.processes).
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-        own = {"PATH": path, PARENT: str(os.getpid()), **self.secrets.get(service.name, {})}
+        own = {"PATH": path, PARENT: str(os.getpid()), **self.own_variables.get(service.name, {})}
         service.started_at = time.monotonic()
         service.process = start_group(
             shlex.split(service.command),
@@ -117,7 +118,8 @@ class Stack:
         return [name for name, _command in self._commands()]
 
     def _commands(self) -> list[tuple[str, str]]:
-        return [*procfile(self.folder), *self.extra.items()]
+        own = [(name, command) for name, command in procfile(self.folder) if name not in self.left_out]
+        return [*own, *self.extra.items()]
 
     def _stop(self) -> None:
         running = [service.process for service in self.services.values() if service.process]
@@ -156,7 +158,7 @@ class Stack:
     def hand_over(self, **plan: object) -> NoReturn:
         """Become a small process that runs the services: it has the same pid and the lock, but not Django's memory."""
         reader, writer = os.pipe()
-        services = {"extra": self.extra, "environment": self.environment, "secrets": self.secrets}
+        services = {name: getattr(self, name) for name in ("extra", "left_out", "environment", "own_variables")}
         os.write(writer, json.dumps({"services": services, "lock": str(self.lock), **plan}).encode())
         os.close(writer)
         for descriptor in (reader, self.lock_descriptor):

@@ -26,7 +26,7 @@ def main() -> int:
     if plan["log"]:
         stack.logs = ServiceLogs(Path(plan["log"]), Screen(sys.stdout))
     if plan["postgres"]:
-        Server(Path(plan["postgres"])).ensure_running()  # until this process ends, as the last one
+        Server(Path(plan["postgres"]), is_small=plan["small"]).ensure_running()  # until the end
     threading.Thread(target=greet, args=(stack, plan["address"], plan["greeting"]), daemon=True).start()
     code = stack.run()
     if stack.logs:

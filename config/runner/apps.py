@@ -2,6 +2,15 @@
 
 from django.apps import AppConfig
 
+TABLES = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "pgtrigger",
+    "kilit.lock",
+    "config.runner.apps.WorkersTables",
+    "config.runner.apps.CuttingTables",
+]
+
 
 class WorkersTables(AppConfig):
     name = "kilit.workers"

@@ -10,6 +10,7 @@ from pathlib import Path
 import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 
+from config.runner.apps import TABLES
 from config.settings.databases import databases
 from config.settings.environment import BASE_DIR, Environment
 
@@ -34,14 +35,7 @@ if not env.text("DATABASE_URL", ""):
     )
 DATABASES = databases(env, default={})
 
-INSTALLED_APPS = [
-    "django.contrib.contenttypes",
-    "django.contrib.auth",
-    "pgtrigger",
-    "kilit.lock",
-    "config.runner.apps.WorkersTables",
-    "config.runner.apps.CuttingTables",
-]
+INSTALLED_APPS = TABLES
 
 LOCALE_PATHS = [BASE_DIR / "config" / "locale", BASE_DIR / "locale"]  # installed, and in the repository
 LOG_FILE = KILIT_VAR / "runner.log"

@@ -16,7 +16,7 @@ from config.settings.environment import BASE_DIR, Environment
 from config.settings.logins import *
 from config.settings.secret_key import read_secret_key
 from config.settings.shared import *
-from config.settings.shared import KILIT_VAR, PRODUCTION
+from config.settings.shared import KILIT_VAR, PRODUCTION, SMALL
 from config.settings.web import *
 from config.settings.web import BIND, PORT
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS
@@ -66,7 +66,9 @@ PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)
 PDF_QUEUE_LIMIT_PER_OWNER = env.number("KILIT_PDF_QUEUE_LIMIT_PER_OWNER", default=(PDF_QUEUE_LIMIT + 1) // 2, least=1)
 PDF_JOBS_PER_OWNER = env.number("KILIT_PDF_JOBS_PER_OWNER", default=0, least=0)  # running at once; 0: no limit
 PDF_FREE_WORKERS = env.number("KILIT_PDF_FREE_WORKERS", default=1, least=0)  # for owners who have no running job
-PDF_BROWSER_IDLE = timedelta(minutes=env.number("KILIT_PDF_BROWSER_MINUTES", default=5, least=1, most=10_080))
+PDF_BROWSER_IDLE = timedelta(
+    minutes=env.number("KILIT_PDF_BROWSER_MINUTES", default=1 if SMALL else 5, least=1, most=10_080)
+)
 PDF_TTL = timedelta(hours=env.number("KILIT_PDF_TTL_HOURS", default=24, least=1, most=24 * 366))
 PDF_S3_BUCKET = env.text("KILIT_S3_BUCKET", "")
 
@@ -248,7 +250,7 @@ WHITENOISE_USE_FINDERS = not PRODUCTION
 
 # django-q2 -----------------------------------------------------------------------------------------------------------
 
-WORKERS = env.number("KILIT_WORKERS", default=2, least=1, most=64)
+WORKERS = env.number("KILIT_WORKERS", default=1 if SMALL else 2, least=1, most=64)
 TASK_TIMEOUT = env.number("KILIT_TASK_TIMEOUT", default=120, least=5, most=3600)  # seconds
 # Seconds for one upload to Google Ads; its task also claims rows before and records results after.
 GOOGLE_ADS_TIMEOUT = env.number("KILIT_GOOGLE_ADS_TIMEOUT", default=min(60, TASK_TIMEOUT // 2), least=1, most=300)

@@ -3,11 +3,14 @@
 from config.settings.environment import BASE_DIR, Environment
 from config.settings.logs import logging_to_stderr
 from config.settings.sentry import start_sentry
+from kilit.memory import is_small
 
 _env = Environment(BASE_DIR)
 
 PRODUCTION = _env.flag("KILIT_PRODUCTION", default=False)
 KILIT_VAR = _env.folder("KILIT_VAR", default=BASE_DIR / "var")
+# One web process, one worker, small buffers: docs/deployment.md says what it costs.
+SMALL = _env.flag("KILIT_SMALL", default=is_small())
 DATABASE_TIMEOUT = _env.number("KILIT_DATABASE_TIMEOUT", default=6, least=1, most=60)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

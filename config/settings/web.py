@@ -1,6 +1,7 @@
 """Settings of the web server, of its metrics and of the version."""
 
 from config.settings.environment import BASE_DIR, Environment, host_and_port
+from config.settings.shared import SMALL
 
 env = Environment(BASE_DIR)
 
@@ -9,7 +10,7 @@ PORT = env.number("PORT", default=8000, least=1, most=65535)
 BIND = host_and_port(HOST, PORT)
 # Where people on this machine find it.
 LOCAL_URL = f"http://localhost:{PORT}" if HOST in ("127.0.0.1", "0.0.0.0", "::") else f"http://{BIND}"  # noqa: S104
-WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
+WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=1 if SMALL else 2, least=1, most=256)
 # What it gives to clients that are slow, or that open many connections; see config/web/server/limits.py.
 HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)
 BODY_SECONDS = env.number("KILIT_BODY_SECONDS", default=30, least=1, most=3600)

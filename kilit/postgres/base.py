@@ -15,7 +15,7 @@ from kilit.postgres.server import Server
 
 
 def configured_server() -> Server:
-    return Server(settings.KILIT_VAR / "postgres")
+    return Server(settings.KILIT_VAR / "postgres", is_small=settings.SMALL)
 
 
 class NotStartedError(ImproperlyConfigured, OperationalError):

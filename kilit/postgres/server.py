@@ -8,8 +8,8 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TypedDict
 import psutil
 from django.core.exceptions import ImproperlyConfigured
 
+from kilit.memory import machine_memory
 from kilit.postgres.account import Account, CommandResult, account_for
 from kilit.postgres.binaries import MAJOR_VERSION, binaries_for
 from kilit.postgres.place import DATA, STARTING_LOCK, USING_LOCK, drop_socket_folder, home_of, make_home, socket_folder
@@ -36,8 +37,7 @@ PORT = 5432
 LOG = "postgres.log"
 LOG_ROTATES_AT_BYTES = 5_000_000
 DRAFT = "draft-"
-CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
-LEAST_BUFFERS, MOST_BUFFERS = 128, 4096  # MB
+LEAST_BUFFERS, MOST_BUFFERS = 128, 1024  # MB; each GB takes 17 MB for its own administration, even while it is empty
 
 INITDB = (
     f"--username={SUPERUSER}",
@@ -64,6 +64,8 @@ INITDB = (
     "--set=log_error_verbosity=terse",
     "--set=log_min_error_statement=panic",
 )
+# Given when it starts, because the data may have been made on a larger machine.
+SMALL = ("-c", "shared_buffers=64MB", "-c", "max_connections=60", "-c", "maintenance_work_mem=32MB")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,8 +223,8 @@ class Address(TypedDict):
 
 
 class Server:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
+    def __init__(self, folder: Path, *, is_small: bool = False) -> None:
+        self.folder, self.is_small = folder.resolve(), is_small
 
     def ensure_running(self) -> Address:
         """Start the server unless it is running, and keep it running at least until this process ends."""
@@ -231,7 +233,7 @@ class Server:
             # This lock first, so that a process that is ending cannot stop the server we are about to use.
             hold(home / USING_LOCK, when_last=functools.partial(_stop, home))
             with exclusive(home / STARTING_LOCK):
-                postmaster = wait_for_postmaster(home / DATA) or _start(home)
+                postmaster = wait_for_postmaster(home / DATA) or _start(home, SMALL if self.is_small else ())
         except OSError as error:
             raise ImproperlyConfigured(
                 f"The embedded PostgreSQL cannot use {self.folder} ({error}): set KILIT_VAR to another "
@@ -255,7 +257,7 @@ class Server:
         return True
 
 
-def _start(home: Path) -> Postmaster:
+def _start(home: Path, more_options: Sequence[str]) -> Postmaster:
     data = home / DATA
     _refuse_other_version(data)
     account = account_for(home)
@@ -267,6 +269,7 @@ def _start(home: Path) -> Postmaster:
     # On the command line, which postgresql.conf cannot override.
     socket = socket_folder(data, account=account)
     options = ("-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-p", f"{PORT}", "-k", f"{socket}")
+    options += tuple(more_options)
     # Relative paths: pg_ctl puts them into a shell command, where a $ in an absolute path would be expanded.
     result = account.run(
         binaries / "pg_ctl", "start", "--wait", f"--timeout={TIMEOUT_SECONDS}",
@@ -313,11 +316,8 @@ def _make_data(home: Path, *, account: Account, binaries: Path) -> None:
 
 
 def shared_buffers() -> str:
-    """Return an eighth of the machine's or container's memory: web, workers and browsers run there too."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with suppress(OSError, ValueError):  # no container, or no limit ("max")
-        memory = min(memory, int(CONTAINER_LIMIT.read_text()))
-    return f"{min(max(memory // 8 // 2**20, LEAST_BUFFERS), MOST_BUFFERS)}MB"
+    """Return an eighth of the memory: web, workers and browsers run there too."""
+    return f"{min(max(machine_memory() // 8 // 2**20, LEAST_BUFFERS), MOST_BUFFERS)}MB"
 
 
 def _refuse_other_version(data: Path) -> None:

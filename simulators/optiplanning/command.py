@@ -25,6 +25,7 @@ SAW_REQUEST = re.compile(rb'<Simulator saw="([a-z-]+)"')
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they would load the console
     help = (
         "Simulate OptiPlanning (sheets in the import folder become a solution in the export folder) and the saw "
         "(inbox/ to processed/) until Ctrl-C. sim:NAME in description 1 of a sheet requests a fault, whatever the "

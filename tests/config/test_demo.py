@@ -201,5 +201,5 @@ def test_the_secrets_of_the_receiver_are_not_on_its_command_line(tmp_path) -> No
     Command().receive_webhooks(stack)
 
     secrets = Endpoint.objects.get(description=DESCRIPTION).secrets(datetime.now(UTC))
-    assert stack.secrets == {"receiver": {"WEBHOOK_SECRETS": " ".join(secrets)}}
+    assert stack.own_variables == {"receiver": {"WEBHOOK_SECRETS": " ".join(secrets)}}
     assert secrets[0] not in f"{stack.extra} {stack.environment}"

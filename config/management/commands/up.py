@@ -1,6 +1,7 @@
 """`manage.py up`: run everything on this machine, starting from an empty folder."""
 
 import errno
+import os
 import socket
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -50,6 +51,7 @@ class Command(BaseCommand):
                 address=settings.LOCAL_URL,
                 greeting=self.greeting(logins),
                 log=str(self.logs.file) if self.logs else None,
+                small=settings.SMALL,
                 postgres=str(configured_server().folder) if is_embedded else None,
             )
 
@@ -67,6 +69,11 @@ class Command(BaseCommand):
             stack.extra["simulator"] = "python -m simulators.optiplanning --modes BC"  # A has its command
             stack.environment["KILIT_OPTI_SIMULATED"] = "true"
             stack.environment["KILIT_OPTI_COMMAND"] = settings.OPTI_COMMAND or simulators_command()
+        if os.environ["DJANGO_SETTINGS_MODULE"] == "config.settings.server":
+            fewer = {"DJANGO_SETTINGS_MODULE": "config.runner.server_settings"}
+            stack.own_variables |= {"runner": fewer, "simulator": fewer}
+        if settings.SMALL or not settings.FLOOR_IS_HERE or "orchestrator" in settings.APPS_OFF:
+            stack.left_out.append("runner")  # workers take the steps of cutting jobs, too
         connection.close()
         return logins
 
@@ -91,7 +98,7 @@ class Command(BaseCommand):
             port = listener.getsockname()[1]
         self.receiver = f"http://127.0.0.1:{port}/"
         # Not as arguments: everyone on the machine can read those.
-        stack.secrets["receiver"] = {RECEIVER_SECRETS: " ".join(outbox.demo.load_demo(self.receiver))}
+        stack.own_variables["receiver"] = {RECEIVER_SECRETS: " ".join(outbox.demo.load_demo(self.receiver))}
         stack.extra["receiver"] = f"python -m simulators.webhooks --port {port}"
         stack.environment["KILIT_WEBHOOK_PRIVATE_ADDRESSES"] = outbox.demo.private_addresses()
 
