@@ -41,7 +41,7 @@ class Service:
         """Return the seconds until it is started again."""
         now = time.monotonic()
         self.ends = 1 if now - self.started_at > STEADY_AFTER else self.ends + 1
-        pause = min(FIRST_PAUSE * 2 ** (self.ends - 1), LONGEST_PAUSE)
+        pause = min(FIRST_PAUSE * 2.0 ** (self.ends - 1), LONGEST_PAUSE)
         self.process, self.due_at = None, now + pause
         return pause
 

@@ -269,11 +269,10 @@ def _start(home: Path, more_options: Sequence[str]) -> Postmaster:
     # On the command line, which postgresql.conf cannot override.
     socket = socket_folder(data, account=account)
     options = ("-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-p", f"{PORT}", "-k", f"{socket}")
-    options += tuple(more_options)
     # Relative paths: pg_ctl puts them into a shell command, where a $ in an absolute path would be expanded.
     result = account.run(
         binaries / "pg_ctl", "start", "--wait", f"--timeout={TIMEOUT_SECONDS}",
-        "--pgdata", DATA, "--log", f"{DATA}/{LOG}", "--options", shlex.join(options),
+        "--pgdata", DATA, "--log", f"{DATA}/{LOG}", "--options", shlex.join([*options, *more_options]),
         folder=home,
     )  # fmt: skip
     # Ask the server, not pg_ctl: a server started by a killed process may have been faster than ours.

@@ -21,7 +21,7 @@ from kilit.workers.processes import end_children_with_us
 fork = multiprocessing.get_context("fork")
 
 
-class Order:
+class StopPipe:
     """What the sentinel takes for its stop event: set when the supervisor closes its end of a pipe.
 
     A real event has a lock, and a sentinel that is killed while it holds the lock would block the supervisor.
@@ -37,11 +37,11 @@ class Order:
         return self._pipe.poll(0)
 
 
-def guard(name: str, order: Order) -> None:
-    """Run django-q2's sentinel, which starts the workers, the monitor and the pusher, until the order to stop."""
+def guard(name: str, stop: StopPipe) -> None:
+    """Run django-q2's sentinel, which starts the workers, the monitor and the pusher, until it has to stop."""
     Conf.CLUSTER_NAME = name
     post_spawn.connect(_limit_tasks)
-    Sentinel(order, threading.Event(), uuid.uuid4(), broker=get_broker(name))
+    Sentinel(stop, threading.Event(), uuid.uuid4(), broker=get_broker(name))
 
 
 def _limit_tasks(**_: object) -> None:
@@ -51,7 +51,7 @@ def _limit_tasks(**_: object) -> None:
 
 
 class Cluster:
-    def __init__(self, name: str, run: Callable[[str, Order], None] = guard) -> None:
+    def __init__(self, name: str, run: Callable[[str, StopPipe], None] = guard) -> None:
         end_children_with_us()
         gc.freeze()  # the collector would write to the pages that both share
         reader, self._stop = fork.Pipe(duplex=False)
@@ -76,11 +76,11 @@ class Cluster:
 
 
 def _lead_group(
-    run: Callable[[str, Order], None],
+    run: Callable[[str, StopPipe], None],
     name: str,
     reader: "Connection[object, object]",
     writer: "Connection[object, object]",
 ) -> None:
     os.setsid()
     writer.close()  # so that the supervisor has the only one
-    run(name, Order(reader))
+    run(name, StopPipe(reader))

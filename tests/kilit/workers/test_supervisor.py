@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django_q.models import OrmQ
 
 from kilit.workers import sweeps
-from kilit.workers.cluster import Cluster, Order
+from kilit.workers.cluster import Cluster, StopPipe
 from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.notifications import LATER
 from kilit.workers.supervisor import CHECK_EVERY, IDLE_BEAT_EVERY, STALE_AFTER, Supervisor
@@ -28,8 +28,8 @@ def supervisor() -> Supervisor:
     return supervisor
 
 
-def until_the_order(_name: str, order: Order) -> None:
-    order.wait(PATIENCE)
+def until_stopped(_name: str, stop: StopPipe) -> None:
+    stop.wait(PATIENCE)
 
 
 def healthy(supervisor: Supervisor, *, silence: timedelta | None, busy: int, monkeypatch) -> bool:
@@ -99,7 +99,7 @@ def test_a_beat_is_sent_only_when_it_is_due(supervisor, monkeypatch) -> None:
     monkeypatch.setattr(supervisor, "_is_healthy", lambda: True)
     # However long the first tick takes, the next beat is not due.
     monkeypatch.setattr("kilit.workers.supervisor.IDLE_BEAT_EVERY", timedelta(hours=1))
-    supervisor.cluster = Cluster(supervisor.name, run=until_the_order)
+    supervisor.cluster = Cluster(supervisor.name, run=until_stopped)
     try:
         supervisor.tick()
         supervisor.tick()
@@ -113,7 +113,7 @@ def test_a_beat_is_sent_only_when_it_is_due(supervisor, monkeypatch) -> None:
 
 @pytest.mark.processes
 def test_a_signal_reaches_the_cluster_at_once_and_nothing_replaces_it(supervisor) -> None:
-    supervisor.cluster = cluster = Cluster(supervisor.name, run=until_the_order)
+    supervisor.cluster = cluster = Cluster(supervisor.name, run=until_stopped)
 
     supervisor._stop(signal.SIGTERM, None)  # in the middle of a tick, which may be waiting for the database
 

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from kilit import memory
 from kilit.postgres import server
+from tests.support.commands import run_python
 from tests.support.postgres import Start
 
 GB = 2**30
@@ -39,3 +41,27 @@ def test_a_server_that_is_made_has_it(nowhere: Path, start: Start) -> None:
     said = start(nowhere).ask("SELECT pg_size_bytes(current_setting('shared_buffers')) / 2 ^ 20")
 
     assert f"{float(said):.0f}MB" == server.shared_buffers()
+
+
+def test_a_small_server_has_small_buffers_whatever_its_data_were_made_with(folder: Path) -> None:
+    small = server.Server(folder, is_small=True)
+    address = small.ensure_running()
+    try:
+        with psycopg.connect(**address, dbname="postgres") as connection:
+            assert connection.execute("SHOW shared_buffers").fetchone() == ("64MB",)
+    finally:
+        small.stop()
+
+
+@pytest.mark.parametrize(("word", "numbers"), [("true", "1 1 1"), ("false", "2 2 5")])
+def test_a_small_server_has_one_process_of_each_kind(word: str, numbers: str, tmp_path: Path) -> None:
+    asked = (
+        "from django.conf import settings\n"
+        "print(settings.WEB_CONCURRENCY, settings.WORKERS, settings.PDF_BROWSER_IDLE.seconds // 60)"
+    )
+
+    said = run_python(
+        "-c", asked, DJANGO_SETTINGS_MODULE="config.settings.server", KILIT_VAR=str(tmp_path), KILIT_SMALL=word
+    )
+
+    assert said.stdout.strip() == numbers
