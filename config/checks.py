@@ -101,6 +101,13 @@ def check_metrics(**_: object) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
+def check_proxy(**_: object) -> list[CheckMessage]:
+    text = f"The web server listens on {settings.HOST} without a proxy: a few slow clients can stop it."
+    hint = "Put nginx or Caddy in front and set KILIT_PROXIES=1; see docs/deployment.md."
+    return [Warning(text, hint=hint, id="kilit.W011")] if settings.IS_EXPOSED else []
+
+
+@register(SETTINGS)
 def check_oidc(**_: object) -> list[CheckMessage]:
     """An issuer that is not complete would give a button that leads nowhere."""
     needed = {

@@ -18,7 +18,7 @@ from config.settings.secret_key import read_secret_key
 from config.settings.shared import *
 from config.settings.shared import KILIT_VAR, PRODUCTION, SMALL
 from config.settings.web import *
-from config.settings.web import BIND, PORT
+from config.settings.web import BIND, HOST, PORT
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
@@ -38,6 +38,8 @@ RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # r
 ADMIN_RATE_PER_MINUTE = env.number("KILIT_ADMIN_RATE_PER_MINUTE", default=60, least=1)  # of a key that manages sites
 # How many of our own proxies a request passes; without any, X-Forwarded-For cannot be trusted.
 PROXIES = env.number("KILIT_PROXIES", default=0, least=0, most=9)
+# Strangers reach the web server itself.
+IS_EXPOSED = not PROXIES and HOST not in ("localhost", "::1") and not HOST.startswith("127.")
 KEEP_DENIED_REQUESTS_FOR = timedelta(days=env.number("KILIT_KEEP_REFUSALS_DAYS", default=90, least=7, most=3660))
 
 # How often a conversion is claimed before it fails permanently; see docs/decisions/0001-settled-conflicts.md.

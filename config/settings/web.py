@@ -11,14 +11,6 @@ BIND = host_and_port(HOST, PORT)
 # Where people on this machine find it.
 LOCAL_URL = f"http://localhost:{PORT}" if HOST in ("127.0.0.1", "0.0.0.0", "::") else f"http://{BIND}"  # noqa: S104
 WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=1 if SMALL else 2, least=1, most=256)
-# What it gives to clients that are slow, or that open many connections; see config/web/server/limits.py.
-HEADER_SECONDS = env.number("KILIT_HEADER_SECONDS", default=10, least=1, most=300)
-BODY_SECONDS = env.number("KILIT_BODY_SECONDS", default=30, least=1, most=3600)
-CONNECTIONS_PER_ADDRESS = env.number("KILIT_CONNECTIONS_PER_ADDRESS", default=500, least=0, most=100_000)
-# What it receives before Django has seen a request.
-UNKNOWN_BODY_KB = env.number("KILIT_UNKNOWN_BODY_KB", default=64, least=16, most=262_144)
-ALL_BODIES_MB = env.number("KILIT_ALL_BODIES_MB", default=1024, least=256, most=1_048_576)
-ADDRESS_BODIES_MB = env.number("KILIT_ADDRESS_BODIES_MB", default=512, least=0, most=1_048_576)
 
 # Who may read /metrics: those who send the token, and clients from these networks. In production it needs one of them.
 METRICS_TOKEN = env.secret("KILIT_METRICS_TOKEN")

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import resource
 from importlib import import_module
 from typing import Any
 
@@ -16,21 +15,20 @@ from kilit.workers.management.checked_settings import SETTINGS
 from kilit.workers.notifications import announce_changes
 from kilit.workers.processes import die_with_parent
 
-OPEN_FILES = 8192
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.server")
 
 with one_line_errors():
     bind = settings.BIND
     workers = settings.WEB_CONCURRENCY
-worker_class = "config.web.server.worker.WebWorker"
-threads = 4
-worker_connections = 2000
+worker_class = "gthread"
+# Each has a connection to the database, sooner or later. A proxy hands over complete requests; without one, as many
+# clients that send slowly stop a process.
+threads = 16
+worker_connections = 500
 # By default gunicorn takes SCRIPT_NAME and PATH_INFO from clients on this machine, which may be a proxy that passes on
 # whatever it gets: the path would be another than the one that the proxy's rules have judged.
 forwarder_headers = ""
 header_map = "drop"  # names with an underscore, which Django could not tell from those with a hyphen
-sendfile = False  # answers pass through the event loop
 preload_app = True  # invalid configuration stops the server at once, instead of restarting workers endlessly
 graceful_timeout = 30
 timeout = 60
@@ -42,14 +40,10 @@ control_socket_disable = True  # it would be in the home folder, one for all ins
 def on_starting(server: Any) -> None:
     die_with_parent()  # under `manage.py up`
     server.log.error_log.addFilter(RedactingFilter())  # it logs the address of a request that failed
-    # The usual limit of 1024 open files would be reached before `worker_connections`.
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 def post_fork(server: object, worker: object) -> None:
-    limit_requests(settings.DATABASE_TIMEOUT)
+    limit_requests(settings.DATABASE_TIMEOUT, threads=threads)
     announce_changes()
 
 

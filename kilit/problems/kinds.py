@@ -50,6 +50,7 @@ class ProblemKind(TextChoices):
     LATE_TASK = "late", _("A scheduled task is late or failed")
     DISK_LOW = "disk-low", _("A disk is almost full")
     AUDIT_FAILED = "audit-failed", _("The history of jobs does not add up")
+    NO_PROXY = "no-proxy", _("The web server is reached without a proxy")
 
 
 # Each of their jobs is in another line, which names its cause; alerts may be about these sums.

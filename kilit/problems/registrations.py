@@ -1,4 +1,4 @@
-"""The sweep that looks for problems, and those of disks, workers and queues."""
+"""The sweep that looks for problems, and those of disks, the proxy, workers and queues."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.free_text import FreeText, register_free_texts
 from kilit.lock.pruning import prunables
-from kilit.problems import disk, queues, workers
+from kilit.problems import disk, exposure, queues, workers
 from kilit.problems.checks import check_queues
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import ProblemSource, register_problems
@@ -16,7 +16,11 @@ from kilit.workers.management.checked_settings import SETTINGS
 from kilit.workers.sweeps import Sweep, register_sweeps
 
 register(check_queues, SETTINGS)
-register_problems(ProblemSource(disk.find), ProblemSource(workers.find), queues.PAUSES, queues.FAILURE_RATES)
+register_problems(
+    *map(ProblemSource, (disk.find, exposure.find, workers.find)),
+    queues.PAUSES,
+    queues.FAILURE_RATES,
+)
 register_readers(recent_visitors)
 register_free_texts(FreeText(ProblemRecord, ("texts", "link", "mute_reason")))
 prunables[ProblemRecord.lifecycle.queue] = lambda: [ProblemRecord.objects.closed()]

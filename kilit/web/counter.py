@@ -22,21 +22,8 @@ REASON_OF_STATUS = {
     "413": "body_too_large",
     "429": "too_many_requests",
 }
-# By the code of the answers that the web server gives itself.
-REASON_OF_CODE = {
-    "BAD_REQUEST": "malformed",
-    "EXPECTATION_FAILED": "malformed",
-    "HEADER_TOO_LARGE": "header_too_large",
-    "REQUEST_TIMEOUT": "deadline",
-    "TOO_LARGE": "body_too_large",
-    "TOO_MANY_CONNECTIONS": "too_many_connections",
-    "UNAUTHENTICATED": "unauthenticated",
-    "UNAVAILABLE": "unavailable",
-    "UNSUPPORTED_TRANSFER_ENCODING": "malformed",
-    "URI_TOO_LONG": "header_too_large",
-}
 HOST = "host"
-REASONS = tuple(sorted({HOST, *REASON_OF_STATUS.values(), *REASON_OF_CODE.values()}))
+REASONS = tuple(sorted({HOST, *REASON_OF_STATUS.values()}))
 
 
 class Series(NamedTuple):
@@ -70,11 +57,6 @@ class RequestCounter:
             self._counts[Series(BUCKET, (kind, str(bisect_left(BUCKETS, seconds))))] += 1
             self._counts[Series(SECONDS, (kind,))] += seconds
             if reason:
-                self._counts[Series(REFUSED, (reason,))] += 1
-
-    def refuse(self, code: str) -> None:
-        if reason := REASON_OF_CODE.get(code):
-            with self._lock:
                 self._counts[Series(REFUSED, (reason,))] += 1
 
     def take(self) -> Numbers:

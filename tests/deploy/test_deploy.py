@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from django.conf import settings
+from django.urls import reverse
 
 from config.local.stack import procfile
 from tests.support.commands import ROOT
@@ -30,6 +31,10 @@ GRACE = {
 def unit(name: str) -> dict[str, str]:
     lines = (DEPLOY / "systemd" / name).read_text().splitlines()
     return {key: value for key, sign, value in (line.partition("=") for line in lines) if sign and key[:1] != "#"}
+
+
+def read(name: str) -> str:
+    return (DEPLOY / name).read_text()
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -71,8 +76,63 @@ def test_images_are_pinned_by_version() -> None:
     bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
 
     assert bases
-    assert all(re.fullmatch(r"[a-z]+:\d+\.\d+[\w.-]*", image) for image in [*bases, COMPOSE["database"]["image"]])
+    images = [*bases, COMPOSE["database"]["image"], COMPOSE["proxy"]["image"]]
+    assert all(re.fullmatch(r"[a-z]+:\d+\.\d+[\w.-]*", image) for image in images)
     assert "--require-hashes" in DOCKERFILE
+
+
+def test_both_proxies_are_counted_and_nothing_else_reaches_the_web_server() -> None:
+    assert COMPOSE["web"]["environment"]["KILIT_PROXIES"] == "${KILIT_PROXIES:-1}"
+    assert unit("kilit-web.service")["Environment"] == "PATH=/opt/kilit/.venv/bin:/usr/bin:/bin"  # the last of both
+    assert "Environment=KILIT_PROXIES=1\n" in (DEPLOY / "systemd" / "kilit-web.service").read_text()
+    assert [name for name, service in COMPOSE.items() if "ports" in service] == ["proxy"]
+    assert unit("kilit-web.socket")["ListenStream"] == "127.0.0.1:8000"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("nginx.conf", ["client_header_timeout 10s;", "client_body_timeout 30s;", "limit_conn addresses 200;"]),
+        ("Caddyfile", ["read_header 10s\n", "read_timeout 30s 8192\n", "write_timeout 30s 8192\n"]),
+    ],
+)
+def test_both_proxies_have_deadlines_and_limits(name: str, lines: list[str]) -> None:
+    """What they do is tested in tests/processes/deploy, where the programs are installed."""
+    assert [line for line in lines if line not in read(name)] == []
+
+
+def test_both_proxies_receive_large_files_where_the_console_does_and_nowhere_else() -> None:
+    page, nginx, caddy = reverse("admin:ociqueue_conversion_import_csv"), read("nginx.conf"), read("Caddyfile")
+    most = settings.MOST_UPLOADED // 1024**2 + 1  # a form has some bytes besides its file
+
+    assert f"location = {page} {{\n            client_max_body_size {most}m;" in nginx
+    assert f"path {page}\n" in caddy
+    assert f"max_size {most}MiB" in caddy
+    # The API's largest bodies, and some bytes besides.
+    least = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024**2 + 1
+    assert (f"client_max_body_size {least}m;" in nginx, f"max_size {least}MiB" in caddy) == (True, True)
+
+
+@pytest.mark.processes
+def test_docker_understands_the_compose_file(tmp_path: Path) -> None:
+    command = ["docker", "compose"]
+    if not shutil.which("docker") or subprocess.run([*command, "version"], capture_output=True, check=False).returncode:
+        pytest.skip("needs docker compose")
+    (tmp_path / "deploy").mkdir()
+    for name in ("compose.yaml", "Caddyfile"):
+        shutil.copy(DEPLOY / name, tmp_path / "deploy")
+    (tmp_path / "deploy" / ".env").write_text("KILIT_HOST=kilit.example.com\nPOSTGRES_PASSWORD=secret\n")
+
+    ended = subprocess.run(
+        [*command, "--file", "deploy/compose.yaml", "config", "--quiet"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_the_image_holds_every_package_and_nothing_of_the_builders_machine() -> None:

@@ -1,6 +1,6 @@
 """`make trial-oidc`: a login provider that accepts connections and never answers does not stop the web.
 
-It starts a database, one web process with four threads, and a silent provider on loopback. 24 visitors press the button
+It starts a database, one web process with 16 threads, and a silent provider on loopback. 24 visitors press the button
 of the provider at once, and a program with a key asks the API meanwhile. The trial fails if a request of the program
 fails, if all of them wait for the visitors, or if the provider is asked again and again.
 """

@@ -2,21 +2,32 @@
 
 import selectors
 import socket
+import ssl
 import sys
 import threading
 import time
 from contextlib import suppress
 from typing import Self
 
+ADDRESS = "127.0.0.2"  # another one than that of honest clients
+
+TRUSTING = ssl.create_default_context()
+TRUSTING.check_hostname, TRUSTING.verify_mode = False, ssl.CERT_NONE
+
 HEADER = b"GET /api/oci/conversions HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 BODY = b"POST /api/oci/conversions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 class SlowClients:
-    """Hundreds of them in one thread. With `again`, those that were closed connect again a second later."""
+    """Hundreds of them in one thread. With `again`, those that were closed connect again a second later.
 
-    def __init__(self, port: int, *, headers: int, bodies: int = 0, key: str = "", again: bool = False) -> None:
-        self._port, self._again = port, again
+    The key should be valid: without one, a server may refuse a body before it is slow.
+    """
+
+    def __init__(
+        self, port: int, *, headers: int, bodies: int = 0, key: str = "", again: bool = False, tls: bool = False
+    ) -> None:
+        self._port, self._again, self._tls = port, again, tls
         slow_body = BODY + f"X-Api-Key: {key}\r\nContent-Length: 100000\r\n\r\n".encode() + b"{"
         self._beginnings = [HEADER] * headers + [slow_body] * bodies
         self._open: dict[socket.socket, bytes] = {}
@@ -59,7 +70,12 @@ class SlowClients:
                 client.close()
 
     def _connect(self, beginning: bytes, selector: selectors.BaseSelector) -> None:
-        client = socket.create_connection(("127.0.0.1", self._port))
+        client = socket.create_connection(("127.0.0.1", self._port), source_address=(ADDRESS, 0))
+        try:
+            client = TRUSTING.wrap_socket(client, server_hostname="localhost") if self._tls else client
+        except OSError:
+            self._closed.append(beginning)
+            return
         client.setblocking(False)  # noqa: FBT003 - of the standard library
         with suppress(OSError):
             client.send(beginning)
@@ -69,6 +85,8 @@ class SlowClients:
     def _read(self, client: socket.socket, selector: selectors.BaseSelector) -> None:
         try:
             data = client.recv(65536)
+        except ssl.SSLWantReadError:  # a part of a record
+            return
         except OSError:
             data = b""
         if data:
@@ -80,9 +98,9 @@ class SlowClients:
 
 
 def main() -> None:
-    """Run in a process of its own until its input ends: `python -m tests.support.slow_clients PORT HEADERS BODIES`."""
-    port, headers, bodies = map(int, sys.argv[1:4])
-    with SlowClients(port, headers=headers, bodies=bodies, again=True):
+    """Run in a process of its own until its input ends: `… tests.support.slow_clients PORT HEADERS BODIES TLS KEY`."""
+    port, headers, bodies, tls = map(int, sys.argv[1:5])
+    with SlowClients(port, headers=headers, bodies=bodies, tls=bool(tls), key=sys.argv[5], again=True):
         sys.stdout.write("connected\n")
         sys.stdout.flush()
         sys.stdin.read()

@@ -4,9 +4,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from config.local.stack import procfile
 from kilit.workers.processes import kill_family
@@ -41,6 +41,32 @@ def web_process(folder: Path, *, path: str = "", **variables: str) -> Iterator[i
         process.terminate()
         process.wait(PATIENCE)
         kill_family(process.pid)
+
+
+class RawConnection:
+    """A client that sends exactly the bytes it is given."""
+
+    def __init__(self, place: Any) -> None:
+        self.socket = socket.socket(socket.AF_UNIX if isinstance(place, str) else socket.AF_INET)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(place)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, text: str) -> None:
+        self.socket.sendall(text.encode("latin-1"))
+
+    def read_all(self) -> bytes:
+        """Read until the server closes the connection."""
+        received = b""
+        with suppress(ConnectionError):
+            while data := self.socket.recv(65536):
+                received += data
+        return received
 
 
 def _accepts(place: Any) -> bool:

@@ -69,7 +69,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         database_outage.refuse_in_pause()
         start = time.monotonic()
         try:
-            connection = super().get_new_connection(conn_params)
+            with limits.waiting():
+                connection = super().get_new_connection(conn_params)
         except psycopg.OperationalError as error:
             spent = time.monotonic() - start
             limits.spend(spent)

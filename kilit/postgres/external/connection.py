@@ -58,9 +58,12 @@ class LimitedConnection(psycopg.Connection[Any]):
         if limit is None:
             return super().wait(gen, interval, timeout)
         limit = min(limit, self._check or limit)
+        if self.pgconn.transaction_status == TransactionStatus.IDLE:  # or the outcome of a transaction would be unknown
+            limit = min(limit, limits.remaining_of_last())
         start = time.monotonic()
         try:
-            return super().wait(gen, interval, limit)
+            with limits.waiting():
+                return super().wait(gen, interval, limit)
         except errors._WaitTimeout:
             self._give_up()
             limits.spend(time.monotonic() - start)

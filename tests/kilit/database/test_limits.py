@@ -1,7 +1,9 @@
 """A database that does not answer: how long a process waits, and what it does meanwhile."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -18,6 +20,7 @@ from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]  # it waits for answers that never come
 
+THREADS = 4
 LIMIT = 1.0  # seconds: many times what a busy machine needs for a statement
 SOON = LIMIT + 3 * LIMIT + 20  # the statement, then the look why it was not answered; and a busy machine
 TRIES = 100  # were each of them to wait, they would take much longer than that
@@ -34,7 +37,7 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     )
     monkeypatch.setattr(outage, "PAUSE", LIMIT)
     monkeypatch.setattr(limits._request, "spent", None)
-    limits.limit_requests(LIMIT)
+    limits.limit_requests(LIMIT, threads=THREADS)
     yield
     limits.limit_statements(None)
     connection.close()
@@ -70,6 +73,29 @@ def test_a_statement_without_an_answer_fails_soon(network: FaultyNetwork, swallo
 
     with pytest.raises(OperationalError, match="did not answer"):
         Parcel.objects.exists()
+
+    assert time.monotonic() - start < SOON
+
+
+def test_the_last_threads_do_not_wait_while_all_others_do(network: FaultyNetwork) -> None:
+    """So one is always free for /healthz."""
+    network.swallow()
+    limits.limit_statements(PATIENCE)
+    ends = threading.Event()
+
+    def wait() -> None:
+        with limits.waiting():
+            ends.wait()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in range(THREADS - limits.SPARE_THREADS):
+            pool.submit(wait)
+        start = time.monotonic()
+        try:
+            with pytest.raises(OperationalError):
+                Parcel.objects.exists()
+        finally:
+            ends.set()
 
     assert time.monotonic() - start < SOON
 

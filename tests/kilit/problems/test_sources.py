@@ -12,8 +12,9 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
+from config.checks import check_proxy
 from kilit.batches.queues import Queue, queues
-from kilit.problems import disk, registry, tracking
+from kilit.problems import disk, exposure, registry, tracking
 from kilit.problems import queues as queue_problems
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
@@ -65,6 +66,16 @@ def test_a_small_disk_that_is_not_full_is_no_problem(disks, settings) -> None:
     disks |= {"total": 1000 * GB}
     settings.DISK_LOW_GB = 0
     assert list(disk.find(SeesEverything())) == []
+
+
+def test_a_web_server_without_a_proxy_is_a_problem_unless_it_is_on_loopback(settings) -> None:
+    assert list(exposure.find(SeesEverything())) == []
+
+    settings.IS_EXPOSED = True
+
+    (problem,) = exposure.find(SeesEverything())
+    assert problem.title == "The web server is reached without a proxy"
+    assert [message.id for message in check_proxy()] == ["kilit.W011"]
 
 
 def test_a_queue_of_which_many_jobs_fail_is_a_problem() -> None:

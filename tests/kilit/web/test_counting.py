@@ -8,10 +8,8 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.test import RequestFactory
 
 from config.web.address_kinds import OTHER, kind_of, kinds
-from config.web.server import refusals
 from kilit.web.counter import (
     BUCKET,
-    REASON_OF_CODE,
     REFUSED,
     REQUESTS,
     SECONDS,
@@ -20,7 +18,6 @@ from kilit.web.counter import (
     Series,
 )
 from tests.support.admin_addresses import routes
-from tests.support.web_server import RunningServer, web_server
 
 
 class Clock:
@@ -151,32 +148,6 @@ def test_a_request_for_an_unknown_host_is_counted_as_refused(counter: RequestCou
     answer.close()
 
     assert counted(counter, REFUSED) == {("host",): 1}
-
-
-@pytest.fixture
-def server() -> Iterator[RunningServer]:
-    with web_server(unknown_bytes=16, connections_per_address=1) as server:
-        yield server
-
-
-def test_what_the_web_server_refuses_is_counted_too(server, counter: RequestCounter, monkeypatch) -> None:
-    monkeypatch.setattr(refusals, "own_requests", counter)
-
-    server.ask("GET / HTTP/1.1\nHost: localhost\n\n")
-    server.ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 17\r\n\r\n")
-    with server.connect() as waiting:
-        waiting.send("GET / HTTP/1.1\r\n")
-        server.get("/")
-        waiting.answer()
-
-    reasons = {"malformed", "unauthenticated", "too_many_connections"}
-    assert counted(counter, REFUSED) == {(reason,): 1 for reason in reasons}
-
-
-def test_every_code_of_the_web_server_has_a_reason() -> None:
-    codes = {refusal.value[1] for refusal in refusals.RefusalKind} - {"INTERNAL"}  # the application counts that
-
-    assert codes <= REASON_OF_CODE.keys()
 
 
 def test_every_address_of_the_product_has_a_kind() -> None:

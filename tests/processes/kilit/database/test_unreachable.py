@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kilit.database.limits import SPARE_THREADS
 from kilit.workers.processes import PARENT, kill_family
 from outbox.models import Endpoint, OutboxMessage
 from tests.support.commands import ROOT, free_port, fresh_environment, manage
@@ -28,7 +29,7 @@ __all__ = ["endpoint_at", "receiver"]
 # Minutes of outages of everything at once; tests/kilit/database has those of one process.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.nightly]
 
-THREADS = 4  # of config.web.gunicorn
+THREADS = 16  # of config.web.gunicorn
 PROCFILE = """
 import sys
 from pathlib import Path
@@ -49,7 +50,7 @@ class Running:
         self.variables = {
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": f"{login}@127.0.0.1:{network.port}/{database.partition('?')[0]}",
-            "KILIT_DATABASE_TIMEOUT": "2",
+            "KILIT_DATABASE_TIMEOUT": "6",
             "KILIT_TASK_TIMEOUT": "5",
             "KILIT_VAR": str(room / "var"),
             "KILIT_WEBHOOK_PRIVATE_ADDRESSES": "127.0.0.0/8",
@@ -125,11 +126,13 @@ def test_everything_waits_no_longer_than_its_limit_and_goes_on_by_itself(
     with ThreadPoolExecutor(2 * THREADS) as pool:
         requests = [pool.submit(running.get, "/jobs") for _ in range(2 * THREADS)]
         wait_until(lambda: running.connections_of_web() >= THREADS or any(each.done() for each in requests))
+        # As many as may wait as long as the limit; the last threads fail after a second.
+        wait_until(lambda: sum(each.done() for each in requests) >= SPARE_THREADS)
         liveness = [running.get("/healthz") for _ in range(3)]
         answers = [each.result(timeout=PATIENCE) for each in requests]
 
     assert [status for status, _ in liveness] == [200] * 3
-    assert liveness[-1][1] < min(at for _, at in answers)
+    assert sum(at > liveness[-1][1] for _, at in answers) >= THREADS - SPARE_THREADS
     assert {status for status, _ in answers} == {503}
     # Ten seconds, and what a busy machine takes on top: measured, since it may be ten times slower than another.
     assert max(at for _, at in answers) - start < 10 + 10 * usual

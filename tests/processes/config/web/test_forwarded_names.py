@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.web_process import web_process
-from tests.support.web_server import RawConnection
+from tests.support.web_process import RawConnection, web_process
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
