@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from kilit.audit.models import Audit
@@ -19,10 +20,10 @@ class AuditAdmin(ReadOnlyAdmin):
     readonly_fields = ["breach_lines"]
     search_fields = []
 
-    @admin.display(description=_("what is wrong"), empty_value=_("nothing"))
-    def breach_lines(self, record: Audit) -> SafeString | None:
+    @admin.display(description=_("what is wrong"))
+    def breach_lines(self, record: Audit) -> SafeString | str:
         lines = [
             (breach["queue"], breach["job"], Fault(breach["fault"]).label, breach["details"])
             for breach in record.breaches
         ]
-        return format_html_join("", "<div>{} {}: {} ({})</div>", lines) if lines else None
+        return format_html_join("", "<div>{} {}: {} ({})</div>", lines) if lines else gettext("nothing")

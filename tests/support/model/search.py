@@ -331,7 +331,8 @@ def search(system: System, *, until: str = "") -> Result:
     """Look at every reachable world, or until this breach; return how many there are, and the first of each kind."""
     first = system.first()
     came_from: dict[World, tuple[World, str] | None] = {first: None}
-    queue, breaches = [first], {}
+    queue: list[World] = [first]
+    breaches: dict[str, Breach] = {}
     steps_of: dict[World, list[Step]] = {}
     for world in queue:
         if until in breaches:

@@ -11,6 +11,8 @@ from orchestrator.states import JOBS, JobState
 from outbox.states import MESSAGES, OFF, ON
 from tests.support.model.search import System
 
+Kinds = dict[str, Any]  # of states
+
 # People switch an endpoint, and a sweep switches off what has failed for days.
 ENDPOINTS = Lifecycle(
     "endpoint",
@@ -31,7 +33,7 @@ def with_moves(table: Lifecycle, **moves: Move | dict[str, Any] | None) -> Lifec
             del changed[verb]
         else:
             changed[verb] = replace(changed[verb], **change) if isinstance(change, dict) else change
-    kinds = {kind.value: table.of_kind(kind) for kind in Kind} if table.kinds else {}
+    kinds: Kinds = {kind.value: table.of_kind(kind) for kind in Kind} if table.kinds else {}
     return Lifecycle(
         table.queue, states=table.states, initial=table.initial, moves=changed, known_by=table.known_by, **kinds
     )
@@ -60,7 +62,7 @@ def section(table: Lifecycle, *states: str, done: str) -> Lifecycle:
         for verb, move in table.moves.items()
         if move.target in states and set(move.sources) & set(before)
     }
-    kinds = {kind.value: [state for state in table.of_kind(kind) if state in before] for kind in Kind}
+    kinds: Kinds = {kind.value: [state for state in table.of_kind(kind) if state in before] for kind in Kind}
     kinds[Kind.DONE].append(done)
     return Lifecycle(table.queue, states=states, initial=states[:1], moves=inside, known_by=table.known_by, **kinds)
 

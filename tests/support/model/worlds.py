@@ -1,6 +1,6 @@
 """What is searched: rows, the workers that hold them, and the steps from one world to the next."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 LIMIT = 2  # attempts; leases, where jobs are leased
 NOBODY, DEAD = None, -1
@@ -29,7 +29,7 @@ class World(NamedTuple):
     rows: tuple[Row, ...]
     workers: tuple[Worker, ...] = (Worker(), Worker())
 
-    def with_row(self, number: int, **changes: object) -> "World":
+    def with_row(self, number: int, **changes: Any) -> "World":
         row = self.rows[number]._replace(**changes)
         return self._replace(rows=(*self.rows[:number], row, *self.rows[number + 1 :]))
 
