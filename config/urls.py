@@ -13,8 +13,8 @@ from config.web.views import metrics
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.api.queue_api import apis
+from kilit.console.account.login_pages import LoginPage
 from kilit.console.account.login_pages import urls as login
-from kilit.console.account.oidc_pages import ProviderLoginPage
 from kilit.console.account.oidc_pages import urls as oidc
 from kilit.console.account.password_pages import urls as password_reset
 from kilit.console.account.preferences import preferences
@@ -47,7 +47,7 @@ urlpatterns = [
     path("admin/", include((console, "console"))),
     path("admin/preferences/", admin.site.admin_view(preferences), name="preferences"),
     path("admin/language/", set_language, name="set_language"),
-    path("admin/login/", ProviderLoginPage.as_view(), name="account_login"),  # before the admin's own
+    path("admin/login/", LoginPage.as_view(), name="account_login"),  # before the admin's own
     path("admin/login/", include(login)),
     path("admin/login/oidc/", include(oidc)),
     path("admin/password-reset/", include(password_reset)),

@@ -3,33 +3,35 @@
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
+from django.views.generic import View
+from django.views.generic.base import ContextMixin
 from unfold.widgets import BASE_INPUT_CLASSES
-
-INPUT = " ".join(BASE_INPUT_CLASSES)
 
 
 @method_decorator(never_cache, name="dispatch")
-class FormPage:
-    request: HttpRequest
+class FormPage(ContextMixin, View):
+    def is_offered(self) -> bool:
+        return True
+
+    def setup(self, request: HttpRequest, *args: object, **options: object) -> None:
+        super().setup(request, *args, **options)
+        if not self.is_offered():
+            raise Http404
 
     def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
-        response: HttpResponseBase = super().dispatch(request, *args, **options)  # type: ignore[misc]
-        return response
+        return super().dispatch(request, *args, **options)
 
     def get_context_data(self, **context: object) -> dict[str, Any]:
-        shared = admin.site.each_context(self.request)
-        return {**shared, **super().get_context_data(**context)}  # type: ignore[misc]
-
-    def get_form(self, *args: object) -> Any:
-        form = super().get_form(*args)  # type: ignore[misc]
-        for field in form.fields.values():
-            field.widget.attrs["class"] = INPUT
-        return form
+        page_context = {**admin.site.each_context(self.request), **super().get_context_data(**context)}
+        form = page_context.get("form")
+        for field in form.fields.values() if form else ():
+            field.widget.attrs.setdefault("class", " ".join(BASE_INPUT_CLASSES))
+        return page_context
 
 
 def back_to_page(request: HttpRequest, default: str) -> HttpResponseRedirect:

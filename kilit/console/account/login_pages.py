@@ -12,22 +12,24 @@ from allauth.mfa.base.internal.flows import post_authentication
 from allauth.mfa.models import Authenticator
 from allauth.mfa.stages import AuthenticateStage
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.generic import FormView
 
 from kilit.access.passkeys import challenge, check_passkey, has_passkeys
 from kilit.access.second_factor import check_code, is_on
-from kilit.console.account.form_pages import INPUT, FormPage
+from kilit.console.account.form_pages import FormPage
+from kilit.sites.oidc.client import TURNS
 
 
-class LoginPage(LoginView):
+class LoginPage(FormPage, LoginView):
     """The admin's login page; where second factors are on, django-allauth asks for one before it logs in."""
 
     template_name = "admin/login.html"
@@ -36,15 +38,15 @@ class LoginPage(LoginView):
         return admin.site.login_form
 
     def get_context_data(self, **context: object) -> dict[str, Any]:
-        shared = {
-            **admin.site.each_context(self.request),
+        own: dict[str, object] = {
             "title": _("Log in"),
             "subtitle": None,
             "app_path": self.request.get_full_path(),
             "username": self.request.user.get_username(),
+            "provider_note": provider_silence(),
             "is_interrupted": self.get_redirect_url() not in ("", self.get_default_redirect_url()),
         }
-        return {**shared, **super().get_context_data(**context)}
+        return {**own, **super().get_context_data(**context)}
 
     def get_default_redirect_url(self) -> str:
         return reverse("admin:index")
@@ -58,19 +60,26 @@ class LoginPage(LoginView):
         if not is_on():
             return super().form_valid(form)
         user = form.get_user()
-        answer: HttpResponse = perform_password_login(
-            self.request,
-            {"username": user.get_username()},
-            Login(user=user, redirect_url=self.get_success_url()),
-        )
-        return answer
+        login = Login(user=user, redirect_url=self.get_success_url())
+        return perform_password_login(self.request, {"username": user.get_username()}, login)
+
+
+def provider_silence() -> str:
+    """Return a sentence for the login page while the provider is not asked because it was silent."""
+    seconds = TURNS.seconds_to_wait() if settings.OIDC_ISSUER else 0
+    text = ngettext(
+        "%(provider)s does not answer. Try again in %(seconds)d second, or log in with your password.",
+        "%(provider)s does not answer. Try again in %(seconds)d seconds, or log in with your password.",
+        seconds,
+    )
+    return text % {"provider": settings.OIDC_NAME, "seconds": seconds} if seconds else ""
 
 
 class CodeForm(forms.Form):
     code = forms.CharField(
         label=gettext_lazy("Code"),
         max_length=20,
-        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "numeric", "autofocus": True}),
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "numeric"}),
     )
 
 
@@ -85,9 +94,10 @@ class CodePage(FormPage, FormView[forms.Form]):
     extra_context = {"title": gettext_lazy("Two-factor authentication")}
     stage: Any
 
+    def is_offered(self) -> bool:
+        return is_on()
+
     def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
-        if not is_on():
-            raise Http404
         self.stage = LoginStageController.enter(request, AuthenticateStage.key)
         if self.stage is None or self.stage.login.user is None or request.user.is_authenticated:
             return HttpResponseRedirect(reverse("admin:login"))
@@ -96,30 +106,29 @@ class CodePage(FormPage, FormView[forms.Form]):
     def get_form_class(self) -> type[forms.Form]:
         return CredentialForm if "credential" in self.request.POST else CodeForm
 
-    def get_context_data(self, **context: object) -> dict[str, Any]:
-        user = self.stage.login.user
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        user, form = self.stage.login.user, context.get("form")
+        if isinstance(form, CredentialForm):  # the page has both forms
+            context |= {"form": CodeForm(), "passkey_form": form}
         context["options"] = challenge(user) if has_passkeys(user) else None
         context["has_app"] = Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists()
         page_context = super().get_context_data(**context)
-        if isinstance(page_context["form"], CredentialForm):  # the page has both forms
-            page_context |= {"form": CodeForm(), "passkey_form": page_context["form"]}
-            page_context["form"].fields["code"].widget.attrs["class"] = INPUT
+        page_context["form"].fields["code"].widget.attrs["autofocus"] = True
         return page_context
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
         user, fields = self.stage.login.user, form.cleaned_data
         if isinstance(form, CredentialForm):
             authenticator = check_passkey(self.request, user, fields["credential"])
-            refusal = _("This passkey was not accepted. Try again.")
+            field, refusal = None, _("This passkey was not accepted. Try again.")
         else:
-            authenticator = check_code(self.request, user, fields["code"])
+            authenticator, field = check_code(self.request, user, fields["code"]), "code"
             refusal = _("This code is wrong, too old, or was used before. Enter the one that is shown now.")
         if authenticator is None:
-            form.add_error(None if isinstance(form, CredentialForm) else "code", refusal)
+            form.add_error(field, refusal)
             return self.form_invalid(form)
         post_authentication(self.request, authenticator)
-        answer: HttpResponse = self.stage.exit()
-        return answer
+        return self.stage.exit()
 
 
 urls = [path("code/", CodePage.as_view(), name="mfa_authenticate")]

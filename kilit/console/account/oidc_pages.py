@@ -1,7 +1,6 @@
 """The way to the provider and back; every refusal has a page that says why."""
 
 import logging
-from typing import Any
 from urllib.parse import urlencode
 
 from allauth.account.internal.flows.login import perform_login, record_authentication
@@ -17,11 +16,10 @@ from django.urls import path, reverse
 from django.utils.encoding import iri_to_uri
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from kilit.console.account.login_pages import LoginPage
+from kilit.console.account.login_pages import LoginPage, provider_silence
 from kilit.sites.oidc.accounts import InactiveError, NotInvitedError, user_of
 from kilit.sites.oidc.client import TURNS, NotAskedError, ProviderError, SilentError
 from kilit.sites.oidc.pending import LONGEST_NEXT, PendingLogin
@@ -33,22 +31,14 @@ PROVIDER = "oidc"
 BUSY_FOR = 5  # seconds; a thread waits no longer for the provider
 
 
-class ProviderLoginPage(LoginPage):
-    """The login page, which says so while the provider does not answer."""
-
-    def get_context_data(self, **context: object) -> dict[str, Any]:
-        return {"provider_note": _silence(), **super().get_context_data(**context)}
-
-
 @never_cache
 @require_GET
 def start(request: HttpRequest) -> HttpResponseBase:
     _require_oidc()
     following = request.GET.get("next", "")
-    if not url_has_allowed_host_and_scheme(following, {request.get_host()}, require_https=request.is_secure()):
-        following = reverse("admin:index")
+    is_ours = url_has_allowed_host_and_scheme(following, {request.get_host()}, require_https=request.is_secure())
     following = iri_to_uri(following)
-    if len(following) > LONGEST_NEXT:
+    if not is_ours or len(following) > LONGEST_NEXT:
         following = reverse("admin:index")
     pending = PendingLogin.begin(following)
     try:
@@ -99,8 +89,7 @@ def _log_in(request: HttpRequest, claims: dict[str, object], following: str) -> 
     if request.user.is_authenticated:
         logout(request)
     record_authentication(request, user, "socialaccount", provider=PROVIDER)
-    answer: HttpResponse = perform_login(request, Login(user=user, redirect_url=following))
-    return answer
+    return perform_login(request, Login(user=user, redirect_url=following))
 
 
 def _require_oidc() -> None:
@@ -117,28 +106,18 @@ def _provider() -> dict[str, str]:
     return {"provider": settings.OIDC_NAME}
 
 
-def _silence() -> str:
-    """Return a sentence for the login page while the provider is not asked because it was silent."""
-    seconds = TURNS.seconds_to_wait() if settings.OIDC_ISSUER else 0
-    text = ngettext(
-        "%(provider)s does not answer. Try again in %(seconds)d second, or log in with your password.",
-        "%(provider)s does not answer. Try again in %(seconds)d seconds, or log in with your password.",
-        seconds,
-    )
-    return text % {**_provider(), "seconds": seconds} if seconds else ""
-
-
 def _provider_failed(request: HttpRequest, error: ProviderError, following: str) -> HttpResponseBase:
     """Show the login page: passwords go on working."""
     if not isinstance(error, NotAskedError):
         logger.error("the login provider failed: %s", error)
     note = _("%(provider)s does not answer as expected. Try again later.") % _provider()
     if isinstance(error, NotAskedError | SilentError):
-        note = _silence() or _("Others are logging in with %(provider)s. Try again in a few seconds.") % _provider()
+        note = (
+            provider_silence()
+            or _("Others are logging in with %(provider)s. Try again in a few seconds.") % _provider()
+        )
     login = f"{reverse('admin:login')}?{urlencode({'next': following})}"
-    page = ProviderLoginPage.as_view(extra_context={"provider_note": note, "next": following, "app_path": login})(
-        request
-    )
+    page = LoginPage.as_view(extra_context={"provider_note": note, "next": following, "app_path": login})(request)
     page.status_code = 503 if isinstance(error, NotAskedError) else 502
     page["Retry-After"] = str(TURNS.seconds_to_wait() or BUSY_FOR)
     return page

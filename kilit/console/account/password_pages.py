@@ -9,11 +9,11 @@ from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.forms import Form
-from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpResponse
 from django.urls import path, reverse_lazy
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
+from django.views.generic import TemplateView
 
 from kilit.access.lockout import client_address
 from kilit.access.password_reset import LinkRequestForm, may_reset, note_reset, seconds_to_wait_for_reset, send_links
@@ -21,10 +21,8 @@ from kilit.console.account.form_pages import FormPage
 
 
 class ResetPage(FormPage):
-    def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
-        if not settings.EMAIL_HOST:
-            raise Http404
-        return super().dispatch(request, *args, **options)
+    def is_offered(self) -> bool:
+        return bool(settings.EMAIL_HOST)
 
 
 class RequestPage(ResetPage, views.PasswordResetView):
@@ -54,18 +52,8 @@ class RequestPage(ResetPage, views.PasswordResetView):
         return page
 
 
-class RequestedPage(ResetPage, views.PasswordResetDoneView):
+class NotesPage(ResetPage, TemplateView):
     template_name = "admin/login_notes.html"
-    extra_context = {
-        "notes": (
-            _(
-                "If an account has this e-mail address, a link is on its way to it. The mail may take a few minutes; "
-                "look into your spam folder, too."
-            ),
-            _("If no mail arrives, ask an admin which address your account has."),
-        )
-    }
-    title = _("Check your mail")
 
 
 class NewPasswordPage(ResetPage, views.PasswordResetConfirmView):
@@ -85,15 +73,23 @@ class NewPasswordPage(ResetPage, views.PasswordResetConfirmView):
         return answer
 
 
-class ResetCompletePage(ResetPage, views.PasswordResetCompleteView):
-    template_name = "admin/login_notes.html"
-    extra_context = {"notes": [_("You can log in with your new password. You were logged out everywhere else.")]}
-    title = _("Your password was changed")
-
-
+REQUESTED = {
+    "title": _("Check your mail"),
+    "notes": (
+        _(
+            "If an account has this e-mail address, a link is on its way to it. The mail may take a few minutes; "
+            "look into your spam folder, too."
+        ),
+        _("If no mail arrives, ask an admin which address your account has."),
+    ),
+}
+COMPLETE = {
+    "title": _("Your password was changed"),
+    "notes": [_("You can log in with your new password. You were logged out everywhere else.")],
+}
 urls = [
     path("", RequestPage.as_view(), name="password_reset"),
-    path("done/", RequestedPage.as_view(), name="password_reset_done"),
-    path("complete/", ResetCompletePage.as_view(), name="password_reset_complete"),
+    path("done/", NotesPage.as_view(extra_context=REQUESTED), name="password_reset_done"),
+    path("complete/", NotesPage.as_view(extra_context=COMPLETE), name="password_reset_complete"),
     path("<uidb64>/<token>/", NewPasswordPage.as_view(), name="password_reset_confirm"),
 ]

@@ -1,6 +1,5 @@
 """A user's own pages of the second factor: an authenticator app, passkeys and recovery codes."""
 
-from io import BytesIO
 from typing import Any
 
 import segno
@@ -11,14 +10,14 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import authenticate, logout
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import path, reverse, reverse_lazy
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.generic import FormView, TemplateView, View
+from django.views.generic import FormView, TemplateView
 
 from kilit.access.encryption import DecryptionError
 from kilit.access.passkeys import PASSKEY, add_passkey, new_challenge
@@ -34,6 +33,7 @@ from kilit.access.second_factor import (
     replace_recovery_codes,
 )
 from kilit.console.account.form_pages import FormPage
+from kilit.console.account.login_pages import CodeForm, CredentialForm
 
 TOTP, CODES = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
 
@@ -44,9 +44,10 @@ class SecondFactorPage(FormPage):
     needs_confirmation = True
     user: User
 
+    def is_offered(self) -> bool:
+        return is_on()
+
     def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
-        if not is_on():
-            raise Http404
         self.user = request.user  # type: ignore[assignment]  # admin_view lets no one else through
         if has_second_factor(self.user) and not gave_second_factor(request):
             logout(request)  # the session began before there was a second factor: it must not change it
@@ -103,44 +104,31 @@ class ConfirmPage(SecondFactorPage, FormView[PasswordForm]):
         return HttpResponseRedirect(chosen if chosen in pages else reverse("second_factor"))
 
 
-class AppForm(forms.Form):
-    code = forms.CharField(
-        label=gettext_lazy("Code"),
-        max_length=20,
-        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "numeric"}),
-    )
-
-
-class AppPage(SecondFactorPage, FormView[AppForm]):
+class AppPage(SecondFactorPage, FormView[CodeForm]):
     """Shows a new secret as a QR code and as text; a code proves that the app has it."""
 
-    form_class = AppForm
+    form_class = CodeForm
     template_name = "admin/second_factor/app.html"
     success_url = reverse_lazy("second_factor_codes")
     extra_context = {"title": gettext_lazy("Set up an authenticator app")}
 
     def dispatch(self, request: HttpRequest, *args: object, **options: object) -> HttpResponseBase:
-        if is_on() and Authenticator.objects.filter(user=request.user, type=TOTP).exists():
+        if Authenticator.objects.filter(user=request.user, type=TOTP).exists():
             return HttpResponseRedirect(reverse("second_factor"))
         return super().dispatch(request, *args, **options)
 
     def get_context_data(self, **context: object) -> dict[str, Any]:
         secret = get_totp_secret()
-        image = BytesIO()
         address = get_adapter().build_totp_url(self.user, secret)
-        segno.make(address, error="m").save(image, kind="svg", xmldecl=False, scale=5, border=2, svgclass=None)
-        secret_context = {
-            "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
-            "address": address,
-        }
-        return super().get_context_data(**context, **secret_context, image=mark_safe(image.getvalue().decode()))  # noqa: S308 - segno's
+        image = segno.make(address, error="m").svg_inline(scale=5, border=2, svgclass=None)
+        groups = " ".join(secret[at : at + 4] for at in range(0, len(secret), 4))
+        return super().get_context_data(**context, secret=groups, address=address, image=mark_safe(image))  # noqa: S308 - segno's
 
-    def form_valid(self, form: AppForm) -> HttpResponse:
+    def form_valid(self, form: CodeForm) -> HttpResponse:
         secret = get_totp_secret()
         if not validate_totp_code(secret, form.cleaned_data["code"]):
-            form.add_error(
-                "code", _("This is not the code that the app shows now. Check that the phone's time is right.")
-            )
+            text = _("This is not the code that the app shows now. Check that the phone's time is right.")
+            form.add_error("code", text)
             return self.form_invalid(form)
         add_app(self.request, self.user, secret)
         clear_totp_secret(self.request)
@@ -168,27 +156,12 @@ class CodesPage(SecondFactorPage, TemplateView):
         return HttpResponseRedirect(reverse("second_factor_codes"))
 
 
-class RemoveAppPage(SecondFactorPage, View):
-    http_method_names = ["post"]
-
-    def post(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
-        app = get_object_or_404(Authenticator, user=self.user, type=TOTP)
-        remove_own(request, self.user, app, "Removed the authenticator app")
-        messages.success(request, _("The authenticator app was removed."))
-        return HttpResponseRedirect(reverse("second_factor"))
-
-
-def page(route: str, view: Any, name: str) -> Any:
-    return path(route, admin.site.admin_view(view.as_view()), name=name)
-
-
-class PasskeyForm(forms.Form):
+class PasskeyForm(CredentialForm):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=50,
         help_text=gettext_lazy("To tell it from others, such as “Laptop” or “Blue security key”."),
     )
-    credential = forms.JSONField(widget=forms.HiddenInput)
 
 
 class PasskeyPage(SecondFactorPage, FormView[PasskeyForm]):
@@ -209,23 +182,28 @@ class PasskeyPage(SecondFactorPage, FormView[PasskeyForm]):
         return super().form_valid(form)
 
 
-class RemovePasskeyPage(SecondFactorPage, View):
-    http_method_names = ["post"]
-
-    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
-        passkey = get_object_or_404(Authenticator, user=self.user, type=PASSKEY, pk=pk)
-        name = passkey.wrap().name
-        remove_own(request, self.user, passkey, f"Removed the passkey {name}")
-        messages.success(request, _("The passkey %(name)s was removed.") % {"name": name})
+class RemovePage(SecondFactorPage):
+    def post(self, request: HttpRequest, **factor_key: object) -> HttpResponse:
+        factor = get_object_or_404(Authenticator, user=self.user, **factor_key)
+        note, text = "Removed the authenticator app", _("The authenticator app was removed.")
+        if factor.type == PASSKEY:
+            name = factor.wrap().name
+            note, text = f"Removed the passkey {name}", _("The passkey %(name)s was removed.") % {"name": name}
+        remove_own(request, self.user, factor, note)
+        messages.success(request, text)
         return HttpResponseRedirect(reverse("second_factor"))
+
+
+def page(route: str, view: Any, name: str, **values: str) -> Any:
+    return path(route, admin.site.admin_view(view.as_view()), values, name=name)
 
 
 urls = [
     page("", OverviewPage, "second_factor"),
     page("confirm/", ConfirmPage, "second_factor_confirm"),
     page("app/", AppPage, "second_factor_app"),
-    page("app/remove/", RemoveAppPage, "second_factor_app_remove"),
     page("codes/", CodesPage, "second_factor_codes"),
     page("passkey/", PasskeyPage, "second_factor_passkey"),
-    page("passkey/<int:pk>/remove/", RemovePasskeyPage, "second_factor_passkey_remove"),
+    page("app/remove/", RemovePage, "second_factor_app_remove", type=TOTP),
+    page("passkey/<int:pk>/remove/", RemovePage, "second_factor_passkey_remove", type=PASSKEY),
 ]

@@ -50,11 +50,6 @@ def table_head(*labels: object) -> SafeString:
 
 
 @register.simple_tag
-def mail_is_set_up() -> bool:
-    return bool(settings.EMAIL_HOST)
-
-
-@register.simple_tag
 def login_provider() -> str:
     """Return the name of the provider of OpenID Connect, or an empty text."""
     return settings.OIDC_NAME if settings.OIDC_ISSUER else ""
