@@ -16,11 +16,10 @@ from unfold.dataclasses import SearchResult
 
 from kilit.batches.filters import SEARCH, bare_id
 from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
-from kilit.console.lists.bulk_requests import encode
 from kilit.console.navigation import account, menu, registered_admins, tab_of
 from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.folding import fold_text
-from kilit.problems.links import row_path
+from kilit.problems.links import list_path, row_path
 
 MOST_PER_KIND = 5
 FEWEST_LETTERS = 2
@@ -54,14 +53,14 @@ def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
 
 def _actions(request: HttpRequest) -> Iterator[SearchResult]:
     for model_admin in _admins(request):
-        if getattr(model_admin, "is_searched", False) and model_admin.has_add_permission(request):
+        if model_admin.is_searched and model_admin.has_add_permission(request):
             title = _("Add a %(name)s") % {"name": model_admin.opts.verbose_name}
             href = reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_add")
             yield SearchResult(title, _names(model_admin), href, "add")
         for action in model_admin.get_actions_list(request):
             href = reverse(f"admin:{action.action_name}")
             yield SearchResult(str(action.description), _names(model_admin), href, action.icon)
-        for title, href in model_admin.commands(request) if hasattr(model_admin, "commands") else ():
+        for title, href in model_admin.commands(request):
             yield SearchResult(title, _names(model_admin), href, tab_of(model_admin).item.icon)
 
 
@@ -76,17 +75,12 @@ def _items(request: HttpRequest) -> Iterator[SearchResult]:
 
 def _places(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     for model_admin in _admins(request):
-        if getattr(model_admin, "is_searched", False):
+        if model_admin.is_searched:
             rows, _distinct = model_admin.get_search_results(request, model_admin.get_queryset(request), text)
             # Their ids first: to find the newest, PostgreSQL might read all rows in the order of their ids.
             ids = list(rows.order_by().values_list("pk", flat=True)[:MOST_PER_COLUMN])
             for row in model_admin.get_queryset(request).filter(pk__in=ids).order_by("-pk")[:MOST_PER_KIND]:
-                yield _result(model_admin, row, *_described(model_admin, row))
-
-
-def _described(model_admin: Any, row: Any) -> tuple[str, ...]:
-    describe = getattr(model_admin, "describe_result", None)
-    return describe(row) if describe else (str(row),)
+                yield _result(model_admin, row, *model_admin.describe_result(row))
 
 
 def _rows(request: HttpRequest, text: str) -> Iterator[SearchResult]:
@@ -96,7 +90,7 @@ def _rows(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     rows: list[tuple[Any, SearchResult]] = []
     lists = []
     for model_admin in _admins(request):
-        search = getattr(model_admin, "filters", None) and model_admin.filters.search
+        search = model_admin.filters.search
         if isinstance(model_admin, QueueAdmin) and isinstance(search, PrefixSearch):
             visible = model_admin.get_queryset(request)
             result = search.first(visible, bare_id(model_admin.model, text))
@@ -115,9 +109,7 @@ def _row_result(model_admin: QueueAdmin, row: Any) -> SearchResult:
 
 def _list_result(model_admin: QueueAdmin, text: str) -> SearchResult:
     title = _("All that begin with “%(text)s”") % {"text": text}
-    return SearchResult(
-        title, _names(model_admin), f"{model_admin.address('changelist')}?{encode({SEARCH: text})}", "search"
-    )
+    return SearchResult(title, _names(model_admin), list_path(model_admin.model, **{SEARCH: text}), "search")
 
 
 def _result(model_admin: Any, row: Any, title: str, *more: str) -> SearchResult:

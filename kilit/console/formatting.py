@@ -9,6 +9,7 @@ from django.contrib.admin import display
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
+from django.db.models.expressions import Combinable
 from django.http import Http404, HttpRequest
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -18,6 +19,7 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from django_stubs_ext import StrOrPromise
 from unfold.decorators import action
 from unfold.enums import ActionVariant
 
@@ -27,7 +29,6 @@ from kilit.masking import mask_personal_data
 from kilit.spans import format_span
 
 if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
     from unfold.admin import ModelAdmin
 
 PRIMARY = ActionVariant.PRIMARY  # of a `button`: the one that a list shows beside its menu
@@ -151,10 +152,10 @@ def counted(rows: int, model: type[Model]) -> str:
 
 def column(
     name: str,
-    label: "StrOrPromise",
+    label: StrOrPromise,
     show: Callable[[Any], object],
     *,
-    order: str | None = None,
+    order: str | Combinable | None = None,
     sort_key: Callable[[Any], Any] | None = None,
 ) -> Callable[[Any], Any]:
     """Return a function as a column or field of an admin; pages and style sheets know it by its name.
@@ -166,7 +167,7 @@ def column(
     return display(description=label, ordering=order)(show)
 
 
-def fieldset(title: "StrOrPromise | None", *fields: object) -> tuple[Any, dict[str, Any]]:
+def fieldset(title: StrOrPromise | None, *fields: object) -> tuple[Any, dict[str, Any]]:
     return title, {"fields": list(fields)}
 
 

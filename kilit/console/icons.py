@@ -1,4 +1,4 @@
-"""Template loaders that hide icons from screen readers.
+"""A template loader that hides icons from screen readers.
 
 Unfold's icons are words ("chevron_right") in a font that draws them, and would be read aloud. An icon with a title is
 an image of that name; all others say nothing that the text beside them does not say.
@@ -11,9 +11,10 @@ from typing import Any
 
 from django.forms import renderers
 from django.template import Engine, Origin
-from django.template.loaders import app_directories, cached, filesystem
+from django.template.loaders import cached
 
 ICON = re.compile(r"<(?:span|div|i)\b(?=[^>]*\bmaterial-symbols-outlined\b)(?![^>]*\b(?:aria-hidden|role)=)[^>]*")
+FOLDERS = ("filesystem", "app_directories")
 TITLE = re.compile(r"\stitle=")
 
 
@@ -21,19 +22,12 @@ def hide_icons(source: str) -> str:
     return ICON.sub(lambda tag: tag[0] + (' role="img"' if TITLE.search(tag[0]) else ' aria-hidden="true"'), source)
 
 
-class FolderLoader(filesystem.Loader):
-    def get_contents(self, origin: Origin) -> str:
-        return hide_icons(super().get_contents(origin))
-
-
-class AppLoader(app_directories.Loader):
-    def get_contents(self, origin: Origin) -> str:
-        return hide_icons(super().get_contents(origin))
-
-
 class ConsoleLoader(cached.Loader):
     def __init__(self, engine: Engine) -> None:
-        super().__init__(engine, [f"{__name__}.FolderLoader", f"{__name__}.AppLoader"])
+        super().__init__(engine, [f"django.template.loaders.{folder}.Loader" for folder in FOLDERS])
+
+    def get_contents(self, origin: Origin) -> str:
+        return hide_icons(super().get_contents(origin))
 
 
 class FormRenderer(renderers.DjangoTemplates):

@@ -1,12 +1,9 @@
 """What the menu is made of: an item has one page, or several as tabs. Each admin names its place as its `menu`."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
+from django_stubs_ext import StrOrPromise
 
 # Who has an item, by a permission of that role. Others may see its pages, and come there by links.
 OPERATORS = "workers.operate_sweeprun"
@@ -15,13 +12,13 @@ ADMINS = "access.view_apikey"
 
 @dataclass(frozen=True)
 class MenuItem:
-    title: "StrOrPromise"
+    title: StrOrPromise
     icon: str  # of Material Symbols
     place: int
     permission: str = ""
     is_personal: bool = False  # those without the item find its page in the menu of their account
 
-    def tab(self, place: int, title: "StrOrPromise" = "", *, is_offered: bool = True) -> "MenuTab":
+    def tab(self, place: int, title: StrOrPromise = "", *, is_offered: bool = True) -> "MenuTab":
         return MenuTab(self, place, title, is_offered)
 
 
@@ -29,7 +26,7 @@ class MenuItem:
 class MenuTab:
     item: MenuItem
     place: int = 0
-    title: "StrOrPromise" = ""  # the name of its rows, unless it says otherwise
+    title: StrOrPromise = ""  # the name of its rows, unless it says otherwise
     is_offered: bool = True  # False: its pages belong to the item, but links lead there
 
 

@@ -5,35 +5,40 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from kilit.batches.queues import Queue
+from kilit.console.account.form_pages import back_to_page
 from kilit.console.formatting import button, column, error_cell, since, two_lines
-from kilit.console.jobs import priorities, queue_pauses
 from kilit.console.jobs.job_page import JobDescription, job_page, row_to_change
 from kilit.console.jobs.states import States
 from kilit.console.lists import acting, bulk_requests
 from kilit.console.lists.actions import Action
+from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
 from kilit.console.lists.error_groups import groups_page
-from kilit.console.lists.exports import Masks, failed_rows
 from kilit.console.lists.list_controls import QueueControls
-from kilit.console.lists.listing import ReadOnlyAdmin, RowList
+from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.console.menu import MenuItem, MenuTab
+from kilit.csv.writer import CHUNK, csv_lines, csv_response
+from kilit.lock.audit import actor_in_words
 from kilit.lock.failures import Failures
 from kilit.lock.models import QueuePause
+from kilit.lock.priorities import Priority, change_priority
 from kilit.lock.table import Kind
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-    from django_stubs_ext import StrOrPromise
+
+class PauseForm(ReasonForm):
+    reason = reason_field(_("Shown to everyone who asks why jobs wait, with your name."), most=200)
 
 
 class OldestRow(NamedTuple):
@@ -52,21 +57,21 @@ class QueueAdmin(ReadOnlyAdmin):
     most_acted_on = 500
     scope_filter = ""  # the filter by what counts are kept for, such as sites
     # Of a queue that can be paused: its claim reads `is_not_paused`, and `actions_list` has "pause_queue".
-    pause_title: "StrOrPromise" = ""  # a question
-    pause_effect: "StrOrPromise" = ""
+    pause_title: StrOrPromise = ""  # a question
+    pause_effect: StrOrPromise = ""
     # Each column of the file of failed rows, with the attribute or function of a row that fills it.
     export_fields: Mapping[str, str | Callable[[Any], Any]] = {}
     export_states: Sequence[str] = ()  # those of the kind FAILED, unless it says otherwise
     # Columns with personal data, and how they are masked for viewers; operators need them to correct rows.
-    export_masks: Masks = {}
+    export_masks: Mapping[str, Callable[[str], str]] = {}
     pages_with_filters: Sequence[str] = ("/dead-letters/",)
     # Of a queue that has a strip on the dashboard: since when its `oldest_row` waits, and what to know of its chart.
-    oldest_means: "StrOrPromise" = ""
-    chart_note: "StrOrPromise" = ""
+    oldest_means: StrOrPromise = ""
+    chart_note: StrOrPromise = ""
 
     actions_list: Sequence[str] = ("error_groups", "dead_letters")
     list_display: Sequence[Any] = ()  # name, state, error and age, unless it says otherwise
-    list_disable_select_all = True
+    controls_class = QueueControls
 
     def __init__(self, *args: Any) -> None:
         self.filters = self.queue.filters
@@ -78,14 +83,24 @@ class QueueAdmin(ReadOnlyAdmin):
     def _columns(self) -> list[Callable[[Any], Any]]:
         error, message = attrgetter(self.failures.code), attrgetter(self.failures.message)
         return [
-            column("name", gettext_lazy("job"), lambda row: two_lines(self.page.name(row), f"…{str(row.pk)[-12:]}")),
-            column("state", gettext_lazy("state"), lambda row: self.states.badge(row.status)),
-            column("error", gettext_lazy("error"), lambda row: error_cell(row, error(row), message(row))),
-            column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id"),
+            column("name", _("job"), lambda row: two_lines(self.page.name(row), f"…{str(row.pk)[-12:]}")),
+            column("state", _("state"), lambda row: self.states.badge(row.status)),
+            column("error", _("error"), lambda row: error_cell(row, error(row), message(row))),
+            column("age", _("age"), lambda row: since(row.created_at), order="id"),
         ]
 
     def action_named(self, name: str) -> Action:
         return next(action for action in self.actions if action.name == name)
+
+    def find_action(self, request: HttpRequest, **named: str) -> Action:
+        """Return the action of a `verb` or `path` for a user who may act on some rows."""
+        ((attribute, value),) = named.items()
+        action = next((action for action in self.actions if getattr(action, attribute) == value), None)
+        if action is None:
+            raise Http404
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        return action
 
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         """Ask the database once a request; Django and unfold ask for every action of a page, several times."""
@@ -111,26 +126,23 @@ class QueueAdmin(ReadOnlyAdmin):
 
     # The dashboard
 
-    def oldest_row(self, user: "User | AnonymousUser") -> OldestRow | None:
+    def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
         """Return the row that has waited longest. A queue of millions overrides it, to read along an index."""
         waiting = self.queue.visible_to(user).filter(status__in=self.queue.table.of_kind(Kind.WAITING))
         row = waiting.order_by("created_at", "id").first()
         return OldestRow(str(self.page.name(row)), self.address("change", row.pk), row.created_at) if row else None
 
-    def is_in_use(self, user: "User | AnonymousUser") -> bool:
+    def is_in_use(self, user: User | AnonymousUser) -> bool:
         """Return whether there is something to show; a queue that no one has set up takes no place."""
         return True
 
     # The list
 
-    def list_controls(self, changelist: RowList) -> QueueControls:
-        return QueueControls(changelist)
-
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         context = {
             "bulk_offers": bulk_requests.bulk_offers(self, request),
             "follow_up": bulk_requests.follow_up(self, request),
-            **(queue_pauses.pause_banner(self, request) if self.pause_title else {}),
+            **(self._pause_context(request) if self.pause_title else {}),
             **(extra_context or {}),
         }
         return super().changelist_view(request, context)
@@ -173,25 +185,75 @@ class QueueAdmin(ReadOnlyAdmin):
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         return job_page(self, request, row)
 
-    @button(description=gettext_lazy("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
+    @button(description=_("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
     def error_groups(self, request: HttpRequest) -> HttpResponse:
         return groups_page(self, request)
 
-    @button(
-        description=gettext_lazy("Export failed (CSV)"), icon="download", permissions=["view"], url_path="dead-letters"
-    )
+    @button(description=_("Export failed (CSV)"), icon="download", permissions=["view"], url_path="dead-letters")
     def dead_letters(self, request: HttpRequest) -> HttpResponseBase:
-        return failed_rows(self, request)
+        """Stream the failed rows in the list's filters; a server-side cursor keeps memory the same for any number."""
+        listed, state = self.get_changelist_instance(request), request.GET.get("status", "").strip()
+        is_rejected = listed.rejected_filters()  # the list shows the message
+        if not is_rejected and state and state not in self.export_states:
+            values = {"states": self.queue.table.words(self.export_states), "state": self.queue.table.labels[state]}
+            text = _("The export has rows in these states: %(states)s. The list shows another: %(state)s.")
+            messages.warning(request, text % values)
+            is_rejected = True
+        if is_rejected:
+            return HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")
+        rows = self.rows_to_export(listed.get_queryset(request).filter(status__in=self.export_states)).order_by("pk")
+        masks = {} if self.has_operate_permission(request) else self.export_masks
+        readers = {name: read if callable(read) else attrgetter(read) for name, read in self.export_fields.items()}
+
+        def cells(row: Any) -> list[Any]:
+            return [masks[name](read(row)) if name in masks else read(row) for name, read in readers.items()]
+
+        return csv_response("dead-letters", csv_lines(tuple(readers), map(cells, rows.iterator(chunk_size=CHUNK))))
 
     def rows_to_export(self, failed: Any) -> Any:
         return failed
 
-    @button(description=gettext_lazy("Pause the queue"), icon="pause_circle", permissions=["pause"], url_path="pause")
+    @button(description=_("Pause the queue"), icon="pause_circle", permissions=["pause"], url_path="pause")
     def pause_queue(self, request: HttpRequest) -> HttpResponse:
-        return queue_pauses.pause_page(self, request)
+        form, back = PauseForm(request.POST or None), self.address("changelist")
+        if request.method == "POST" and form.is_valid():
+            if QueuePause.objects.pause(self.queue.table, reason=form.cleaned_data["reason"]):
+                messages.success(request, _("The queue is paused."))
+            else:
+                messages.info(request, _("The queue was paused already."))
+            return HttpResponseRedirect(back)
+        title, sentences = self.pause_title, [self.pause_effect]
+        return confirm_page(self, request, title=title, sentences=sentences, form=form, submit=_("Pause"), back=back)
+
+    def resume_queue(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_pause_permission(request):
+            raise PermissionDenied
+        if request.method == "POST":  # logging in again leads here without the form
+            if QueuePause.objects.resume(self.queue.table):
+                messages.success(request, _("The queue is resumed."))
+            else:
+                messages.info(request, _("The queue was not paused."))
+        return back_to_page(request, self.address("changelist"))
+
+    def _pause_context(self, request: HttpRequest) -> dict[str, object]:
+        pause = QueuePause.objects.of(self.queue.table).first()
+        return {
+            "queue_pause": pause,
+            "paused_by": actor_in_words(pause.paused_by) if pause else "",
+            "resume_href": self.address("resume_queue") if self.has_pause_permission(request) else "",
+        }
 
     def change_priority(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return priorities.change_row_priority(self, request, row_to_change(self, request, object_id))
+        row, states = row_to_change(self, request, object_id), self.page.priority_states
+        if request.method == "POST":  # logging in again leads here without the form
+            priority = Priority.__members__.get(request.POST.get("priority", "").upper())
+            if priority is None:
+                messages.error(request, _("Choose a priority."))
+            elif change_priority(row, priority, waiting=states):
+                messages.success(request, _("The priority is now %(priority)s.") % {"priority": priority.label})
+            else:
+                messages.warning(request, _("Nothing was changed: the job has this priority, or it no longer waits."))
+        return acting.back_to_row(self, request, row)
 
     def get_urls(self) -> list[object]:
         pages = [
@@ -203,7 +265,7 @@ class QueueAdmin(ReadOnlyAdmin):
             ask = partial(acting.confirm_row, self, action)
             pages.append(self.route(f"<path:object_id>/{action.path}/", f"{action.name}_row", ask))
         if self.pause_title:
-            pages.append(self.route("resume/", "resume_queue", partial(queue_pauses.resume, self)))
+            pages.append(self.route("resume/", "resume_queue", self.resume_queue))
         if self.page.priority_states:
             pages.append(self.route("<path:object_id>/priority/", "priority", self.change_priority))
         return pages + super().get_urls()

@@ -20,9 +20,9 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
-from kilit.console.account.site_chooser import SiteChoiceField
 from kilit.console.formatting import PRIMARY, button, column, number
 from kilit.console.lists.confirming import confirm_page
+from kilit.console.lists.fields import SiteChoiceField
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.console.menu import RECORDS
 from kilit.lock.free_text import estimate_texts

@@ -9,8 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, column, error_cell, fieldset, since, two_lines
-from kilit.console.jobs.priorities import with_priority
-from kilit.console.jobs.states import States
+from kilit.console.jobs.states import States, with_priority
 from kilit.console.menu import MenuItem
 from kilit.machine_errors import in_words
 from kilit.masking import mask_phone

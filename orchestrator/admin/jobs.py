@@ -28,7 +28,7 @@ from kilit.console.lists.acting import back_address
 from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import remember
 from kilit.console.lists.confirming import confirm_page
-from kilit.console.lists.day_forms import DaysForm
+from kilit.console.lists.fields import DaysForm
 from kilit.console.lists.listing import ListLink
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.csv.writer import csv_response

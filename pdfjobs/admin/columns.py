@@ -19,8 +19,7 @@ from kilit.console.formatting import (
     two_lines,
     verbatim,
 )
-from kilit.console.jobs.priorities import with_priority
-from kilit.console.jobs.states import States
+from kilit.console.jobs.states import States, with_priority
 from kilit.machine_errors import in_words
 from pdfjobs.models import PdfJob
 from pdfjobs.states import MAX_RETRIES, PDF_JOBS, PdfStatus

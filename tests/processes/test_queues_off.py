@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 from config import urls
-from kilit.console.account.key_scopes import ScopesField
+from kilit.console.admin.keys import ScopesField
 from kilit.workers.sweeps import sweeps
 
 client = Client(HTTP_HOST="localhost")

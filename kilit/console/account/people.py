@@ -19,8 +19,8 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminS
 from kilit.access.roles import is_owner
 from kilit.access.second_factor import is_on, remove_all, with_second_factor
 from kilit.batches.filters import ChoiceFilter, FilterSet, KindFilter
-from kilit.console.account.site_chooser import SiteChoiceField
-from kilit.console.formatting import badge, number
+from kilit.console.formatting import badge, column, number
+from kilit.console.lists.fields import SiteChoiceField
 from kilit.console.lists.listing import ListAdmin
 from kilit.console.menu import PEOPLE
 from kilit.postgres.collation import NameOrder
@@ -68,6 +68,27 @@ def _groups(user: Any) -> list[tuple[str, str]]:
     return [(name, name) for name in Group.objects.values_list("name", flat=True)] if is_owner(user) else []
 
 
+def _roles(user: User) -> str:
+    names = sorted(group.name for group in user.groups.all())
+    return ", ".join([*([_("superuser")] if user.is_superuser else []), *names]) or "-"
+
+
+def _state(user: User) -> SafeString:
+    return badge(_("active"), "success") if user.is_active else badge(_("inactive"))
+
+
+def _full_name(user: User) -> str:
+    return user.get_full_name() or "-"
+
+
+def _second_factor(user: Any) -> str:
+    return _("yes") if user.has_second_factor else _("no")
+
+
+full_name = column("full_name", gettext_lazy("name"), _full_name, order=NameOrder("last_name"))
+roles = column("roles", gettext_lazy("roles"), _roles)
+state = column("state", gettext_lazy("state"), _state)
+second_factor = column("second_factor", gettext_lazy("second factor"), _second_factor)
 ROLE = ChoiceFilter(name="role", title=gettext_lazy("role"), column="groups__name", choices=_groups)
 
 
@@ -84,7 +105,7 @@ class UserAdmin(BaseUserAdmin[User], ListAdmin):  # type: ignore[misc] # Django'
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
-    list_display = ["username", "state", "full_name", "email", "roles", "last_login"]
+    list_display = ["username", state, full_name, "email", roles, "last_login"]
     search_fields = [f"{name}__words" for name in ("username", "first_name", "last_name", "email")]
     filters = FilterSet((STATES, ROLE))
     actions = ["remove_second_factor"]
@@ -94,30 +115,13 @@ class UserAdmin(BaseUserAdmin[User], ListAdmin):  # type: ignore[misc] # Django'
         return with_second_factor(people).prefetch_related("groups")
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        return [*self.list_display, *(["second_factor"] if is_on() else [])]
+        return [*self.list_display, *([second_factor] if is_on() else [])]
 
     def get_ordering(self, request: HttpRequest) -> list[Any]:
         return [NameOrder("username").asc()]
 
-    @admin.display(description=gettext_lazy("name"), ordering=NameOrder("last_name"))
-    def full_name(self, user: User) -> str:
-        return user.get_full_name() or "-"
-
     def describe_result(self, user: User) -> tuple[str, ...]:
         return user.get_username(), user.get_full_name()
-
-    @admin.display(description=gettext_lazy("roles"))
-    def roles(self, user: User) -> str:
-        names = sorted(group.name for group in user.groups.all())
-        return ", ".join([*([_("superuser")] if user.is_superuser else []), *names]) or "-"
-
-    @admin.display(description=gettext_lazy("state"))
-    def state(self, user: User) -> SafeString:
-        return badge(_("active"), "success") if user.is_active else badge(_("inactive"))
-
-    @admin.display(description=gettext_lazy("second factor"))
-    def second_factor(self, user: User) -> str:
-        return _("yes") if user.has_second_factor else _("no")  # type: ignore[attr-defined]
 
     # Who may do what; kilit.sites.people says whom an admin manages.
 

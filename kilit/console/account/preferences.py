@@ -15,8 +15,7 @@ from django.middleware.locale import LocaleMiddleware
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone, translation
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.access.middleware import Middleware
@@ -68,11 +67,11 @@ def zones() -> tuple[str, ...]:
 
 class ZoneForm(forms.Form):
     zone = forms.ChoiceField(
-        label=gettext_lazy("Time zone"),
+        label=_("Time zone"),
         choices=lambda: [("", _("Same as the browser")), *((name, name.replace("_", " ")) for name in zones())],
         required=False,
         widget=UnfoldAdminSelectWidget,
-        help_text=gettext_lazy("Times in the console are shown in this zone. APIs and files use UTC."),
+        help_text=_("Times in the console are shown in this zone. APIs and files use UTC."),
     )
 
 

@@ -1,38 +1,235 @@
-"""The page of the activity: a list with filters, the jobs of one row, and a CSV file for admins and owners."""
+"""The activity: a sentence for each row, with its objects by the names people know, and a CSV file for admins."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q
+from django.db.models import CharField, Q
+from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
 
+from kilit.access.models import DenialCode
 from kilit.access.roles import Role, is_owner, role_of
 from kilit.batches.filters import ChoiceFilter, DayFilter, FilterSet, TextFilter
+from kilit.batches.models import BulkAction
+from kilit.batches.permissions import visible_to as bulk_visible_to
 from kilit.batches.queues import queues
-from kilit.console.formatting import button, column, exactly, link, page, two_lines
-from kilit.console.jobs.activity import ActivityWords, site_choices, sources, visible_to
-from kilit.console.lists.list_controls import ListControls, Tab
-from kilit.console.lists.listing import CappedPaginator, ReadOnlyAdmin, RowList
+from kilit.batches.states import BULK_ACTIONS
+from kilit.console.formatting import button, column, counted, exactly, link, number, page, two_lines
+from kilit.console.jobs.timeline import Story
+from kilit.console.lists.actions import Action
+from kilit.console.lists.list_controls import Chip, ListControls
+from kilit.console.lists.listing import ReadOnlyAdmin, RowList
 from kilit.console.menu import ACTIVITY
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.lock.prefixes import begins_with
 from kilit.lock.text import read_digits
+from kilit.machine_errors import explain
+from kilit.masking import mask_personal_data
+from kilit.sites.people import key_owner_names
 
 MOST_EXPORTED = 100_000
 MOST_JOBS = 200  # of one row, on a page
 COLUMNS = ("time", "kind", "person", "actor", "queue", "site", "what", "rows", "reason", "objectId", "events")
 SITE, DAYS = "site", ("from", "to")
+FLAGS = {"added": ADDITION, "changed": CHANGE, "deleted": DELETION}
+BULK_STORY = Story(
+    {
+        "JOB_CREATED": gettext_lazy("Bulk action requested by %(who)s"),
+        "prepare": gettext_lazy("Rows of a bulk action counted"),
+        "start": gettext_lazy("Bulk action started by %(who)s"),
+        "finish": gettext_lazy("Bulk action finished"),
+        "cancel": gettext_lazy("Bulk action cancelled by %(who)s"),
+        "fail": gettext_lazy("Bulk action failed"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class ActivitySource:
+    title: StrOrPromise
+    story: Story
+    address: Callable[[Activity], str]
+    names: Callable[[Collection[str]], Mapping[str, str]] = lambda _ids: {}
+
+
+_sources: dict[str, ActivitySource] = {}
+
+
+def register_activity(queue: str, source: ActivitySource) -> None:
+    """Declare a lifecycle whose rows have no list of their own."""
+    _sources[queue] = source
+
+
+def sources() -> dict[str, ActivitySource]:
+    by_queue = {queue: _source_of(queue) for queue in queues}
+    title = capfirst(str(BulkAction._meta.verbose_name_plural))
+    bulk = ActivitySource(title, BULK_STORY, lambda row: _page("bulk.bulkaction", row), _bulk_names)
+    return {**by_queue, BULK_ACTIONS.queue: bulk, **_sources}
+
+
+def _source_of(queue: str) -> ActivitySource:
+    model, model_admin = queues[queue].model, admin_of(queue)
+
+    def names(ids: Collection[str]) -> dict[str, str]:
+        return {str(row.pk): model_admin.page.name(row) for row in model._default_manager.filter(pk__in=ids)}
+
+    title = capfirst(str(model._meta.verbose_name_plural))
+    return ActivitySource(title, model_admin.page.story, lambda row: _page(model._meta.label, row), names)
+
+
+def _bulk_names(ids: Collection[str]) -> dict[str, str]:
+    return {
+        str(row.pk): f"{console_action(row).title} · {queues[row.queue].model._meta.verbose_name_plural}"
+        for row in BulkAction.objects.filter(pk__in=ids, queue__in=[*queues])
+    }
+
+
+def console_action(row: BulkAction) -> Action:
+    return admin_of(row.queue).action_named(row.action)
+
+
+def admin_of(queue: str) -> Any:
+    return admin.site.get_model_admin(queues[queue].model)
+
+
+def _page(label: str, row: Activity) -> str:
+    try:
+        return reverse(f"admin:{label.lower().replace('.', '_')}_change", args=[row.object_id])
+    except NoReverseMatch:
+        return ""
+
+
+def site_choices(user: User | AnonymousUser) -> list[tuple[str, str]]:
+    sites: dict[str, str] = {}
+    for name, queue in queues.items():
+        if scope := admin_of(name).scope_filter:
+            choices: Any = queue.filters[scope]
+            sites |= {str(value): str(label) for value, label in choices.choices_for(user)}
+    return list(sites.items())
+
+
+def visible_to(user: User | AnonymousUser, *, site: str = "") -> Q:
+    """Match what was done to rows that the user sees, and what the user did; owners see all, denied requests too.
+
+    What was done to several sites at once is one row for those who see all, and one for each site for others, and for
+    all when a site is asked for.
+    """
+    if is_owner(user):
+        return Q() if site else Q(is_part=False)
+    whole, scopes = _queues_seen_by(user)
+    if site in scopes:
+        return Q(scope=site)
+    own_rows = Q(person=user.get_username(), is_part=False) & ~Q(kind=ActivityKind.DENIED)
+    bulk = BulkAction.objects.filter(bulk_visible_to(user)).annotate(text=Cast("pk", CharField()))
+    bulk_actions = Q(queue=BULK_ACTIONS.queue, is_part=False, object_id__in=bulk.values("text"))
+    others = Q(queue__in=whole) | Q(scope__in=scopes) & ~Q(queue=BULK_ACTIONS.queue) | bulk_actions
+    return own_rows | (others & ~Q(person=user.get_username()))
+
+
+def _queues_seen_by(user: User | AnonymousUser) -> tuple[list[str], list[str]]:
+    """Return the queues that a user sees as a whole, and the sites of the others."""
+    whole, scopes = [], []
+    for name, queue in queues.items():
+        if queue.may_see(user):
+            here = queue.scopes_seen_by(user)
+            whole += [name] if here is None else []
+            scopes += here or []
+    return whole, scopes
+
+
+class ActivityWords:
+    """Names for some rows of the activity, read with one query for each queue that they are of."""
+
+    def __init__(self, rows: list[Activity], user: User | AnonymousUser) -> None:
+        self.sources = sources()
+        self.sites = dict(site_choices(user))
+        self.names: dict[tuple[str, str], str] = {}
+        for queue, source in self.sources.items():
+            if ids := {row.object_id for row in rows if row.queue == queue and row.object_id and not row.model}:
+                self.names |= {(queue, pk): name for pk, name in source.names(ids).items()}
+        keys = {row.actor.partition(":")[2] for row in rows if row.actor.startswith("key:")}
+        self.owners = key_owner_names(keys) if keys else {}
+
+    def sentence(self, row: Activity) -> str:
+        return mask_personal_data(" · ".join(filter(None, self._parts(row))))
+
+    def reason(self, row: Activity) -> str:
+        return mask_personal_data(explain(row.message)) if row.queue or row.kind == ActivityKind.DENIED else ""
+
+    def who(self, row: Activity) -> str:
+        if row.actor.startswith("key:"):
+            return _("the API key of %(name)s") % {"name": self.owners[row.actor.partition(":")[2]]}
+        return Story().who(row.actor)
+
+    def site(self, row: Activity) -> str:
+        return self.sites.get(row.scope, "")
+
+    def queue(self, row: Activity) -> str:
+        return str(self.sources[row.queue].title) if row.queue in self.sources else ""
+
+    def href(self, row: Activity) -> str:
+        if row.kind == ActivityKind.DENIED:
+            return _page("access.deniedrequest", row)
+        if row.model:
+            return _page(row.model, row) if row.verb != "deleted" else ""
+        return self.sources[row.queue].address(row) if row.object_id and row.queue in self.sources else ""
+
+    def _parts(self, row: Activity) -> Iterable[str]:
+        match row.kind:
+            case ActivityKind.LOGIN:
+                yield _("Password reset by e-mail") if row.verb == "password_reset" else _("Logged in")
+            case ActivityKind.DENIED:
+                yield _("Request denied: %(why)s") % {"why": DenialCode(row.verb).label}
+                yield row.object_name
+            case _ if row.queue:
+                yield self._move(row)
+                yield self.names.get((row.queue, row.object_id), "") if row.rows == 1 else self._count(row)
+            case _:
+                yield f"{_model_name(row.model)} {row.object_name}".strip()
+                flag = FLAGS.get(row.verb, CHANGE)
+                entry = LogEntry(action_flag=flag, change_message=row.message, object_repr=row.object_name)
+                yield entry.get_change_message() or str(entry)
+
+    def _move(self, row: Activity) -> str:
+        story = self.sources[row.queue].story if row.queue in self.sources else Story()
+        text = story.sentence(row.actor, row.verb)
+        return text or _("%(what)s by %(who)s") % {"what": row.verb, "who": story.who(row.actor)}
+
+    def _count(self, row: Activity) -> str:
+        return counted(row.rows, queues[row.queue].model) if row.queue in queues else number(row.rows)
+
+
+def _model_name(label: str) -> str:
+    try:
+        return capfirst(str(apps.get_model(label)._meta.verbose_name))
+    except (LookupError, ValueError):
+        return ""
+
+
+def in_words(rows: Iterable[Activity], user: User | AnonymousUser) -> list[Any]:
+    entries: list[Any] = list(rows)
+    words = ActivityWords(entries, user)
+    for row in entries:
+        row.words = words
+    return entries
 
 
 def _search(rows: Any, text: str) -> object:
@@ -40,31 +237,25 @@ def _search(rows: Any, text: str) -> object:
     return rows.filter(begins_with("person", text) | begins_with("object_name", text) | Q(object_id=text))
 
 
-FILTERS = FilterSet(
-    (
-        ChoiceFilter(
-            name="kind",
-            title=gettext_lazy("kind"),
-            column="kind",
-            choices=ActivityKind.choices,
-            index="activity_of_kind",
-        ),
-        TextFilter(name="person", title=gettext_lazy("user name"), column="person", index="activity_of_person"),
-        ChoiceFilter(
-            name="queue",
-            title=gettext_lazy("queue"),
-            column="queue",
-            choices=lambda _user: [(queue, source.title) for queue, source in sources().items()],
-            index="activity_of_queue",
-        ),
-        ChoiceFilter(
-            name=SITE, title=gettext_lazy("site"), column="scope", choices=site_choices, index="activity_of_scope"
-        ),
-        DayFilter(name="from", title=gettext_lazy("From"), by_id=False, index="activity_newest"),
-        DayFilter(name="to", title=gettext_lazy("To, that day included"), is_last=True, by_id=False),
-    ),
-    search=_search,
+def _queue_choices(_user: User | AnonymousUser) -> list[tuple[str, StrOrPromise]]:
+    return [(queue, source.title) for queue, source in sources().items()]
+
+
+KIND, QUEUE, SITES = (
+    ChoiceFilter(name=name, title=title, column=column_name, choices=choices, index=f"activity_of_{column_name}")
+    for name, title, column_name, choices in (
+        ("kind", gettext_lazy("kind"), "kind", ActivityKind.choices),
+        ("queue", gettext_lazy("queue"), "queue", _queue_choices),
+        (SITE, gettext_lazy("site"), "scope", site_choices),
+    )
 )
+PERSON = TextFilter(name="person", title=gettext_lazy("user name"), column="person", index="activity_of_person")
+FROM = DayFilter(name="from", title=gettext_lazy("From"), by_id=False, index="activity_newest")
+TO = DayFilter(name="to", title=gettext_lazy("To, that day included"), is_last=True, by_id=False)
+
+
+def _what(row: Any) -> SafeString:
+    return two_lines(row.words.sentence(row), row.words.reason(row))
 
 
 def _who(row: Any) -> SafeString | str:
@@ -72,39 +263,20 @@ def _who(row: Any) -> SafeString | str:
     return link(f"?{urlencode({'person': row.person})}", name) if row.person else name
 
 
-what = column(
-    "what", gettext_lazy("what"), lambda row: two_lines(row.words.sentence(row), row.words.reason(row), title="")
-)
+what = column("what", gettext_lazy("what"), _what)
 who = column("who", gettext_lazy("who"), _who)
 site = column("site", gettext_lazy("site"), lambda row: row.words.site(row) or "-")
 queue = column("queue", gettext_lazy("queue"), lambda row: row.words.queue(row) or "-")
 time = column("time", gettext_lazy("time"), lambda row: exactly(row.created_at))
 
 
-class ActivityPaginator(CappedPaginator):
-    def names(self) -> str:
-        return ngettext("entry", "entries", self.count)
-
-
-class ActivityChangeList(RowList):
-    """Finds the names for all rows of a page at once."""
-
-    result_list: Any
-
+class ActivityList(RowList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        self.result_list = list(in_words(self.result_list, request.user))
+        self.result_list = in_words(self.result_list, request.user)
 
     def url_for_result(self, result: Any) -> str:
         return str(result.words.href(result) or super().url_for_result(result))
-
-
-def in_words(rows: Any, user: User | AnonymousUser) -> Iterator[Any]:
-    entries = list(rows)
-    words = ActivityWords(entries, user)
-    for row in entries:
-        row.words = words
-        yield row
 
 
 class ActivityControls(ListControls):
@@ -112,48 +284,40 @@ class ActivityControls(ListControls):
 
     tabs_title = gettext_lazy("Days")
 
-    def tabs(self) -> list[Tab]:
+    def tabs(self) -> list[Chip]:
         today = timezone.localdate()
-        yesterday = today - timedelta(days=1)
         chosen = {name: self.given[name] for name in DAYS if name in self.given}
-        tabs = [Tab(_("All"), self._without(*DAYS), is_current=not chosen)]
-        for label, day in ((_("Today"), today), (_("Yesterday"), yesterday)):
+        tabs = [Chip(_("All"), self._without(*DAYS), is_current=not chosen)]
+        for label, day in ((_("Today"), today), (_("Yesterday"), today - timedelta(days=1))):
             days = dict.fromkeys(DAYS, day.isoformat())
-            tabs.append(Tab(label, self.href(**days), is_current=chosen == days))
+            tabs.append(Chip(label, self.href(**days), is_current=chosen == days))
         return tabs
 
 
+@admin.register(Activity)
 class ActivityAdmin(ReadOnlyAdmin):
     menu = ACTIVITY
-    filters = FILTERS
+    filters = FilterSet((KIND, PERSON, QUEUE, SITES, FROM, TO), search=_search)
     list_display = [what, who, site, queue, time]
     search_help_text = gettext_lazy("The first letters of a person or an object, or an id")
     ordering = ["-created_at", "-id"]
-    paginator = ActivityPaginator
     actions_list = ["export"]
     pages_with_filters = ("/export/",)
+    list_class = ActivityList
+    controls_class = ActivityControls
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows = super().get_queryset(request).filter(visible_to(request.user, site=request.GET.get(SITE, "")))
         return rows.exclude(verb="prepare")  # of bulk actions, between what a person asked for and its start
 
-    def get_changelist(self, request: HttpRequest, **options: object) -> type[RowList]:
-        return ActivityChangeList
-
-    def list_controls(self, changelist: RowList) -> ActivityControls:
-        return ActivityControls(changelist)
-
-    # One row
-
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
         entries = Activity.objects.filter(pk=object_id) if object_id.isdecimal() else Activity.objects.none()
-        seen = entries if is_owner(request.user) else entries.filter(visible_to(request.user))
-        if not seen:
+        rows = in_words(entries if is_owner(request.user) else entries.filter(visible_to(request.user)), request.user)
+        if not rows:
             raise Http404
-        (row,) = in_words(seen, request.user)
-        words = row.words
+        row, words = rows[0], rows[0].words
         facts = [
             (_("Who"), words.who(row)),
             (_("When"), exactly(row.created_at)),
@@ -174,18 +338,16 @@ class ActivityAdmin(ReadOnlyAdmin):
         )
 
     def _jobs_context(self, request: HttpRequest, row: Activity) -> dict[str, Any]:
-        after = request.GET.get("after", "")
         if row.queue not in queues or row.first_event is None:
             return {}
-        first = max(row.first_event, (read_digits(after) or 0) + 1)
+        first = max(row.first_event, (read_digits(request.GET.get("after", "")) or 0) + 1)
         events = Event.objects.filter(Q(event_type=row.verb) | Q(details__verb=row.verb), queue=row.queue)
         moved = events.filter(id__gte=first, id__lte=row.last_event, actor=row.actor, created_at=row.created_at)
         listed = list(moved.order_by("id")[: MOST_JOBS + 1])
-        queue = queues[row.queue]
+        queue, model_admin = queues[row.queue], admin_of(row.queue)
         jobs = queue.visible_to(request.user).filter(pk__in=[event.object_id for event in listed[:MOST_JOBS]])
-        if row.is_part and (scope := self._scope_column(row.queue)):
-            jobs = jobs.filter(**{scope: row.scope})
-        model_admin: Any = self.admin_site.get_model_admin(queue.model)
+        if row.is_part and model_admin.scope_filter:
+            jobs = jobs.filter(**{queue.filters[model_admin.scope_filter].column: row.scope})
         names = {job.pk: model_admin.page.name(job) for job in jobs}
         return {
             "jobs": [
@@ -195,12 +357,6 @@ class ActivityAdmin(ReadOnlyAdmin):
             ],
             "next": listed[MOST_JOBS - 1].pk if len(listed) > MOST_JOBS else None,
         }
-
-    def _scope_column(self, queue: str) -> str:
-        model_admin: Any = self.admin_site.get_model_admin(queues[queue].model)
-        return queues[queue].filters[model_admin.scope_filter].column if model_admin.scope_filter else ""
-
-    # The file
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         return role_of(request.user) in (Role.ADMIN, Role.OWNER)
@@ -212,12 +368,12 @@ class ActivityAdmin(ReadOnlyAdmin):
         if listed.rejected_filters():  # the list shows the message
             return HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")
         rows = listed.get_queryset(request)[:MOST_EXPORTED].iterator(chunk_size=CHUNK)
-        return csv_response("activity", csv_lines(COLUMNS, self._cells(rows, request.user)))
+        return csv_response("activity", csv_lines(COLUMNS, _cells(rows, request.user)))
 
-    @staticmethod
-    def _cells(rows: Iterator[Activity], user: User | AnonymousUser) -> Iterator[list[Any]]:
-        while chunk := list(islice(rows, CHUNK)):
-            for row in in_words(chunk, user):
-                words, events = row.words, f"{row.first_event}-{row.last_event}" if row.first_event else ""
-                columns = [row.created_at, row.kind, row.person, row.actor, row.queue, words.site(row)]
-                yield [*columns, words.sentence(row), row.rows, words.reason(row), row.object_id, events]
+
+def _cells(rows: Iterator[Activity], user: User | AnonymousUser) -> Iterator[list[Any]]:
+    while chunk := list(islice(rows, CHUNK)):
+        for row in in_words(chunk, user):
+            words, events = row.words, f"{row.first_event}-{row.last_event}" if row.first_event else ""
+            columns = [row.created_at, row.kind, row.person, row.actor, row.queue, words.site(row)]
+            yield [*columns, words.sentence(row), row.rows, words.reason(row), row.object_id, events]

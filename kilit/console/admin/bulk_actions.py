@@ -1,47 +1,103 @@
-"""Bulk actions in the console: what was requested, the progress, the result of each row."""
+"""The pages of batch jobs (bulk actions and imports), and those of bulk actions: progress, the result of each row."""
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any, ClassVar
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
+from django_stubs_ext import StrOrPromise
 
+from kilit.batches.jobs import BatchJob
 from kilit.batches.models import MOST_WITHOUT_COUNT, BulkAction, BulkActionQuerySet, BulkItem
 from kilit.batches.operations import Skip
 from kilit.batches.permissions import may_cancel, may_start, visible_to
 from kilit.batches.queues import queues
 from kilit.batches.run import ENGINE, skips_from_json
 from kilit.batches.states import BULK_ACTIONS, BulkState
+from kilit.console.admin.activity import BULK_STORY, console_action
+from kilit.console.formatting import badge, column, find_object, page, since
 from kilit.console.formatting import number as grouped
-from kilit.console.jobs.activity import BULK_STORY, console_action
-from kilit.console.jobs.batch_pages import BatchJobAdmin, state
 from kilit.console.lists.actions import Action
-from kilit.console.lists.bulk_requests import count_field, count_now, encode, preview_text, typed_count
+from kilit.console.lists.bulk_requests import count_field, count_now, preview_text, typed_count
 from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
+from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.console.menu import ACTIVITY
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Activity, Event
 from kilit.masking import mask_personal_data
-from kilit.problems.links import list_path
+from kilit.problems.links import list_path, page_path
 from kilit.workers import doorbells
 
 MOST_SKIPPED_SHOWN = 50
 MOST_FOLLOWED = 20_000  # changed rows whose states are counted: some hundredths of a second
 FOLLOWED_FOR = timedelta(hours=1)  # after the end, by the page
 COLUMNS = ("id", "foundAs", "result", "state", "reason", "doneAt")
+COLOURS = {BulkState.READY: "warning", BulkState.DONE: "success", BulkState.CANCELLED: ""}
+
+
+def _badge(job: BatchJob) -> SafeString:
+    return badge(str(job.lifecycle.labels[job.status]), COLOURS.get(job.status, "info" if job.is_working else "danger"))
+
+
+state = column("state", gettext_lazy("state"), _badge)
+asked_by = column("asked_by", gettext_lazy("requested by"), lambda job: str(job.asked_by or "-"))
+age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
+
+
+class BatchJobAdmin(ReadOnlyAdmin):
+    page_title: ClassVar[StrOrPromise]
+    progress_template: ClassVar[str]  # it refreshes itself
+    views: Callable[[], dict[str, Callable[..., HttpResponseBase]]]  # besides a job's page, by the end of an address
+    context: Callable[[HttpRequest, Any], dict[str, object]]  # of a job's page and its progress
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
+        return page(
+            self,
+            request,
+            "admin/console/batch_job.html",
+            title=str(self.page_title),
+            is_own_page=True,
+            progress_template=self.progress_template,
+            **self.context(request, self.find(request, object_id)),
+        )
+
+    def progress_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return TemplateResponse(request, self.progress_template, self.context(request, self.find(request, object_id)))
+
+    def get_urls(self) -> list[object]:
+        views = {"progress": self.progress_view, **self.views()}
+        own = [self.route(f"<str:object_id>/{name}/", name, view) for name, view in views.items()]
+        return [*own, *super().get_urls()]
+
+    def find(self, request: HttpRequest, object_id: str) -> Any:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return find_object(self, request, object_id)
+
+    def to_page(self, job: BatchJob) -> HttpResponseRedirect:
+        return HttpResponseRedirect(self.address("change", job.pk))
+
+    def refuse(self, request: HttpRequest, job: BatchJob) -> None:
+        job.refresh_from_db()
+        state = job.lifecycle.labels[job.status]
+        messages.warning(request, _("Nothing was changed. Its state: %(state)s.") % {"state": state})
 
 
 class StopForm(ReasonForm):
     reason = reason_field(gettext_lazy("Shown in the timeline of the bulk action, with your name."))
 
 
+@admin.register(BulkAction)
 class BulkActionAdmin(BatchJobAdmin):
     menu = ACTIVITY.tab(1, is_offered=False)
     page_title = gettext_lazy("Bulk action")
@@ -118,23 +174,12 @@ class BulkActionAdmin(BatchJobAdmin):
 
     def results_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         action: BulkAction = self.find(request, object_id)
-        cells = (
-            [
-                item.object_id,
-                item.found_as,
-                item.result or "waiting",
-                item.state,
-                mask_personal_data(item.reason),
-                item.done_at,
-            ]
-            for item in action.items.order_by("object_id").iterator(chunk_size=CHUNK)
-        )
-        return csv_response(f"bulk-action-{action.pk}", csv_lines(COLUMNS, cells))
+        items = action.items.order_by("object_id").iterator(chunk_size=CHUNK)
+        return csv_response(f"bulk-action-{action.pk}", csv_lines(COLUMNS, map(_cells, items)))
 
     def context(self, request: HttpRequest, action: BulkAction) -> dict[str, object]:
         console = console_action(action)
-        opts = queues[action.queue].model._meta
-        rows = list_path(queues[action.queue].model)
+        model = queues[action.queue].model
         skips = skips_from_json(action.skipped)
         report = console.report(action.total or 0, action.moved_count, *console.skipped_text(skips))
         skipped = action.items.filter(result=BulkItem.Result.SKIPPED).order_by("object_id")[:MOST_SKIPPED_SHOWN]
@@ -146,14 +191,18 @@ class BulkActionAdmin(BatchJobAdmin):
             "original": action,
             "timeline": BULK_STORY.steps(Event.objects.history(action), labels=action.lifecycle.labels),
             "state_badge": state(action),
-            "opts_of_rows": opts,
-            "list_address": f"{rows}?{encode(action.filters)}",
+            "opts_of_rows": model._meta,
+            "list_address": list_path(model, **action.filters),
             "sentences": preview_text(console, action.dry_run) if action.total is not None else [],
             "progress": _progress(action),
             "report": report.sentence if action.done_count else "",
-            **self._outcome_context(request, action, console, rows),
+            **self._outcome_context(request, action, console),
             "skipped": [
-                (item.object_id, console.skip_text(Skip(item.state, item.reason)), f"{rows}{item.object_id}/change/")
+                (
+                    item.object_id,
+                    console.skip_text(Skip(item.state, item.reason)),
+                    page_path(model, "change", item.object_id),
+                )
                 for item in skipped
             ],
             "skipped_beyond": max(0, skips.total() - MOST_SKIPPED_SHOWN),
@@ -165,18 +214,23 @@ class BulkActionAdmin(BatchJobAdmin):
         }
 
     @staticmethod
-    def _outcome_context(request: HttpRequest, action: BulkAction, console: Action, listed: str) -> dict[str, object]:
+    def _outcome_context(request: HttpRequest, action: BulkAction, console: Action) -> dict[str, object]:
         """Return where the rows it changed are now; a worker may reject them long after it has finished."""
         changed = action.items.filter(result=BulkItem.Result.CHANGED).order_by("object_id").values("object_id")
         rows = queues[action.queue].visible_to(request.user).filter(pk__in=changed[:MOST_FOLLOWED])
-        counts = count_now(rows, console, lambda state: f"{listed}?{encode({'bulk': str(action.pk), 'status': state})}")
+        bulk = str(action.pk)
         ended_at = action.finished_at or timezone.now()
         return {
-            "rows_now": counts if action.moved_count else [],
+            "rows_now": count_now(rows, console, bulk=bulk) if action.moved_count else [],
             "rows_followed": grouped(MOST_FOLLOWED) if action.moved_count > MOST_FOLLOWED else "",
-            "changed_address": f"{listed}?{encode({'bulk': str(action.pk)})}",
+            "changed_address": list_path(rows.model, bulk=bulk),
             "is_followed": not action.is_working and action.moved_count and timezone.now() - ended_at < FOLLOWED_FOR,
         }
+
+
+def _cells(item: BulkItem) -> list[object]:
+    result, reason = item.result or "waiting", mask_personal_data(item.reason)
+    return [item.object_id, item.found_as, result, item.state, reason, item.done_at]
 
 
 def _cancel_label(action: BulkAction) -> str:

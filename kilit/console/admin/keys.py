@@ -1,37 +1,33 @@
 """API keys, and the records of denied requests and pruned rows."""
 
+from datetime import timedelta
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
-from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.formats import date_format
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from kilit.access.key_scopes import KeyScope
+from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.access.models import ApiKey, DenialCode, DeniedRequest
-from kilit.access.roles import is_owner
+from kilit.access.roles import Role, is_owner, role_of
+from kilit.api.queue_api import apis
 from kilit.batches.filters import ChoiceFilter, FilterSet, KindFilter
-from kilit.batches.models import BulkAction
-from kilit.console.account.key_scopes import ApiKeyForm, ScopesField, format_scopes
-from kilit.console.admin.activity import ActivityAdmin
-from kilit.console.admin.bulk_actions import BulkActionAdmin
-from kilit.console.admin.problems import ProblemRecordAdmin
 from kilit.console.formatting import ago, badge, column, exactly, new_key, number, since, two_lines
 from kilit.console.lists.listing import ListAdmin, ReadOnlyAdmin
 from kilit.console.menu import PEOPLE, RECORDS
-from kilit.lock.models import Activity, Pruning
-from kilit.problems.models import ProblemRecord
+from kilit.lock.models import Pruning
 from kilit.sites.people import key_owner_names, key_owners_managed_by, keys_users_of_sites, people_managed_by
 
-admin.site.register(BulkAction, BulkActionAdmin)
-admin.site.register(Activity, ActivityAdmin)
-admin.site.register(ProblemRecord, ProblemRecordAdmin)
+ADMIN_KEY_LASTS = timedelta(days=366)  # at most
 
 
 @admin.register(DeniedRequest)
@@ -49,6 +45,58 @@ class PruningAdmin(ReadOnlyAdmin):
     menu = RECORDS.tab(4)
     list_display = ["created_at", "queue", "rows", "events", "states", "before", "actor", "message"]
     search_fields = []
+
+
+class ScopesField(forms.MultipleChoiceField):
+    """The scopes of a key; `admin` is offered to owners, on the page of all keys."""
+
+    def __init__(self, *, with_admin: bool = False) -> None:
+        self.with_admin = with_admin
+        super().__init__(
+            label=_("What the key may be used for"),
+            help_text=_("Choose no more than the program needs: a key that leaks can do no more."),
+            error_messages={"required": _("Choose at least one.")},
+            choices=self._choices,
+            widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        )
+
+    def _choices(self) -> list[tuple[str, str]]:
+        used = {KeyScope.READ, KeyScope.OPERATE, *(scope for api in apis for scope in api.scopes)}
+        if self.with_admin:
+            used.add(KeyScope.ADMIN)
+        sent = [str(api.scopes[KeyScope.ENQUEUE]) for api in apis if KeyScope.ENQUEUE in api.scopes]
+        words = {"what": ", ".join(sent)}
+        return [
+            (scope.value, format_html("<b>{}</b> {}", scope.value, scope.label % words))
+            for scope in KeyScope
+            if scope in used
+        ]
+
+    def clean(self, value: object) -> list[str]:
+        chosen = super().clean(value)
+        return [scope for scope in KeyScope.values if scope in chosen]
+
+
+class ApiKeyForm(forms.ModelForm[ApiKey]):
+    """Refuses what no admin key may be: the database says the same, but not to people."""
+
+    def clean(self) -> dict[str, Any]:
+        fields: dict[str, Any] = super().clean() or self.cleaned_data
+        if KeyScope.ADMIN not in fields.get("scopes", ()):
+            return fields
+        if fields["scopes"] != [KeyScope.ADMIN]:
+            self.add_error("scopes", gettext("A key with the scope admin is for nothing else. Choose it alone."))
+        ends = fields.get("expires_at")
+        if "expires_at" not in self.errors and (ends is None or ends > now() + ADMIN_KEY_LASTS):
+            self.add_error("expires_at", gettext("A key with the scope admin expires within a year. Enter when."))
+        owner = fields.get("user") or (self.instance.user if self.instance.pk else None)
+        if owner is not None and role_of(owner) not in (Role.ADMIN, Role.OWNER):
+            self.add_error("scopes", gettext("The key's user may not administer sites: choose an admin or an owner."))
+        return fields
+
+
+def format_scopes(key: ApiKey) -> str:
+    return gettext("all but admin") if set(key.scopes) == set(DEFAULT_SCOPES) else ", ".join(key.scopes)
 
 
 def owner_name(key: ApiKey) -> str:
@@ -146,7 +194,7 @@ class ApiKeyAdmin(ListAdmin):
         """Keys are revoked and stay, so that their history can be traced."""
         return False
 
-    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: forms.ModelForm[ApiKey], change: bool) -> None:
         text = None if change else obj.make_text()
         super().save_model(request, obj, form, change)
         if text:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import NamedTuple
 from urllib.parse import quote
 
 from django.utils import timezone
@@ -17,8 +18,7 @@ STEP = 10  # of one bar
 LEAST = 1.5  # a single row among thousands stays visible
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     period: Period
     label: str
     x: int
@@ -36,21 +36,14 @@ class Chart:
     lists: tuple[str, str]  # the addresses of the successes and the failures, with a query
 
     @cached_property
-    def well(self) -> int:
-        return sum(period.well for period in self.periods)
-
-    @cached_property
-    def badly(self) -> int:
-        return sum(period.badly for period in self.periods)
+    def totals(self) -> dict[str, int]:
+        names = ("well", "badly", "expected")
+        return {name: sum(getattr(period, name) for period in self.periods) for name in names}
 
     @property
     def error_rate(self) -> float | None:
         """The share of failures in what ended, without expected ones; None if nothing is left."""
-        return failure_rate(well=self.well, badly=self.badly, expected=self.expected)
-
-    @cached_property
-    def expected(self) -> int:
-        return sum(period.expected for period in self.periods)
+        return failure_rate(**self.totals)
 
     @property
     def width(self) -> int:
@@ -73,20 +66,12 @@ class Chart:
 
     @cached_property
     def bars(self) -> list[Bar]:
-        line = self.line
-        return [
-            Bar(
-                period,
-                self._label(period),
-                index * STEP + 1,
-                max(0, line - well),
-                well,
-                self._height(period.badly),
-                *self._lists(period),
-            )
-            for index, period in enumerate(self.periods)
-            for well in [self._height(period.well)]
-        ]
+        return [self._bar(index, period) for index, period in enumerate(self.periods)]
+
+    def _bar(self, index: int, period: Period) -> Bar:
+        well, badly = self._height(period.well), self._height(period.badly)
+        x, y = index * STEP + 1, max(0, self.line - well)
+        return Bar(period, self._label(period), x, y, well, badly, *self._lists(period))
 
     @cached_property
     def _tallest(self) -> int:

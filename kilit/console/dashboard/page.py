@@ -3,15 +3,17 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from django.contrib import admin
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from django_stubs_ext import StrOrPromise
 
 from kilit.batches.queues import queues
 from kilit.console.dashboard.charts import RANGES, Chart, midnights
@@ -25,20 +27,15 @@ from kilit.problems.queues import triage
 from kilit.problems.registry import Problem
 from kilit.problems.workers import TASKS, WORKERS
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-    from django_stubs_ext import StrOrPromise
-
 MOST_SHOWN = 8  # problems; others without an action are folded, so that the strips stay in sight
 
 
-@dataclass(frozen=True)
-class StateCount:
+class StateCount(NamedTuple):
     name: str
     colour: str
     rows: int
     href: str
-    label: "StrOrPromise" = ""  # what people call it
+    label: StrOrPromise = ""  # what people call it
 
 
 @dataclass(frozen=True)
@@ -57,9 +54,8 @@ class QueueStrip:
         return (self.chart.error_rate or 0) > self.panel.queue.alarming_share
 
 
-@dataclass(frozen=True)
-class HealthyPart:
-    title: "StrOrPromise"
+class HealthyPart(NamedTuple):
+    title: StrOrPromise
     href: str
 
 
@@ -69,7 +65,7 @@ def panels() -> list[QueueAdmin]:
     return [model_admin for model_admin in admins if model_admin.oldest_means]
 
 
-def fill_strip(panel: QueueAdmin, user: "User | AnonymousUser", *, now: datetime, days: int = 1) -> QueueStrip:
+def fill_strip(panel: QueueAdmin, user: User | AnonymousUser, *, now: datetime, days: int = 1) -> QueueStrip:
     queue, table, words = panel.queue, panel.queue.table, panel.states
     scopes = queue.scopes_seen_by(user)
     totals = Count.objects.by_state(queue=table.queue, scopes=scopes)

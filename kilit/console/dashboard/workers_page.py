@@ -1,9 +1,10 @@
 """Supervisors, runners, doorbells and scheduled tasks, instead of django-q2's own pages."""
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -18,9 +19,6 @@ from kilit.problems.processes import Workers
 from kilit.problems.workers import PERMISSIONS
 from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.sweeps import make_due, sweeps
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 
 def may_see_workers(request: HttpRequest) -> bool:

@@ -2,15 +2,12 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
+from django_stubs_ext import StrOrPromise
 
 from kilit.lock.models import Event
 from kilit.lock.table import Kind, Lifecycle
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 WIDTH, BOX_WIDTH, BOX_HEIGHT, STEP = 340, 148, 32, 52
 MARGIN = 8
@@ -22,7 +19,7 @@ NEAREST, FARTHEST = 24, 84  # how far an arrow swings out, by how many states it
 @dataclass(frozen=True)
 class Node:
     state: str
-    label: "StrOrPromise"  # what people call it
+    label: StrOrPromise  # what people call it
     x: int
     y: int
     look: str  # here, been or ahead

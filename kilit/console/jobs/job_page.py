@@ -2,30 +2,27 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from django import forms
-from django.contrib.admin.utils import display_for_field, flatten, label_for_field, lookup_field, unquote
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib.admin.utils import display_for_field, flatten, label_for_field, lookup_field
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
+from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 
 from kilit.batches.error_entries import TRY_AGAIN, ErrorEntry
-from kilit.console.formatting import link, page
+from kilit.console.formatting import find_object, link, page
 from kilit.console.jobs.blockers import Blocker, reasons_by_kind
 from kilit.console.jobs.diagram import draw
-from kilit.console.jobs.priorities import priority_context
-from kilit.console.jobs.states import States
+from kilit.console.jobs.states import States, priority_badge
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import LIST_FILTERS, back_address
 from kilit.console.lists.actions import Action
 from kilit.lock.models import Event
+from kilit.lock.priorities import Priority
 from kilit.problems.links import row_path
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-    from django_stubs_ext import StrOrPromise
 
 EMPTY: Any = (None, "", "-", [], {}, ())
 STEPS_SHOWN = 20  # of the timeline; the older ones are folded
@@ -35,7 +32,7 @@ STEPS_SHOWN = 20  # of the timeline; the older ones are folded
 class JobOffer:
     """Something to click on a job's page: a verb done at once, a form on the page itself, or else a page."""
 
-    title: "StrOrPromise"
+    title: StrOrPromise
     href: str
     is_done_at_once: bool = False
     is_dangerous: bool = False
@@ -44,21 +41,19 @@ class JobOffer:
 
 
 Offers = Mapping[str, JobOffer]  # by name
-RowStep = Callable[[Any, Offers, "User | AnonymousUser"], JobOffer | None]
+RowStep = Callable[[Any, Offers, User | AnonymousUser], JobOffer | None]
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     label: str
     value: Any
     copied: str = ""  # what a button copies
 
 
-@dataclass(frozen=True)
-class ShownError:
+class ShownError(NamedTuple):
     code: str
     words: str
-    turn: "StrOrPromise"
+    turn: StrOrPromise
     message: str
 
 
@@ -77,9 +72,9 @@ class JobDescription:
     holdings: Callable[[Any], list[tuple[str, Any]]] = lambda _row: []
     is_message_hidden: bool = False  # of an error that has an entry: the message says the same
     # What else the user may do with the row, besides the actions of the list that apply.
-    offers: "Callable[[Any, Offers, User | AnonymousUser], Offers]" = lambda _row, offers, _user: offers
+    offers: Callable[[Any, Offers, User | AnonymousUser], Offers] = lambda _row, offers, _user: offers
     # The ways on that entries of errors name, besides the offers; each returns one if it is possible now.
-    steps: "Mapping[str, RowStep]" = field(default_factory=dict)
+    steps: Mapping[str, RowStep] = field(default_factory=dict)
     # The one offer that stands out, where no error says so; by default the first that is done at once.
     choose_primary: Callable[[Any, Offers], JobOffer | None] = lambda _row, _offers: None
     copied_fields: Mapping[str, str] = field(default_factory=dict)  # and the attribute that is copied
@@ -106,7 +101,7 @@ def job_page(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> HttpRes
         "more_template": job.more_template,
         "wide_template": job.wide_template,
         "crumb_names_row": True,
-        **(priority_context(model_admin, request, row) if job.priority_states else {}),
+        **(_priority_context(model_admin, request, row) if job.priority_states else {}),
         **_story_of(model_admin, row),
         **job.context(request, row),
     }
@@ -115,12 +110,22 @@ def job_page(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> HttpRes
 
 def row_to_change(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> Any:
     """Return a row that the user may act on."""
-    row = model_admin.get_object(request, unquote(object_id))
-    if row is None:
-        raise Http404
-    if not model_admin.has_operate_permission(request, str(row.pk)):
-        raise PermissionDenied
-    return row
+
+    def may_change(_user: object, row: Any) -> bool:
+        return model_admin.has_operate_permission(request, str(row.pk))
+
+    return find_object(model_admin, request, object_id, allowed=may_change)
+
+
+def _priority_context(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> dict[str, object]:
+    is_waiting = row.status in model_admin.page.priority_states
+    may_change = is_waiting and model_admin.has_operate_permission(request, str(row.pk))
+    return {
+        "priority": Priority(row.priority),
+        "priority_badge": priority_badge(row),
+        "priorities": sorted(Priority, reverse=True) if may_change else [],
+        "priority_href": model_admin.address("priority", row.pk),
+    }
 
 
 def _story_of(model_admin: ModelAdmin, row: Any) -> dict[str, Any]:

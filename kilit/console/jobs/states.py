@@ -1,14 +1,18 @@
-"""The colours of a queue's states: those of their kind, unless a queue says otherwise."""
+"""Badges of a job: its state in the colour of its kind, unless a queue says otherwise, and its priority."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from kilit.console.formatting import badge
+from kilit.lock.priorities import Priority
 from kilit.lock.table import Kind, Lifecycle
 
 COLOURS = {Kind.WAITING: "info", Kind.HELD: "primary", Kind.DONE: "success", Kind.FAILED: "danger"}
+PRIORITY_COLOURS = {Priority.LOW: "", Priority.HIGH: "warning", Priority.URGENT: "danger"}
 
 
 class States:
@@ -27,3 +31,15 @@ class States:
 
     def badge(self, state: str) -> SafeString:
         return badge(str(self.labels[state]), self.colours[state], title=state)
+
+
+def priority_badge(row: Any) -> SafeString | str:
+    """Return the priority of a job as a badge; a normal one is not worth a word."""
+    priority = Priority(row.priority)
+    if priority == Priority.NORMAL:
+        return ""
+    return badge(str(priority.label), PRIORITY_COLOURS[priority], title=_("Priority"))
+
+
+def with_priority(state: SafeString, row: object) -> SafeString:
+    return format_html("{} {}", state, text) if (text := priority_badge(row)) else state

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
 
 from kilit.batches.queues import queues
 from kilit.console.formatting import duration, with_code, with_local_times
@@ -17,10 +18,7 @@ from kilit.lock.failures import Failures
 from kilit.lock.models import Event
 from kilit.sites.people import KEYS_USERS
 
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
-
-Sentences = Mapping[str, "StrOrPromise"]
+Sentences = Mapping[str, StrOrPromise]
 
 SECOND = timedelta(seconds=1)
 # Rows come by keys of people and sites; only what happens then is reported by a machine of the queue that has a key.

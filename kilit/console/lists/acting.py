@@ -1,4 +1,9 @@
-"""Acting on rows: what is done to many, or cannot be taken back, is confirmed first."""
+"""Acting on rows: what is done to many, or cannot be taken back, is confirmed first.
+
+What was done at once to one row can be undone: it becomes what it was, unless something has happened since. What the
+action changed is kept in the user's session, the last action only. Undoing is a move of the queue's table, and matches
+the row as the action left it: once a worker or another person has it, nothing is taken back.
+"""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -7,8 +12,10 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.dateparse import parse_datetime
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
@@ -16,16 +23,21 @@ from unfold.admin import ModelAdmin
 from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
 from kilit.console.formatting import number as grouped
-from kilit.console.lists import undo
-from kilit.console.lists.actions import Action, confirm_action
+from kilit.console.lists.actions import Action, ActionReport
 from kilit.console.lists.bulk_requests import remember
-from kilit.console.lists.confirming import ReasonForm
+from kilit.console.lists.confirming import ReasonForm, confirm_page
 from kilit.lock.audit import for_reason
+from kilit.lock.guard import LifecycleModel
+from kilit.lock.leases import LeasedModel
 from kilit.sites.scopes import scope_names
 
 LIST_FILTERS = "_changelist_filters"  # as Django calls them in the address of a row's page
+CAME_FROM = ("filters", "from_row")  # fields of a form: those of the list, and whether a row's page was open
 MOST_NAMED = 5  # rows on the confirmation page
 COLUMNS_NAMED = 4  # of the list: the first ones identify a row
+UNDO = "undo"  # in the session, and as a tag of the message that offers it
+# Written by a move itself and by the database.
+NOT_RESTORED = ("status", "updated_at", "error_group")
 
 
 def confirm_selected(model_admin: ModelAdmin, request: HttpRequest, action: Action, rows: Any) -> HttpResponse | None:
@@ -35,7 +47,7 @@ def confirm_selected(model_admin: ModelAdmin, request: HttpRequest, action: Acti
     if len(ids) > most:
         messages.error(request, _("At most %(most)s rows at once.") % {"most": grouped(most)})
         return None
-    return confirm(model_admin, request, action, ids, filters=request.GET.urlencode())
+    return confirm(model_admin, request, action, ids, {"filters": request.GET.urlencode(), "from_row": ""})
 
 
 def confirm_row(model_admin: ModelAdmin, action: Action, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -44,7 +56,8 @@ def confirm_row(model_admin: ModelAdmin, action: Action, request: HttpRequest, o
     pk = model_admin.read_id(unquote(object_id))
     if pk is None:
         raise Http404
-    return confirm(model_admin, request, action, [pk], filters=request.GET.get(LIST_FILTERS, ""), from_row=True)
+    came_from = {"filters": request.GET.get(LIST_FILTERS, ""), "from_row": "1"}
+    return confirm(model_admin, request, action, [pk], came_from)
 
 
 def confirm(
@@ -52,19 +65,18 @@ def confirm(
     request: HttpRequest,
     action: Action,
     ids: list[UUID],
+    came_from: dict[str, str],
     *,
-    filters: str = "",
-    from_row: bool = False,
     form: ReasonForm | None = None,
 ) -> HttpResponse:
+    """Ask before it is done; `came_from` is what leads back to the list or the row's page."""
     eligible, sentences = action.preview(request.user, ids)
-    came_from = {"filters": filters, "from_row": "1" if from_row else ""}
     # In the address too, which outlives a session: a user who has to log in again is led back.
-    query = urlencode({"ids": ids[0], **came_from} if from_row else {"filters": filters})
-    return confirm_action(
+    query = urlencode({**came_from, "ids": ids[0] if came_from["from_row"] else ""})
+    return confirm_page(
         model_admin,
         request,
-        action,
+        **action.confirm_context,
         title=action.question(eligible or len(ids)),
         sentences=sentences,
         **_rows_context(model_admin, request, action, ids),
@@ -72,7 +84,7 @@ def confirm(
         submit=str(action.title) if eligible else "",
         post_to=f"{model_admin.address('act', action.verb)}?{query}",
         kept={"ids": ",".join(map(str, ids)), **came_from},
-        back=back_address(model_admin, ids, filters=filters, from_row=from_row),
+        back=back_address(model_admin, ids, **came_from),
     )
 
 
@@ -99,16 +111,12 @@ def _sites_of(rows: Any, scope: str) -> list[tuple[str, str]]:
 
 def act(model_admin: ModelAdmin, request: HttpRequest, verb: str) -> HttpResponse:
     """Do what was confirmed, and report; a second click finds nothing left to do."""
-    action = {action.verb: action for action in model_admin.actions}.get(verb)
-    if action is None:
-        raise Http404
-    if not model_admin.has_operate_permission(request):
-        raise PermissionDenied
+    action = model_admin.find_action(request, verb=verb)
     values = request.POST if request.method == "POST" else request.GET
     named = (model_admin.read_id(text) for text in values.get("ids", "").split(","))
     ids = list(dict.fromkeys(pk for pk in named if pk))
-    filters, from_row = values.get("filters", ""), bool(values.get("from_row"))
-    back = HttpResponseRedirect(back_address(model_admin, ids, filters=filters, from_row=from_row and bool(ids)))
+    came_from = {name: values.get(name, "") for name in CAME_FROM}
+    back = HttpResponseRedirect(back_address(model_admin, ids, **came_from))
     if request.method != "POST":  # logging in again leads here, without the form
         messages.warning(request, _("Nothing was changed: your session had ended. Please confirm again."))
         return back
@@ -119,39 +127,83 @@ def act(model_admin: ModelAdmin, request: HttpRequest, verb: str) -> HttpRespons
     form = action.form_for(ids, request.POST)
     log_out_of_reach(model_admin, request, ids)
     if not form.is_valid():
-        return confirm(model_admin, request, action, ids, form=form, filters=filters, from_row=from_row)
+        return confirm(model_admin, request, action, ids, came_from, form=form)
     with for_reason(form.cleaned_data["reason"]):
-        _perform(model_admin, request, action, ids, form.options())
-    if not from_row:
+        if action.undo and len(ids) == 1:
+            report = _perform_undoable(model_admin, request, action, ids[0], form.options())
+        else:
+            report = action.perform(request.user, ids, form.options())
+    # The template of messages shows the tag as a button.
+    tags = UNDO if action.undo and len(ids) == 1 and UNDO in request.session else ""
+    messages.add_message(request, report.level, report.sentence, extra_tags=tags)
+    if not came_from["from_row"]:
         remember(model_admin, request, action, ids)
     return back
 
 
-def _perform(
-    model_admin: ModelAdmin, request: HttpRequest, action: Action, ids: list[UUID], options: dict[str, Any]
-) -> None:
-    if not action.undo or len(ids) > 1:
-        report = action.perform(request.user, ids, options)
-        messages.add_message(request, report.level, report.sentence)
-        return
-    kept = {name: request.POST.get(name, "") for name in ("ids", "filters", "from_row")}
-    form = {"post_to": model_admin.address("undo", action.verb), "kept": kept}
-    report = undo.perform(request, action, ids[0], options, form=form)
-    tags = undo.KEY if undo.KEY in request.session else ""  # shown as a button, by the template of messages
-    messages.add_message(request, report.level, report.sentence, extra_tags=tags)
+def _perform_undoable(
+    model_admin: ModelAdmin, request: HttpRequest, action: Action, pk: UUID, options: dict[str, Any]
+) -> ActionReport:
+    with transaction.atomic():
+        rows = _in_reach(request, action, pk)
+        before = rows.select_for_update(of=("self",)).first()
+        report = action.perform(request.user, [pk], options)
+        after = rows.first()
+    request.session.pop(UNDO, None)
+    if before and after and before.status == action.operation.table.moves[action.undo].target != after.status:
+        kept = {name: request.POST.get(name, "") for name in ("ids", *CAME_FROM)}
+        request.session[UNDO] = {
+            "verb": action.undo,
+            "id": str(pk),
+            "at": after.updated_at.isoformat(),
+            "columns": _changes(before, after),
+            "form": {"post_to": model_admin.address("undo", action.verb), "kept": kept},
+        }
+    return report
+
+
+def _in_reach(request: HttpRequest, action: Action, pk: UUID) -> Any:
+    return action.operation.within_reach(action.operation.model._default_manager.filter(pk=pk), request.user)
+
+
+def _changes(before: LifecycleModel, after: LifecycleModel) -> dict[str, object]:
+    """Return what the columns were that differ now, as the session can store it."""
+    return {
+        field.attname: None if field.value_from_object(before) is None else field.value_to_string(before)
+        for field in before._meta.concrete_fields
+        if field.name not in NOT_RESTORED and field.value_from_object(before) != field.value_from_object(after)
+    }
 
 
 def take_back(model_admin: ModelAdmin, request: HttpRequest, verb: str) -> HttpResponse:
-    action = {action.verb: action for action in model_admin.actions if action.undo}.get(verb)
-    pk = model_admin.read_id(request.POST.get("ids", ""))
-    if action is None or pk is None:
+    action, pk = model_admin.find_action(request, verb=verb), model_admin.read_id(request.POST.get("ids", ""))
+    if not action.undo or pk is None:
         raise Http404
     if not model_admin.has_operate_permission(request, str(pk)):
         raise PermissionDenied
-    report = undo.take_back(request, action, pk)
+    report = _undo(request, action, pk)
     messages.add_message(request, report.level, report.sentence)
-    filters, from_row = request.POST.get("filters", ""), bool(request.POST.get("from_row"))
-    return HttpResponseRedirect(back_address(model_admin, [pk], filters=filters, from_row=from_row))
+    came_from = {name: request.POST.get(name, "") for name in CAME_FROM}
+    return HttpResponseRedirect(back_address(model_admin, [pk], **came_from))
+
+
+def _undo(request: HttpRequest, action: Action, pk: UUID) -> ActionReport:
+    undo = request.session.get(UNDO) or {}
+    if (undo.get("verb"), undo.get("id")) != (action.undo, str(pk)):
+        return ActionReport(_("There is nothing to undo."), messages.WARNING)
+    del request.session[UNDO]
+    model, rows, table = action.operation.model, _in_reach(request, action, pk), action.operation.table
+    as_left = rows.filter(updated_at=parse_datetime(undo["at"]))
+    if issubclass(model, LeasedModel):
+        as_left = as_left.filter(claim_token=None)
+    fields = {field.attname: field for field in model._meta.concrete_fields}
+    columns = {name: text if text is None else fields[name].to_python(text) for name, text in undo["columns"].items()}
+    if as_left.move(action.undo, **columns):
+        state = table.labels[table.moves[action.undo].target]
+        return ActionReport(_("Undone. Its state: %(state)s.") % {"state": state}, messages.SUCCESS)
+    state = table.labels.get(rows.values_list("status", flat=True).first() or "", "–")
+    text = _("Too late to undo: it has moved on. Its state: %(state)s.")
+    return ActionReport(text % {"state": state}, messages.WARNING)
 
 
 def log_out_of_reach(model_admin: ModelAdmin, request: HttpRequest, ids: list[Any]) -> None:
@@ -162,9 +214,9 @@ def log_out_of_reach(model_admin: ModelAdmin, request: HttpRequest, ids: list[An
         mark_denied(request, DenialCode.NOT_YOURS, f"{count} of {len(ids)} rows")
 
 
-def back_address(model_admin: ModelAdmin, ids: list[Any], *, filters: str, from_row: bool = False) -> str:
+def back_address(model_admin: ModelAdmin, ids: list[Any], *, filters: str, from_row: object = "") -> str:
     """Return the page it was asked from; a row's page keeps the filters of the list it was opened from."""
-    if not from_row:
+    if not (from_row and ids):
         return str(model_admin.address("changelist")) + (f"?{filters}" if filters else "")
     kept = urlencode({LIST_FILTERS: filters}) if filters else ""
     return str(model_admin.address("change", ids[0])) + (f"?{kept}" if kept else "")

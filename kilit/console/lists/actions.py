@@ -3,27 +3,25 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, ngettext
+from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 
 from kilit.batches.operations import Operation, OperationUnavailable, Skip
 from kilit.batches.queues import queues
 from kilit.console.formatting import ago, counted
 from kilit.console.formatting import number as grouped
-from kilit.console.lists.confirming import ReasonForm, confirm_page
+from kilit.console.lists.confirming import ReasonForm
 from kilit.lock.audit import person_of
 from kilit.lock.models import Event
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-    from django_stubs_ext import StrOrPromise
 
 
 @dataclass(frozen=True)
@@ -38,17 +36,17 @@ class Action:
 
     operation: Operation
     _: KW_ONLY
-    title: "StrOrPromise"
-    done: "StrOrPromise"
-    effect: "StrOrPromise"
-    asks: "StrOrPromise" = ""  # what the confirmation asks, instead of “Retry 3 jobs?”
+    title: StrOrPromise
+    done: StrOrPromise
+    effect: StrOrPromise
+    asks: StrOrPromise = ""  # what the confirmation asks, instead of “Retry 3 jobs?”
     # By state: what to know before it is done to rows in it, with a place for their %(number)s.
-    cautions: Mapping[object, "StrOrPromise"] = field(default_factory=dict)
+    cautions: Mapping[object, StrOrPromise] = field(default_factory=dict)
     form: type[ReasonForm] = ReasonForm
     is_dangerous: bool = False
     is_done_at_once: bool = False  # on one row: without a confirmation, and the reason may be left out
     undo: str = ""  # the verb that takes it back, on one row
-    back_label: "StrOrPromise" = ""  # of the button that changes nothing; "Cancel" otherwise
+    back_label: StrOrPromise = ""  # of the button that changes nothing; "Cancel" otherwise
 
     allowed_permissions = ("operate",)
     do_not_call_in_templates = True
@@ -66,10 +64,6 @@ class Action:
         return self.name
 
     @property
-    def short_description(self) -> str:
-        return self.label
-
-    @property
     def verb(self) -> str:
         return self.operation.verb
 
@@ -82,9 +76,13 @@ class Action:
         return self.name.replace("_", "-")
 
     @property
-    def label(self) -> str:
+    def short_description(self) -> str:
         states = self.operation.table.words(self.sources)
         return gettext("%(title)s — only: %(states)s") % {"title": self.title, "states": states}
+
+    @property
+    def confirm_context(self) -> dict[str, Any]:
+        return {"reasons_for": self.verb, "is_dangerous": self.is_dangerous, "back_label": self.back_label}
 
     def form_for(self, ids: Sequence[UUID], data: Any = None) -> ReasonForm:
         form = self.form(data)
@@ -106,7 +104,7 @@ class Action:
             return str(self.asks)
         return gettext("%(title)s %(rows)s?") % {"title": self.title, "rows": counted(number, self.operation.model)}
 
-    def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> tuple[int, list[str]]:
+    def preview(self, user: User | AnonymousUser, ids: Sequence[UUID]) -> tuple[int, list[str]]:
         """Return how many rows it would change, and sentences about all of them."""
         operation = self.operation
         rows = operation.within_reach(operation.model._default_manager.filter(pk__in=ids), user)
@@ -125,7 +123,7 @@ class Action:
             sentences.append(gettext("%(these)s and will not change.") % {"these": self.out_of_reach(unreachable)})
         return eligible, sentences
 
-    def perform(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> ActionReport:
+    def perform(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, Any]) -> ActionReport:
         try:
             result = self.operation.apply(user, ids, options)
         except OperationUnavailable as why:
@@ -173,12 +171,9 @@ class Action:
         return text % {"number": grouped(number), "what": gettext(self.operation.out_of_reach)}
 
     def report(self, asked: int, moved: int, *more: str) -> ActionReport:
-        first = gettext("%(done)s %(moved)s of %(asked)s") % {
-            "done": self.done,
-            "moved": grouped(moved),
-            "asked": grouped(asked),
-        }
-        return ActionReport("; ".join([first, *more]) + ".", messages.SUCCESS if moved else messages.WARNING)
+        numbers = {"done": self.done, "moved": grouped(moved), "asked": grouped(asked)}
+        sentence = "; ".join([gettext("%(done)s %(moved)s of %(asked)s") % numbers, *more])
+        return ActionReport(f"{sentence}.", messages.SUCCESS if moved else messages.WARNING)
 
 
 def who_was_first(pk: UUID) -> list[str]:
@@ -187,14 +182,3 @@ def who_was_first(pk: UUID) -> list[str]:
     if last is None or not person_of(last.actor):
         return []
     return [gettext("%(who)s changed it %(ago)s") % {"who": person_of(last.actor), "ago": ago(last.created_at)}]
-
-
-def confirm_action(model_admin: ModelAdmin, request: HttpRequest, action: Action, **context: Any) -> HttpResponse:
-    return confirm_page(
-        model_admin,
-        request,
-        **context,
-        reasons_for=action.verb,
-        is_dangerous=action.is_dangerous,
-        back_label=action.back_label,
-    )

@@ -2,17 +2,16 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -22,21 +21,14 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from kilit.batches.filters import UnusableFilters
 from kilit.batches.models import MOST_WITHOUT_COUNT, BulkAction
 from kilit.batches.operations import OperationUnavailable, Skip
-from kilit.batches.run import (
-    ENGINE,
-    MOST_LOOKED_AT,
-    DryRun,
-    count_matching,
-    plan,
-    plan_now,
-    skips_from_json,
-)
+from kilit.batches.run import ENGINE, MOST_LOOKED_AT, DryRun, count_matching, plan, plan_now, skips_from_json
 from kilit.console.formatting import number as grouped
-from kilit.console.lists.actions import Action, confirm_action
-from kilit.console.lists.confirming import ReasonForm
+from kilit.console.lists.actions import Action
+from kilit.console.lists.confirming import ReasonForm, confirm_page
 from kilit.lock.models import ErrorGroup
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
+from kilit.problems.links import list_path, page_path
 from kilit.workers import doorbells
 
 # How a list is paged and sorted does not change which rows it shows.
@@ -55,7 +47,7 @@ def bulk_offers(model_admin: ModelAdmin, request: HttpRequest) -> list[dict[str,
     except UnusableFilters:
         return []
     return [
-        {"label": action.label, "address": bulk_address(model_admin, action, filters)}
+        {"label": action.short_description, "address": bulk_address(model_admin, action, filters)}
         for action in actions_for(model_admin, filters)
     ]
 
@@ -84,11 +76,7 @@ def _filters_of(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, str]
 
 def act_on_all(model_admin: ModelAdmin, request: HttpRequest, name: str) -> HttpResponse:
     """Show what an action would do to all that match, ask for a reason and the number, and plan it."""
-    action = next((action for action in model_admin.actions if action.path == name), None)
-    if action is None:
-        raise Http404
-    if not model_admin.has_operate_permission(request):
-        raise PermissionDenied
+    action = model_admin.find_action(request, path=name)
     try:
         filters = _filters_of(model_admin, request)
         dry_run = count_matching(model_admin.queue, action.operation, request.user, filters)
@@ -141,22 +129,22 @@ def _confirm_all(
     names = model_admin.opts.verbose_name_plural
     everything = _("%(action)s all matching %(names)s?") % {"action": action.title, "names": names}
     submit = _("Count them first") if dry_run.is_capped else str(action.title)
-    return confirm_action(
+    return confirm_page(
         model_admin,
         request,
-        action,
+        **action.confirm_context,
         title=everything if dry_run.is_capped or not number else action.question(number),
         sentences=preview_text(action, dry_run.as_json(), is_capped=dry_run.is_capped),
         facts=[(_("Filter"), mask_personal_data(model_admin.filters.describe(filters, request.user)))],
         form=form,
         submit=submit if dry_run.eligible else "",
         post_to=bulk_address(model_admin, action, filters),
-        back=f"{model_admin.address('changelist')}?{encode(filters)}",
+        back=list_path(model_admin.model, **filters),
     )
 
 
 def bulk_address(model_admin: ModelAdmin, action: Action, filters: Mapping[str, str]) -> str:
-    return f"{model_admin.address('act_on_all', action.path)}?{encode(filters)}"
+    return page_path(model_admin.model, "act_on_all", action.path, **filters)
 
 
 def preview_text(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool = False) -> list[str]:
@@ -196,12 +184,6 @@ def typed_count(data: QueryDict) -> int | None:
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None
 
 
-def encode(filters: Mapping[str, str]) -> str:
-    query = QueryDict(mutable=True)
-    query.update(cast("Any", dict(filters)))
-    return query.urlencode()
-
-
 @dataclass(frozen=True)
 class RowsNow:
     """How many rows are in a state now; `is_again` if the action applies to them once more."""
@@ -216,18 +198,21 @@ class RowsNow:
         return text % {"number": grouped(self.count), "state": self.label}
 
 
-def count_now(rows: Any, action: Action, address: Callable[[str], str]) -> list[RowsNow]:
+def count_now(rows: Any, action: Action, **filters: str) -> list[RowsNow]:
     counts = dict(rows.order_by().values_list("status").annotate(Count("pk")))
     labels = action.operation.table.labels
-    states = [state for state in labels if counts.get(state)]
-    return [RowsNow(labels[state], counts[state], address(state), state in action.sources) for state in states]
+    return [
+        RowsNow(labels[state], counts[state], list_path(rows.model, **filters, status=state), state in action.sources)
+        for state in labels
+        if counts.get(state)
+    ]
 
 
 def remember(model_admin: ModelAdmin, request: HttpRequest, action: Action, ids: Sequence[UUID]) -> None:
     """Keep which rows the user acted on: workers may reject them at once, and the list shows what became of them."""
     named = [str(pk) for pk in ids[:MOST_FOLLOWED]]
-    of = {"model": model_admin.opts.label, "action": action.name, "ids": named, "at": time.time()}
-    request.session[LAST_ACTION] = of
+    last = {"model": model_admin.opts.label, "action": action.name, "ids": named, "at": time.time()}
+    request.session[LAST_ACTION] = last
 
 
 def follow_up(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, object] | None:
@@ -236,8 +221,4 @@ def follow_up(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, object
         return None
     action = model_admin.action_named(last["action"])
     rows = model_admin.queue.visible_to(request.user).filter(pk__in=last["ids"])
-    listed = model_admin.address("changelist")
-    return {
-        "title": action.title,
-        "rows": count_now(rows, action, lambda state: f"{listed}?{encode({'status': state})}"),
-    }
+    return {"title": action.title, "rows": count_now(rows, action)}

@@ -1,27 +1,25 @@
 """The one page that asks before something is done, and the one form that asks why."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import page
 from kilit.lock.models import Activity
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-    from django_stubs_ext import StrOrPromise
-
 LOOKED_AT = 200  # of the user's newest activity, by an index
 MOST_OFFERED = 8
 
 
-def reason_field(help_text: "StrOrPromise" = "", *, most: int = 1000, **options: Any) -> forms.CharField:
+def reason_field(help_text: StrOrPromise = "", *, most: int = 1000, **options: Any) -> forms.CharField:
     # One line: only such a field can offer reasons to choose from.
     widget = UnfoldAdminTextInputWidget(attrs={"list": "recent-reasons", "autocomplete": "off"})
     options = {"label": gettext_lazy("Reason"), "help_text": help_text, **options}
@@ -41,7 +39,7 @@ class ReasonForm(forms.Form):
 
 
 def confirm_page(
-    model_admin: ModelAdmin, request: HttpRequest, *, title: "StrOrPromise", reasons_for: str = "", **context: Any
+    model_admin: ModelAdmin, request: HttpRequest, *, title: StrOrPromise, reasons_for: str = "", **context: Any
 ) -> TemplateResponse:
     """Return the page; what it says and keeps: templates/admin/console/confirm.html.
 
@@ -51,7 +49,7 @@ def confirm_page(
     return page(model_admin, request, "admin/console/confirm.html", title=str(title), reasons=reasons, **context)
 
 
-def recent_reasons(user: "User | AnonymousUser", verb: str) -> list[str]:
+def recent_reasons(user: User | AnonymousUser, verb: str) -> list[str]:
     """Return the user's own reasons without repeats: those for this verb first, each kind newest first."""
     newest = Activity.objects.filter(~Q(person=""), person=user.get_username()).order_by("-created_at", "-id")
     entries = [entry for entry in newest.values_list("verb", "message")[:LOOKED_AT] if entry[1]]

@@ -1,6 +1,7 @@
 """Error groups: failures by code and message, how many, since when, and actions on a whole group."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -9,10 +10,10 @@ from unfold.admin import ModelAdmin
 from kilit.batches.error_entries import ErrorEntry
 from kilit.console.formatting import number as grouped
 from kilit.console.formatting import page
-from kilit.console.lists.bulk_requests import encode
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import TREND_HOURS, Group
 from kilit.problems.failures import FailedRows, group_action
+from kilit.problems.links import list_path
 from kilit.problems.registry import ProblemAction
 
 MOST_GROUPS = 50
@@ -20,8 +21,7 @@ BAR = 5  # of so many units in the picture, one of them air
 TALLEST = 32
 
 
-@dataclass(frozen=True)
-class TrendBar:
+class TrendBar(NamedTuple):
     x: int
     y: int
     height: int
@@ -39,7 +39,7 @@ class Trend:
     def bars(self) -> list[TrendBar]:
         """The bars, tallest for the worst hour; an hour without failures leaves a line."""
         most = max(self.hours) or 1
-        heights = [max(1, round(number * TALLEST / most)) if number else 1 for number in self.hours]
+        heights = [max(1, round(number * TALLEST / most)) for number in self.hours]
         return [TrendBar(place * BAR, TALLEST - height, height) for place, height in enumerate(heights)]
 
     @property
@@ -58,8 +58,7 @@ class Trend:
         return _("steady") if now else _("quiet")
 
 
-@dataclass(frozen=True)
-class ErrorGroupRow:
+class ErrorGroupRow(NamedTuple):
     group: Group
     entry: ErrorEntry
     trend: Trend
@@ -83,7 +82,7 @@ def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
             group,
             entry,
             Trend(trends[group.name]),
-            f"{model_admin.address('changelist')}?{encode({'group': group.name})}",
+            list_path(queue.model, group=group.name),
             action=group_action(rows, request.user) if may_act else None,
             states=[(model_admin.states.badge(state), number) for state, number in sorted(group.states.items())],
         )

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from django.contrib.admin.views.main import ORDER_VAR
 from django.utils.functional import cached_property
@@ -25,37 +25,29 @@ MOST_CODES = 5  # offered beside the filters; the panel has them all
 
 @dataclass(frozen=True)
 class Chip:
+    """A tab, or a filter that is set or offered."""
+
     label: str
     href: str
     count: str = ""
-
-
-@dataclass(frozen=True)
-class Tab(Chip):
     is_current: bool = False
-    hint: str = ""  # the state's code
+    hint: str = ""  # a state's code
 
 
-@dataclass(frozen=True)
-class RowAction:
+class RowAction(NamedTuple):
     """An action of Django's admin, as a list offers it."""
 
     name: str
     title: str
-    label: str = ""
-
-    @property
-    def is_dangerous(self) -> bool:
-        return self.name == "delete_selected"
+    is_dangerous: bool
 
 
-@dataclass(frozen=True)
-class FilterField:
+class FilterField(NamedTuple):
     name: str
     title: str
     value: str
     kind: str  # select, date or text
-    choices: list[tuple[str, str]] = field(default_factory=list)
+    choices: Sequence[tuple[str, str]] = ()
 
     @property
     def is_long(self) -> bool:
@@ -110,32 +102,34 @@ class ListControls:
     def actions(self) -> list[Any]:
         """Return those for rows that are ticked."""
         offered = self.changelist.model_admin.get_actions(self.changelist.request)
-        return [RowAction(name, str(label)) for name, (_function, _name, label) in offered.items()]
+        return [
+            function if hasattr(function, "title") else RowAction(name, str(label), name == "delete_selected")
+            for function, name, label in offered.values()
+        ]
 
-    def tabs(self) -> list[Tab]:
+    def tabs(self) -> list[Chip]:
         """Return a tab for each state; their rows are not counted."""
         states = next((item for item in self.filters if item.name == STATE), None)
         if not isinstance(states, ChoiceFilter):
             return []
         current = self.given.get(STATE, "")
-        first = Tab(_("In use") if states.unless_set else _("All"), self._without(STATE), is_current=not current)
-        choices = [(str(value), str(label)) for value, label in states.choices_for(self.changelist.user)]
-        return [
-            first,
-            *(Tab(label, self.href(**{STATE: value}), is_current=value == current) for value, label in choices),
-        ]
+        tabs = [Chip(_("In use") if states.unless_set else _("All"), self._without(STATE), is_current=not current)]
+        for value, label in states.choices_for(self.changelist.user):
+            tabs.append(Chip(str(label), self.href(**{STATE: str(value)}), is_current=str(value) == current))
+        return tabs
 
     def code_offers(self) -> list[Chip]:
         return []
 
     def empty_text(self) -> str:
-        names = self.changelist.opts.verbose_name_plural
         if not self.is_narrowed:
             return _("There is nothing here yet.")
-        values = self.filters.describe(
-            {**self.given, **({SEARCH: self.search} if self.search else {})}, self.changelist.user
-        )
-        return _("No %(rows)s with %(filters)s.") % {"rows": names, "filters": values}
+        values = self.given | ({SEARCH: self.search} if self.search else {})
+        filters = self.filters.describe(values, self.changelist.user)
+        return _("No %(rows)s with %(filters)s.") % {
+            "rows": self.changelist.opts.verbose_name_plural,
+            "filters": filters,
+        }
 
     def _field(self, item: Filter) -> FilterField:
         value = self.given.get(item.name, "")
@@ -169,22 +163,17 @@ class QueueControls(ListControls):
         here = self.filters.accepted(self.given, user, among=[self.scope])
         self.scopes = list(here.values()) or model_admin.queue.scopes_seen_by(user)
 
-    def actions(self) -> list[Any]:
-        model_admin = self.changelist.model_admin
-        offered = model_admin.get_actions(self.changelist.request)
-        return [action for action in model_admin.actions if action.name in offered]
-
-    def tabs(self) -> list[Tab]:
+    def tabs(self) -> list[Chip]:
         """Return a tab for each state that has rows; with a filter that no count knows, without numbers."""
         # Scopes of other queues are not places: all of them are added up.
         counts = Count.objects.by_state(queue=self.queue, scopes=self.scopes)
         is_exact = not self.search and set(self.given) <= {STATE, self.scope}
         current = self.given.get(STATE, "")
-        tabs = [Tab(_("All"), self._without(STATE), number(counts.total()) if is_exact else "", not current)]
+        tabs = [Chip(_("All"), self._without(STATE), number(counts.total()) if is_exact else "", not current)]
         for state, label in self.changelist.model_admin.states.labels.items():
             if counts[state] or state == current:
                 count = number(counts[state]) if is_exact else ""
-                tabs.append(Tab(str(label), self.href(**{STATE: state}), count, state == current, state))
+                tabs.append(Chip(str(label), self.href(**{STATE: state}), count, state == current, state))
         return tabs
 
     def code_offers(self) -> list[Chip]:

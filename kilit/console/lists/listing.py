@@ -1,10 +1,11 @@
-"""Lists that stay fast over millions of rows: bounded searches and filters, a capped count."""
+"""Lists with a line for each row that stay fast over millions: bounded searches and filters, a capped count."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from django.contrib import admin
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup
+from django.contrib.admin.utils import display_for_field, label_for_field, lookup_field
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -19,39 +20,21 @@ from kilit.batches.filters import FilterSet, bare_id
 from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
 from kilit.console.formatting import PRIMARY, counted, number
 from kilit.console.lists.list_controls import ListControls
-from kilit.console.lists.table import Table, sort_key
 
 MOST_COUNTED = 10_000
 MOST_SORTED = 1_000  # in memory
 SEARCH_OF_FILTERS = ["=id"]  # shows the box; `filters.search` decides what is found
-
-
-class DeclaredFilters(admin.ListFilter):
-    """All filters of a list; a value that is not accepted matches nothing."""
-
-    title = "filters"  # never shown: `ListControls` offers them
-    declared: ClassVar[FilterSet]
-
-    def __init__(self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any) -> None:
-        super().__init__(request, params, model, model_admin)
-        for name in self.expected_parameters():
-            if name in params:
-                value = params.pop(name)
-                self.used_parameters[name] = value if isinstance(value, str) else value[-1]
-
-    def expected_parameters(self) -> list[str | None]:
-        return [*self.declared.names]
-
-    def has_output(self) -> bool:
-        return True
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        values = self.declared.given(self.used_parameters)
-        if self.declared.rejected(values, request.user):
-            return queryset.none()
-        for item in self.declared:
-            queryset = queryset if item.name in values else queryset.filter(item.unless_set)
-        return self.declared.apply(queryset, values)
+# Left out where there is no room for them.
+MINOR = {"amount", "attempts", "retries", "size", "took", "mode", "parts", "lasting"}
+# The column that takes the room that the others leave: the first of these, or else the first of the list.
+WIDE = ("error", "problem", "what", "alarms", "message", "note", "result", "path", "events", "filters")
+CHECKBOX = "action_checkbox"
+EMPTY = "-"
+BLANK = ("", EMPTY, "0")  # not worth a word on a phone
+CREATED = "id"  # ids sort by time: ages grow as they sink
+OTHER_WAY = {"asc": "-", "desc": ""}
+DIRECTIONS = {"asc": "ascending", "desc": "descending"}  # as aria-sort has them
+TURNED = {"asc": "desc", "desc": "asc"}
 
 
 class CappedPaginator(Paginator[Any]):
@@ -80,6 +63,83 @@ class CappedPaginator(Paginator[Any]):
         return max(1, min(number, self.num_pages))
 
 
+class Header(NamedTuple):
+    name: str
+    label: str
+    css: str = ""
+    sort_href: str = ""
+    direction: str = ""
+
+
+class Cell(NamedTuple):
+    css: str
+    html: Any
+    label: str = ""  # of a number, on a phone
+
+
+class TableRow(NamedTuple):
+    pk: str
+    href: str
+    first: Cell  # what people call the row
+    others: list[Cell]
+
+
+class Table:
+    def __init__(self, changelist: Any) -> None:
+        self.changelist = changelist
+        self.columns = [column for column in changelist.list_display if column != CHECKBOX]
+        self.names = [getattr(column, "__name__", column) for column in self.columns]
+        self.is_selectable = CHECKBOX in changelist.list_display
+        self.wide = next((name for name in WIDE if name in self.names), self.names[0])
+
+    @property
+    def headers(self) -> Iterator[Header]:
+        changelist = self.changelist
+        sorted_by = changelist.get_ordering_field_columns()
+        for name, column in zip(self.names, self.columns, strict=True):
+            label, css = self._label(column), f"column-{name}{self._extra_css(name)}"
+            order, key = changelist.get_ordering_field(column), sort_key(changelist, column)
+            if not (key and changelist.is_short) and (order is None or column not in changelist.sortable_by):
+                yield Header(name, label, css)
+                continue
+            place = changelist.list_display.index(column)
+            now = sorted_by.get(place, "")
+            # The largest number first, and the first letter of the alphabet.
+            sign = OTHER_WAY[now] if now else "-" if key else ""
+            direction = TURNED.get(now, "") if order == CREATED else now
+            href = changelist.get_query_string({ORDER_VAR: f"{sign}{place}"}, ["p"])
+            yield Header(name, label, css, href, DIRECTIONS.get(direction, ""))
+
+    @property
+    def rows(self) -> Iterator[TableRow]:
+        kept = f"?{self.changelist.preserved_filters}" if self.changelist.preserved_filters else ""
+        numbers = [self._label(column) if sort_key(self.changelist, column) else "" for column in self.columns]
+        css = [f"field-{name}{self._extra_css(name)}" for name in self.names]
+        for row in self.changelist.result_list:
+            first, *others = self._cells(row, css, numbers)
+            # Some rows have no page.
+            href = f"{self.changelist.url_for_result(row)}{kept}" if self.changelist.list_display_links else ""
+            yield TableRow(str(row.pk), href, first, others)
+
+    def _label(self, column: Any) -> str:
+        return str(label_for_field(column, self.changelist.model, self.changelist.model_admin))
+
+    def _extra_css(self, name: str) -> str:
+        return f"{' kilit-minor' if name in MINOR else ''}{' kilit-rest' if name == self.wide else ''}"
+
+    def _cells(self, row: Any, css: list[str], numbers: list[str]) -> Iterator[Cell]:
+        for column, css_class, label in zip(self.columns, css, numbers, strict=True):
+            field, _attribute, value = lookup_field(column, row, self.changelist.model_admin)
+            value = display_for_field(value, field, EMPTY) if field else value
+            yield Cell(f"{css_class}{' kilit-blank' if str(value) in BLANK else ''}", value, label)
+
+
+def sort_key(changelist: Any, column: Any) -> Callable[[Any], Any] | None:
+    """Return what rows are sorted by in memory; for a column that is named, its function is in the admin."""
+    function = getattr(changelist.model_admin, column, None) if isinstance(column, str) else column
+    return getattr(function, "sort_key", None)
+
+
 class RowList(ChangeList):
     """The rows of a page of a list, sorted along an index, or in memory while they are few."""
 
@@ -90,6 +150,22 @@ class RowList(ChangeList):
     def __init__(self, request: HttpRequest, *args: object, **options: object) -> None:
         self.request, self.user = request, request.user
         super().__init__(request, *args, **options)
+
+    def get_filters(self, request: HttpRequest) -> tuple[list[Any], bool, dict[str, Any], bool, bool]:
+        """Accept declared filters, and no other lookups from the address."""
+        for name in self.get_filters_params():
+            if name not in self._filters.names:
+                raise DisallowedModelAdminLookup(f"Filtering by {name} not allowed")
+        return [], False, {}, False, False
+
+    def get_queryset(self, *args: object, **options: object) -> Any:
+        """Return the rows that match; a value that is not accepted matches nothing."""
+        rows, values = super().get_queryset(*args, **options), self._filters.given(self.params)
+        if self._filters.rejected(values, self.user):
+            return rows.none()
+        for item in self._filters:
+            rows = rows if item.name in values else rows.filter(item.unless_set)
+        return self._filters.apply(rows, values)
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -138,15 +214,14 @@ class RowList(ChangeList):
 
     @cached_property
     def controls(self) -> ListControls:
-        return self.model_admin.list_controls(self)
+        return self.model_admin.controls_class(self)
 
     @property
     def _filters(self) -> FilterSet:
         return self.model_admin.filters
 
 
-@dataclass(frozen=True)
-class ListLink:
+class ListLink(NamedTuple):
     """A page that a list offers: the primary one as a button, the others in a menu."""
 
     title: str
@@ -165,17 +240,25 @@ class ListAdmin(ModelAdmin):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     filters: FilterSet = FilterSet()
+    list_class: type[RowList] = RowList
+    controls_class: type[ListControls] = ListControls
     # Ends of the addresses of pages that act on what the filters match.
     pages_with_filters: Sequence[str] = ()
+    is_searched = False  # by Ctrl+K, besides queues
 
     def get_changelist(self, request: HttpRequest, **options: object) -> type[RowList]:
-        return RowList
+        return self.list_class
+
+    def describe_result(self, row: Any) -> tuple[str, ...]:
+        """Return what Ctrl+K shows of a row: its name, and what tells it from others."""
+        return (str(row),)
+
+    def commands(self, request: HttpRequest) -> Iterable[tuple[str, str]]:
+        """Return what Ctrl+K offers besides pages, each with its address."""
+        return ()
 
     def complete(self, rows: list[Any]) -> None:
         """Fetch what the rows of a page show besides their columns."""
-
-    def list_controls(self, changelist: RowList) -> ListControls:
-        return ListControls(changelist)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         response: HttpResponse = super().changelist_view(request, extra_context)
@@ -189,11 +272,10 @@ class ListAdmin(ModelAdmin):
     def links(self, request: HttpRequest, pages: list[Any]) -> list[ListLink]:
         query = f"?{request.GET.urlencode()}" if request.GET else ""
         with_filters = tuple(self.pages_with_filters)
-        links = [
-            ListLink(page["title"], page["path"] + (query if page["path"].endswith(with_filters) else ""), is_primary)
-            for page in pages
-            for is_primary in [page["variant"] == PRIMARY]
-        ]
+        links = []
+        for page in pages:
+            href = page["path"] + (query if page["path"].endswith(with_filters) else "")
+            links.append(ListLink(page["title"], href, page["variant"] == PRIMARY))
         if self.has_add_permission(request):
             title = gettext("Add %(name)s") % {"name": self.opts.verbose_name}
             links.append(ListLink(title, self.address("add"), is_primary=True))
@@ -214,9 +296,6 @@ class ListAdmin(ModelAdmin):
     def route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
         return path(route, self.admin_site.admin_view(view), name=self.view_name(name))
 
-    def get_list_filter(self, request: HttpRequest) -> object:
-        return [type("ListFilters", (DeclaredFilters,), {"declared": self.filters})]
-
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         if self.search_fields != SEARCH_OF_FILTERS:
             return super().get_search_results(request, queryset, search_term)
@@ -231,10 +310,6 @@ class ListAdmin(ModelAdmin):
         request.search_is_capped = result.is_capped  # type: ignore[attr-defined] # for the list
         return queryset.filter(pk__in=result.ids), False
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Accept declared filters, and no other lookups from the address."""
-        return lookup in self.filters.names
-
 
 class ReadOnlyAdmin(ListAdmin):
     """Rows that nobody adds, changes or deletes by hand, the newest first."""
@@ -243,11 +318,7 @@ class ReadOnlyAdmin(ListAdmin):
     ordering = ["-id"]
     search_fields = SEARCH_OF_FILTERS
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_no_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
+    has_add_permission = has_change_permission = has_delete_permission = has_no_permission

@@ -7,11 +7,11 @@ from django.contrib import admin, messages
 from django.contrib.admin.exceptions import NotRegistered
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from kilit.batches.filters import SEARCH
-from kilit.console.lists.bulk_requests import encode
 from kilit.console.lists.listing import ListAdmin
 from kilit.console.models import SavedView
 from kilit.lock.text import strip_control_chars
@@ -36,11 +36,8 @@ def saved_views(request: HttpRequest) -> HttpResponse:
     elif own_views.exclude(name=name).count() >= MOST_VIEWS:
         messages.error(request, _("At most %(most)s views of a list. Delete one first.") % {"most": MOST_VIEWS})
     else:
-        view = {"user_id": request.user.pk, "listed": model_admin.opts.label_lower, "name": name, "query": query}
-        unique = ["user", "listed", "name"]
-        SavedView.objects.bulk_create(
-            [SavedView(**view)], update_conflicts=True, unique_fields=unique, update_fields=["query"]
-        )
+        view = {"user_id": request.user.pk, "listed": model_admin.opts.label_lower, "name": name}
+        SavedView.objects.update_or_create(**view, defaults={"query": query})
         messages.success(request, _("View “%(name)s” saved.") % {"name": name})
     return HttpResponseRedirect(model_admin.address("changelist") + (f"?{query}" if query else ""))
 
@@ -57,4 +54,4 @@ def _known(model_admin: ListAdmin, query: QueryDict) -> str:
     """Return the filters of the list alone, so that an address holds nothing else."""
     names = (*model_admin.filters.names, SEARCH, SORTED_BY)
     values = {name: str(query[name]) for name in names if query.get(name)}
-    return encode(values)[:2000]
+    return urlencode(values)[:2000]

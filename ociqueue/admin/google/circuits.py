@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
+from kilit.console.admin.activity import ActivitySource, register_activity
 from kilit.console.formatting import badge, distance, find_object, number, page, two_lines
-from kilit.console.jobs.activity import ActivitySource, register_activity
 from kilit.console.jobs.timeline import Story, TimelineStep
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.machine_errors import explain

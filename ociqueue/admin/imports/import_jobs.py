@@ -16,9 +16,9 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from kilit.batches.queues import queues
+from kilit.console.admin.activity import ActivitySource, register_activity
+from kilit.console.admin.bulk_actions import BatchJobAdmin, age, asked_by, state
 from kilit.console.formatting import column, number, two_lines
-from kilit.console.jobs.activity import ActivitySource, register_activity
-from kilit.console.jobs.batch_pages import BatchJobAdmin, age, asked_by, state
 from kilit.console.jobs.timeline import Story
 from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response

@@ -16,8 +16,8 @@ from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
-from kilit.console.account.site_chooser import SiteChoiceField
 from kilit.console.formatting import page
+from kilit.console.lists.fields import SiteChoiceField
 from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
 from kilit.masking import IDENTIFIERS

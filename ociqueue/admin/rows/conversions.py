@@ -21,7 +21,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.console.formatting import PRIMARY, button
 from kilit.console.lists.confirming import confirm_page
-from kilit.console.lists.day_forms import DaysForm
+from kilit.console.lists.fields import DaysForm
 from kilit.console.queue_admin import OldestRow
 from kilit.masking import mask_identifiers
 from kilit.sites.models import SiteQuerySet

@@ -14,7 +14,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.key_scopes import KeyScope
-from kilit.console.account.key_scopes import ScopesField, format_scopes
+from kilit.console.admin.keys import ScopesField, format_scopes
 from kilit.console.formatting import exactly, find_object, new_key, page
 from kilit.console.lists.confirming import confirm_page
 from kilit.sites import site_keys

@@ -170,7 +170,7 @@ def test_a_day_is_shown_by_the_hour_whether_folded_or_not(admin_user) -> None:
 
     assert len(chart.periods) == 24
     assert (chart.periods[-1].well, chart.periods[-1].badly) == (5, 2)
-    assert (chart.well, chart.badly) == (5, 2)
+    assert (chart.totals["well"], chart.totals["badly"]) == (5, 2)
     assert (chart.most, len(chart.marks)) == (5, 3)
     Count.objects.fold()
     assert shown(CONVERSIONS, admin_user).chart.periods == chart.periods
@@ -185,7 +185,7 @@ def test_what_ended_before_the_last_24_hours_is_not_shown(admin_user, sql) -> No
 
     sql("UPDATE lock_hourcount SET hour = hour - interval '1 hour'")
 
-    assert shown(CONVERSIONS, admin_user).chart.well == 0
+    assert shown(CONVERSIONS, admin_user).chart.totals["well"] == 0
 
 
 @pytest.mark.usefixtures("within_the_hour")
@@ -199,7 +199,7 @@ def test_days_are_shown_by_the_readers_clock(admin_user, sql, days, counted) -> 
     with timezone.override("Pacific/Auckland"):
         chart = shown(CONVERSIONS, admin_user, days=days).chart
 
-    assert (len(chart.periods), chart.well, chart.periods[-1].well) == (days, counted, 3)
+    assert (len(chart.periods), chart.totals["well"], chart.periods[-1].well) == (days, counted, 3)
 
 
 def test_a_bar_leads_to_the_jobs_of_its_hour_or_day(admin_client, admin_user) -> None:

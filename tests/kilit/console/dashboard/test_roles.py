@@ -46,7 +46,7 @@ def test_membership_narrows_numbers_rows_and_sites() -> None:
     content = dashboard.fill_strip(CONVERSIONS, ayse, now=timezone.now())
 
     assert {state.name: state.rows for state in content.states if state.rows} == {"COMPLETED": 1, "QUEUED": 1}
-    assert (content.chart.well, content.chart.badly, content.is_alarming) == (1, 0, False)
+    assert (content.chart.totals["well"], content.chart.totals["badly"], content.is_alarming) == (1, 0, False)
     assert content.oldest is not None
     assert content.oldest.place == "Mine"
     assert [problem.kind for problem in find_problems(ayse) if problem.part == "conversion"] == []
@@ -70,7 +70,7 @@ def test_a_member_of_no_site_sees_no_number_of_any() -> None:
     content = dashboard.fill_strip(CONVERSIONS, ayse, now=timezone.now())
 
     assert [state.rows for state in content.states] == [0] * len(ConversionStatus)
-    assert (content.chart.well, content.oldest) == (0, None)
+    assert (content.chart.totals["well"], content.oldest) == (0, None)
     assert "Theirs" not in text_of(browser_of(ayse))
 
 

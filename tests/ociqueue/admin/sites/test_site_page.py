@@ -81,7 +81,7 @@ def test_each_number_leads_to_its_list(make_person, make_site) -> None:
         assert f'href="{href.replace("&", "&amp;")}"' in answer.text
         assert len(viewer.get(href).context["cl"].result_list) == rows
     chart = answer.context["chart"]
-    assert (chart.well, chart.badly) == (3, 2)
+    assert (chart.totals["well"], chart.totals["badly"]) == (3, 2)
     assert f"{ROWS}?site={site.pk}&amp;status=FAILED&amp;from=" in answer.text
 
 
