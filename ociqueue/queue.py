@@ -18,7 +18,7 @@ from kilit.lock.free_text import FreeText
 from kilit.lock.management.arguments import minutes, whole_number
 from kilit.lock.models.error_groups import Cause, Group
 from kilit.sites.archiving import register_open_rows
-from kilit.sites.scopes import scopes_seen_by
+from kilit.sites.scopes import scopes_run_by, scopes_seen_by, scopes_shown_to
 from kilit.workers.doorbells import Doorbell
 from kilit.workers.sweeps import Cron, Sweep, SweepOption
 from ociqueue.codes.table import ADJUSTMENT_ENTRIES, CONVERSION_ENTRIES
@@ -33,7 +33,6 @@ from ociqueue.models import (
     ImportLine,
     ReadBack,
     Receipt,
-    Site,
     UploadBatch,
     UploadSummary,
 )
@@ -55,10 +54,13 @@ from ociqueue.webhooks import KINDS
 
 class SiteQueue(Queue):
     def may_act(self, user: User | AnonymousUser) -> bool:
-        return super().may_act(user) and Site.objects.run_by(user).exists()
+        return super().may_act(user) and scopes_run_by(user) != []
 
     def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
         return scopes_seen_by(user)
+
+    def scopes_shown_to(self, user: User | AnonymousUser) -> list[str] | None:
+        return scopes_shown_to(user)
 
     def visible_to(self, user: User | AnonymousUser) -> Any:
         return self.model.objects.visible_to(user)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.db.models import Min, Q
+from django.db.models import Exists, Min, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -28,6 +28,7 @@ from kilit.problems.registry import (
     ProblemSource,
     Severity,
     number,
+    once,
     with_number,
 )
 from kilit.shares import share
@@ -83,12 +84,13 @@ TOO_LARGE = ngettext_lazy(
 PASS_WITH_IT = ngettext_lazy(
     "%(number)s job on HOLD passes with them", "%(number)s jobs on HOLD pass with them", "count"
 )
+IS_KNOWN = Exists(Customer.objects.filter(phone=OuterRef("customer_phone")))
 list_of_jobs = partial(list_path, Job)
 of_cutting = partial(Problem, part=JOBS.queue)
 
 
 def of_causes(reader: Any) -> Iterator[Problem]:
-    causes = causes_of(QUEUE)
+    causes = causes_of(QUEUE, reader)
     held = [cause for cause in causes if cause.state == JobState.HOLD]
     failed = [cause for cause in causes if cause.state == JobState.FAILED]
     unknown = [cause for cause in failed if cause.code == Code.HANDOVER_UNKNOWN]
@@ -97,7 +99,6 @@ def of_causes(reader: Any) -> Iterator[Problem]:
     lines = FailureLines(queue=QUEUE, title=FAILED, reader=reader)
     yield from lines.problems([cause for cause in failed if cause.code != Code.HANDOVER_UNKNOWN])
     yield from _held(held, reader)
-    yield from _many_on_hold(held)
 
 
 def _places(jobs: list[Job]) -> list[Place]:
@@ -132,16 +133,18 @@ class HeldJobs:
     since: datetime | None = None
     count: int = 0
     places: dict[str, Place] = field(default_factory=dict)  # each leads to its oldest job
+    unknown: set[str] = field(default_factory=set)  # phones that no customer has
 
     @classmethod
     def by_code(cls) -> "dict[str, HeldJobs]":
         columns = ("pk", "error_code", "updated_at", "order_id", "customer_phone", "customer_snapshot_name")
-        rows = Job.objects.filter(status=JobState.HOLD).order_by("id").values_list(*columns)
+        rows = Job.objects.filter(status=JobState.HOLD).order_by("id").values_list(*columns, IS_KNOWN)
         codes: dict[str, HeldJobs] = {}
-        for pk, code, since, order, phone, name in rows[:HELD_COUNTED]:
+        for pk, code, since, order, phone, name, is_known in rows[:HELD_COUNTED]:
             held = codes.setdefault(code, cls(since))
             held.since, held.count = min(since, held.since or since), held.count + 1
             is_personal = code == Code.CRM_NO_MATCH
+            held.unknown.update(() if is_known else (phone,))
             key, label = (phone, name or mask_phone(phone)) if is_personal else (order, order)
             before = held.places.get(key)
             held.places[key] = (
@@ -156,7 +159,7 @@ def _held(causes: list[Cause], reader: Any) -> Iterator[Problem]:
     counts = Counter[str]()
     for cause in causes:
         counts[cause.code] += cause.total
-    by_code = HeldJobs.by_code() if counts else {}
+    by_code = once(HeldJobs, HeldJobs.by_code) if counts else {}
     for code, count in counts.items():
         held, entry = by_code.get(code) or HeldJobs(), QUEUE.entry(code, JobState.HOLD)
         places, filters = list(held.places.values()), {"status": JobState.HOLD.value, "code": code}
@@ -188,8 +191,12 @@ def _action(rows: FailedRows, only: str, reader: Any) -> ProblemAction | None:
 
 
 def add_customers(_rows: FailedRows, reader: Any) -> ProblemAction | None:
-    phones = set(Job.objects.with_unknown_customer().values_list("customer_phone", flat=True)[:HELD_COUNTED])
-    unknown = len(phones - set(Customer.objects.filter(phone__in=phones).values_list("phone", flat=True)))
+    held = once(HeldJobs, HeldJobs.by_code)
+    phones = held[Code.CRM_NO_MATCH].unknown if Code.CRM_NO_MATCH in held else set()
+    if sum(jobs.count for jobs in held.values()) >= HELD_COUNTED:  # perhaps not all of them
+        rows = Job.objects.with_unknown_customer().filter(~IS_KNOWN)
+        phones = set(rows.values_list("customer_phone", flat=True)[:HELD_COUNTED])
+    unknown = len(phones)
     if not unknown or not reader.has_perm("orchestrator.operate_customer"):
         return None
     return ProblemAction(with_number(ADD_CUSTOMERS, unknown), page_path(Job, "add_customers"))
@@ -221,7 +228,8 @@ STEPS: dict[str, Step] = {
 }
 
 
-def _many_on_hold(causes: list[Cause]) -> Iterator[Problem]:
+def many_on_hold(reader: Any) -> Iterator[Problem]:
+    causes = [cause for cause in causes_of(QUEUE, reader) if cause.state == JobState.HOLD]
     line = partial(of_cutting, severity=Severity.SERIOUS, link=list_of_jobs(status=JobState.HOLD))
     is_share_watched = any(cause.code != Code.OPERATOR_TRIGGER_REQUIRED for cause in causes)
     if is_share_watched and (today := held_share()).share > ALARMING_SHARE:
@@ -369,6 +377,7 @@ register_queue_problems(
     ProblemSource(overdue, lambda: [jobs_with_others()]),
     ProblemSource(too_large, lambda: [jobs_with_large_parts()]),
     ProblemSource(waiting_for_optiplanning, lambda: [jobs_before_optiplanning()]),
+    ProblemSource(many_on_hold, lambda: failures_of(JOBS.queue), is_sum=True),
     failed=ProblemSource(of_causes, lambda: failures_of(JOBS.queue)),
     stuck=STUCK.source(lambda: [unattended_jobs(), Job.objects.lapsed()]),
     steps=STEPS,

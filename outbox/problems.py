@@ -10,13 +10,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from kilit.problems.failures import FailedRows, failures
+from kilit.problems.failures import FailedRows, failures, sites
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
 from kilit.problems.registry import Place, ProblemAction, Severity
 from kilit.problems.rows import RowProblems
-from kilit.sites.scopes import scope_names
 from kilit.spans import moment
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, OffReason
@@ -32,11 +31,10 @@ def _endpoints(reader: Any) -> EndpointQuerySet:
 
 
 def _switch_on(reader: Any, endpoints: list[Endpoint]) -> dict[object, ProblemAction]:
-    ids = [endpoint.pk for endpoint in endpoints]
-    managed = Endpoint.objects.managed_by(reader).filter(pk__in=ids) if reader.is_staff else ()
     return {
         endpoint.pk: ProblemAction(_("Switch on"), page_path(Endpoint, "switch_on", endpoint.pk))
-        for endpoint in managed
+        for endpoint in endpoints
+        if endpoint.is_managed and reader.is_staff  # type: ignore[attr-defined]
     }
 
 
@@ -46,8 +44,9 @@ def _switch_on_and_retry(rows: FailedRows, reader: Any) -> ProblemAction | None:
         return None
     failed = OutboxMessage.objects.visible_to(reader).filter(status=rows.state, error_code=rows.code)
     off = Endpoint.objects.managed_by(reader).filter(is_on=False)
-    endpoint = off.filter(Exists(failed.filter(endpoint=OuterRef("pk")))).first()
-    if endpoint is None or failed.exclude(endpoint=endpoint).exists():
+    has_all = Exists(failed.filter(endpoint=OuterRef("pk"))) & ~Exists(failed.exclude(endpoint=OuterRef("pk")))
+    endpoint = off.filter(has_all).first()
+    if endpoint is None:
         return None
     return ProblemAction(_("Switch on and retry"), page_path(Endpoint, "switch_on", endpoint.pk, retry=rows.code))
 
@@ -68,7 +67,11 @@ of_endpoints = partial(
 OFF = of_endpoints(
     kind=ProblemKind.ENDPOINT_OFF,
     rows=lambda reader: (
-        _endpoints(reader).filter(is_on=False).exclude(off_reason=OffReason.OPERATOR).order_by("off_at")
+        _endpoints(reader)
+        .filter(is_on=False)
+        .exclude(off_reason=OffReason.OPERATOR)
+        .annotate(is_managed=Exists(Endpoint.objects.managed_by(reader).filter(pk=OuterRef("pk"))))
+        .order_by("off_at")
     ),
     title=gettext_lazy("%(endpoint)s is switched off"),
     since="off_at",
@@ -91,7 +94,7 @@ FAILING = of_endpoints(
 FAILED = failures(
     QUEUE,
     title=ngettext_lazy("%(number)s message failed", "%(number)s messages failed", "count"),
-    scope_names=scope_names,
+    scope_names=lambda: {str(pk): name for pk, name, _archived_at in sites()},
 )
 STUCK = StuckJobs(
     queue=QUEUE,

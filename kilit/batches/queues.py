@@ -100,6 +100,10 @@ class Queue:
         """Return the scopes whose rows a user sees; None means all."""
         return None
 
+    def scopes_shown_to(self, user: User | AnonymousUser) -> list[str] | None:
+        """Return the scopes of what dashboards count."""
+        return self.scopes_seen_by(user)
+
     def visible_to(self, user: User | AnonymousUser) -> Any:
         return self.model.objects.all()
 

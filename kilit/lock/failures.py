@@ -91,6 +91,15 @@ FORGET = """
     RETURN NULL;
 """
 
+# The newest message of a group, as a column of `states`, which has the groups. A reader of some scopes gets one only if
+# it is among the newest: a group may have a million rows.
+EXAMPLE = """
+    (SELECT message FROM (
+      SELECT n.{message} AS message, {scope} AS scope FROM {table} AS n
+      WHERE n.error_group = states.error_group AND {fails} ORDER BY n.id DESC LIMIT 1000
+    ) AS newest WHERE %(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s) LIMIT 1)
+"""
+
 
 @dataclass(frozen=True)
 class Failures:
@@ -159,6 +168,12 @@ class Failures:
     def index(self, name: str = "") -> models.Index:
         name = name or f"{self.table.queue}_of_error_group"
         return models.Index(fields=["error_group", "id"], condition=self.condition, name=name)
+
+    def example(self, table: str) -> str:
+        """Return SQL for `ErrorGroup.objects.largest`: the message of one row of each group."""
+        return EXAMPLE.format(
+            table=table, message=self.message, scope=scope_of("n", self.scope), fails=self._fails("n")
+        )
 
     def _name_group(self, name: str, operation: pgtrigger.Operation, condition: str) -> pgtrigger.Trigger:
         settled = f" OR NEW.{self.settled}" if self.settled else ""

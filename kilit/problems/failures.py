@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.utils import timezone
 from django.utils.text import Truncator
@@ -12,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.batches.error_entries import ErrorEntry
-from kilit.batches.queues import Queue
+from kilit.batches.queues import Queue, queues
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import Cause, failures_of
 from kilit.lock.table import Kind
@@ -27,9 +28,11 @@ from kilit.problems.registry import (
     ProblemSource,
     Reader,
     Severity,
+    once,
     problem_key,
     with_number,
 )
+from kilit.sites.models import Tenant
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -41,12 +44,29 @@ PLACES = re.compile("[#…]")  # in a shape, for what differs
 FAILED = gettext_lazy("%(queue)s: %(number)s failed")
 
 
-def causes_of(queue: Queue, *, scopes: list[str] | None = None) -> list[Cause]:
-    """Return why a queue's jobs failed, without those that a person ended."""
+def causes_of(queue: Queue, reader: Reader) -> list[Cause]:
+    """Return why a queue's jobs failed, without those that a person ended. All queues are asked at once."""
+    return once(("causes", reader), lambda: _all_causes(reader)).get(queue.table.queue, [])
+
+
+def _all_causes(reader: Reader) -> dict[str, list[Cause]]:
+    wanted = {
+        name: failures_in(queue, queue.scopes_shown_to(reader))
+        for name, queue in queues.items()
+        if queue.may_see(reader)
+    }
+    return dict(zip(wanted, ErrorGroup.objects.causes(*wanted.values()), strict=True))
+
+
+def failures_in(queue: Queue, scopes: list[str] | None) -> dict[str, Any]:
     table = queue.table
-    return ErrorGroup.objects.causes(
-        queue=table.queue, states=table.of_kind(Kind.FAILED), scopes=scopes, without=table.by_hand.values()
-    )
+    states, without = list(table.of_kind(Kind.FAILED)), list(table.by_hand.values())
+    return {"queue": table.queue, "states": states, "scopes": scopes, "without": without}
+
+
+def sites() -> list[tuple[UUID, str, datetime | None]]:
+    """Return id, name and time of archiving of every site."""
+    return once("sites", lambda: list(Tenant.objects.values_list("pk", "name", "archived_at")))
 
 
 @dataclass(frozen=True)
@@ -86,7 +106,7 @@ def failures(
     """Return what finds a queue's failures for a reader; a queue may give its own words."""
 
     def find(reader: Reader) -> list[Problem]:
-        causes = causes_of(queue, scopes=queue.scopes_seen_by(reader))
+        causes = causes_of(queue, reader)
         if not causes:
             return []
         return FailureLines(queue=queue, title=title, reader=reader, scope_names=scope_names()).problems(causes)
@@ -141,10 +161,12 @@ class FailureLines:
         ]
 
     def _named(self, causes: Sequence[Cause], severity: Severity) -> list[Problem]:
-        entries = self.queue.entries_of(causes) if causes else {}
-        return [self._line(cause, entries[cause.name], severity) for cause in causes]
+        if not causes:
+            return []
+        entries, may_act = self.queue.entries_of(causes), self.queue.may_act(self.reader)
+        return [self._line(cause, entries[cause.name], severity, may_act=may_act) for cause in causes]
 
-    def _line(self, cause: Cause, entry: ErrorEntry, severity: Severity) -> Problem:
+    def _line(self, cause: Cause, entry: ErrorEntry, severity: Severity, *, may_act: bool) -> Problem:
         model, filters = self.queue.model, {"group": cause.name}
         places = [
             Place(self.scope_names[scope], total, list_path(model, **filters, site=scope), scope=scope)
@@ -167,7 +189,7 @@ class FailureLines:
             beyond=cause.scope_count - len(places) if places else 0,
             since=cause.first_at,
             link=list_path(model, **filters),
-            action=group_action(rows, self.reader) if self.queue.may_act(self.reader) else None,
+            action=group_action(rows, self.reader) if may_act else None,
         )
 
     def _cause(self, cause: Cause, entry: ErrorEntry) -> str:

@@ -1,13 +1,16 @@
 """Background processes, doorbells and scheduled tasks, each with its condition in words."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
 from kilit.batches.queues import queues
+from kilit.database.sql import read_row
+from kilit.problems.registry import once
 from kilit.workers.doorbells import RING_AGAIN_AFTER, doorbells
 from kilit.workers.models import ALIVE_FOR, Bell, Heartbeat, Runner, SweepRun
 from kilit.workers.sweeps import ENDS_WITHIN, STARTS_WITHIN, Sweep, sweeps
@@ -15,6 +18,10 @@ from kilit.workers.sweeps import ENDS_WITHIN, STARTS_WITHIN, Sweep, sweeps
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
+# Every page shows whether workers run: a page reads these small tables with what else it reads first.
+READ_TOGETHER: tuple[Any, ...] = (Heartbeat, Runner, SweepRun)
+TABLE = "(SELECT coalesce(jsonb_agg(part), '[]')::text FROM NAME AS part)"
+TABLES = ", ".join(TABLE.replace("NAME", model._meta.db_table) for model in READ_TOGETHER)
 PROCESS_STARTS_WITHIN = timedelta(minutes=1)
 
 
@@ -122,6 +129,18 @@ class DoorbellStatus:
         return Condition(_("unanswered"), "warning", _("All workers are busy, or none is running; it is rung again."))
 
 
+def read_tables(texts: Iterable[str]) -> list[list[Any]]:
+    """Return the rows that `TABLES` selects."""
+    return [
+        [model(**{name: model._meta.get_field(name).to_python(value) for name, value in row.items()}) for row in rows]
+        for model, rows in zip(READ_TOGETHER, map(json.loads, texts), strict=True)
+    ]
+
+
+def _newest_first(process: Heartbeat | Runner) -> tuple[float, str]:
+    return -process.started_at.timestamp(), process.name
+
+
 @dataclass(frozen=True)
 class Workers:
     """All background processes, at one moment."""
@@ -141,16 +160,14 @@ class Workers:
     @classmethod
     def with_tasks_at(cls, now: datetime) -> "Workers":
         """Read what may be a problem: processes and scheduled tasks."""
-        runs = {run.name: run for run in SweepRun.objects.all()}
-        tasks = [ScheduledTask(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()]
-        return replace(cls.processes_at(now), tasks=tasks)
-
-    @classmethod
-    def processes_at(cls, now: datetime) -> "Workers":
-        """Read the processes alone, for pages that show only whether they run."""
+        beats, runners, runs = once(READ_TOGETHER, lambda: read_tables(read_row(f"SELECT {TABLES}")))
+        by_name = {name: SweepRun(name=name) for name in sweeps} | {run.name: run for run in runs}
         return cls(
-            supervisors=[ProcessStatus(beat, now) for beat in Heartbeat.objects.order_by("-started_at", "name")],
-            runners=[ProcessStatus(runner, now) for runner in Runner.objects.order_by("-started_at", "name")],
+            supervisors=[ProcessStatus(beat, now) for beat in sorted(beats, key=_newest_first)],
+            runners=[ProcessStatus(runner, now) for runner in sorted(runners, key=_newest_first)],
+            tasks=[
+                ScheduledTask(sweep, by_name.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()
+            ],
         )
 
     @property

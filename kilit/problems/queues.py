@@ -16,7 +16,7 @@ from kilit.lock.models import QueuePause
 from kilit.lock.models.counts import Count, CountDelta, HourCount
 from kilit.lock.table import Kind
 from kilit.problems.failures import Step, failures, group_steps
-from kilit.problems.kinds import SUMS, ProblemKind
+from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, page_path, row_path
 from kilit.problems.registry import (
     Place,
@@ -54,7 +54,7 @@ def register_queue_problems(
     """Register what finds a queue's problems, for those who may see the queue, and the ways on from its errors."""
 
     def guard(source: ProblemSource) -> ProblemSource:
-        return ProblemSource(lambda user: source.find(user) if queue.may_see(user) else (), source.rows)
+        return source._replace(find=lambda user: source.find(user) if queue.may_see(user) else ())
 
     if queue.table.queue not in queues:  # switched off
         return
@@ -88,8 +88,10 @@ class StuckJobs:
         return ProblemSource(self.find, rows or (lambda: [self._rows(SeesEverything())]))
 
     def _rows(self, reader: Reader) -> QuerySet[Any]:
-        if self.rows:
-            return self.rows(reader)
+        columns = filter(None, (self.since, self.place))
+        return (self.rows(reader) if self.rows else self._lapsed(reader)).only("pk", *columns)
+
+    def _lapsed(self, reader: Reader) -> QuerySet[Any]:
         held = self.queue.visible_to(reader).filter(status__in=self._held)
         lapsed: QuerySet[Any] = held.filter(lease_until__lt=Now() - STUCK_AFTER)
         return lapsed.order_by("lease_until")
@@ -99,12 +101,11 @@ class StuckJobs:
         return self.queue.table.of_kind(Kind.HELD)
 
     def find(self, reader: Reader) -> Iterator[Problem]:
-        rows = self._rows(reader)
-        first = list(rows[:2])
-        if not first:
+        rows = list(self._rows(reader)[:STUCK_COUNTED])
+        if not rows:
             return
         filters = {"status": self._held[0]} if self.filters is None else self.filters
-        worst, count = first[0], len(first) if len(first) == 1 else rows.order_by()[:STUCK_COUNTED].count()
+        worst, count = rows[0], len(rows)
         yield Problem(
             part=self.queue.table.queue,
             kind=ProblemKind.STUCK,
@@ -166,9 +167,9 @@ def _failures_of_a_day() -> list[QuerySet[Any]]:
 
 
 PAUSES = ProblemSource(find_pauses, lambda: [QueuePause.objects.all()])
-FAILURE_RATES = ProblemSource(find_failure_rates, _failures_of_a_day)
+FAILURE_RATES = ProblemSource(find_failure_rates, _failures_of_a_day, is_sum=True)
 
 
 def triage(reader: Reader) -> list[Problem]:
     """Return the lines of a reader; each job is in one of them."""
-    return [problem for problem in find_problems(reader, without=FAILURE_RATES) if problem.kind not in SUMS]
+    return find_problems(reader, with_sums=False)

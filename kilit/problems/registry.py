@@ -5,11 +5,13 @@ texts is HTML; they are in the language that is active. Mostly nothing is wrong:
 process, asks about all rows that could be a problem of anyone, and only the functions that have some are called.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from django.db.models import IntegerChoices
 from django.utils.formats import number_format
@@ -93,11 +95,36 @@ def problem_key(part: str, kind: ProblemKind, name: str) -> str:
 
 
 Reader = Any  # a user, or `SeesEverything`
+Kept = TypeVar("Kept")
+_look: ContextVar[dict[object, Any] | None] = ContextVar("look", default=None)
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Keep what `once` reads until the block ends."""
+    kept = _look.get()
+    token = _look.set({} if kept is None else kept)
+    try:
+        yield
+    finally:
+        _look.reset(token)
+
+
+def once(key: object, read: Callable[[], Kept]) -> Kept:
+    """Read what several parts of a page need once."""
+    kept = _look.get()
+    if kept is None:
+        return read()
+    if key not in kept:
+        kept[key] = read()
+    value: Kept = kept[key]
+    return value
 
 
 class ProblemSource(NamedTuple):
     find: Callable[[Reader], Iterable[Problem]]
     rows: DueRows | None = None  # without rows here it finds nothing for any reader; None if only `find` can tell
+    is_sum: bool = False  # each of its jobs is in the line of another source, which names its cause
 
 
 sources: list[ProblemSource] = []
@@ -121,21 +148,20 @@ def register_problems(*some: ProblemSource) -> None:
     sources.extend(some)
 
 
-def find_problems(
-    user: "User | AnonymousUser | SeesEverything", *, without: ProblemSource | None = None
-) -> list[Problem]:
-    """Return the problems that a reader may see, perhaps without those of one source.
+def find_problems(user: "User | AnonymousUser | SeesEverything", *, with_sums: bool = True) -> list[Problem]:
+    """Return the problems that a reader may see.
 
     The most harmful come first, then those that the reader can solve; what remains of a kind is the last of it.
     """
-    searched = tuple(source for source in sources if source is not without)
+    searched = tuple(source for source in sources if with_sums or not source.is_sum)
     with_rows = _exists_query(searched).run()
-    problems = [
-        problem
-        for index, source in enumerate(searched)
-        if source.rows is None or str(index) in with_rows
-        for problem in source.find(user)
-    ]
+    with one_look():
+        problems = [
+            problem
+            for index, source in enumerate(searched)
+            if source.rows is None or str(index) in with_rows
+            for problem in source.find(user)
+        ]
     return sorted(problems, key=_rank)
 
 

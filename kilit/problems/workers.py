@@ -11,7 +11,7 @@ from kilit.machine_errors import explain
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import workers_path
 from kilit.problems.processes import ProcessStatus, ScheduledTask, Workers
-from kilit.problems.registry import MOST_NAMED, Place, Problem, Severity, problem_key, with_number
+from kilit.problems.registry import MOST_NAMED, Place, Problem, Severity, once, problem_key, with_number
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -25,7 +25,7 @@ LATE_TASKS = ngettext_lazy(
 
 def find(user: "User | AnonymousUser") -> Iterator[Problem]:
     if user.has_perms(PERMISSIONS):
-        workers = Workers.with_tasks_at(database_time())
+        workers = Workers.with_tasks_at(once("now", database_time))
         yield from stopped_workers(workers)
         yield from late_tasks(workers)
 

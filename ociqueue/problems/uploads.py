@@ -4,18 +4,17 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.access.roles import is_owner
 from kilit.batches.queues import Queue
+from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import Cause, failures_of
-from kilit.problems.failures import FailedRows, FailureLines, Step, causes_of
+from kilit.problems.failures import FailedRows, FailureLines, Step, causes_of, failures_in, sites
 from kilit.problems.links import page_path
 from kilit.problems.queues import StuckJobs, register_queue_problems
 from kilit.problems.registry import Problem, ProblemAction, ProblemSource
-from kilit.sites.scopes import scopes_shown_to
 from ociqueue.models import Site
 from ociqueue.operating.errors import expected_adjustment_groups, expected_groups
 from ociqueue.problems.sites import administered_by
@@ -75,11 +74,12 @@ class UploadProblems:
         register_queue_problems(self.queue, *more, failed=failed, stuck=stuck.source(), steps=STEPS)
 
     def failures(self, reader: Any) -> list[Problem]:
-        causes = self._causes(scopes_shown_to(reader))
+        causes = self._unexpected(causes_of(self.queue, reader))
         names = self._names(causes)
         # An owner's causes are those of all sites. Only where some are archived, they are read again.
         if is_owner(reader) and not all(names.values()):
-            causes = self._causes([str(pk) for pk in Site.objects.active().values_list("pk", flat=True)])
+            active = [str(pk) for pk in Site.objects.active().values_list("pk", flat=True)]
+            causes = self._unexpected(ErrorGroup.objects.causes(failures_in(self.queue, active))[0])
             names = self._names(causes)
         if not causes:
             return []
@@ -90,17 +90,13 @@ class UploadProblems:
             scope_names={scope: name for scope, name in names.items() if name},
         ).problems(causes)
 
-    def _causes(self, scopes: list[str] | None) -> list[Cause]:
-        causes = causes_of(self.queue, scopes=scopes)
+    def _unexpected(self, causes: list[Cause]) -> list[Cause]:
         expected = self.expected({cause.name: cause.code for cause in causes}) if causes else ()
         return [cause for cause in causes if cause.name not in expected]
 
     def _names(self, causes: list[Cause]) -> dict[str, str]:
         """Return the names of the sites of these causes, and of archived sites an empty one."""
-        if not (scopes := {scope for cause in causes for scope, _total in cause.scopes}):
-            return {}
-        sites = Site.objects.filter(Q(pk__in=scopes) | Q(archived_at__isnull=False))
-        return {str(pk): "" if gone else name for pk, name, gone in sites.values_list("pk", "name", "archived_at")}
+        return {str(pk): "" if archived_at else name for pk, name, archived_at in sites()} if causes else {}
 
     def _stuck_rows(self, reader: object) -> Any:
         rows = self.queue.model.objects.stuck().order_by("claimed_at")

@@ -5,14 +5,13 @@ minute is the same, the answer is 304 after one small query; only then is the pa
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from http import HTTPStatus
 from uuid import UUID
 
-from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import render
 from django.urls import reverse
@@ -22,16 +21,18 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from kilit.access.middleware import Middleware
-from kilit.problems.processes import Workers
-from kilit.problems.registry import Problem
+from kilit.database.sql import read_row
+from kilit.problems.processes import READ_TOGETHER, TABLES, Workers, read_tables
+from kilit.problems.registry import Problem, once, one_look
 from kilit.problems.workers import stopped_workers
 
 # Ages and times on a page are as old as this at most.
 RENDERED_AGAIN_AFTER = timedelta(minutes=1)
 # Every move of every job is an event; both queries read one entry of an index.
 LAST_EVENT = (
-    "SELECT statement_timestamp(), current_setting('transaction_read_only') = 'on', (SELECT max(id) FROM lock_event)"
-)
+    "SELECT TABLES, statement_timestamp(), current_setting('transaction_read_only') = 'on',"
+    " (SELECT max(id) FROM lock_event)"
+).replace("TABLES", TABLES)
 LAST_EVENT_OF_JOB = LAST_EVENT.replace("FROM lock_event", "FROM lock_event WHERE object_id = %s")
 
 
@@ -46,7 +47,7 @@ class PageState:
 
     @cached_property
     def stopped(self) -> Sequence[Problem]:
-        return list(stopped_workers(Workers.processes_at(self.now)))
+        return list(stopped_workers(Workers.with_tasks_at(self.now)))
 
     @cached_property
     def version(self) -> str:
@@ -67,16 +68,19 @@ def page_state(request: HttpRequest, object_id: str = "") -> PageState:
     job = None
     with suppress(ValueError):
         job = UUID(object_id)
-    with connection.cursor() as cursor:
-        cursor.execute(LAST_EVENT_OF_JOB, [job]) if job else cursor.execute(LAST_EVENT)
-        return PageState(request, *cursor.fetchone())
+    *tables, now, is_read_only, last_event = read_row(LAST_EVENT_OF_JOB, [job]) if job else read_row(LAST_EVENT)
+    once("now", lambda: now)
+    once(READ_TOGETHER, lambda: read_tables(tables))
+    return PageState(request, now, is_read_only, last_event)
 
 
 class LiveMiddleware(Middleware):
     """Gives each page of the console its version, and answers a refresh of one that did not change."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+        # A page that only shows things reads each once; one that changes something must see the change.
+        with one_look() if request.method == "GET" else nullcontext():
+            response = self.get_response(request)
         state: PageState | None = getattr(request, "live", None)
         if state and response.status_code == HTTPStatus.OK and "If-None-Match" in request.headers:
             response.headers["ETag"] = state.version

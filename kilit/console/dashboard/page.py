@@ -65,12 +65,26 @@ def panels() -> list[QueueAdmin]:
     return [model_admin for model_admin in admins if model_admin.oldest_means]
 
 
-def fill_strip(panel: QueueAdmin, user: User | AnonymousUser, *, now: datetime, days: int = 1) -> QueueStrip:
-    queue, table, words = panel.queue, panel.queue.table, panel.states
-    scopes = queue.scopes_seen_by(user)
-    totals = Count.objects.by_state(queue=table.queue, scopes=scopes)
-    ended: Any = {"queue": table.queue, "well": queue.well, "badly": queue.badly, "scopes": scopes}
-    periods = Count.objects.last_day(**ended) if days == 1 else Count.objects.last_days(midnights(days, now), **ended)
+def fill_strips(
+    panels: Sequence[QueueAdmin], user: User | AnonymousUser, *, now: datetime, days: int = 1
+) -> list[QueueStrip]:
+    ended: list[Any] = [
+        {"queue": queue.table.queue, "well": queue.well, "badly": queue.badly, "scopes": queue.scopes_seen_by(user)}
+        for queue in (panel.queue for panel in panels)
+    ]
+    totals = Count.objects.each_by_state([(each["queue"], each["scopes"]) for each in ended])
+    if days == 1:
+        periods = Count.objects.each_last_day(ended)
+    else:
+        periods = [Count.objects.last_days(midnights(days, now), **each) for each in ended]
+    by_panel = zip(panels, totals, periods, strict=True)
+    return [_strip(panel, user, counts, hours, days=days) for panel, counts, hours in by_panel]
+
+
+def _strip(
+    panel: QueueAdmin, user: User | AnonymousUser, totals: Mapping[str, int], periods: Sequence[Any], *, days: int
+) -> QueueStrip:
+    queue, words = panel.queue, panel.states
 
     def list_of(states: Collection[str]) -> str:
         return list_path(queue.model, status=next(iter(states)))
@@ -79,7 +93,7 @@ def fill_strip(panel: QueueAdmin, user: User | AnonymousUser, *, now: datetime, 
         panel=panel,
         states=[
             StateCount(state, words.colours[state], totals[state], list_of([state]), words.labels[state])
-            for state in table.states
+            for state in queue.table.states
         ],
         oldest=panel.oldest_row(user),
         chart=Chart(periods, days, (list_of(queue.well), list_of(queue.badly))),
@@ -100,7 +114,7 @@ def dashboard_context(request: HttpRequest) -> dict[str, object]:
         "further_problems": further,
         "records": ProblemRecord.objects.to_mute(user) if problems else {},
         "healthy": healthy_parts(request, shown, problems),
-        "strips": [fill_strip(panel, user, now=now, days=days) for panel in shown],
+        "strips": fill_strips(shown, user, now=now, days=days),
         "has_role": bool(shown) or may_see_workers(request),
         "days": days,
         "ranges": RANGES,

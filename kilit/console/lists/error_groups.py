@@ -12,6 +12,7 @@ from kilit.console.formatting import number as grouped
 from kilit.console.formatting import page
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import TREND_HOURS, Group
+from kilit.masking import mask_identifiers
 from kilit.problems.failures import FailedRows, group_action
 from kilit.problems.links import list_path
 from kilit.problems.registry import ProblemAction
@@ -60,6 +61,7 @@ class Trend:
 
 class ErrorGroupRow(NamedTuple):
     group: Group
+    message: str
     entry: ErrorEntry
     trend: Trend
     list_href: str
@@ -70,7 +72,8 @@ class ErrorGroupRow(NamedTuple):
 def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     queue = model_admin.queue
     name, scopes = queue.table.queue, queue.scopes_seen_by(request.user)
-    largest = ErrorGroup.objects.largest(queue=name, scopes=scopes, limit=MOST_GROUPS + 1)
+    example = queue.failures.example(queue.model._meta.db_table)
+    largest = ErrorGroup.objects.largest(queue=name, scopes=scopes, limit=MOST_GROUPS + 1, example=example)
     listed = largest[:MOST_GROUPS]
     trends = ErrorGroup.objects.trend([group.name for group in listed], queue=name, scopes=scopes)
     entries, may_act = queue.entries_of(listed), model_admin.has_operate_permission(request)
@@ -80,6 +83,7 @@ def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         rows = FailedRows(queue, entry, group.code, group.state, {"group": group.name}, group.scope)
         return ErrorGroupRow(
             group,
+            mask_identifiers(group.message or ""),
             entry,
             Trend(trends[group.name]),
             list_path(queue.model, group=group.name),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from django.contrib import admin
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.utils import display_for_field, label_for_field, lookup_field
-from django.contrib.admin.views.main import ORDER_VAR
+from django.contrib.admin.views.main import ALL_VAR, ORDER_VAR, PAGE_VAR
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -42,12 +42,20 @@ class CappedPaginator(Paginator[Any]):
 
     most = MOST_COUNTED
     object_list: Any
+    is_first_page = False
 
     @cached_property
     def count(self) -> int:
         """How many rows there are, or one more than the most that is counted."""
+        if self.is_first_page and len(self.first_rows) <= self.per_page:
+            return len(self.first_rows)
         # In the order of the list, so that the index that finds the page also ends the count.
         return int(self.object_list[: self.most + 1].count())
+
+    @cached_property
+    def first_rows(self) -> list[Any]:
+        """The first page and one row more: mostly there is none, and nothing has to be counted."""
+        return list(self.object_list[: self.per_page + 1])
 
     def count_text(self) -> str:
         if self.count > self.most:
@@ -172,7 +180,10 @@ class RowList(ChangeList):
         self.full_result_count = self.result_count  # hides the number beside the title
         self.page_num = self.paginator.nearest(self.page_num)
         key, is_reversed = self._sort_key()
-        rows = list(self.queryset if key else self.result_list)
+        if self.paginator.is_first_page and (not key or not self.multi_page):
+            rows = self.paginator.first_rows[: self.list_per_page]
+        else:
+            rows = list(self.queryset if key else self.result_list)
         self.model_admin.complete(rows)
         if key:
             first = (self.page_num - 1) * self.list_per_page
@@ -285,6 +296,7 @@ class ListAdmin(ModelAdmin):
         paginator: CappedPaginator = super().get_paginator(request, *args, **options)
         bounds = [self.filters[name].most_counted for name in self.filters.given(request.GET)]
         paginator.most = min(bound for bound in (paginator.most, *bounds) if bound)
+        paginator.is_first_page = request.GET.get(PAGE_VAR, "1") == "1" and ALL_VAR not in request.GET
         return paginator
 
     def address(self, name: str, *args: object) -> str:

@@ -3,12 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import models
 from django.db.models.functions import Now
 
-from kilit.database.sql import read_rows
+from kilit.database.sql import read_each, read_rows
 from kilit.lock.failures import EXPECTED_FAILURE, REOPENED_FAILURE
 from kilit.lock.models.rollup import Rollup, RollupChange, RollupHour, RollupTotal
 
@@ -109,10 +109,16 @@ class CountQuerySet(models.QuerySet["Count"]):
 
     def by_state(self, *, queue: str, scopes: Collection[str] | None = None) -> Counter[str]:
         """Return rows per state, of all scopes or of some; states without rows are absent."""
-        counts = Counter[str]()
-        for total in self.totals(queue=queue, scopes=scopes):
-            counts[total.state] += total.now
-        return +counts
+        return self.each_by_state([(queue, scopes)])[0]
+
+    def each_by_state(self, wanted: Sequence[tuple[str, Collection[str] | None]]) -> list[Counter[str]]:
+        """Return the same for several queues, each with its scopes."""
+        values = [{"queue": queue, "scopes": None if scopes is None else list(scopes)} for queue, scopes in wanted]
+        counts = [Counter[str]() for _ in wanted]
+        for counter, rows in zip(counts, read_each(READ, values), strict=True):
+            for total in map(Total._make, rows):
+                counter[total.state] += total.now
+        return [+counter for counter in counts]
 
     def in_states(self, wanted: Mapping[str, tuple[Collection[str], Collection[str] | None]]) -> Counter[str]:
         """Return how many rows of each queue are in its states, of all scopes (None) or of some."""
@@ -131,11 +137,19 @@ class CountQuerySet(models.QuerySet["Count"]):
         self, *, queue: str, well: Collection[str], badly: Collection[str], scopes: Collection[str] | None = None
     ) -> list[Period]:
         """Return how rows ended in each of the last 24 hours, of all scopes or of some."""
-        hours: dict[datetime, Counter[str | None]] = defaultdict(Counter)
-        states = [*well, *badly, *BESIDE_STATES]
-        for hour, state, entered in ROLLUP.last_day("state", states, queue=queue, scopes=scopes):
-            hours[hour][state] += entered or 0
-        return [_period(hour, ended, well=well, badly=badly) for hour, ended in hours.items()]
+        return self.each_last_day([{"queue": queue, "well": well, "badly": badly, "scopes": scopes}])[0]
+
+    def each_last_day(self, wanted: Sequence[Mapping[str, Any]]) -> list[list[Period]]:
+        """Return the same for several queues, each with its states and scopes."""
+        keys = [(each["queue"], [*each["well"], *each["badly"], *BESIDE_STATES], each["scopes"]) for each in wanted]
+        days = []
+        for each, rows in zip(wanted, ROLLUP.last_day("state", keys), strict=True):
+            hours: dict[datetime, Counter[str | None]] = defaultdict(Counter)
+            for hour, state, entered in rows:
+                hours[hour][state] += entered or 0
+            periods = (_period(hour, ended, well=each["well"], badly=each["badly"]) for hour, ended in hours.items())
+            days.append(list(periods))
+        return days
 
     def last_days(
         self,

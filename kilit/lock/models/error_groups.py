@@ -5,14 +5,14 @@ Which failures look alike, and the triggers that append the changes: kilit.lock.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import models
 from django.db.models.functions import Now
 
-from kilit.database.sql import read_rows
+from kilit.database.sql import read_each, read_rows
 from kilit.lock.failures import GROUP_LENGTH
 from kilit.lock.models.rollup import IN_SCOPES, Aggregate, Rollup, RollupChange, RollupHour, RollupTotal
 
@@ -54,7 +54,7 @@ SUMS = """
 READ = """
     SELECT error_group, min(code), min(shape), sum(total)::bigint,
       coalesce(jsonb_object_agg(state, total) FILTER (WHERE total <> 0), '{}')::text, min(first_at), max(last_at),
-      CASE WHEN min(first_scope) = max(last_scope) THEN min(first_scope) ELSE '' END
+      CASE WHEN min(first_scope) = max(last_scope) THEN min(first_scope) ELSE '' END, EXAMPLE
     FROM (SUMS) AS states
     WHERE %(group)s::text IS NULL OR error_group = %(group)s
     GROUP BY error_group HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT %(limit)s
@@ -104,6 +104,7 @@ class Group(NamedTuple):
     first_at: datetime
     last_at: datetime
     scope: str = ""  # if there is only one
+    message: str | None = None  # of one of its rows, if asked for
 
     @property
     def state(self) -> str:
@@ -113,27 +114,30 @@ class Group(NamedTuple):
 
 class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
     def largest(
-        self, *, queue: str, scopes: list[str] | None = None, limit: int = 50, group: str | None = None
+        self,
+        *,
+        queue: str,
+        scopes: list[str] | None = None,
+        limit: int = 50,
+        group: str | None = None,
+        example: str = "NULL",  # of a message, by `Failures.example`
     ) -> list[Group]:
-        rows = read_rows(READ, {"queue": queue, "scopes": scopes, "limit": limit, "group": group})
+        rows = read_rows(
+            READ.replace("EXAMPLE", example), {"queue": queue, "scopes": scopes, "limit": limit, "group": group}
+        )
         return [
             Group(name, code, shape, total, json.loads(states), *others)
             for name, code, shape, total, states, *others in rows
         ]
 
-    def causes(
-        self,
-        *,
-        queue: str,
-        states: Collection[str],
-        scopes: list[str] | None = None,
-        without: Collection[str] = (),
-    ) -> list[Cause]:
-        """Return why rows are in some states, the most frequent cause first; codes that need no one may be left out."""
-        values = {"queue": queue, "states": list(states), "scopes": scopes, "without": list(without)}
+    def causes(self, *wanted: Mapping[str, Any]) -> list[list[Cause]]:
+        """Return why rows of each queue are in some states, the most frequent cause first.
+
+        Each names a `queue`, `states` and `scopes`, and codes that are left out, `without`: they need no one.
+        """
         return [
-            Cause(*columns[:7], list(zip(columns[7], columns[8], strict=True)), columns[9])  # type: ignore[call-arg]
-            for columns in read_rows(CAUSES, values)
+            [Cause(*row[:7], list(zip(row[7], row[8], strict=True)), row[9]) for row in rows]  # type: ignore[call-arg]
+            for rows in read_each(CAUSES, wanted)
         ]
 
     def codes(self, *, queue: str, state: str = "", scopes: list[str] | None = None) -> Counter[str]:
@@ -141,7 +145,7 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
 
     def trend(self, groups: Sequence[str], *, queue: str, scopes: list[str] | None = None) -> dict[str, list[int]]:
         hours: dict[datetime, dict[str, int]] = {}
-        for hour, group, entered in ROLLUP.last_day("error_group", groups, queue=queue, scopes=scopes):
+        for hour, group, entered in ROLLUP.last_day("error_group", [(queue, groups, scopes)])[0]:
             hours.setdefault(hour, {}).update({group: entered} if group and entered else {})
         return {group: [entered.get(group, 0) for entered in hours.values()] for group in groups}
 

@@ -5,14 +5,13 @@ and a reader adds folded and pending in one statement. Appending takes no lock t
 is no hot row and nothing to deadlock on. Counts and error groups are the two roll-ups.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from django.db import models
 from django.db.models.functions import Now
 
-from kilit.database.sql import read_row, read_rows
+from kilit.database.sql import Row, read_each, read_row
 
 IN_SCOPES = "(%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))"
 
@@ -98,12 +97,20 @@ class Rollup:
         return int(read_row(statement, [limit])[0])
 
     def last_day(
-        self, column: str, values: Collection[str], *, queue: str, scopes: Collection[str] | None
-    ) -> Iterator[tuple[datetime, str | None, int | None]]:
-        """Yield hour, value of the column and how many rows entered, oldest hour first; no value for an empty hour."""
+        self, column: str, wanted: Sequence[tuple[str, Collection[str], Collection[str] | None]]
+    ) -> list[list[Row]]:
+        """Return hour, value of the column and how many rows entered, oldest hour first; no value for an empty hour.
+
+        Wanted are values of the column, of a queue and of all scopes or some; each has rows of its own.
+        """
         statement = LAST_DAY.format(changes=self.changes, hours=self.hours, column=column)
-        params = {"queue": queue, "values": list(values), "scopes": None if scopes is None else list(scopes)}
-        yield from read_rows(statement, params)
+        return read_each(
+            statement,
+            [
+                {"queue": queue, "values": list(values), "scopes": None if scopes is None else list(scopes)}
+                for queue, values, scopes in wanted
+            ],
+        )
 
 
 class RollupRow(models.Model):

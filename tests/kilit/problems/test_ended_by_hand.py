@@ -30,7 +30,7 @@ def test_what_a_person_ended_is_no_problem_and_in_no_error_rate(name, operation,
 
     assert result.moved == {row.pk}
     assert [group.total for group in ErrorGroup.objects.largest(queue=name)] == [1], "it is listed all the same"
-    assert causes_of(queue) == []
+    assert causes_of(queue, SeesEverything()) == []
     assert [problem for problem in find_problems(SeesEverything()) if problem.part == name] == []
     failed = queue.table.of_kind(Kind.FAILED)
     hours = Count.objects.last_day(queue=name, well=[], badly=failed)

@@ -150,6 +150,7 @@ def test_held_jobs_are_a_group_that_can_be_approved(make_person) -> None:
     (shown,) = client.get(f"{LIST}groups/").context["groups"]
 
     assert (shown.group.total, shown.group.shape) == (2, "No customer has the phone +#.")
+    assert shown.message == "No customer has the phone …4562.", "of the newest, masked"
     assert shown.action.link == f"{LIST}add-customers/"
     assert len(client.get(shown.list_href).context["cl"].result_list) == 2
 

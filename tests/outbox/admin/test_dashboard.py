@@ -34,7 +34,7 @@ def test_the_strip_names_the_message_that_has_been_due_longest(make_person, hous
     make_message(endpoint=house.of_theirs, kind="theirs", next_try_at=Now() - timedelta(hours=2))
     make_person(role="viewer", sites={house.mine: "viewer"})
 
-    strip = dashboard.fill_strip(PANEL, user(), now=timezone.now())
+    strip = dashboard.fill_strips([PANEL], user(), now=timezone.now())[0]
 
     assert strip.oldest is not None
     assert (strip.oldest.name, str(oldest.pk) in strip.oldest.href) == ("older", True)

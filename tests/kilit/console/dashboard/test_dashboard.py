@@ -28,7 +28,7 @@ CONVERSIONS, PDF = panel_of("conversion"), panel_of("pdf")
 
 
 def shown(panel: Any, user: User, *, days: int = 1) -> dashboard.QueueStrip:
-    return dashboard.fill_strip(panel, user, now=timezone.now(), days=days)
+    return dashboard.fill_strips([panel], user, now=timezone.now(), days=days)[0]
 
 
 def found(user: User, kind: str) -> list[Problem]:

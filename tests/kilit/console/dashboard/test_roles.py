@@ -43,7 +43,7 @@ def test_membership_narrows_numbers_rows_and_sites() -> None:
     Count.objects.fold(limit=5)
     ayse = make_user(role="viewer", sites=(mine,))
 
-    content = dashboard.fill_strip(CONVERSIONS, ayse, now=timezone.now())
+    content = dashboard.fill_strips([CONVERSIONS], ayse, now=timezone.now())[0]
 
     assert {state.name: state.rows for state in content.states if state.rows} == {"COMPLETED": 1, "QUEUED": 1}
     assert (content.chart.totals["well"], content.chart.totals["badly"], content.is_alarming) == (1, 0, False)
@@ -67,7 +67,7 @@ def test_a_member_of_no_site_sees_no_number_of_any() -> None:
     make_conversions(make_site("Theirs"), well=2, waiting=2)
     ayse = make_user(role="operator")
 
-    content = dashboard.fill_strip(CONVERSIONS, ayse, now=timezone.now())
+    content = dashboard.fill_strips([CONVERSIONS], ayse, now=timezone.now())[0]
 
     assert [state.rows for state in content.states] == [0] * len(ConversionStatus)
     assert (content.chart.totals["well"], content.oldest) == (0, None)
