@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.sentences import translate_stored
+from kilit.sentences import english, translated
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -66,13 +66,13 @@ UNEXPECTED = gettext_lazy("An unexpected error occurred in the program.")
 
 def explain(text: str) -> str:
     """Return what a machine's error means, or the text itself when a person can read it, in the active language."""
-    if not RAW.search(text):
-        return translate_stored(text)
+    if not RAW.search(english(text)):
+        return translated(text)
     return str(next((sentence for pattern, sentence in MEANINGS if pattern.search(text)), UNEXPECTED))
 
 
 def in_words(text: str) -> SafeString:
-    sentence = explain(text)
+    sentence, text = explain(text), english(text)
     if not RAW.search(text):
         return escape(sentence)
     return format_html(

@@ -15,6 +15,7 @@ from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.guard import LifecycleQuerySet
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
+from kilit.sentences import english
 from kilit.sites.schemas.operations import PublicId
 from kilit.sites.site_events import PAUSED, RESUMED, SITES
 from ociqueue.models import Adjustment, Circuit, Conversion, Site
@@ -137,7 +138,7 @@ def _circuit(event: Event, row: Circuit) -> dict[str, object]:
         "status": event.to_state,
         "error_code": details.get("code"),
         "error_category": details.get("category"),
-        "error_message": mask_identifiers(details.get("reason", "")),
+        "error_message": mask_identifiers(english(details.get("reason", ""))),
         "console_url": console_url(Site, row.site_id),
     }
 

@@ -12,6 +12,7 @@ from kilit.api.input_model import Id
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
+from kilit.sentences import english
 from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.states import JOBS, JobState
@@ -50,7 +51,7 @@ def _job(event: Event, job: Job) -> CuttingEventData:
         "status": JobState(event.to_state),
         "retry_count": details.get("retry_count", job.retry_count),
         "error_code": details.get("error_code") or None,
-        "error_message": without_customer(details.get("error_message", ""), job) or None,
+        "error_message": without_customer(english(details.get("error_message", "")), job) or None,
         "console_url": console_url(Job, job.pk),
     }
 

@@ -11,7 +11,7 @@ from kilit.api.webhooks import webhook_kinds
 from kilit.lock.audit import acting_as
 from kilit.lock.leases import new_lease, no_lease
 from kilit.outgoing.results import PostError
-from outbox.errors import ERRORS
+from outbox.errors import STORED_CAUSES
 from outbox.log_reader import webhook_body
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
@@ -67,8 +67,8 @@ def end(message: OutboxMessage, *, is_delivered: bool) -> None:
     if is_delivered:
         own_row.move("deliver", response_code=status, delivered_at=Now(), **no_lease())
     else:
-        text = ERRORS[error].cause
-        own_row.move("fail", response_code=status, error_code=error, error_message=text, **no_lease())
+        cause = STORED_CAUSES[error]
+        own_row.move("fail", response_code=status, error_code=error, error_message=cause, **no_lease())
     Attempt.objects.create(
         message_id=message.pk,
         number=1,

@@ -86,5 +86,4 @@ ERRORS: dict[str, ErrorEntry] = {
     AlertError.FAILED: channel(_("Not sent"), _("The message could not be sent."), _("See the log, then retry.")),
 }
 
-for entry in ERRORS.values():  # workers store the cause
-    sentence(entry.cause)
+STORED_CAUSES = {"": "", **{code: sentence(f"MESSAGE_{code}", entry.cause).stored for code, entry in ERRORS.items()}}

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from kilit.lock.text import strip_control_chars
 from kilit.outgoing.results import PostError, PostResult
 from outbox.batches import SIGNATURE, MessageBatch, Try
-from outbox.errors import ERRORS
+from outbox.errors import STORED_CAUSES
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.attempt import LONGEST_ANSWER
 from outbox.models.endpoint import OffReason
@@ -33,7 +33,7 @@ def settle(batch: MessageBatch) -> None:
     with transaction.atomic():
         for tries in groups.values():
             result = tries[0].result
-            settle_alike([attempt.message for attempt in tries], result, _sentence(result.error))
+            settle_alike([attempt.message for attempt in tries], result, STORED_CAUSES[result.error])
         if batch.unsent:
             again = {"attempts_forgiven": F("attempts_forgiven") + 1, "next_try_at": Now()}
             OutboxMessage.objects.held_by(*batch.unsent).settle("release", **again)
@@ -59,7 +59,7 @@ def settle_alike(messages: list[OutboxMessage], result: PostResult, sentence: st
 def _attempt(batch: MessageBatch, attempt: Try) -> dict[str, object]:
     own_url = attempt.message.url
     url = (Endpoint(url=own_url) if own_url else batch.endpoint).shown_url
-    return attempt_columns(attempt, url, _sentence(attempt.result.error))
+    return attempt_columns(attempt, url, STORED_CAUSES[attempt.result.error])
 
 
 def attempt_columns(attempt: Try, url: str, sentence: str) -> dict[str, object]:
@@ -76,10 +76,6 @@ def attempt_columns(attempt: Try, url: str, sentence: str) -> dict[str, object]:
         "error_code": result.error,
         "error_message": strip_control_chars(result.detail or sentence)[:LONGEST_ERROR],
     }
-
-
-def _sentence(error: str) -> str:
-    return ERRORS[error].cause if error else ""
 
 
 def _note_endpoint(batch: MessageBatch) -> None:

@@ -24,8 +24,8 @@ from pdfjobs.storage import artifacts
 
 logger = logging.getLogger(__name__)
 
-CHANGED = sentence(gettext_noop("Its file was changed after it was stored."))
-MISSING = sentence(gettext_noop("Its file is missing."))
+CHANGED = sentence("FILE_CHANGED", gettext_noop("Its file was changed after it was stored."))
+MISSING = sentence("FILE_MISSING", gettext_noop("Its file is missing."))
 ATTEMPTS = 5
 MOST_CALLBACKS = 10  # of one job
 HAS_WORKER, QUEUE_FULL, SHARE_FULL = "has worker", "queue full", "share full"

@@ -78,7 +78,8 @@ def used_up(most: int | Combinable) -> Q:
     return Q(GreaterThanOrEqual(ATTEMPTS, Value(most) if isinstance(most, int) else most))
 
 
-MARKED_FAILED = sentence(gettext_noop("Marked failed by an operator."))
+MARKED_FAILED = sentence("MARKED_FAILED", gettext_noop("Marked failed by an operator."))
+WORKER_LOST = sentence("WORKER_LOST", gettext_noop("The worker's lease ran out."))
 
 
 class RetriedQuerySet(LeasedQuerySet[Row]):
@@ -112,7 +113,7 @@ class RetriedQuerySet(LeasedQuerySet[Row]):
     def recover(self) -> int:
         """Take rows back from workers that died or hang, whose attempts count; what they did may be done twice."""
         lost = self.held().lapsed()
-        error = {"error_code": "WORKER_LOST", "error_message": "The worker's lease ran out."}
+        error = {"error_code": "WORKER_LOST", "error_message": WORKER_LOST.stored}
         failed = lost.filter(used_up(self.model.schedule.most_attempts)).settle("fail", **error)
         return failed + lost.settle("recover", next_try_at=Now(), **error)
 
@@ -124,7 +125,7 @@ class RetriedQuerySet(LeasedQuerySet[Row]):
         return self.move_each(verb, **self.model.fresh(), **changes)
 
     def mark_failed(self) -> set[UUID]:
-        return self.move_each("mark_failed", error_code="MARKED_FAILED", error_message=MARKED_FAILED)
+        return self.move_each("mark_failed", error_code="MARKED_FAILED", error_message=MARKED_FAILED.stored)
 
 
 class AttemptsModel(LifecycleModel):

@@ -9,7 +9,7 @@ from functools import partial
 from django.db import connection, connections
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.text import strip_control_chars
+from kilit.lock.text import storable
 from kilit.trace import current_trace
 
 PEOPLE = ("operator", "admin", "viewer", "user")  # the name follows the role
@@ -111,5 +111,5 @@ def set_audit_context(*, verb: str, using: str) -> None:
 
 def context_values(verb: str) -> list[str]:
     context, trace = current_context(), current_trace()
-    values = [strip_control_chars(value) for value in (context.actor, context.reason, verb)]
+    values = [storable(value) for value in (context.actor, context.reason, verb)]
     return [*values, str(trace) if trace and trace.is_callers else ""]

@@ -12,14 +12,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.utils.translation import gettext_noop
 
 from kilit.database.sql import read_row
 from kilit.lock.audit import set_audit_context
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
 from kilit.lock.identity import first_at
 from kilit.lock.triggers import SHORTEST_RETENTION
+from kilit.sentences import sentence
 
 BATCH = 2_000
+TOO_OLD = sentence("TOO_OLD", gettext_noop("finished more than %(days)s days ago"))
 SWEEP_SECONDS = 60.0  # then the sweep stops, and the next one continues
 
 Rows = LifecycleQuerySet[Any]

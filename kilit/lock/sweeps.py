@@ -23,6 +23,6 @@ def fold_errors() -> str:
 def prune() -> str:
     """Delete rows that finished before the retention period, for about a minute; the next run continues."""
     days = settings.KEEP_FINISHED_DAYS
-    with for_reason(f"finished more than {days} days ago"):
+    with for_reason(pruning.TOO_OLD % {"days": days}):
         deleted = pruning.prune(older_than=timedelta(days=days), seconds=pruning.SWEEP_SECONDS)
     return pruning.summary(deleted)

@@ -2,6 +2,8 @@
 
 import re
 
+from kilit.sentences import stored
+
 SURROGATES = r"\ud800-\udfff"
 
 # What PostgreSQL cannot store: NUL, and halves of surrogate pairs, which are not valid UTF-8.
@@ -21,3 +23,9 @@ def read_digits(text: str) -> int | None:
 def strip_control_chars(text: str) -> str:
     """Make any text storable, so that no wording of a reason or an error can stop a move; line breaks stay."""
     return UNSTORABLE_CHARS.sub(lambda found: "" if found[0] == "\x00" else "?", text)
+
+
+def storable(text: str, length: int | None = None) -> str:
+    """Return a text as a column of this length holds it: of a sentence its code and values, if they fit."""
+    whole = strip_control_chars(stored(text))
+    return whole if length is None or len(whole) <= length else strip_control_chars(text)[:length]

@@ -11,6 +11,7 @@ from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
 from kilit.api.presenter import present
+from kilit.sentences import english_values
 from kilit.sites.api.views import (
     CONFLICT,
     NO_SUCH_SITE,
@@ -165,5 +166,5 @@ def present_test(credentials: Credentials | None) -> dict[str, object]:
         "status": "waiting" if is_waiting else status,
         "requestedAt": credentials.check_asked_at,
         "checkedAt": credentials.checked_at,
-        "findings": credentials.check_report,
+        "findings": list(map(english_values, credentials.check_report)),
     }

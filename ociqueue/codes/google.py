@@ -12,6 +12,7 @@ from datetime import timedelta
 from functools import partial
 
 from kilit.batches.error_entries import ErrorEntry
+from kilit.sentences import Sentence, joined, sentence
 from ociqueue.codes import entries
 from ociqueue.states import Category, ConversionStatus, Disposition
 
@@ -22,6 +23,15 @@ AUTH, RATE_LIMIT = Category.AUTH, Category.RATE_LIMIT
 PROCESSING, UPLOADED, WAITING = ConversionStatus.PROCESSING, ConversionStatus.UPLOADED, ConversionStatus.RETRY
 # For a row with several errors, the first of these decides. DUPLICATE is last, so it counts only when alone.
 WORST_FIRST = (FATAL, GATE_ALL, GATE, GATE_ACTION, SPLIT, DEFER, RETRY, DUPLICATE)
+
+
+HINTS = {
+    entry: joined(
+        *(sentence(f"{name}_{part.upper()}", text) for part in ("cause", "advice") if (text := getattr(entry, part)))
+    )
+    for name, entry in vars(entries).items()
+    if isinstance(entry, ErrorEntry)
+}
 
 
 @dataclass(frozen=True)
@@ -40,8 +50,8 @@ class Meaning:
     is_deferred_once: bool = False  # a second time it is fatal
 
     @property
-    def hint(self) -> str:
-        return self.entry.hint
+    def hint(self) -> Sentence:
+        return HINTS[self.entry]
 
 
 def worst(meanings: Iterable[Meaning]) -> Meaning:

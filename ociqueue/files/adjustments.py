@@ -63,7 +63,6 @@ class AdjustmentTable(CsvTable):
     about = gettext_lazy("This is a file of adjustments.")
     submit = ngettext_lazy("Adjust %(number)s conversion", "Adjust %(number)s conversions", "count")
     tally = AdjustmentTally
-    reason = gettext_lazy("Adjusted in a file.")
     amounts = ("value",)
 
     def __init__(self, site: Site, stream: IO[bytes], *, encoding: str) -> None:

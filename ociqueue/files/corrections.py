@@ -58,7 +58,6 @@ class CorrectionTable(CsvTable):
     about = gettext_lazy("The file has a column “id”: its lines are corrections of failed conversions.")
     submit = ngettext_lazy("Correct and resend %(number)s row", "Correct and resend %(number)s rows", "count")
     tally = CorrectionTally
-    reason = gettext_lazy("Corrected in a file.")
     amounts = ("conversionValue",)
     time = "conversionTime"
     words = ("consent", "eventSource", *CONSENTS)

@@ -15,6 +15,7 @@ from django.http import StreamingHttpResponse
 
 from kilit.csv.writer import CHUNK, csv_lines, csv_response, lines_response
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
+from kilit.sentences import english
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.operating.lookups import links_of
@@ -26,7 +27,7 @@ ERROR: dict[str, Column] = {
     "errorCode": "provider_error_code",
     "errorCategory": "provider_error_category",
     # On one line, as a file that is imported again has to be.
-    "errorMessage": lambda row: " ".join(filter(None, row.last_error.splitlines())),
+    "errorMessage": lambda row: " ".join(filter(None, english(row.last_error).splitlines())),
     "createdAt": "created_at",
     "failedAt": "updated_at",
 }

@@ -187,7 +187,7 @@ class StoringPass(CheckingPass):
     """Stores the lines, in the name of the user who chose the file."""
 
     def process(self, batch: list[CsvLine], user: User | None) -> dict[str, Any]:
-        with acting_for(user, reason=str(self.tables.kind.reason)):
+        with acting_for(user, reason=self.job.reason):
             return {"counts": self.count(batch, user, self.job.counts, dry_run=False)}
 
     def finish(self) -> None:

@@ -36,7 +36,7 @@ def correct_lines(job: ImportJob, typed: Mapping[int, Mapping[str, str]], user: 
         # A file with these columns and no lines: sites look at its header.
         stream = io.BytesIO("".join(csv_lines(sorted(columns), [])).encode())
         tables = SiteTables(kind, job.site, stream)
-        with acting_for(user, reason=str(kind.reason)):
+        with acting_for(user, reason=job.reason):
             tally = tables.process(lines, LineIndex(job), mark=POINT, sites=sites_for(user), dry_run=False)
             if job.site:
                 kind.record(job.site, tally.created)

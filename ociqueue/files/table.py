@@ -50,7 +50,6 @@ class CsvTable(ABC):
     about: ClassVar[StrOrPromise] = ""  # what the console says of such a file
     submit: ClassVar[StrOrPromise]  # the button that stores a %(number)s of its lines, by "count"
     tally: ClassVar[type[FileTally]]
-    reason: ClassVar[StrOrPromise] = ""  # of what the lines do, in the events
     amounts: ClassVar[Sequence[str]] = ()
     time: ClassVar[str] = ""
     words: ClassVar[Sequence[str]] = ()  # columns in which case does not matter

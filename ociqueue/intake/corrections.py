@@ -88,7 +88,9 @@ def with_history(rows: ConversionQuerySet, *, lock: bool) -> dict[UUID | None, C
 def why_not(row: Conversion) -> str:
     """Return why a row cannot be corrected, or ""; under a lock, the answer stays true."""
     if row.status not in (*ENDED, *WAITING):
-        return _("it is %(state)s; it can be corrected when its result is known") % {"state": row.status}
+        return _("it is %(state)s; it can be corrected when its result is known") % {
+            "state": row.lifecycle.labels[row.status]
+        }
     if row.uploaded_at or row.erased_at:
         return _("Google confirmed it") if row.uploaded_at else _("it was erased")
     copy = getattr(row, "replacement", None)

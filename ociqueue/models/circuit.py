@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.constraints import checks
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
-from kilit.lock.text import strip_control_chars
+from kilit.lock.text import storable
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.site import Site
 from ociqueue.states import CIRCUITS, Category, CircuitStatus
@@ -54,7 +54,7 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
         error: dict[str, Any] = {
             "code": code[:64],
             "category": category,
-            "reason": strip_control_chars(reason)[:1000],
+            "reason": storable(reason, 1000),
             # Once set it stays until the circuit closes: a later fault of another kind does not disprove the verdict.
             **({"needs_verdict": True} if needs_verdict else {}),
         }

@@ -22,6 +22,8 @@ from kilit.batches.jobs import BatchJob, BatchJobQuerySet, is_working, open_stat
 from kilit.csv.index import MOST_LINES, LineKey
 from kilit.lock.constraints import checks
 from kilit.lock.triggers import lifecycle_triggers
+from kilit.sentences import Sentence
+from ociqueue import sentences
 from ociqueue.models.site import Site
 from ociqueue.states import IMPORTS, ImportState
 
@@ -32,6 +34,14 @@ class ImportKind(models.TextChoices):
     CONVERSIONS = "conversions", _("conversions")
     ADJUSTMENTS = "adjustments", _("adjustments")
     CORRECTIONS = "corrections", _("corrections")
+
+
+# Of the rows that an import stores; each has the id of its import as a value.
+REASONS = {
+    ImportKind.CONVERSIONS: sentences.IMPORTED,
+    ImportKind.ADJUSTMENTS: sentences.ADJUSTED_IN_FILE,
+    ImportKind.CORRECTIONS: sentences.CORRECTED_IN_FILE,
+}
 
 
 class ImportJobQuerySet(BatchJobQuerySet["ImportJob"]):
@@ -122,6 +132,11 @@ class ImportJob(BatchJob):
             # A site's list.
             models.Index(fields=["site", "id"], name="import_of_site"),
         ]
+
+    @property
+    def reason(self) -> Sentence:
+        """Return why its rows exist, as their events say."""
+        return REASONS[ImportKind(self.kind)] % {"import": self.pk}
 
     def __str__(self) -> str:
         return f"import {self.pk}"

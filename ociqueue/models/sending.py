@@ -32,6 +32,7 @@ from kilit.lock.attempts import ATTEMPTS, COUNTED, FORGIVEN
 from kilit.lock.compiled_moves import CompiledMove, CompiledMoveOfIds, compile_take
 from kilit.lock.fast_sql import NO_LOADERS, IndexHint, Loaders, fast_instances
 from kilit.lock.guard import LifecycleQuerySet
+from kilit.lock.text import storable
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.site import Site
@@ -94,7 +95,11 @@ Row = TypeVar("Row", bound=Uploadable)
 
 def failure(code: str, category: str, message: str) -> dict[str, Any]:
     """Return the three error columns, cut to their lengths."""
-    return {"provider_error_code": code[:64], "provider_error_category": category, "last_error": message[:1000]}
+    return {
+        "provider_error_code": code[:64],
+        "provider_error_category": category,
+        "last_error": storable(message, 1000),
+    }
 
 
 class UploadableQuerySet(LifecycleQuerySet[Row]):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
@@ -25,6 +25,7 @@ from kilit.batches.item_filter import BulkFilter
 from kilit.batches.search import Condition, PrefixSearch, by
 from kilit.lock.failures import Failures
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
+from kilit.lock.models import Event
 from kilit.lock.prefixes import begins_with
 from kilit.postgres.collation import NameOrder
 from kilit.sites.scopes import scopes_seen_by
@@ -95,7 +96,7 @@ def _group_filter(failures: Failures, index: str) -> ErrorGroupFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportFilter(Filter):
-    """The rows that arrived at an import's sites while its lines were stored; set by the link of its page."""
+    """The rows that an import stored, as their first events say; set by the link of its page."""
 
     name: str = "import"
     title: StrOrPromise = STORED_BY
@@ -110,7 +111,10 @@ class ImportFilter(Filter):
         job = ImportJob.objects.get(pk=UUID(value))
         start, end = job.started_at or job.created_at, job.updated_at
         by_id = Q(pk__range=(first_at(start - CLOCKS_DIFFER_BY), first_at(end + CLOCKS_DIFFER_BY)))
-        return by_id & Q(created_at__range=(start, end)) & (Q(site=job.site_id) if job.site_id else Q())
+        created = Event.objects.filter(object_id=OuterRef("pk"), event_type="JOB_CREATED", message=job.reason.stored)
+        return (
+            by_id & Q(Exists(created), created_at__range=(start, end)) & (Q(site=job.site_id) if job.site_id else Q())
+        )
 
     def describe(self, value: str, user: User | AnonymousUser) -> str:
         return ImportJob.objects.get(pk=UUID(value)).file_name

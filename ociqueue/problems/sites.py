@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Func, IntegerField, QuerySet
+from django.db.models import F, Func, IntegerField, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
@@ -122,7 +122,7 @@ def overdue_verdicts(site: Site, receipts: list[Any]) -> dict[str, object]:
     cause = _("there was none for 24 hours; after 72 hours they are sent again")
     return {
         "title": with_number(NO_VERDICT, count, site=site.name),
-        "cause": f"{cause} · {oldest['note']}" if oldest["note"] else cause,
+        "cause": f"{cause} · {explain(oldest['note'])}" if oldest["note"] else cause,
         "count": count,
         "since": oldest["received_at"],
         "link": page_path(UploadBatch, "change", oldest["batch"]),
@@ -147,8 +147,13 @@ def counts_seen_by(counts: ReadBackQuerySet, reader: object) -> ReadBackQuerySet
     return counts.filter(site__in=seen_by(reader)).select_related("site").order_by("site")
 
 
-def imports_seen_by(reader: object) -> QuerySet[ImportJob]:
-    return ImportJob.objects.failed_lately().filter(site__in=seen_by(reader)).select_related("site").order_by("-id")
+def imports_seen_by(reader: Any) -> QuerySet[ImportJob]:
+    lately = ImportJob.objects.failed_lately().select_related("site").order_by("-id")
+    return lately.visible_to(reader).filter(Q(site=None) | Q(site__in=seen_by(reader)))
+
+
+def place_of_import(job: ImportJob) -> Place:
+    return place_of(job) if job.site else Place(_("Several sites"), link=page_path(ImportJob, "change", job.pk))
 
 
 def miscounted() -> ReadBackQuerySet:
@@ -262,6 +267,7 @@ MISCOUNTED_UPLOADS = of_sites(
 STOPPED_IMPORTS = of_sites(
     kind=ProblemKind.IMPORT_STOPPED,
     rows=imports_seen_by,
+    place=place_of_import,
     title=gettext_lazy("%(site)s: an import stopped"),
     since="finished_at",
     describe=lambda job: {"cause": explain(job.error), "link": page_path(ImportJob, "change", job.pk)},

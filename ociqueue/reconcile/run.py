@@ -34,6 +34,8 @@ from kilit.lock.clock import database_time
 from kilit.lock.identity import first_at
 from kilit.lock.models import ErrorGroup
 from kilit.lock.outages import DATABASE_DOWN
+from kilit.lock.text import storable
+from ociqueue import sentences
 from ociqueue.models import Conversion, Credentials, ReadBack, Site, UploadBatch, UploadSummary
 from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.models.credentials import GoogleAdsAccount
@@ -200,7 +202,7 @@ def _safe_reconcile(site: Site) -> list[DayComparison] | None:
         raise
     except Exception as error:
         logger.exception("comparing site %s with Google failed", site.public_id)
-        ReadBack.objects.note(site, error=f"Comparing failed: {type(error).__name__}.")
+        ReadBack.objects.note(site, error=(sentences.NOT_COMPARED % {"error": type(error).__name__}).stored)
         return None
 
 
@@ -225,11 +227,11 @@ def read(site: Site) -> bool:
         provider.refresh()
         reading = read_account(provider)
     except (DecryptionError, CredentialsRejected, Credentials.DoesNotExist) as error:
-        ReadBack.objects.note(site, error=str(error)[:1000])
+        ReadBack.objects.note(site, error=storable(str(error), 1000))
         return False
     except Exception as error:  # whatever Google's client raises is shown on the page
         logger.warning("the upload summaries of site %s were not read", site.public_id, exc_info=True)
-        ReadBack.objects.note(site, error=describe_failure(error)[:1000])
+        ReadBack.objects.note(site, error=storable(describe_failure(error), 1000))
         return False
     store(site, reading, read_at=read_at)
     # Which actions the site's conversions have, and since when: new credentials may have the same ones.

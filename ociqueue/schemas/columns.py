@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from kilit.masking import mask_identifiers
+from kilit.sentences import english
 from ociqueue.models import Conversion
 from ociqueue.schemas.conversions import format_consent
 from ociqueue.states import ENDED, ConversionStatus
@@ -38,6 +39,7 @@ def mask_click_id(click_id: str) -> str:
 
 def mask_error(message: str, conversion: Conversion) -> str:
     """Return an error without personal data; Google and scripts may quote click ids, also of other rows."""
+    message = english(message)
     if conversion.click_id:
         message = message.replace(conversion.click_id, HIDDEN)
     return mask_identifiers(message)

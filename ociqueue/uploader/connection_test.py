@@ -6,15 +6,18 @@ that it only validates.
 
 import logging
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from kilit.access.encryption import DecryptionError
+from kilit.lock.text import storable
+from kilit.sentences import joined
 from ociqueue.models import Conversion, Credentials
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import Disposition, SyncMethod
+from ociqueue.uploader import findings
 from ociqueue.uploader.datamanager.provider import DataManager
 from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.googleads.responses import describe_failure
@@ -29,22 +32,15 @@ CUSTOMER = """
       customer.conversion_tracking_setting.effective_enablement_setting
     FROM customer
 """
-TERMS, ENHANCED = "Customer data terms", "Enhanced conversions"
 # EnhancedConversionsConfig. Up to v25 it was the field enhanced_conversions_for_leads_enabled, which v26 does not have:
 # a query for it would be refused as a whole.
 OFF, ON = 2, 3
-HASHES_NEED = (
-    "in Google Ads under Goals > Conversions > Settings. Without that Google uses no hashed e-mail or phone, which this"
-    " site accepts."
-)
 ACTIONS = """
     SELECT conversion_action.resource_name, conversion_action.name, conversion_action.type, conversion_action.status
     FROM conversion_action
 """
-API, ACTION, OWNER = "Data Manager API", "Conversion action", "Account that owns the conversions"
 # With these results Google says nothing about the account.
 UNANSWERED = (Disposition.RETRY, Disposition.UNSENT)
-OPEN_ACCOUNT = "In Google Ads, open Goals > Conversions > Settings of this account to see which one owns them."
 
 
 @dataclass(frozen=True)
@@ -52,6 +48,9 @@ class CheckFinding:
     what: str
     message: str
     passed: bool = True
+
+    def stored(self) -> dict[str, object]:
+        return {"what": storable(self.what), "message": storable(self.message), "passed": self.passed}
 
 
 def check_requested() -> str:
@@ -61,31 +60,31 @@ def check_requested() -> str:
 
 def check(credentials: Credentials) -> list[CheckFinding]:
     try:
-        findings = list(check_account(credentials))
+        report = list(check_account(credentials))
     except Exception as error:
         # Stored all the same, or the bell would ring for this check again and again.
         logger.exception("the connection test failed")
-        findings = [CheckFinding("The test failed", type(error).__name__, passed=False)]
-    passed = all(finding.passed for finding in findings)
-    credentials.note_check(passed=passed, report=[asdict(finding) for finding in findings])
-    return findings
+        report = [CheckFinding(findings.FAILED, type(error).__name__, passed=False)]
+    passed = all(finding.passed for finding in report)
+    credentials.note_check(passed=passed, report=[finding.stored() for finding in report])
+    return report
 
 
 def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
     try:
         account = credentials.account()
     except DecryptionError as error:
-        yield CheckFinding("Login", str(error), passed=False)
+        yield CheckFinding(findings.LOGIN, str(error), passed=False)
         return
     is_data_manager = credentials.site.sync_method == SyncMethod.DATA_MANAGER
     provider = DataManager(account) if is_data_manager else GoogleAds(account)
     try:
         provider.refresh()
     except CredentialsRejected as error:
-        yield CheckFinding("Login", str(error), passed=False)
+        yield CheckFinding(findings.LOGIN, str(error), passed=False)
         return
-    login = f"the key of {account.service_account_email}" if account.service_account else "the refresh token"
-    yield CheckFinding("Login", f"Google accepts {login}.")
+    by_key = findings.ACCEPTS_KEY % {"email": account.service_account_email}
+    yield CheckFinding(findings.LOGIN, by_key if account.service_account else findings.ACCEPTS_TOKEN)
     accepts_identifiers = credentials.site.accepts_identifiers
     if isinstance(provider, DataManager):
         yield from check_data_manager(provider)
@@ -99,12 +98,11 @@ def check_google_ads(provider: GoogleAds, *, accepts_identifiers: bool) -> Itera
         customer = next(iter(provider.query(CUSTOMER))).customer
         actions = {row.conversion_action.resource_name: row.conversion_action for row in provider.query(ACTIONS)}
     except Exception as error:  # noqa: BLE001 - whatever Google's client raises is the finding
-        yield CheckFinding("Customer", describe_failure(error), passed=False)
+        yield CheckFinding(findings.CUSTOMER, describe_failure(error), passed=False)
         return
-    yield CheckFinding("Customer", f"{customer.descriptive_name} ({customer.id})")
+    yield CheckFinding(findings.CUSTOMER, f"{customer.descriptive_name} ({customer.id})")
     if owner := other_owner(provider.account, customer):
-        message = f"Upload to {owner}: Google rejects this account's clicks elsewhere."
-        yield CheckFinding("Another account owns the conversions", message, passed=False)
+        yield CheckFinding(findings.OTHER_OWNER, findings.UPLOAD_TO % {"owner": owner}, passed=False)
     yield from check_terms(customer, accepts_identifiers=accepts_identifiers)
     yield from check_actions(provider, actions)
 
@@ -120,16 +118,16 @@ def check_terms(customer: Any, *, accepts_identifiers: bool) -> Iterator[CheckFi
     setting = customer.conversion_tracking_setting
     if not accepts_identifiers:
         if not setting.accepted_customer_data_terms:
-            yield CheckFinding(TERMS, "Not accepted; required only for enhanced conversions.")
+            yield CheckFinding(findings.TERMS, findings.NOT_REQUIRED)
         return
     if not setting.accepted_customer_data_terms:
-        yield CheckFinding(TERMS, f"Not accepted: accept them, {HASHES_NEED}", passed=False)
+        yield CheckFinding(findings.TERMS, findings.ACCEPT_TERMS, passed=False)
     if setting.effective_enablement_setting == OFF:
-        yield CheckFinding(ENHANCED, f"Turned off: turn them on, {HASHES_NEED}", passed=False)
+        yield CheckFinding(findings.ENHANCED, findings.TURN_ON, passed=False)
     elif setting.effective_enablement_setting == ON:
-        yield CheckFinding(ENHANCED, "Turned on.")
+        yield CheckFinding(findings.ENHANCED, findings.TURNED_ON)
     else:
-        yield CheckFinding(ENHANCED, f"Google does not say whether they are turned on: look, {HASHES_NEED}")
+        yield CheckFinding(findings.ENHANCED, findings.LOOK)
 
 
 def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[CheckFinding]:
@@ -138,12 +136,12 @@ def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[Chec
     for resource in sorted({account.conversion_action, *account.conversion_actions.values()}):
         action = actions.get(resource)
         if action is None:
-            passed, message = False, f"{resource} is not in this account."
+            passed, message = False, findings.NOT_IN_ACCOUNT % {"action": resource}
         elif (action.type_, action.status) != accepts_uploads:
-            passed, message = False, f"{action.name} must be an enabled action for click imports."
+            passed, message = False, findings.NOT_FOR_CLICKS % {"action": action.name}
         else:
-            passed, message = True, f"{action.name} accepts uploads."
-        yield CheckFinding("Conversion action", message, passed)
+            passed, message = True, findings.ACCEPTS_UPLOADS % {"action": action.name}
+        yield CheckFinding(findings.ACTION, message, passed)
 
 
 def check_data_manager(provider: DataManager) -> Iterator[CheckFinding]:
@@ -153,13 +151,14 @@ def check_data_manager(provider: DataManager) -> Iterator[CheckFinding]:
     for place, (action, name) in enumerate(sorted(names.items())):
         result = provider.upload([sample_event(name)], dry_run=True)[0]
         if result.disposition in (Disposition.GATE, Disposition.GATE_ALL, *UNANSWERED):
-            yield CheckFinding(API, result.message, passed=False)
+            yield CheckFinding(findings.API, result.message, passed=False)
             return
         if place == 0:
-            yield CheckFinding(API, f"It is enabled, and this login has access to account {account.customer_id}.")
+            yield CheckFinding(findings.API, findings.HAS_ACCESS % {"account": account.customer_id})
         passed = result.disposition != Disposition.GATE_ACTION
-        message = " accepts conversions." if passed else f": {result.message}"
-        yield CheckFinding(ACTION, f"{action.rpartition('/')[2]}{message}", passed)
+        number = action.rpartition("/")[2]
+        accepts = findings.ACCEPTS_CONVERSIONS % {"action": number}
+        yield CheckFinding(findings.ACTION, accepts if passed else joined(f"{number}:", result.message), passed)
 
 
 def sample_event(name: str) -> Conversion:
@@ -180,13 +179,12 @@ def check_customer(account: GoogleAdsAccount, *, accepts_identifiers: bool) -> I
     try:
         customer = next(iter(GoogleAds(account).query(CUSTOMER))).customer
     except Exception:  # noqa: BLE001 - whatever Google's client raises; many logins have no developer token
-        yield CheckFinding(OWNER, f"Not checked: the Google Ads API does not answer this login. {OPEN_ACCOUNT}")
+        yield CheckFinding(findings.OWNER, findings.NOT_CHECKED)
         return
     if owner := other_owner(account, customer):
-        why = "the Data Manager API takes conversions only for the account that owns them."
-        message = f"Change the customer id from {account.customer_id} to {owner}: {why}"
-        yield CheckFinding(OWNER, message, passed=False)
+        values = {"account": account.customer_id, "owner": owner}
+        yield CheckFinding(findings.OWNER, findings.CHANGE_CUSTOMER % values, passed=False)
     else:
-        yield CheckFinding(OWNER, f"{customer.descriptive_name} ({customer.id})")
+        yield CheckFinding(findings.OWNER, f"{customer.descriptive_name} ({customer.id})")
     if accepts_identifiers:
         yield from check_terms(customer, accepts_identifiers=True)

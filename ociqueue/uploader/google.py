@@ -16,6 +16,8 @@ from typing import Any
 
 from django.conf import settings
 
+from kilit.sentences import joined
+from ociqueue import sentences
 from ociqueue.codes.google import Meaning, worst
 from ociqueue.models import Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
@@ -94,14 +96,9 @@ def login_error(error: Any) -> CredentialsRejected:
     named = next((name for name in LOGIN_REJECTIONS if name in message), None)
     # Only an answer rejects; a name that does not resolve or a broken connection is temporary.
     if named is None and (error.retryable or not isinstance(error, RefreshError)):
-        return CredentialsRejected(
-            "LOGIN_UNREACHABLE", f"Google's login cannot be reached: {message}", is_temporary=True
-        )
+        return CredentialsRejected("LOGIN_UNREACHABLE", joined(sentences.LOGIN_UNREACHABLE, message), is_temporary=True)
     code = (named or "login_refused").upper()
-    hint = (
-        "Google rejects the credentials: create a new refresh token, or a new key of the service account, and store it."
-    )
-    return CredentialsRejected(code, f"{hint} Google's answer: {message}", is_temporary=False)
+    return CredentialsRejected(code, joined(sentences.LOGIN_REJECTED, message), is_temporary=False)
 
 
 def login_rejected(rejection: CredentialsRejected, rows: int) -> list[RowResult]:
@@ -139,7 +136,7 @@ def result_of(errors: Sequence[GoogleError], request_id: str) -> RowResult:
         meaning.disposition,
         next(error.code for error in errors if error.meaning == meaning),
         meaning.category,
-        " ".join(filter(None, (meaning.hint, *(error.text for error in errors[:10])))),
+        joined(meaning.hint, *(error.text for error in errors[:10])),
         max((error.retry_after for error in errors if error.retry_after), default=meaning.retry_after),
         request_id=request_id,
         everywhere=any(error.everywhere for error in errors),

@@ -19,7 +19,8 @@ from django.db.models.functions import Now
 from kilit.lock.audit import for_reason
 from kilit.lock.fast_sql import uuid_array
 from kilit.lock.models import Event
-from kilit.lock.text import strip_control_chars
+from kilit.lock.text import storable
+from kilit.sentences import joined
 from ociqueue import sentences
 from ociqueue.codes.table import DEFERRED_ONCE
 from ociqueue.models import Receipt, UploadBatch, statements
@@ -32,11 +33,6 @@ from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Groups, RowResult, 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
-LOOKED_TWICE = "A day later Google still does not find it."
-SENT_AS_ZERO = (
-    "The Data Manager API has no retraction: the value was sent as 0, and Google still counts the conversion. With a"
-    " developer token in the site's connection, retractions go through the Google Ads API."
-)
 Rows = UploadableQuerySet[Any]
 
 
@@ -74,7 +70,7 @@ def settle(
             answered_job_id=next((result.job_id for result in distinct_results if result.job_id is not None), None),
             is_lost=first.whole_request and first.is_temporary,
             request_id=next((result.request_id for result in distinct_results if result.request_id), "")[:64],
-            note=strip_control_chars(f"{whole.code}: {whole.message}")[:1000] if whole else "",
+            note=storable(joined(f"{whole.code}:", whole.message), 1000) if whole else "",
         )
         if not is_first:
             transaction.set_rollback(True)
@@ -182,7 +178,7 @@ def after_defer(row: Uploadable, result: RowResult) -> RowResult:
         return result
     if row.provider_error_code != result.code:  # as it was when the row was claimed, or deferred
         return result
-    message = f"{LOOKED_TWICE} {result.message}"
+    message = joined(sentences.LOOKED_TWICE, result.message)
     return replace(result, disposition=Disposition.FATAL, category=Category.VALIDATION, message=message)
 
 
@@ -230,7 +226,7 @@ def error_values(groups: Groups, *, is_probe: bool, **columns: object) -> PerRow
 def error_columns(row: Uploadable, result: RowResult, *, is_probe: bool) -> dict[str, object]:
     wait = _wait(result)
     return {
-        **failure(result.code, result.category or "", strip_control_chars(result.message)),
+        **failure(result.code, result.category or "", result.message),
         "provider_request_id": result.request_id[:64],
         "outcome_unknown": row.outcome_unknown or result.ambiguous,
         "forgiven": _is_forgiven(result, is_probe=is_probe),
@@ -275,7 +271,7 @@ def note_zeros(groups: Groups, *, among: Rows) -> None:
     """Record on retractions that they were sent as a value of 0."""
     ids = [pk for result, rows in groups if result.sent_as_zero for pk in ids_of(rows)]
     if ids:
-        Event.objects.record_each(among.filter(pk__any_of=ids), "SENT_AS_ZERO", message=SENT_AS_ZERO)
+        Event.objects.record_each(among.filter(pk__any_of=ids), "SENT_AS_ZERO", message=sentences.SENT_AS_ZERO)
 
 
 def note_rest(batch: UUID, groups: Groups, settled: Sequence[Collection[UUID]], *, among: Rows) -> int:

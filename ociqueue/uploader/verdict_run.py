@@ -19,7 +19,8 @@ from django.db import transaction
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.outages import DATABASE_DOWN
-from kilit.lock.text import strip_control_chars
+from kilit.lock.text import storable
+from kilit.sentences import joined
 from ociqueue import sentences
 from ociqueue.models import Circuit, Conversion, Credentials, Receipt, UploadBatch, sending, statements
 from ociqueue.models.adjustment import MODELS_BY_QUEUE
@@ -80,7 +81,7 @@ def settle_verdict(receipt: Receipt, rows: Sequence[Uploadable], verdict: Verdic
             rejected=tally.rejected,
             put_off=tally.put_off,
             late=tally.late,
-            note=strip_control_chars(verdict.note)[:1000],
+            note=storable(verdict.note, 1000),
         )
         if not is_first:
             transaction.set_rollback(True)
@@ -95,7 +96,7 @@ def _results(verdict: Verdict, sent: int) -> Sequence[RowResult]:
     unproven = verdict.status == VerdictStatus.UNPROVEN
     in_doubt = sentences.SEND_ALONE if sent > 1 else sentences.NOT_PROVEN
     text = in_doubt if unproven else sentences.NO_VERDICT
-    message = " ".join(filter(None, (text, verdict.note)))
+    message = joined(text, verdict.note)
     code = UNPROVEN if unproven else LOST
     return [RowResult(Disposition.RETRY, code, Category.TRANSIENT, message, ambiguous=True)] * sent
 
@@ -221,7 +222,7 @@ class VerdictRun:
 
     def _leave_open(self, receipt: Receipt, note: str) -> None:
         self.tally.pending += 1
-        Receipt.objects.open().filter(pk=receipt.pk).update(note=strip_control_chars(note)[:1000])
+        Receipt.objects.open().filter(pk=receipt.pk).update(note=storable(note, 1000))
 
 
 def rows_of(receipt: Receipt) -> list[Uploadable]:

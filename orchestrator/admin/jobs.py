@@ -33,6 +33,7 @@ from kilit.console.lists.listing import ListLink
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
+from kilit.sentences import english
 from orchestrator.admin import blockers, columns
 from orchestrator.admin.figures import figures_card, last_month
 from orchestrator.admin.plan_drawing import drawn_plans, solution_figures
@@ -121,7 +122,7 @@ CANCEL = Action(
     is_dangerous=True,
     back_label=gettext_lazy("Back"),
 )
-EXPORT_FIELDS = {
+EXPORT_FIELDS: dict[str, Any] = {
     "id": "pk",
     "orderId": "order_id",
     "revision": "revision",
@@ -131,7 +132,7 @@ EXPORT_FIELDS = {
     "parts": "part_count",
     "retries": "retry_count",
     "errorCode": "error_code",
-    "errorMessage": "error_message",
+    "errorMessage": lambda job: english(job.error_message),
     "createdAt": "created_at",
     "failedAt": "updated_at",
 }

@@ -20,6 +20,7 @@ from kilit.console.lists.confirming import reason_field
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.audit import current_context, for_reason
 from kilit.lock.text import read_digits
+from orchestrator import sentences
 from orchestrator.admin import rule_texts
 from orchestrator.admin.columns import JOBS_MENU
 from orchestrator.models import Job, RulesProposal, RulesVersion
@@ -49,7 +50,6 @@ from orchestrator.workflow.preflight import CheckLevel, preflight
 
 VERSIONS_SHOWN = 20
 ORDERS_NAMED = 5
-RELEASED = "The rules were changed."
 SAVED = gettext_lazy("Saved. The rules apply from the next step of every job.")
 LEVELS = {
     CheckLevel.PASS: "success",
@@ -222,7 +222,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         jobs = jobs_to_release(current_rules())
         if not (jobs and request.user.has_perm("orchestrator.operate_job")):
             return
-        with for_reason(RELEASED):
+        with for_reason(sentences.RULES_CHANGED):
             for operation, state in ((APPROVE, JobState.HOLD), (RETRY, JobState.FAILED)):
                 operation.apply(request.user, [job.pk for job in jobs if job.status == state], {})
         text = ngettext("%(number)s job continues: %(orders)s", "%(number)s jobs continue: %(orders)s", len(jobs))

@@ -19,6 +19,7 @@ from kilit.console.formatting import number
 from kilit.console.jobs.job_page import JobOffer, Offers, RowStep
 from kilit.console.lists.actions import Action, ActionReport
 from kilit.lock.audit import for_reason
+from orchestrator import sentences
 from orchestrator.models import Customer, Job
 from orchestrator.models.job import JobQuerySet
 from orchestrator.orders.order import order_from
@@ -28,7 +29,6 @@ from orchestrator.planning.rules import valid_rules
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer
 from orchestrator.workflow.decisions import can_be_sent_again
 
-REASON = "The customer was added."
 MOST_CONTINUED = 500  # as many as an action on a selection
 MOST_CUSTOMERS = 50  # in one form
 ORDERS_NAMED = 3
@@ -82,7 +82,7 @@ class HeldCustomersForm(forms.Form):
 
     def save(self, request: HttpRequest, approve: Action, ids: list[UUID]) -> tuple[list[Customer], ActionReport]:
         """Add the customers and approve their jobs, both or neither; one that was added meanwhile stays as it is."""
-        with transaction.atomic(), for_reason(REASON):
+        with transaction.atomic(), for_reason(sentences.CUSTOMER_ADDED):
             customers = [self._add(request, phone, name) for phone, name in self.cleaned_data.items()]
             return customers, approve.perform(request.user, ids, {})
 

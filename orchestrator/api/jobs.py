@@ -22,6 +22,7 @@ from kilit.csv.writer import csv_response
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
+from kilit.sentences import english, english_values
 from orchestrator.errors import PERMANENT_CODES, Code, WarningCode
 from orchestrator.figures.export import export_lines
 from orchestrator.figures.job_figures import figures_json
@@ -300,6 +301,7 @@ class FiguresFileView(CuttingView):
 
 def present_job(job: Job, shape: type = JobShown, **values: object) -> dict[str, object]:
     columns = {"id": str(job.pk), "state": job.status, "priority": Priority(job.priority).api_name}
+    columns["error_message"] = english(job.error_message)
     return present(job, shape, claimed=job.claim_token is not None, warnings=present_warnings(job), **columns, **values)
 
 
@@ -317,7 +319,12 @@ def present_warnings(job: Job) -> list[JobWarning]:
     return [{"code": WarningCode(job.warning_code), "message": message, "parts": parts}]
 
 
+def _audit_line(event: Event) -> dict[str, object]:
+    texts = {"message": english(event.message), "details": english_values(event.details)}
+    return present(event, AuditLine, job_id=str(event.object_id), **texts)
+
+
 def present_job_detail(job: Job) -> dict[str, object]:
     solution = job.solution if job.xml_sha256 else None
-    audit = [present(event, AuditLine, job_id=str(job.pk)) for event in Event.objects.history(job)]
+    audit = [_audit_line(event) for event in Event.objects.history(job)]
     return present_job(job, JobWhole, solution=solution, figures=figures_json(job), audit=audit)

@@ -18,7 +18,7 @@ from kilit.lock.leases import MOST_LAPSES, LongJobModel, LongJobQuerySet, no_lea
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.priorities import Priority, TurnTime, priority_field
-from kilit.lock.text import strip_control_chars
+from kilit.lock.text import storable
 from kilit.lock.triggers import lifecycle_triggers
 from orchestrator import sentences
 from orchestrator.errors import HOLD_CODES, NOT_RETRIED, Code, JobError, WarningCode
@@ -58,7 +58,7 @@ FAILURES = Failures(JOBS, states=FAILING)
 
 
 def failure(error: JobError) -> dict[str, Any]:
-    return {"error_code": error.code, "error_message": strip_control_chars(error.message)[:1000]}
+    return {"error_code": error.code, "error_message": storable(error.message, 1000)}
 
 
 def takes_long() -> Q:

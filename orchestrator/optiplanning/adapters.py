@@ -20,7 +20,6 @@ from typing import IO, Any
 
 import psutil
 from django.conf import settings
-from django.utils.translation import gettext as _
 
 from orchestrator import sentences
 from orchestrator.errors import Code, JobError
@@ -178,15 +177,15 @@ def _run_macro(files: Sequence[Path], plate: Mapping[str, str], run: RunProgram)
     ended.raise_for_failure()
 
 
-def command_missing() -> str | None:
+def command_missing() -> str:
     if not settings.OPTI_COMMAND:
-        return _("KILIT_OPTI_COMMAND is not set.")
+        return sentences.COMMAND_NOT_SET
     command = Folders.from_settings().command
     if not command:
-        return _("KILIT_OPTI_COMMAND is not a valid command.")
+        return sentences.NO_COMMAND
     if not shutil.which(command[0]):
-        return _("KILIT_OPTI_COMMAND: %(program)s is not on this machine.") % {"program": command[0]}
-    return None
+        return sentences.NO_PROGRAM % {"program": command[0]}
+    return ""
 
 
 def is_command_simulated() -> bool:
@@ -194,21 +193,21 @@ def is_command_simulated() -> bool:
 
 
 def is_macro_simulated() -> bool:
-    return settings.OPTI_SIMULATED and macro_missing() is not None
+    return settings.OPTI_SIMULATED and bool(macro_missing())
 
 
-def macro_missing() -> str | None:
+def macro_missing() -> str:
     if os.name != "nt":
-        return _("Excel macros run on Windows only.")
+        return sentences.ONLY_WINDOWS
     if importlib.util.find_spec("win32com") is None:
-        return _("pywin32 is not installed: pip install kilit[windows].")
+        return sentences.NO_PYWIN32
     if not has_excel():
-        return _("Excel is not installed on this machine.")
+        return sentences.NO_EXCEL
     if not settings.OPTI_MACRO:
-        return _("KILIT_OPTI_MACRO is not set.")
+        return sentences.MACRO_NOT_SET
     if not Path(settings.OPTI_MACRO).is_file():
-        return _("There is no file %(path)s.") % {"path": settings.OPTI_MACRO}
-    return None
+        return sentences.NO_FILE % {"path": settings.OPTI_MACRO}
+    return ""
 
 
 def has_excel() -> bool:

@@ -90,13 +90,13 @@ def parse(chunks: Iterable[bytes], handler: "SolutionHandler") -> None:
         cut_short = (at_end and code in CUT_SHORT) or chunk.endswith(b"\0")
         raise InvalidSolution(f"line {error.getLineNumber()}: {error.getMessage()}", cut_short=cut_short) from None
     except DefusedXmlException:
-        raise InvalidSolution("it declares entities or refers to other files") from None
+        raise InvalidSolution(sentences.REFERS_ELSEWHERE) from None
     except (SAXException, ValueError, LookupError) as error:
         raise InvalidSolution(str(error)) from None
     if not length:
-        raise InvalidSolution("it is empty", cut_short=True)
+        raise InvalidSolution(sentences.IS_EMPTY, cut_short=True)
     if not handler.children:
-        raise InvalidSolution("it has no content")
+        raise InvalidSolution(sentences.NO_CONTENT)
 
 
 @dataclass(frozen=True)

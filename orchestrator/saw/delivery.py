@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kilit.files import place, sync_folder, write_temp
+from kilit.sentences import Sentence, joined
 from orchestrator import sentences
 from orchestrator.errors import HandoverUnknownError
 from orchestrator.folders import OURS, WITHDRAWN, Folders, folder_errors, remove_leftovers
@@ -115,5 +116,5 @@ def _is_delivered(name: str, folders: Folders) -> bool:
     return any(os.path.lexists(folder / name) for folder in (folders.inbox, folders.processed, folders.failed))
 
 
-def _lost(name: str, text: str) -> HandoverUnknownError:
-    return HandoverUnknownError(name, f"{text % {'file': name}} {sentences.NOWHERE}")
+def _lost(name: str, text: Sentence) -> HandoverUnknownError:
+    return HandoverUnknownError(name, joined(text % {"file": name}, sentences.NOWHERE))

@@ -13,6 +13,7 @@ from kilit.lock.audit import for_reason
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
 from kilit.lock.outages import keep_trying
+from kilit.lock.text import storable
 from orchestrator import sentences
 from orchestrator.errors import Code, HandoverUnknownError, JobError
 from orchestrator.folders import Folders, folder_errors
@@ -118,7 +119,7 @@ def fail(job: Job, error: JobError) -> None:
     elif unknown:
         message = sentences.MAY_HAVE % {"files": ", ".join(unknown), "reason": error.message}
         error = JobError(Code.HANDOVER_UNKNOWN, message)
-    with for_reason(error.message[:1000]):
+    with for_reason(storable(error.message, 1000)):
         job.fail(error, open_deliveries=unknown)
     # Only now: until the failure is stored, another runner may have to find out that we have them.
     with suppress(OSError):

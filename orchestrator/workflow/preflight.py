@@ -13,6 +13,7 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from kilit.files import TEMP_SUFFIX
+from kilit.sentences import translated
 from orchestrator.errors import JobError
 from orchestrator.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, is_command_simulated, is_macro_simulated, macro_missing
@@ -96,7 +97,7 @@ def _template(path: Path) -> Iterator[PreflightCheck]:
     try:
         check_template(path)
     except JobError as error:
-        yield PreflightCheck(_("template"), CheckLevel.FAIL, f"{path}: {error.message}")
+        yield PreflightCheck(_("template"), CheckLevel.FAIL, f"{path}: {translated(error.message)}")
     else:
         message = _("%(path)s has the sheet and its tags.") % {"path": path}
         yield PreflightCheck(_("template"), CheckLevel.PASS, message)
@@ -106,7 +107,7 @@ def _rules() -> Iterator[PreflightCheck]:
     try:
         rules = current_rules()
     except JobError as error:
-        yield PreflightCheck(_("rules"), CheckLevel.FAIL, error.message)
+        yield PreflightCheck(_("rules"), CheckLevel.FAIL, translated(error.message))
         return
     if invalid := rules_error():
         message = _("%(error)s This process still uses the last valid rules.")
@@ -120,17 +121,17 @@ def _rules() -> Iterator[PreflightCheck]:
 
 def _command(folders: Folders) -> Iterator[PreflightCheck]:
     simulated = _("The simulator takes the place of OptiPlanning: orders in mode A work, but are not optimized.")
-    fine, problem = " ".join(folders.command), command_missing()
+    fine, problem = " ".join(folders.command), translated(command_missing())
     yield _mode("A", _("mode A command"), simulated if is_command_simulated() else "", problem, fine)
 
 
 def _macro() -> Iterator[PreflightCheck]:
     simulated = _("The simulator takes the place of Excel and its macro: orders in mode B work, but are not optimized.")
-    fine, problem = _("Excel and the macro's workbook are installed."), macro_missing()
+    fine, problem = _("Excel and the macro's workbook are installed."), translated(macro_missing())
     yield _mode("B", _("mode B macro"), simulated if is_macro_simulated() else "", problem, fine)
 
 
-def _mode(mode: str, name: str, simulated: str, problem: str | None, fine: str) -> PreflightCheck:
+def _mode(mode: str, name: str, simulated: str, problem: str, fine: str) -> PreflightCheck:
     if simulated:
         return PreflightCheck(name, CheckLevel.SIMULATED, simulated)
     if problem is None:

@@ -26,6 +26,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
 from kilit.lock.models import Event
+from kilit.lock.text import storable
 from kilit.trace import job_trace
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.folders import Sightings
@@ -202,7 +203,7 @@ def keeper(job: Job, stopping: Callable[[], bool]) -> KeepAlive:
 
 def give_up(job: Job, error: JobError) -> None:
     may_hold = error.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
-    with acting_as(actor(), reason=error.message[:1000]):
+    with acting_as(actor(), reason=storable(error.message, 1000)):
         try:
             job.hold(error) if may_hold else fail(job, error)
         except (MoveRefused, ClaimLost):

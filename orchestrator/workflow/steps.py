@@ -226,8 +226,7 @@ def start(job: Job, _: KeepAlive) -> timedelta | None:
         job.advance("reuse_solution", sentences.STILL_VALID)
         return None
     if job.opti_mode == Mode.C and not job.manual_trigger_approved:
-        message = "The sheets are in the import folder. Start OptiPlanning, then approve."
-        raise JobError(Code.OPERATOR_TRIGGER_REQUIRED, message)
+        raise JobError(Code.OPERATOR_TRIGGER_REQUIRED, sentences.START_IT)
     with for_reason(sentences.IS_FREE):
         if not Job.objects.take_slot(job):
             return ASK_FOR_SLOT_AFTER

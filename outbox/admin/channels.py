@@ -28,6 +28,7 @@ from kilit.console.formatting import ago, badge, button, column, find_object, jo
 from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.listing import ListAdmin
 from kilit.console.menu import ALERTS
+from kilit.machine_errors import explain
 from kilit.problems.disk import PART as INSTALLATION
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Severity
@@ -154,7 +155,7 @@ def _state(channel: Channel) -> SafeString:
 
 def _result(channel: Channel) -> SafeString | str:
     if channel.error:
-        return badge(_("failed"), "danger", title=channel.error)
+        return badge(_("failed"), "danger", title=explain(channel.error))
     return _("sent %(when)s") % {"when": ago(channel.sent_at)} if channel.sent_at else _("nothing sent yet")
 
 
@@ -169,7 +170,9 @@ owner = column("of", gettext_lazy("owner"), lambda channel: str(channel.owner or
 state = column("state", gettext_lazy("state"), _state)
 quiet = column("quiet", gettext_lazy("quiet hours"), _quiet)
 result = column("result", gettext_lazy("last result"), _result)
-outcome = column("outcome", gettext_lazy("last result"), lambda channel: joined(_result(channel), channel.error))
+outcome = column(
+    "outcome", gettext_lazy("last result"), lambda channel: joined(_result(channel), explain(channel.error))
+)
 
 
 STATES = KindFilter(

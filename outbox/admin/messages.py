@@ -35,6 +35,7 @@ from kilit.console.lists.actions import Action
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
+from kilit.sentences import english
 from kilit.sites.scopes import scope_names
 from kilit.spans import moment
 from outbox import operations
@@ -95,7 +96,7 @@ EXPORT_FIELDS: dict[str, Any] = {
     "attempts": "attempt_count",
     "status": "response_code",
     "errorCode": "error_code",
-    "errorMessage": lambda row: hide_query(row.error_message, row.address),
+    "errorMessage": lambda row: hide_query(english(row.error_message), row.address),
     "createdAt": "created_at",
 }
 

@@ -25,7 +25,7 @@ from kilit.workers.turns import work_in_turns
 from outbox.alerts.addresses import new_service, shown_address
 from outbox.alerts.making import BELL
 from outbox.batches import Try
-from outbox.errors import ERRORS, AlertError
+from outbox.errors import STORED_CAUSES, AlertError
 from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.models.channel import ChannelKind
 from outbox.settling import TRY_FOR, attempt_columns, settle_alike
@@ -141,7 +141,7 @@ def _send(message: OutboxMessage) -> None:
 
 @transaction.atomic
 def settle(channel: Channel, attempt: Try) -> None:
-    sentence = ERRORS[attempt.result.error].cause if attempt.result.error else ""
+    sentence = STORED_CAUSES[attempt.result.error]
     if settle_alike([attempt.message], attempt.result, sentence):  # else another worker has it by now
         columns: dict[str, Any] = {"error": sentence} if sentence else {"error": "", "sent_at": Now()}
         Channel.objects.filter(pk=channel.pk).update(**columns)

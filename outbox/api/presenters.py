@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from kilit.api.cursor import page_body
 from kilit.api.presenter import present
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
+from kilit.sentences import english
 from kilit.sites.scopes import scope_public_ids
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import hide_query
@@ -64,7 +65,12 @@ def present_message(message: OutboxMessage) -> dict[str, object]:
 def present_message_detail(message: OutboxMessage) -> dict[str, object]:
     newest = Attempt.objects.filter(message_id=message.pk).order_by("-pk")[:MOST_ATTEMPTS]
     attempts = [
-        present(attempt, AttemptShown, answer=hide_query(attempt.answer, message.address))
+        present(
+            attempt,
+            AttemptShown,
+            answer=hide_query(attempt.answer, message.address),
+            error_message=english(attempt.error_message),
+        )
         for attempt in reversed(newest)
     ]
     return present(message, MessageDetail, **_values(message), attempts=attempts)
@@ -75,5 +81,6 @@ def _values(message: OutboxMessage) -> dict[str, object]:
         "id": message.webhook_id,
         "endpoint_id": str(message.endpoint_id),
         "url": message.shown_address,
+        "error_message": english(message.error_message),
         "next_try_at": message.next_try_at if message.status in WAITING else None,
     }

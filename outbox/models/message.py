@@ -33,7 +33,7 @@ from outbox.states import ENDED, EXPIRES_AFTER, MESSAGES, RETRY_AFTER, WAITING, 
 
 FAILURES = Failures(MESSAGES, scope="scope", prunable=True)
 SCHEDULE = Schedule(RETRY_AFTER)
-WAITED_TOO_LONG = sentence(gettext_noop("It waited too long; its receiver was switched off."))
+WAITED_TOO_LONG = sentence("WAITED_TOO_LONG", gettext_noop("It waited too long; its receiver was switched off."))
 
 
 class OutboxMessageQuerySet(RetriedQuerySet["OutboxMessage"]):
@@ -67,7 +67,7 @@ class OutboxMessageQuerySet(RetriedQuerySet["OutboxMessage"]):
         cutoff = cutoff_of(EXPIRES_AFTER)
         # Ids grow with time, so the first condition bounds the index scan.
         old = self.waiting().filter(off | no_channel, pk__lt=first_at(cutoff), updated_at__lt=cutoff)
-        error = {"error_code": "EXPIRED", "error_message": WAITED_TOO_LONG}
+        error = {"error_code": "EXPIRED", "error_message": WAITED_TOO_LONG.stored}
         return old.move("expire", **error)
 
     def replay(self) -> set[UUID]:

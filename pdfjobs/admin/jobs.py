@@ -135,7 +135,7 @@ def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
             yield ended(_("Succeeded. The PDF is kept until %(time)s.") % {"time": moment(kept_until)})
             if kept_until < timezone.now():
                 yield from overdue("pdf_cleanup")
-        case _ if any(event.message == CHANGED for event in timeline):
+        case _ if any(event.message == CHANGED.stored for event in timeline):
             yield from _changed(row)
         case _:
             yield ended(_("Expired. The file and the variables are deleted."))

@@ -11,6 +11,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.clock import database_time
 from kilit.lock.models import QueuePause
 from kilit.outgoing import post
+from kilit.sentences import english
 from kilit.workers.doorbells import doorbells
 from outbox import batches, sending
 from outbox.models import Attempt, Endpoint, OutboxMessage
@@ -49,7 +50,7 @@ def test_a_failed_message_is_sent_again_with_the_same_id_and_bytes(receiver: Web
     sending.send_due()
     message.refresh_from_db()
     assert (message.status, message.error_code, message.response_code) == (MessageStatus.RETRY, "HTTP_5XX", 500)
-    assert message.error_message == "The receiver failed to process the message."
+    assert english(message.error_message) == "The receiver failed to process the message."
 
     receiver.behave()
     make_all_due()

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 
 from kilit.lock.models import Event
+from kilit.sentences import english
 from pdfjobs import rendering
 from pdfjobs.enqueue import enqueue
 from pdfjobs.job_request import parse_job_request
@@ -71,7 +72,7 @@ def test_a_lost_file_noticed_by_many_is_made_anew_once(api, worker_lives, in_thr
     assert len(set(answers)) == 1
     assert PdfJob.objects.exclude(pk=old.pk).get().job_id == answers[0]
     last: Any = Event.objects.of(old).last()
-    assert (last.to_state, last.message) == ("expired", "Its file is missing.")
+    assert (last.to_state, english(last.message)) == ("expired", "Its file is missing.")
 
 
 def test_a_job_in_the_middle_of_its_retry_keeps_its_key(api, worker_lives, in_threads, monkeypatch) -> None:

@@ -25,6 +25,7 @@ from kilit.console.formatting import ago, badge, column, exactly, new_key, numbe
 from kilit.console.lists.listing import ListAdmin, ReadOnlyAdmin
 from kilit.console.menu import PEOPLE, RECORDS
 from kilit.lock.models import Pruning
+from kilit.machine_errors import explain
 from kilit.sites.people import key_owner_names, key_owners_managed_by, keys_users_of_sites, people_managed_by
 
 ADMIN_KEY_LASTS = timedelta(days=366)  # at most
@@ -43,8 +44,12 @@ class DeniedRequestAdmin(ReadOnlyAdmin):
 @admin.register(Pruning)
 class PruningAdmin(ReadOnlyAdmin):
     menu = RECORDS.tab(4)
-    list_display = ["created_at", "queue", "rows", "events", "states", "before", "actor", "message"]
+    list_display = ["created_at", "queue", "rows", "events", "states", "before", "actor", "why"]
     search_fields = []
+
+    @admin.display(description=_("why"))
+    def why(self, pruning: Pruning) -> str:
+        return explain(pruning.message)
 
 
 class ScopesField(forms.MultipleChoiceField):

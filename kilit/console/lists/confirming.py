@@ -14,6 +14,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import page
 from kilit.lock.models import Activity
+from kilit.sentences import english
 
 LOOKED_AT = 200  # of the user's newest activity, by an index
 MOST_OFFERED = 8
@@ -52,6 +53,7 @@ def confirm_page(
 def recent_reasons(user: User | AnonymousUser, verb: str) -> list[str]:
     """Return the user's own reasons without repeats: those for this verb first, each kind newest first."""
     newest = Activity.objects.filter(~Q(person=""), person=user.get_username()).order_by("-created_at", "-id")
-    entries = [entry for entry in newest.values_list("verb", "message")[:LOOKED_AT] if entry[1]]
+    newest_words = newest.values_list("verb", "message")[:LOOKED_AT]
+    entries = [entry for entry in newest_words if entry[1] and english(entry[1]) == entry[1]]  # else it is Kilit's own
     in_order = sorted(entries, key=lambda entry: entry[0] != verb)
     return list(dict.fromkeys(message for _verb, message in in_order if "\n" not in message))[:MOST_OFFERED]

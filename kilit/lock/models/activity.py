@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.audit import current_context, person_of
 from kilit.lock.column_guards import listed
 from kilit.lock.prefixes import prefix_index
-from kilit.lock.text import strip_control_chars
+from kilit.lock.text import storable
 from kilit.lock.triggers import never, only_erased
 
 HINT = "It is an audit log."
@@ -45,7 +45,7 @@ class ActivityQuerySet(models.QuerySet["Activity"]):
         """Record what the current actor did, with the reason given for it."""
         context = current_context()
         values = {"actor": context.actor, "message": context.reason, **values}
-        texts = {name: strip_control_chars(value) for name, value in values.items() if isinstance(value, str)}
+        texts = {name: storable(value) for name, value in values.items() if isinstance(value, str)}
         return self.create(kind=kind, verb=verb, **{"person": person_of(texts["actor"]), **values, **texts})
 
     def forget_old(self, *, before: object) -> int:

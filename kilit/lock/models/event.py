@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.audit import current_context
 from kilit.lock.column_guards import refuse_rows
 from kilit.lock.guard import LifecycleModel
-from kilit.lock.text import strip_control_chars
+from kilit.lock.text import storable
 from kilit.lock.triggers import never, only_erased
 
 LONGEST_HISTORY = 500
@@ -64,7 +64,7 @@ class EventQuerySet(models.QuerySet["Event"]):
     ) -> None:
         """Record the same for several rows of a queue, in the states that they are in now."""
         context = current_context()
-        actor = {"actor": strip_control_chars(context.actor)} if context.actor else {}
+        actor = {"actor": storable(context.actor)} if context.actor else {}
         with transaction.atomic(using=self.db, savepoint=False):
             listed = list(rows)
             states = _locked_states(listed)
@@ -75,7 +75,7 @@ class EventQuerySet(models.QuerySet["Event"]):
                     event_type=event_type,
                     from_state=states[row.pk],
                     to_state=states[row.pk],
-                    message=strip_control_chars(message or context.reason),
+                    message=storable(message or context.reason),
                     details=details_of(row) if details_of else details or {},
                     **actor,
                 )

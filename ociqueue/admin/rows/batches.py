@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.console.formatting import badge, breakable, code_badge, column, distance, fieldset, number, since, two_lines
 from kilit.console.lists.listing import ReadOnlyAdmin
+from kilit.machine_errors import explain
 from ociqueue.admin.base import columns
 from ociqueue.admin.base.menu import SITES_MENU
 from ociqueue.admin.base.site_header import UPLOADS, header_context
@@ -68,7 +69,7 @@ def receipt_line(receipt: Any, *, is_chosen: bool) -> dict[str, object]:
         _("Verdict"): _verdict(receipt),
         _("Asked"): _questions(receipt),
         _("Confirmed / rejected / deferred / late"): format_html('<span class="whitespace-nowrap">{}</span>', counts),
-        _("Note"): receipt.note or "-",
+        _("Note"): explain(receipt.note) or "-",
     }
 
 
@@ -105,7 +106,7 @@ def size(batch: UploadBatch) -> SafeString:
 @admin.display(description=gettext_lazy("answer"))
 def answer(batch: UploadBatch) -> SafeString:
     if batch.answered_at and batch.note and not batch.request_id:
-        return badge(_("call failed"), "warning", title=batch.note)
+        return badge(_("call failed"), "warning", title=explain(batch.note))
     if batch.received:
         return verdict_badge(batch)
     if batch.answered_at:
@@ -141,8 +142,8 @@ def result(batch: UploadBatch) -> SafeString | str:
 @admin.display(description=gettext_lazy("note"))
 def note(batch: UploadBatch) -> SafeString | str:
     """Return the beginning of the note; the tooltip and the upload's page show all of it."""
-    beginning = Truncator(batch.note).chars(60)
-    return format_html('<span title="{}">{}</span>', batch.note, beginning) if batch.note else "-"
+    text = explain(batch.note)
+    return format_html('<span title="{}">{}</span>', text, Truncator(text).chars(60)) if text else "-"
 
 
 @admin.display(description=gettext_lazy("job id"))

@@ -8,12 +8,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.csv.text import CsvError
 from kilit.lock.audit import acting_as
+from ociqueue import sentences
 from ociqueue.files.corrections import COLUMNS, read_corrections
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.management.sites import find_active_site
 from ociqueue.models import Site
-
-REASON = "A corrected copy of a row that Google rejected."
 
 
 class Command(BaseCommand):
@@ -38,7 +37,7 @@ class Command(BaseCommand):
             raise CommandError("Name rows, or give a --file.")
         replaced = total = 0
         try:
-            with ExitStack() as stack, acting_as("command:oci_enqueue_fix", reason=REASON):
+            with ExitStack() as stack, acting_as("command:oci_enqueue_fix", reason=sentences.CORRECTED_COPY):
                 # The file first: if it cannot be read, nothing is done.
                 corrections = chain(self._from_file(site, options["file"], stack), map(Correction, options["ids"]))
                 for result in replace_rows(site, corrections, dry_run=options["dry_run"]):

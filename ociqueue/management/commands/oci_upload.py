@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as
 from kilit.lock.management.arguments import whole_number
+from kilit.sentences import english
 from ociqueue.management.sites import find_site
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import UPLOADED_HERE, Disposition
@@ -68,4 +69,4 @@ def warnings(site: Site, blocking: list[Circuit]) -> Iterator[str]:
         yield f"{site} is paused, so nothing is sent: {site.pause_reason}"
     for circuit in blocking:
         next_probe = f"{circuit.next_probe_at:%Y-%m-%d %H:%M} UTC"
-        yield f"The {circuit} is open; next probe at {next_probe}. {circuit.code}: {circuit.reason}"
+        yield f"The {circuit} is open; next probe at {next_probe}. {circuit.code}: {english(circuit.reason)}"

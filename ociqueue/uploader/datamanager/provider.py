@@ -19,6 +19,7 @@ from django.db import connection
 from pydantic_core import to_json
 
 from kilit.lock.outages import DATABASE_DOWN
+from kilit.sentences import joined
 from ociqueue import sentences
 from ociqueue.models import Adjustment, Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
@@ -154,7 +155,7 @@ class DataManager(GoogleProvider):
         status = VerdictStatus.LOST if is_refused and result.code in WORTHLESS else VerdictStatus.UNKNOWN
         if result.code == UNAUTHENTICATED:
             self.forget_token()
-        return Verdict(status, label=result.code[:40], note=result.message[:1000])
+        return Verdict(status, label=result.code[:40], note=result.message)
 
 
 class Sending:
@@ -243,7 +244,7 @@ class DataManagerAdjustments(DataManager):
         """Return a verdict in which "already there" is no success: the conversion is there, whatever its value is."""
         verdict = super().verdict(request_id, rows)
         results = [
-            replace(result, disposition=Disposition.FATAL, message=f"{sentences.NOT_ADJUSTED} {result.message}")
+            replace(result, disposition=Disposition.FATAL, message=joined(sentences.NOT_ADJUSTED, result.message))
             if result.disposition == Disposition.DUPLICATE
             else result
             for result in verdict.results

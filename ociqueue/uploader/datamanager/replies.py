@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
+from kilit.sentences import joined
 from ociqueue import sentences
 from ociqueue.codes.google import REFUSALS, REJECTED_REQUEST, TEMPORARY, refusal_meaning
 from ociqueue.states import Category, Disposition
@@ -162,9 +163,8 @@ def read_refusal(reply: Reply, rows: int) -> list[RowResult]:
 
 def errors_of(reply: Reply, error: Mapping[str, Any], details: list[dict[str, Any]]) -> list[GoogleError]:
     """Return what a refusal says: its field violations, or the reason or status of the whole."""
-    message = (
-        hide_hashes(text_of(error.get("message"))) or f"Google answered with HTTP status {reply.status} and no reason."
-    )
+    own_words = hide_hashes(text_of(error.get("message")))
+    message = own_words or sentences.NO_HTTP_REASON % {"status": reply.status}
     reason = first_text("reason", details)
     by_status = STATUSES.get(reply.status)
     if reply.status >= FAILED_AT_GOOGLE:
@@ -175,7 +175,7 @@ def errors_of(reply: Reply, error: Mapping[str, Any], details: list[dict[str, An
         default = reason if reason and len(violations) == 1 else INVALID
         return [make_error(own or default, *rest) for own, *rest in violations]
     if by_status and reason not in REFUSALS:
-        return [make_error(by_status, f"{reason}: {message}" if reason else message)]
+        return [make_error(by_status, joined(f"{reason}:", message) if reason else message)]
     return [make_error(reason or text_of(error.get("status")) or UNREADABLE, message)]
 
 

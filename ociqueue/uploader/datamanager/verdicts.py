@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kilit.lock.text import strip_control_chars
+from kilit.sentences import joined
 from ociqueue import sentences
 from ociqueue.codes.google import AMBIGUOUS, UNSPECIFIED, Meaning, verdict_meaning, worst
 from ociqueue.codes.table import USER_DATA_NOT_MATCHED
@@ -43,7 +44,7 @@ class ReasonCount:
             return frozenset(range(sent))
         is_ascending = all(before < after for before, after in zip(self.places, self.places[1:], strict=False))
         if len(self.places) != self.count or not self.places or not is_ascending or self.places[-1] >= sent:
-            raise ContradictoryStatus(f"{self.count} rows have {self.name}, and their places do not say which.")
+            raise ContradictoryStatus(sentences.NO_PLACES % {"rows": self.count, "name": self.name})
         return frozenset(self.places)
 
 
@@ -51,9 +52,9 @@ def read_status(reply: Any, rows: Sequence[Uploadable]) -> Verdict:
     """Return what a status says about the rows of its request, in the order that was sent; never raise for any JSON."""
     destinations = reply.get("requestStatusPerDestination") if isinstance(reply, dict) else None
     if not isinstance(destinations, list) or not destinations:
-        return Verdict(VerdictStatus.PENDING, note="Google's status names no destination.")
+        return Verdict(VerdictStatus.PENDING, note=sentences.NO_DESTINATION)
     if len(destinations) != 1 or not isinstance(destinations[0], dict):
-        return Verdict(VerdictStatus.UNPROVEN, note="Google's status has not exactly one destination.")
+        return Verdict(VerdictStatus.UNPROVEN, note=sentences.DESTINATIONS)
     status = destinations[0]
     name = status.get("requestStatus")
     if name not in (SUCCESS, PARTIAL_SUCCESS, *FAILED):
@@ -71,12 +72,12 @@ def read_status(reply: Any, rows: Sequence[Uploadable]) -> Verdict:
 def _results(status: Mapping[str, object], name: str, sent: int) -> list[RowResult]:
     processed = _number(_object(status, "eventsIngestionStatus").get("recordCount"))
     if not sent or processed != sent:
-        raise ContradictoryStatus(f"Google processed {processed} rows of {sent}.")
+        raise ContradictoryStatus(sentences.ROWS_PROCESSED % {"processed": processed, "rows": sent})
     reasons = _counts(_object(status, "errorInfo"), "errorCounts")
     by_row = _by_row(reasons, sent)
     expected = {SUCCESS: not reasons, PARTIAL_SUCCESS: 0 < len(by_row) < sent}.get(name, len(by_row) == sent)
     if not expected:
-        raise ContradictoryStatus(f"{name} with errors for {len(by_row)} of {sent} rows.")
+        raise ContradictoryStatus(sentences.OTHER_COUNT % {"status": name, "errors": len(by_row), "rows": sent})
     accepted = RowResult(Disposition.ACCEPTED)
     return blame_rows([_row_result(by_row[at]) if at in by_row else accepted for at in range(sent)])
 
@@ -85,7 +86,7 @@ def _of_user_data(row: Uploadable, result: RowResult) -> RowResult:
     """Name it apart when no click fits a row that has none: that is no fault of the row, and in no failure rate."""
     if result.code != CLICK_NOT_FOUND or not getattr(row, "has_only_hashes", False):
         return result
-    message = f"{sentences.NOT_MATCHED} {sentences.VERDICT % {'names': CLICK_NOT_FOUND}}"
+    message = joined(sentences.NOT_MATCHED, sentences.VERDICT % {"names": CLICK_NOT_FOUND})
     return replace(result, code=USER_DATA_NOT_MATCHED, message=message)
 
 
@@ -109,7 +110,7 @@ def _row_result(meanings: Mapping[str, Meaning]) -> RowResult:
         meaning.disposition,
         code=name[:64],
         category=meaning.category,
-        message=" ".join(filter(None, (meaning.hint, sentences.VERDICT % {"names": ", ".join(meanings)}))),
+        message=joined(meaning.hint, sentences.VERDICT % {"names": ", ".join(meanings)}),
         retry_after=meaning.retry_after,
         ambiguous=AMBIGUOUS in meanings.values(),
     )
@@ -128,13 +129,13 @@ def _with_warnings(status: Mapping[str, object], results: list[RowResult]) -> tu
         try:
             places = warning.rows(len(results))
         except ContradictoryStatus:
-            notes.append(f"{warning.count} rows have the warning {text}; Google does not say which.")
+            notes.append(sentences.WARNED % {"rows": warning.count, "name": text})
             continue
         for at in places:
             warned[at] = (*warned.get(at, ()), text)
     for at, texts in warned.items():
         results[at] = replace(results[at], warnings=texts)
-    return results, " ".join(notes)
+    return results, joined(*notes)
 
 
 def _counts(info: Mapping[str, object], key: str) -> list[ReasonCount]:
@@ -142,21 +143,21 @@ def _counts(info: Mapping[str, object], key: str) -> list[ReasonCount]:
     if listed is None:
         return []
     if not isinstance(listed, list):
-        raise ContradictoryStatus(f"Google's {key} is not a list.")
+        raise ContradictoryStatus(sentences.UNREADABLE % {"key": key})
     return [_count(entry) for entry in listed]
 
 
 def _count(entry: object) -> ReasonCount:
     if not isinstance(entry, dict):
-        raise ContradictoryStatus("Google's status has an error that cannot be read.")
+        raise ContradictoryStatus(sentences.UNREADABLE_STATUS)
     # Google leaves out what is zero or empty: a reason that is missing is UNSPECIFIED.
     reason, count = entry.get("reason", UNSPECIFIED), _number(entry.get("recordCount"))
     indices = entry.get("recordIndices", [])
     if not isinstance(reason, str) or not count or not isinstance(indices, list):
-        raise ContradictoryStatus("Google's status has an error that cannot be read.")
+        raise ContradictoryStatus(sentences.UNREADABLE_STATUS)
     places = [_number(index) for index in indices]
     if None in places:
-        raise ContradictoryStatus("Google's status has a place that is not a number.")
+        raise ContradictoryStatus(sentences.UNREADABLE_STATUS)
     return ReasonCount(
         _label(REASON_PREFIX.sub("", reason)), count, tuple(place for place in places if place is not None)
     )
@@ -167,7 +168,7 @@ def _object(parent: Mapping[str, object], key: str) -> Mapping[str, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ContradictoryStatus(f"Google's {key} cannot be read.")
+        raise ContradictoryStatus(sentences.UNREADABLE % {"key": key})
     return value
 
 

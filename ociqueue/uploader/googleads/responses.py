@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from kilit.sentences import joined
 from ociqueue import sentences
 from ociqueue.codes.google import ads_meaning
 from ociqueue.states import Category, Disposition
@@ -29,7 +30,7 @@ PLUGIN_FAILED = "Getting metadata from plugin failed"
 
 
 def make_error(name: str, message: str, *, family: str = "", **details: Any) -> GoogleError:
-    return GoogleError(name, ads_meaning(name, family=family), f"{name}: {message}", **details)
+    return GoogleError(name, ads_meaning(name, family=family), joined(f"{name}:", message), **details)
 
 
 def read_response(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
@@ -43,7 +44,7 @@ def _read_rows(response: Any, rows: int, *, request_id: str, dry_run: bool) -> l
     failures = [parse_failure(one.value) for one in status.details if one.type_url.endswith("GoogleAdsFailure")]
     errors = list(reported_errors(failures))
     if not errors and (status.code or status.details):
-        errors = [make_error("UNREADABLE_ERROR", status.message or "An error without a description.")]
+        errors = [make_error("UNREADABLE_ERROR", status.message or sentences.NO_DESCRIPTION)]
     if any(not error.refers_to_row(rows) for error in errors):
         return _all_unproven(errors, rows, request_id=request_id)
     by_row = errors_by_row(errors, rows)
@@ -85,7 +86,7 @@ def read_transport_error(error: Any, rows: int) -> list[RowResult]:
     else:
         meaning = ads_meaning(code, family="grpc")
         ambiguous = meaning.category == Category.TRANSIENT
-    message = " ".join(filter(None, (meaning.hint, message)))
+    message = joined(meaning.hint, message)
     whole = RowResult(meaning.disposition, code, meaning.category, message, whole_request=True)
     return [replace(whole, retry_after=_retry_delay(error), ambiguous=ambiguous, request_id=request_id)] * rows
 
@@ -161,7 +162,7 @@ def _all_unproven(errors: list[GoogleError], rows: int, *, request_id: str) -> l
         replace(
             result,
             disposition=result.disposition if result.disposition in GATES else Disposition.RETRY,
-            message=f"An error that refers to no row: {result.message}",
+            message=joined(sentences.NO_ROW, result.message),
             ambiguous=True,
             whole_request=True,
         )
@@ -187,4 +188,4 @@ def describe_failure(error: Exception) -> str:
     failure = getattr(error, "failure", None)
     if failure is None:
         return str(getattr(error, "message", None) or error)[:500]
-    return " ".join(f"{error.meaning.hint} {error.text}".strip() for error in reported_errors([failure]))[:500]
+    return joined(*(joined(error.meaning.hint, error.text) for error in reported_errors([failure])))

@@ -5,11 +5,14 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
+from django.db.models.functions import Now
 from django.test import Client
 
 from kilit.lock.models import Activity
+from kilit.problems.registry import find_problems
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Adjustment, Conversion, ImportJob, ImportLine
 from tests.support.conversions import make_failed
@@ -158,3 +161,17 @@ def test_the_command_takes_the_sites_from_the_file(make_site, tmp_path) -> None:
     call_command("oci_import", file)
 
     assert Conversion.objects.count() == 2
+
+
+def test_a_failed_import_of_several_sites_is_a_problem_of_who_asked_for_it(make_person, make_site, admin_user) -> None:
+    for name in ("ayse", "berk"):
+        make_person(name, sites={make_site(): "operator"})
+    ayse, berk = (User.objects.get(username=name) for name in ("ayse", "berk"))
+    job = ImportJob.objects.create(site=None, asked_by=ayse, file_name="a.csv", size=1, kind="conversions")
+    ImportJob.objects.filter(pk=job.pk).move("fail", finished_at=Now(), error="It broke.")
+
+    def lines(user: User) -> list[tuple[str, str]]:
+        return [(line.title, line.link) for line in find_problems(user) if line.kind == "import-stopped"]
+
+    assert lines(ayse) == lines(admin_user) == [("Several sites: an import stopped", f"{PAGES}{job.pk}/change/")]
+    assert lines(berk) == []

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from kilit.lock.models import Event
+from kilit.sentences import english
 from ociqueue.models import Adjustment
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.adjustments import (
@@ -40,7 +41,9 @@ def test_without_an_answer_the_same_bytes_go_again(google, api_site, sold, adjus
     first, second = sent_adjustments(google)
     assert first == second
     assert adjustment_states(sold) == [("COMPLETED", "")]
-    assert "the answer to an earlier upload was lost" in Event.objects.of(Adjustment.objects.get()).last().message
+    assert "the answer to an earlier upload was lost" in english(
+        Event.objects.of(Adjustment.objects.get()).last().message
+    )
     assert_google_ads_has_ours(google)
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from kilit.lock.models import Event
+from kilit.sentences import english
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import Call, accept
@@ -38,7 +39,7 @@ def test_after_a_timeout_the_same_bytes_go_out_and_a_duplicate_is_success(google
     for row in Conversion.objects.all():
         assert (row.status, row.provider_error_code, row.outcome_unknown) == ("COMPLETED", "", False)
         assert row.uploaded_at
-        assert "the answer to an earlier upload was lost" in Event.objects.of(row).last().message
+        assert "the answer to an earlier upload was lost" in english(Event.objects.of(row).last().message)
 
 
 def test_a_duplicate_with_another_error_is_no_success(google, api_site, make_rows) -> None:

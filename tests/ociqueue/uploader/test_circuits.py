@@ -6,6 +6,7 @@ import pytest
 from django.db.models.functions import Now
 
 from kilit.lock.models import Event
+from kilit.sentences import english
 from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import Category, CircuitStatus
 from ociqueue.uploader.upload_run import due_sites, upload_due
@@ -39,7 +40,7 @@ def test_a_revoked_login_claims_nothing_and_one_probe_after_the_fix_closes_it(go
     assert set(Conversion.objects.values_list("status", "attempt_count")) == {("QUEUED", 0)}
     circuit = Circuit.objects.get()
     assert (circuit.status, circuit.code, circuit.category) == (CircuitStatus.OPEN, "INVALID_GRANT", Category.AUTH)
-    assert "refresh token" in circuit.reason
+    assert "refresh token" in english(circuit.reason)
     assert str(api_site) in str(tally)
 
     upload_due()
@@ -88,7 +89,7 @@ def test_an_account_that_is_not_on_googles_list_is_reported_in_plain_words(googl
 
     upload_due()
 
-    reason = Circuit.objects.open().get().reason
+    reason = english(Circuit.objects.open().get().reason)
     assert "developer tokens, not accounts" in reason
     assert "Switch the site to the Data Manager API, or use the script." in reason
     assert states(api_site) == ["RETRY"]

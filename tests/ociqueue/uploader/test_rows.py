@@ -2,6 +2,7 @@
 
 import pytest
 
+from kilit.sentences import english
 from ociqueue.models import Circuit, Conversion, UploadBatch
 from ociqueue.states import Category, ConversionStatus
 from ociqueue.uploader.upload_run import upload_due
@@ -73,7 +74,7 @@ def test_an_error_that_points_at_no_row_proves_nothing(google, api_site, make_ro
     for row in Conversion.objects.all():
         assert row.outcome_unknown
         assert row.next_retry_at
-        assert "refers to no row" in row.last_error
+        assert "refers to no row" in english(row.last_error)
 
 
 def test_an_error_of_a_family_that_this_version_does_not_know_fails_the_row(google, api_site, make_rows) -> None:

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import acting_as
 from kilit.lock.leases import new_lease
 from kilit.lock.models import Event
+from kilit.sentences import english
 from orchestrator.models import Job
 from orchestrator.saw import saw_handover
 from orchestrator.saw.delivery import deliver, withdraw
@@ -48,7 +49,7 @@ def test_a_file_that_a_killed_runner_took_back_is_removed_by_the_next_runner(flo
     watcher.take_quick_steps()
 
     assert list(floor.inbox.iterdir()) == []
-    assert records(job) == [f"Removed {left.name}, which a stopped runner had left behind."]
+    assert list(map(english, records(job))) == [f"Removed {left.name}, which a stopped runner had left behind."]
     assert Event.objects.of(job).last().actor.startswith("runner:")
 
 

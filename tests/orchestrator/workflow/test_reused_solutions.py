@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from kilit.lock.leases import new_lease
 from kilit.lock.models import Event
+from kilit.sentences import english
 from orchestrator.models import Job
 from orchestrator.workflow.decisions import retry
 from orchestrator.workflow.runner import handle_bell
@@ -70,7 +71,7 @@ def test_every_event_says_something(floor, customer) -> None:
     work_until(job, "DONE", machines=player(floor, only="saw"))
 
     events = list(Event.objects.of(job))
-    messages = {event.event_type: event.message for event in events}
+    messages = {event.event_type: english(event.message) for event in events}
     assert messages["JOB_CREATED"] == "Parts: 1. Customer: Ayşe Yılmaz. Mode C."
     assert messages["STATE_DONE"] == "The saw has everything."
     assert messages["JOB_RETRY_SCHEDULED"] == "Retry 1 of 3."
@@ -82,5 +83,5 @@ def test_an_order_says_for_whom_it_is() -> None:
     named = make_job(customer_snapshot_name="Ege Mobilya")
     unnamed = make_job(order_id="S-2", opti_mode="C")
 
-    assert Event.objects.of(named).get().message == "Parts: 2. Customer: Ege Mobilya. Mode A."
-    assert Event.objects.of(unnamed).get().message == "Parts: 2. Mode C."
+    assert english(Event.objects.of(named).get().message) == "Parts: 2. Customer: Ege Mobilya. Mode A."
+    assert english(Event.objects.of(unnamed).get().message) == "Parts: 2. Mode C."

@@ -8,6 +8,7 @@ from django.conf import settings as product_settings
 from django.db.models.functions import Now
 
 from kilit.problems.tracking import track_problems
+from kilit.sentences import english
 from kilit.workers.doorbells import doorbells
 from outbox.alerts import making, sending
 from outbox.models import Attempt, Channel, OutboxMessage
@@ -72,7 +73,7 @@ def test_a_rejected_mail_is_tried_again_in_its_time_and_the_channel_says_how_it_
 
     assert (message.status, message.error_code, message.response_code) == ("RETRY", "REJECTED", 451)
     channel.refresh_from_db()
-    assert channel.error == "The channel's server rejected the message."
+    assert english(channel.error) == "The channel's server rejected the message."
     assert not doorbells[sending.BELL].is_due()
     assert sending.send_alerts() == 0
 

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from kilit.lock.models import Activity, Event
 from kilit.problems.registry import Severity, find_problems
+from kilit.sentences import english
 from tests.support.dashboard import text_of
 from tests.support.pdf_jobs import PDF, bring, new_job
 
@@ -32,7 +33,7 @@ def test_a_changed_file_is_not_sent(api, worker_lives, change_file, content: byt
     answer = api.download(job.pk, **headers)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (410, "FILE_CHANGED")
-    assert Event.objects.of(job).last().message == "Its file was changed after it was stored."
+    assert english(Event.objects.of(job).last().message) == "Its file was changed after it was stored."
     assert Activity.objects.get(verb="FILE_CHANGED").object_id == job.job_id
     assert api.download(job.pk).json()["error"]["code"] == "EXPIRED"
     assert api.post().status_code == 201

@@ -28,5 +28,5 @@ class Command(BaseCommand):
         if options["dry_run"]:
             self.stdout.write(pruning.summary(pruning.count(older_than=age, queues=queues), verb="Would prune"))
             return
-        with acting_as("command:prune", reason=f"finished more than {days} days ago"):
+        with acting_as("command:prune", reason=pruning.TOO_OLD % {"days": days}):
             self.stdout.write(pruning.summary(pruning.prune(older_than=age, queues=queues)))

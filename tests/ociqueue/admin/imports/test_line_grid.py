@@ -10,6 +10,7 @@ from django.test import Client
 from kilit.csv.grid import rows_from_text, text_from_rows
 from kilit.lock.models import Activity
 from ociqueue.models import Conversion, ImportJob, ImportLine, Site
+from tests.support.conversions import make_failed
 from tests.support.imports import ADDRESS, HEADER, PAGES, TIME, good_lines, upload
 
 pytestmark = pytest.mark.django_db
@@ -55,9 +56,12 @@ def test_good_and_corrected_lines_are_stored_with_one_button(operator, site) -> 
     rows = operator.get(page.context["rows_address"])
     assert rows.context["cl"].result_count == 6
 
+    make_failed(site, source_key="meanwhile")
     page = store(operator, typed(page, line_8={"conversionValue": "1250"}))
 
     assert page.context["summary"].startswith("Stored 7 of 7 lines; 0 duplicates, 0 rejected.")
+    rows = operator.get(page.context["rows_address"])
+    assert rows.context["cl"].result_count == 7, "the row that came meanwhile is not the import's"
     assert page.context["grid"] is None
     assert not ImportLine.objects.filter(is_checked=False).exists()
 

@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.lock.models import Event
+from kilit.sentences import english
 from ociqueue.models import Adjustment, Conversion
 from ociqueue.operating.sweeps import requeue_transient
 from ociqueue.uploader.datamanager.provider import as_conversions
@@ -130,7 +131,7 @@ def test_a_conversion_that_google_does_not_find_is_looked_for_twice(data_manager
 
     row.refresh_from_db()
     assert (row.status, row.provider_error_category) == ("FAILED", "VALIDATION")
-    assert "still does not find it" in row.last_error
+    assert "still does not find it" in english(row.last_error)
     assert requeue_transient() == "Requeued 0."
     assert_books_are_ours(data_manager)
 
@@ -157,7 +158,7 @@ def test_already_there_is_no_success(data_manager, dm_site, sold, work, is_in_do
 
     row = Adjustment.objects.get()
     assert (row.status, row.provider_error_code) == ("FAILED", "DUPLICATE_TRANSACTION_ID")
-    assert "does not take the new value" in row.last_error
+    assert "does not take the new value" in english(row.last_error)
     assert_books_are_ours(data_manager)
 
 

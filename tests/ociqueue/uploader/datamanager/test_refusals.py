@@ -5,6 +5,7 @@ import json
 import pytest
 
 from kilit.lock.models import Event
+from kilit.sentences import english
 from ociqueue.codes.google import REFUSALS
 from ociqueue.models import Circuit, Conversion, Credentials, UploadBatch
 from ociqueue.states import Disposition
@@ -151,7 +152,7 @@ def test_each_fault_of_the_login_says_what_to_do(data_manager, dm_site, make_row
 
     circuit = Circuit.objects.open().get()
     assert (circuit.code, circuit.category) == (code, "AUTH")
-    assert hint in circuit.reason
+    assert hint in english(circuit.reason)
     assert states(dm_site) == ["RETRY"]
 
 

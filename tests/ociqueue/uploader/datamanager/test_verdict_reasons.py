@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.lock.models import Event
+from kilit.sentences import english
 from ociqueue.codes.google import VERDICTS
 from ociqueue.models import Circuit, Conversion, Receipt, Site
 from ociqueue.states import Disposition, SyncMethod
@@ -36,7 +37,7 @@ def test_every_reason_ends_in_its_disposition(uploaded, later, name, meaning) ->
     assert (row.provider_error_code, row.provider_error_category) == (name, meaning.category)
     assert name in row.last_error
     assert meaning.hint, "an operator needs to know what to do"
-    assert row.last_error.startswith(meaning.hint)
+    assert english(row.last_error).startswith(meaning.hint)
     assert row.attempts_forgiven == (1 if meaning.disposition in WAITS_FOR_CIRCUIT else 0)
     assert row.outcome_unknown == (meaning.disposition == Disposition.RETRY)
     circuits = {"GATE": [("", name)], "GATE_ACTION": [(row.action, name)]}.get(meaning.disposition, [])

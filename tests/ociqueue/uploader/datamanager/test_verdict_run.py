@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.access.encryption import DecryptionError
+from kilit.sentences import english
 from ociqueue import sentences
 from ociqueue.models import Conversion, Credentials, Receipt, Site
 from ociqueue.states import SyncMethod
@@ -46,7 +47,7 @@ def test_a_failed_row_has_its_own_reason(uploaded, later, dm_site) -> None:
     assert states(dm_site) == ["COMPLETED", "FAILED", "FAILED"]
     old = Conversion.objects.get(gclid="old")
     assert (old.provider_error_code, old.provider_error_category) == ("EVENT_TOO_OLD", "VALIDATION")
-    assert "too old" in old.last_error
+    assert "too old" in english(old.last_error)
     assert old.provider_request_id == Receipt.objects.get().request_id
     receipt = Receipt.objects.get()
     assert (receipt.verdict, receipt.confirmed, receipt.rejected) == ("PARTIAL_SUCCESS", 1, 2)
@@ -144,7 +145,7 @@ def test_missing_and_unreadable_credentials_leave_the_receipt_open(uploaded, lat
     Credentials.objects.all().delete()
 
     ask_for_verdicts()
-    assert Receipt.objects.get().note == sentences.NO_CREDENTIALS
+    assert english(Receipt.objects.get().note) == sentences.NO_CREDENTIALS
 
     def unreadable(*_args: object, **_options: object) -> None:
         raise DecryptionError("No key decrypts it.")
