@@ -110,7 +110,12 @@ class ProblemRecordAdmin(ReadOnlyAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         user = request.user
-        lines = {"now": now(), "problems": triage(user), "records": ProblemRecord.objects.to_mute(user)}
+        lines = {
+            "now": now(),
+            "problems": triage(user),
+            "records": ProblemRecord.objects.to_mute(user),
+            "with_mute": True,
+        }
         response: HttpResponse = super().changelist_view(request, lines)
         return response
 
