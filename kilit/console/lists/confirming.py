@@ -30,24 +30,28 @@ def reason_field(help_text: StrOrPromise = "", *, most: int = 1000, **options: A
 class ReasonForm(forms.Form):
     reason = reason_field(gettext_lazy("Shown in each row's timeline, with your name."))
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if next(iter(self.fields)) == "reason":
-            self.fields["reason"].widget.attrs["autofocus"] = True
-
     def options(self) -> dict[str, Any]:
         return {}
 
 
 def confirm_page(
-    model_admin: ModelAdmin, request: HttpRequest, *, title: StrOrPromise, reasons_for: str = "", **context: Any
+    model_admin: ModelAdmin,
+    request: HttpRequest,
+    *,
+    title: StrOrPromise,
+    form: forms.Form | None = None,
+    reasons_for: str = "",
+    **context: Any,
 ) -> TemplateResponse:
     """Return the page; what it says and keeps: templates/admin/console/confirm.html.
 
     `reasons_for` is the verb whose earlier reasons are offered.
     """
+    if form and form.fields:
+        next(iter(form.fields.values())).widget.attrs["autofocus"] = True
     reasons = recent_reasons(request.user, reasons_for) if reasons_for else []
-    return page(model_admin, request, "admin/console/confirm.html", title=str(title), reasons=reasons, **context)
+    context |= {"form": form, "reasons": reasons}
+    return page(model_admin, request, "admin/console/confirm.html", title=str(title), **context)
 
 
 def recent_reasons(user: User | AnonymousUser, verb: str) -> list[str]:

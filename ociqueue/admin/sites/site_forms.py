@@ -114,7 +114,7 @@ class MembershipInline(TabularInline):
     model = SiteMembership
     formset = MembershipFormSet
     autocomplete_fields = ["user"]
-    extra = 0
+    extra = 1
     hide_title = True
     readonly_fields = ["person"]
     verbose_name, verbose_name_plural = gettext_lazy("person"), gettext_lazy("people")

@@ -1,17 +1,22 @@
 """How many clicks daily work takes, counted from the dashboard; the console promises these numbers."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from kilit.lock.models import Activity
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Conversion, Site
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
+from tests.support.alerts import make_channel
 from tests.support.browsing import open_page
 from tests.support.conversions import make_failed, new_conversion
+from tests.support.cutting_jobs import held
 from tests.support.dashboard import make_site
 from tests.support.imports import HEADER, TIME
 from tests.support.pdf_jobs import bring, new_job
@@ -126,6 +131,20 @@ def release_an_unknown_customer(mouse: Mouse, job: Job) -> int:
     return mouse.clicks
 
 
+def release_ten_unknown_customers(mouse: Mouse) -> int:
+    for number in range(10):
+        held(order_id=f"T-{number}", customer_phone=f"+90532000110{number}")
+    mouse.start()
+    mouse.page.locator(".kilit-problem").get_by_role("link", name="Add 10 customers").click()
+    expect(mouse.page.get_by_label("Name of +90 532 000 11 00")).to_be_focused()
+    for number in range(10):
+        mouse.page.keyboard.type(f"Müşteri {number}")
+        mouse.page.keyboard.press("Tab")
+    mouse.page.get_by_role("button", name="Add 10 customers and continue their jobs").click()
+    expect(mouse.page.get_by_text("Approved 10 of 10.")).to_be_visible()
+    return mouse.clicks
+
+
 def download_a_pdf(mouse: Mouse) -> int:
     mouse.find("n-4711", "N-4711")
     with mouse.page.expect_download() as download:
@@ -141,6 +160,46 @@ def pause_a_site(mouse: Mouse, site: Site) -> int:
     mouse.page.keyboard.type("Wrong prices")
     mouse.page.keyboard.press("Enter")
     expect(mouse.page.get_by_text("Anadolu is paused.")).to_be_visible()
+    return mouse.clicks
+
+
+def add_an_operator_to_a_site(mouse: Mouse, site: Site) -> int:
+    mouse.find("anad", site.name)
+    mouse.page.get_by_role("link", name="Members").click()
+    mouse.page.locator(".select2-selection").last.click()
+    mouse.page.keyboard.type("demo-view")
+    expect(mouse.page.locator(".select2-results__option--highlighted")).to_have_text("demo-viewer")
+    mouse.page.keyboard.press("Enter")
+    mouse.page.keyboard.press("Tab")
+    mouse.page.keyboard.type("oper")
+    mouse.page.get_by_role("button", name="Save").click()
+    expect(mouse.page.get_by_text("was changed successfully")).to_be_visible()
+    return mouse.clicks
+
+
+def read_the_actions_of_yesterday(mouse: Mouse) -> int:
+    yesterday = timezone.now() - timedelta(days=1)
+    Activity.objects.create(
+        kind="action",
+        actor="operator:demo-operator",
+        person="demo-operator",
+        queue="conversion",
+        verb="reset_to_queued",
+        message="Retried yesterday",
+        created_at=yesterday,
+    )
+    mouse.page.get_by_role("link", name="Activity").click()
+    mouse.page.get_by_role("link", name="Yesterday").click()
+    expect(mouse.page.locator("#list-rows")).to_contain_text("Retried yesterday")
+    return mouse.clicks
+
+
+def send_a_test(mouse: Mouse) -> int:
+    mouse.page.get_by_role("link", name="Alerts").click()
+    mouse.page.get_by_role("link", name="Operations").click()
+    mouse.page.get_by_role("link", name="Send a test").click()
+    mouse.page.get_by_role("button", name="Send a test").click()
+    expect(mouse.page.get_by_text(re.compile("The test (is on its way|waits)"))).to_be_visible()
     return mouse.clicks
 
 
@@ -188,28 +247,29 @@ def correct_five_lines(mouse: Mouse, site: Site) -> int:
     return mouse.clicks
 
 
-def test_daily_work_takes_few_clicks(visitor, house, broken_site, pdf) -> None:
-    operator, admin = Mouse(visitor.enter("demo-operator")), Mouse(visitor.enter("demo-admin"))
+def test_daily_work_of_an_operator_takes_few_clicks(visitor, house, broken_site, pdf) -> None:
+    mouse = Mouse(visitor.enter("demo-operator"))
     counted = {}
 
-    operator.start()
-    counted["find a conversion"], counted["retry it"] = find_and_retry(operator)
-    operator.start()
-    counted["filter by state, site and code"] = filter_by_state_site_and_code(operator, broken_site)
-    operator.start()
-    counted["retry one cause"] = retry_one_cause(operator)
-    counted["release an unknown customer"] = release_an_unknown_customer(operator, house.held)
+    mouse.start()
+    counted["find a conversion"], counted["retry it"] = find_and_retry(mouse)
+    mouse.start()
+    counted["filter by state, site and code"] = filter_by_state_site_and_code(mouse, broken_site)
+    mouse.start()
+    counted["retry one cause"] = retry_one_cause(mouse)
+    counted["release an unknown customer"] = release_an_unknown_customer(mouse, house.held)
+    counted["release ten unknown customers"] = release_ten_unknown_customers(mouse)
     make_failures_of_many_sites()
-    operator.start()
-    counted["correct one cause of many sites"] = correct_one_cause_of_many_sites(operator)
-    operator.start()
-    counted["correct five lines of a file"] = correct_five_lines(operator, broken_site)
-    operator.start()
-    counted["download a PDF"] = download_a_pdf(operator)
-    operator.start()
-    counted["pause a site"] = pause_a_site(operator, broken_site)
-    admin.start()
-    counted["copy the script of a new site"] = copy_the_script_of_a_new_site(admin)
+    mouse.start()
+    counted["correct one cause of many sites"] = correct_one_cause_of_many_sites(mouse)
+    mouse.start()
+    counted["correct five lines of a file"] = correct_five_lines(mouse, broken_site)
+    mouse.start()
+    counted["download a PDF"] = download_a_pdf(mouse)
+    mouse.start()
+    counted["pause a site"] = pause_a_site(mouse, broken_site)
+    mouse.start()
+    counted["read the actions of yesterday"] = read_the_actions_of_yesterday(mouse)
 
     assert counted == {
         "find a conversion": 1,
@@ -217,10 +277,33 @@ def test_daily_work_takes_few_clicks(visitor, house, broken_site, pdf) -> None:
         "filter by state, site and code": 2,
         "retry one cause": 2,
         "release an unknown customer": 2,
+        "release ten unknown customers": 2,
         "correct one cause of many sites": 4,
         "correct five lines of a file": 3,
         "download a PDF": 2,
         "pause a site": 2,
-        "copy the script of a new site": 4,
+        "read the actions of yesterday": 2,
     }
     assert Site.objects.get(pk=broken_site.pk).pause_reason == "Wrong prices"
+
+
+def test_daily_work_of_an_admin_takes_few_clicks(visitor, broken_site) -> None:
+    mouse = Mouse(visitor.enter("demo-admin"))
+    admin = User.objects.get(username="demo-admin")
+    SiteMembership.objects.create(site=broken_site, user=admin, role="admin")
+    make_channel(owner=admin)
+    counted = {}
+
+    mouse.start()
+    counted["copy the script of a new site"] = copy_the_script_of_a_new_site(mouse)
+    mouse.start()
+    counted["add an operator to a site"] = add_an_operator_to_a_site(mouse, broken_site)
+    mouse.start()
+    counted["test an alert channel"] = send_a_test(mouse)
+
+    assert counted == {
+        "copy the script of a new site": 4,
+        "add an operator to a site": 4,
+        "test an alert channel": 4,
+    }
+    assert SiteMembership.objects.get(site=broken_site, user__username="demo-viewer").role == "operator"
