@@ -69,7 +69,7 @@ class OrderForm(forms.Form):
     revision = text_field(
         gettext_lazy("Revision"),
         inputmode="numeric",
-        help_text=gettext_lazy("Only to have the same order cut again: 1, 2 …"),
+        help_text=gettext_lazy("Only to have the same order cut again: 1, then 2, then 3."),
     )
     unit = forms.ChoiceField(
         label=gettext_lazy("Length and width in"),

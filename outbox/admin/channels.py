@@ -187,7 +187,7 @@ class ChannelAdmin(ListAdmin):
     menu = ALERTS
     list_display = ["name", address, owner, state, quiet, result]
     filters = FilterSet((STATES,))
-    search_fields = ["name"]
+    search_fields = ["name__words"]
     list_select_related = ["owner"]
     list_before_template = change_form_before_template = "admin/outbox/channel_intro.html"
     form = ChannelForm

@@ -67,7 +67,6 @@ READ = """
 NEWEST = 10
 Page = Callable[..., HttpResponse | None]
 COPY_NOW = gettext_lazy("Copy the signing secret now; it cannot be viewed again:")
-ONE_BUTTON = {"show_save_and_continue": False, "show_save_and_add_another": False}
 
 
 @dataclass(frozen=True)
@@ -269,10 +268,7 @@ class EndpointAdmin(ListAdmin):
         return overview(self, request, endpoint)
 
     def settings_page(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        return super().change_view(request, str(endpoint.pk), extra_context=ONE_BUTTON)
-
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})
+        return super().change_view(request, str(endpoint.pk))
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: object = None) -> HttpResponse:
         find_object(self, request, object_id)

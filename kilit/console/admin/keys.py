@@ -178,10 +178,9 @@ class ApiKeyAdmin(ListAdmin):
         for key in rows:
             key.owner_name = names[key.user.get_username()]
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        keys, may_repeat = super().get_search_results(request, queryset, search_term)
-        owners = keys_users_of_sites(search_term.strip()) if search_term.strip() else []
-        return (keys | queryset.filter(user__username__in=owners) if owners else keys), may_repeat
+    def matches(self, word: str) -> list[QuerySet[Any]]:
+        of_sites = ApiKey.objects.filter(user__username__in=keys_users_of_sites(word)).values("pk")
+        return [*super().matches(word), of_sites]
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[object]:
         return [owner, *self.fields[1:]] if obj else [*self.fields]

@@ -20,6 +20,7 @@ from django_stubs_ext import StrOrPromise
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.batches.filters import ChoiceFilter, FilterSet
+from kilit.console.admin.activity import ActivitySource, register_activity
 from kilit.console.formatting import column, exactly, find_object, link, number, two_lines, with_code
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
@@ -29,7 +30,7 @@ from kilit.problems.kinds import SUMS
 from kilit.problems.models import ProblemRecord
 from kilit.problems.queues import triage
 from kilit.problems.registry import Severity
-from kilit.problems.states import ProblemState
+from kilit.problems.states import PROBLEMS, ProblemState
 from kilit.spans import format_span
 
 SPANS = {
@@ -39,6 +40,17 @@ SPANS = {
     "72": _("3 days"),
     "168": _("1 week"),
 }
+
+
+register_activity(
+    PROBLEMS.queue,
+    ActivitySource(
+        _("Problems"),
+        Story({"JOB_CREATED": _("Problems found"), "close": _("Problems over")}),
+        lambda row: reverse("admin:problems_problemrecord_change", args=[row.object_id]),
+        lambda ids: {str(record.pk): record.title for record in ProblemRecord.objects.filter(pk__in=ids)},
+    ),
+)
 
 
 class MuteForm(ReasonForm):
@@ -102,7 +114,7 @@ class ProblemRecordAdmin(ReadOnlyAdmin):
     menu = DASHBOARD.tab(1)
     list_display = [title, severity, size, began, ended, lasted]
     filters = FilterSet((SEVERITIES,))
-    search_fields = ["texts"]
+    search_fields = ["texts__icontains"]
     search_help_text = _("A part of a problem")
     list_before_template = "admin/console/problems_intro.html"
     ordering = ["-closed_at", "-id"]
@@ -145,7 +157,7 @@ class ProblemRecordAdmin(ReadOnlyAdmin):
 
     def _page(self, request: HttpRequest, record: ProblemRecord, form: MuteForm) -> HttpResponse:
         muted, is_open = is_muted(record), record.status == ProblemState.OPEN
-        effect = _("No alerts are sent about it meanwhile. The dashboard goes on showing it.")
+        effect = _("No alerts are sent about it until then. The dashboard still shows it.")
         return confirm_page(
             self,
             request,

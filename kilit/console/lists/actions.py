@@ -39,7 +39,7 @@ class Action:
     title: StrOrPromise
     done: StrOrPromise
     effect: StrOrPromise
-    asks: StrOrPromise = ""  # what the confirmation asks, instead of “Retry 3 jobs?”
+    asks: StrOrPromise = ""  # what the confirmation asks, instead of “Retry: 3 jobs?”
     # By state: what to know before it is done to rows in it, with a place for their %(number)s.
     cautions: Mapping[object, StrOrPromise] = field(default_factory=dict)
     form: type[ReasonForm] = ReasonForm
@@ -102,7 +102,7 @@ class Action:
     def question(self, number: int) -> str:
         if self.asks:
             return str(self.asks)
-        return gettext("%(title)s %(rows)s?") % {"title": self.title, "rows": counted(number, self.operation.model)}
+        return gettext("%(title)s: %(rows)s?") % {"title": self.title, "rows": counted(number, self.operation.model)}
 
     def preview(self, user: User | AnonymousUser, ids: Sequence[UUID]) -> tuple[int, list[str]]:
         """Return how many rows it would change, and sentences about all of them."""

@@ -141,7 +141,7 @@ def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
     elif row.site.sync_method in UPLOADED_HERE:
         yield ready(_("seconds"))
     else:
-        yield waiting(_("It is due: the site's script takes it on its next run."), **site_link(row))
+        yield waiting(_("Waiting for the script's next run."), **site_link(row))
 
 
 def _unsendable(row: Conversion, limits: Any) -> Iterator[Blocker]:

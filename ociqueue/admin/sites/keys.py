@@ -35,11 +35,12 @@ class Preset(NamedTuple):
 
     name: "StrOrPromise"
     scope: KeyScope
+    use: "StrOrPromise"
 
 
 PRESETS = (
-    Preset(gettext_lazy("Shop"), KeyScope.ENQUEUE),
-    Preset(gettext_lazy("Ads Script"), KeyScope.SCRIPT),
+    Preset(gettext_lazy("Shop"), KeyScope.ENQUEUE, gettext_lazy("Send conversions")),
+    Preset(gettext_lazy("Ads Script"), KeyScope.SCRIPT, KeyScope.SCRIPT.label),
 )
 
 

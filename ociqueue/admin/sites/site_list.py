@@ -20,6 +20,7 @@ from kilit.access.roles import Role
 from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console.formatting import ago, badge, button, column, find_object, link, number, two_lines
 from kilit.console.lists.listing import ListAdmin
+from kilit.console.templatetags.console import percent
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.models import SiteMembership
@@ -47,8 +48,6 @@ SETTINGS = (
 )
 KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
 MEMBERS = "ociqueue_site_members"
-# One form has one button.
-ONE_BUTTON = {"show_save_and_continue": False, "show_save_and_add_another": False}
 
 
 # Archived sites are listed only when they are asked for.
@@ -97,7 +96,7 @@ class SiteAdmin(ListAdmin):
     is_searched = True  # by Ctrl+K
     list_display = ["site", "state", "alarms", waiting, failed, stuck, "sender"]
     filters = FilterSet((STATES, SENT_BY))
-    search_fields = ["name__words", "=public_id", "customer_id__startswith"]
+    search_fields = ["name__words", "public_id", "customer_id__startswith"]
     search_help_text = gettext_lazy("A name, a customer id, or a public id")
     fieldsets = [
         (None, {"fields": [*SETTINGS, "public_id"]}),
@@ -143,14 +142,16 @@ class SiteAdmin(ListAdmin):
     def sender(self, site: Site) -> SafeString:
         if site.sync_method in UPLOADED_HERE:
             return circuits.sender_cell(site, health(site))
-        export = _("script, export %(when)s") % {"when": ago(site.last_export_at)}
-        return two_lines(export, _("ack %(when)s") % {"when": ago(site.last_ack_at)})
+        if site.last_export_at is None:
+            return two_lines(_("script, has not run yet"), "")
+        run = _("script, last run %(when)s") % {"when": ago(site.last_export_at)}
+        return two_lines(run, _("last report %(when)s") % {"when": ago(site.last_ack_at)})
 
     @admin.display(description=gettext_lazy("alarms"))
     def alarms(self, site: Site) -> SafeString:
         shown, alarms = health(site), []
         if shown.is_alarming:
-            rate = _("errors %(percent)s%%") % {"percent": f"{(shown.error_rate or 0) * 100:.0f}"}
+            rate = _("errors %(rate)s") % {"rate": percent(shown.error_rate or 0)}
             alarms.append(badge(rate, "danger", title=_("Of conversions finished in the last 24 hours")))
         if shown.is_silent:
             why = _("Rows wait, and the script has not called for 24 hours")
@@ -212,13 +213,9 @@ class SiteAdmin(ListAdmin):
             raise PermissionDenied
         return overview(self, request, site)
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})
-
     def form_page(self, request: HttpRequest, object_id: str, *, tab: str) -> HttpResponse:
         site: Site = find_object(self, request, object_id)
-        shown = {**ONE_BUTTON, **header_context(request, site, tab=tab)}
-        return super().change_view(request, object_id, extra_context=shown)
+        return super().change_view(request, object_id, extra_context=header_context(request, site, tab=tab))
 
     def get_urls(self) -> list[object]:
         pages: list[tuple[str, str, Any]] = [

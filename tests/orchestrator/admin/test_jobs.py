@@ -97,7 +97,7 @@ def test_viewers_see_no_action(make_person) -> None:
 def test_an_approval_is_confirmed_and_clicked_twice_counts_once(make_person) -> None:
     operator, job = make_person(), held(Code.OPERATOR_TRIGGER_REQUIRED)
     asked = operator.get(f"{LIST}{job.pk}/approve/").content.decode()
-    assert "Approve 1 job?" in asked
+    assert "Approve: 1 job?" in asked
     assert "selected" not in asked
 
     first = act(operator, "approve", job, from_row="1")

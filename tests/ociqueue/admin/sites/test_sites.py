@@ -101,7 +101,7 @@ def test_alarms_are_badges(admin_client, make_busy) -> None:
 
     shown = admin_client.get(LIST).content.decode()
 
-    assert "errors 60%" in shown
+    assert "errors 60 %" in shown
     assert "script silent" in shown
 
 
