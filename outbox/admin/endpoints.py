@@ -23,6 +23,7 @@ from unfold.admin import ModelAdmin
 
 from kilit.api.webhooks import webhook_kinds
 from kilit.batches.filters import FilterSet, KindFilter
+from kilit.batches.queues import queues
 from kilit.console.formatting import (
     ago,
     badge,
@@ -35,6 +36,7 @@ from kilit.console.formatting import (
     number,
     page,
     two_lines,
+    with_code,
 )
 from kilit.console.jobs.blockers import Blocker, blocked, ended, paused, waiting
 from kilit.console.jobs.job_page import JobOffer
@@ -195,8 +197,9 @@ def _message(message: OutboxMessage) -> dict[str, object]:
         "href": reverse("admin:outbox_outboxmessage_change", args=[message.pk]),
         "state": columns.STATES.badge(message.status),
         "attempts": message.attempt_count,
-        "error": message.error_code,
-        "meaning": columns.explain_code(message.error_code),
+        "error": with_code(
+            queues[message.lifecycle.queue].words(message.error_code, message.status), message.error_code
+        ),
         "at": message.created_at,
     }
 

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 
 from kilit.access.models import ApiKey
 from kilit.batches.search import MOST_PER_COLUMN
@@ -153,3 +155,17 @@ def test_words_are_found_through_an_index() -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE orchestrator_customer")
     assert "customer_words" in Customer.objects.filter(name__words="4711").explain()
+
+
+@pytest.mark.parametrize(("model", "index"), [(Site, "site_words"), (ApiKey, "key_words")])
+def test_a_list_with_fields_of_several_tables_uses_an_index_of_each(rf, admin_user, model, index) -> None:
+    reverse("admin:index")  # registers the lists
+    model_admin = admin.site.get_model_admin(model)
+    request = rf.get("/")
+    request.user = admin_user
+
+    rows, _ = model_admin.get_search_results(request, model_admin.get_queryset(request), "4711")
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")  # the tables are small here
+    assert index in rows.explain()
