@@ -25,7 +25,6 @@ SMALL = {
     "SECRET_KEY": "rest-" * 20,
     "ALLOWED_HOSTS": "localhost,127.0.0.1",
     "KILIT_METRICS_TOKEN": "rest" * 8,
-    "KILIT_QUEUES_OFF": "",
 }
 # By a part of the command line, the first that it has.
 KINDS = {
@@ -67,7 +66,6 @@ def installation(**variables: str) -> Iterator[tuple[Web, Path]]:
     with TemporaryDirectory() as folder:
         port = free_port()
         own = {"DJANGO_SETTINGS_MODULE": "config.settings.server", "DATABASE_URL": "", "PORT": str(port), **variables}
-        data = home_of(Path(folder, "var", "postgres"))
         with started(["manage.py", "up"], KILIT_VAR=f"{folder}/var", **own) as process:
             server = Web(port, process)
             end = time.monotonic() + START
@@ -75,6 +73,7 @@ def installation(**variables: str) -> Iterator[tuple[Web, Path]]:
                 if time.monotonic() > end:
                     raise NotMeasured("it did not start")
                 time.sleep(1)
+            data = home_of(Path(folder, "var", "postgres"))  # as root it may be elsewhere, but only once it is made
             yield server, data
         shutil.rmtree(data, ignore_errors=True)
 
