@@ -228,12 +228,18 @@ def check_that_down_stops_it_amid_heavy_documents(installation: Installation) ->
 SERVICES = {"web": "gunicorn", "worker": "runworkers", "runner": "orchestrator_tick", "receiver": "simulators.webhooks"}
 
 
+def line_of(process: psutil.Process) -> str:
+    with suppress(psutil.Error):  # it has just ended
+        return " ".join(process.cmdline())
+    return ""
+
+
 def check_that_a_service_that_dies_is_started_again(installation: Installation) -> None:
     installation.up()
     up = psutil.Process(installation.process.pid)
 
     def find(command: str) -> psutil.Process:
-        (service,) = wait_until(lambda: [p for p in up.children() if command in " ".join(p.cmdline())])
+        (service,) = wait_until(lambda: [child for child in up.children() if command in line_of(child)])
         return service
 
     for name, command in SERVICES.items():
