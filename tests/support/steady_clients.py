@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Self
 
 from pdfjobs.documents import document
+from tests.support.slow_clients import TRUSTING
 from tests.support.waiting import PATIENCE
 
 PAUSE = 0.1  # seconds, for each of five: dozens of requests meet every restart, and it gets some of the processor too
@@ -19,8 +20,8 @@ YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).isoformat(timespec="seconds"
 class Clients:
     """Threads that ask until they are stopped; each request is a connection of its own, and none is repeated."""
 
-    def __init__(self, port: int, logins: dict[str, Any], *, round_name: str) -> None:
-        self.port, self.logins, self.round_name = port, logins, round_name
+    def __init__(self, port: int, logins: dict[str, Any], *, round_name: str, tls: bool = False) -> None:
+        self.port, self.logins, self.round_name, self.tls = port, logins, round_name, tls
         self.stopping = threading.Event()
         self.failures: list[str] = []
         self.answers = 0
@@ -50,6 +51,8 @@ class Clients:
     def ask(self, method: str, path: str, *, key: str = "", body: Any = None) -> Any:
         """Send one request, once."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        if self.tls:
+            connection = http.client.HTTPSConnection("localhost", self.port, timeout=PATIENCE, context=TRUSTING)
         headers = {"x-api-key": key, "Content-Type": "application/json"} if key else {}
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)

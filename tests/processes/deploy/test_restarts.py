@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import psutil
@@ -20,6 +20,7 @@ import pytest
 from kilit.workers.supervisor import BUSY
 from tests.support.commands import free_port
 from tests.support.installation import Installation, installation
+from tests.support.proxies import BOTH, Proxy
 from tests.support.steady_clients import Clients
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
@@ -72,8 +73,8 @@ class Web:
             self.process = self.kilit.start(*command, variables={"PORT": str(self.port)})
         wait_until(lambda: self.pid_file.exists() and self.workers(self.process.pid))
 
-    def restart_by_socket(self) -> None:
-        """Stop the old one, then start the new one on the same socket: `systemctl restart kilit-web`."""
+    def stop_and_start(self) -> None:
+        """Stop the old one, then start the new one: `systemctl restart kilit-web`."""
         self.process.terminate()
         assert self.process.wait(timeout=PATIENCE) == 0
         self.start()
@@ -112,11 +113,14 @@ def kilit() -> Iterator[Installation]:
 
 
 @contextmanager
-def asked_by_clients(web: Web) -> Iterator[Clients]:
+def asked_by_clients(web: Web, *, proxy: Proxy | None = None, folder: Path | None = None) -> Iterator[Clients]:
     """Serve clients of all kinds during the block, and find afterwards that each got all it was promised."""
     kilit = web.kilit
     web.start()
-    with Clients(web.port, kilit.logins, round_name=f"round-{time.time()}") as clients:
+    with (
+        proxy(folder, web=web.port) if proxy else nullcontext(web.port) as port,
+        Clients(port, kilit.logins, round_name=f"round-{time.time()}", tls=bool(proxy)) as clients,
+    ):
         clients.wait_for_answers(30)
         yield clients
         clients.wait_for_answers(30)
@@ -149,7 +153,7 @@ def has_a_long_task(crew: subprocess.Popen[bytes]) -> bool:
 
 
 WAYS: dict[str, Callable[[Web], None]] = {
-    "restarted behind systemd's socket": Web.restart_by_socket,
+    "restarted behind systemd's socket": Web.stop_and_start,
     "replaced by USR2": Web.restart_by_usr2,
     "renewed by HUP": Web.renew_by_hup,
 }
@@ -157,9 +161,20 @@ WAYS: dict[str, Callable[[Web], None]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_request_fails_while_the_web_service_is(way: str, kilit) -> None:
-    with closing(Web(kilit, by_socket=WAYS[way] is Web.restart_by_socket)) as web, asked_by_clients(web) as clients:
+    with closing(Web(kilit, by_socket=WAYS[way] is Web.stop_and_start)) as web, asked_by_clients(web) as clients:
         for _ in range(ROUNDS):
             WAYS[way](web)
+            clients.wait_for_answers(20)
+
+
+@pytest.mark.parametrize("proxy", BOTH)
+def test_no_request_fails_behind_a_proxy_while_the_web_service_restarts(proxy: Proxy, kilit, tmp_path: Path) -> None:
+    with (
+        closing(Web(kilit, by_socket=True)) as web,
+        asked_by_clients(web, proxy=proxy, folder=tmp_path) as clients,
+    ):
+        for _ in range(ROUNDS):
+            web.stop_and_start()
             clients.wait_for_answers(20)
 
 
