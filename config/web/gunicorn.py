@@ -20,7 +20,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.server")
 with one_line_errors():
     bind = settings.BIND
     workers = settings.WEB_CONCURRENCY
-worker_class = "gthread"
+worker_class = "config.web.worker.LastCallWorker"
 # Each has a connection to the database, sooner or later. A proxy hands over complete requests; without one, as many
 # clients that send slowly stop a process.
 threads = 16
