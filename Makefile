@@ -1,8 +1,19 @@
 # Kilit's commands. `make` lists them; each is a line or two around manage.py or a tool configured in pyproject.toml.
 
-PYTHON ?= python3
+# The Pythons that the tests were run on (docs/versions.md). The newest one on PATH, of pyenv or of uv is used; PYTHON=… decides.
+VERSIONS := 3.14 3.13 3.12 3.11
+PYTHON ?= $(shell for version in $(VERSIONS); do for python in python$$version python3 \
+	"$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python \
+	"$${UV_PYTHON_INSTALL_DIR:-$${XDG_DATA_HOME:-$$HOME/.local/share}/uv/python}"/cpython-$$version.*/bin/python; do \
+	"$$python" -c "import ensurepip, sys; print(sys.executable) if sys.version.startswith('$$version.') else exit(1)" 2> /dev/null && exit; \
+	done; done; echo $(FALLBACK))
+FALLBACK := python3
+python = $(eval python := $(PYTHON))$(python)
 UV_VERSION := 0.13.7
 BIN := .venv/bin
+# What pyproject.toml declares, in the versions and with the hashes of requirements.txt.
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --constraint requirements.txt -r pyproject.toml
+EXTRAS ?= server embedded s3 alerts
 # Files as they are listed in tests/durations.json: the longest first, each in one process.
 SPREAD := --dist loadfile --no-loadscope-reorder
 
@@ -20,10 +31,10 @@ export NODE_EXTRA_CA_CERTS ?= $(SSL_CERT_FILE)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test nightly nightly-tests test-postgres quick collect durations fuzz mutants trial-tenancy trial-erasure trial-oidc lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock
+.PHONY: help up up-google down test nightly nightly-tests test-postgres quick collect durations fuzz mutants trial-tenancy trial-erasure trial-oidc lint quick-lint browser mypy pytest fmt messages screenshots bench bench-full chaos ha machines load audit lock install
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9.%-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: .venv/runtime ## Install and start everything, and print the address and the demo logins; Ctrl-C stops it (PORT=, KILIT_VAR=)
 	@$(BIN)/python manage.py up
@@ -38,6 +49,10 @@ test: .venv/dev ## Check formatting, types and imports, and run all tests but th
 	@$(MAKE) --no-print-directory --jobs 2 collect quick-lint browser
 	@# mypy uses one core for half a minute: it runs beside the tests, and prints what it finds as soon as it is done.
 	@$(MAKE) --no-print-directory --jobs 2 mypy pytest
+
+test-3.%: ## Run `make test` with another Python, in a copy under var: make test-3.12
+	@mkdir -p var/python-3.$* && git ls-files -z | tar --create --null --files-from - | tar --extract --directory var/python-3.$*
+	@$(MAKE) --no-print-directory --directory var/python-3.$* VERSIONS=3.$* FALLBACK=python3.$* test
 
 browser: .venv/dev
 	@$(BIN)/python manage.py browser
@@ -85,13 +100,14 @@ trial-erasure: .venv/dev ## Quote a person everywhere, forget the person, and se
 trial-oidc: .venv/dev ## Start a web server whose login provider never answers, and see that the API is answered
 	@$(BIN)/python -m tests.security.oidc_trial
 
-lint: quick-lint mypy ## Run ruff, mypy, import-linter and djlint without changing files
+lint: quick-lint mypy ## Run ruff, mypy, import-linter, deptry and djlint without changing files
 
 quick-lint: .venv/dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/djlint --check --lint --quiet templates
 	@$(BIN)/lint-imports
+	@$(BIN)/deptry .
 
 mypy: .venv/dev
 	@$(BIN)/mypy
@@ -127,37 +143,38 @@ machines: .venv/dev ## Cut a worker, a runner and the web server off from the da
 load: .venv/dev ## Load test: 200 clients on all endpoints for two minutes; no 5xx, no lost row, stable memory
 	@$(BIN)/python -m tests.system.chaos.load
 
-audit: ## Look up the known vulnerabilities of all pinned packages at PyPI (AUDIT_INDEX= for a mirror)
-	@$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m tests.tools.audit
+# uv reads no list of pins, so they become a script's dependencies. What does not concern us: AUDIT="--ignore CVE-…".
+audit: $(BIN)/uv ## Look up the known vulnerabilities of all pinned packages at osv.dev (AUDIT="--service-url …" for a mirror)
+	@mkdir -p var
+	@{ printf '# /// script\n# requires-python = ">=3.11"\n# dependencies = [\n'; \
+		sed -nE 's/^([^ ]+==[^ ]+( ; [^\\]*)?) \\$$/#   "\1",/p' requirements.txt; printf '# ]\n# ///\n'; } > var/audit.py
+	@$(BIN)/uv audit --preview-features audit-command --script var/audit.py $(AUDIT)
 
-lock: $(BIN)/uv ## Pin all packages with hashes, from pyproject.toml
+lock: $(BIN)/uv ## Pin the packages of all extras with hashes, from pyproject.toml (UPGRADE=1 takes the newest releases)
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
-		--no-header --python-version 3.11 --extra server --output-file requirements.txt
-	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
-		--no-header --python-version 3.11 --extra server --extra dev --constraint requirements.txt \
-		--output-file requirements-dev.txt
-	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
-		--no-header --python-version 3.11 --extra windows --constraint requirements.txt \
-		--output-file requirements-runner.txt
+		--no-header --python-version 3.11 --all-extras $(if $(UPGRADE),--upgrade) --output-file requirements.txt
 
 # uv installs in seconds what takes pip a minute.
 $(BIN)/uv:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kilit needs Python 3.11 or newer: make PYTHON=python3.12 up")'
-	@$(PYTHON) -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("ensurepip") and "Kilit needs the venv module of Python with ensurepip; on Debian: apt install python3-venv")'
-	@echo "Creating .venv …"
-	@$(PYTHON) -m venv .venv
+	@$(python) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kilit needs Python 3.11 or newer: make PYTHON=python3.13 up")'
+	@$(python) -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("ensurepip") and "Kilit needs the venv module of Python with ensurepip; on Debian: apt install python3-venv")'
+	@$(python) -c 'import sys; print(f"Creating .venv with Python {sys.version.split()[0]} ({sys.executable}) …")'
+	@$(python) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir uv==$(UV_VERSION)
 	@# Python brings an old pip, and before 3.12 an old setuptools, with known vulnerabilities; uv does their work.
 	@$(BIN)/uv pip uninstall --quiet --python $(BIN)/python pip setuptools || { rm $@; false; }
 
+install: $(BIN)/uv ## Install the packages of the extras that a server needs (EXTRAS="server s3"; docs/deployment.md)
+	@$(INSTALL) $(EXTRAS:%=--extra %)
+	@touch .venv/runtime
+
 # A stamp newer than its lock file means that everything is installed already.
 .venv/runtime: requirements.txt | $(BIN)/uv
-	@echo "Installing $$(grep -c '==' requirements.txt) packages; this takes up to a minute …"
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.txt
-	@touch $@
+	@echo "Installing the packages; this takes up to a minute …"
+	@$(MAKE) --no-print-directory install
 
-.venv/dev: requirements-dev.txt | $(BIN)/uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.txt
+.venv/dev: requirements.txt | $(BIN)/uv
+	@$(INSTALL) --all-extras
 	@# Compile on all cores now, rather than in the first of the hundreds of processes that tests start.
 	@$(BIN)/python -m compileall -q -j 0 -x 'google/ads|/(moto|sympy|mpmath|networkx|phonenumbers|cfnlint|pip|setuptools|mypy|mypyc|fontTools|weasyprint|lexers|examples)/' .venv/lib || true
 	@touch $@ .venv/runtime

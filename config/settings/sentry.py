@@ -17,9 +17,7 @@ from kilit.trace import current_trace
 if TYPE_CHECKING:
     from sentry_sdk.transport import Transport
 
-NOT_INSTALLED = (
-    "SENTRY_DSN is set, but sentry-sdk is not installed: install it with `pip install 'sentry-sdk>=2.50,<3'`."
-)
+NOT_INSTALLED = "SENTRY_DSN is set, but sentry-sdk is not installed: install the extra `sentry`."
 QUERY = re.compile(r"\?[^\s\"'<>]+")  # may hold click ids and tokens
 # Click ids, hashes of e-mail addresses, tokens. Our own ids are shorter or have dashes at their places.
 LONG_TOKEN = re.compile(r"(?<![\w-])[\w-]{41,}")

@@ -32,7 +32,8 @@ class InstalledRunner:
         (wheel,) = self.home.glob("*.whl")
         uv("venv", "--python", sys.executable, str(self.home / ".venv"))
         into = ["pip", "install", "--python", str(self.python)]
-        uv(*into, "--require-hashes", "-r", str(ROOT / "requirements-runner.txt"))
+        locked = ("--require-hashes", "--constraint", str(ROOT / "requirements.txt"))
+        uv(*into, *locked, "-r", str(ROOT / "pyproject.toml"), "--extra", "windows")
         uv(*into, "--no-deps", str(wheel))
 
     def configure(self, **variables: object) -> None:
