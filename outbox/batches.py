@@ -79,7 +79,7 @@ class MessageBatch:
         end = time.monotonic() + STOP_AFTER
         for message in self.unsent:
             started_at = self.clock.now()
-            with job_trace(self.traces.get(message.object_id, "") if message.object_id else ""):
+            with job_trace(self.traces.get(message.object_id, "") if message.object_id else "", "webhook"):
                 headers = signed_headers(message, self.signers, at=started_at)
                 result = poster.post(message.url or self.endpoint.url, message.body.encode(), headers)
             self.tries.append(Try(message, started_at, headers, result))

@@ -65,7 +65,7 @@ def run_due_jobs() -> None:
             if not has_rung and _others().run():
                 doorbells.ring_now(BELL)
                 has_rung = True  # later jobs ring when they are created
-            with job_trace(trace_of(job)):
+            with job_trace(trace_of(job), "pdf job"):
                 may_continue = process(job)
             if not may_continue:
                 return  # without a ring: what could not be stored is not retried at once

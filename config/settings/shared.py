@@ -3,6 +3,7 @@
 from config.settings.environment import BASE_DIR, Environment
 from config.settings.logs import logging_to_stderr
 from config.settings.sentry import start_sentry
+from config.settings.spans import start_spans
 from kilit.memory import is_small
 
 _env = Environment(BASE_DIR)
@@ -28,6 +29,8 @@ if SENTRY_DSN := _env.text("SENTRY_DSN", ""):
         traces_percent=_env.number("SENTRY_TRACES_PERCENT", default=0, most=100),
         release=_env.text("SENTRY_RELEASE", ""),
     )
+if OTLP_ENDPOINT := _env.text("OTEL_EXPORTER_OTLP_ENDPOINT", ""):
+    start_spans(OTLP_ENDPOINT)
 
 # The cutting floor: where OptiPlanning and the saw exchange files, and how OptiPlanning is started.
 FLOOR = _env.folder("KILIT_FLOOR", default=KILIT_VAR / "floor")

@@ -8,6 +8,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import resolve
+from opentelemetry.trace import Span, StatusCode
 
 from kilit.access.middleware import Middleware
 from kilit.api.errors import error_body
@@ -33,8 +34,10 @@ class RequestLogMiddleware(Middleware):
         start = time.perf_counter()
         try:
             # Threads are reused: what one request did must not count for the next.
-            with acting_as("anonymous"), one_request(), request_trace(request.headers.get(HEADER, "")):
+            with acting_as("anonymous"), one_request(), request_trace(request.headers.get(HEADER, "")) as span:
                 response = self.get_response(request)
+                if span.is_recording():
+                    describe(span, request, response)
                 if has_stored():
                     announce()
                 if request.path not in PROBES:
@@ -45,6 +48,22 @@ class RequestLogMiddleware(Middleware):
             return response
         finally:
             request_id.reset(token)
+
+
+def describe(span: Span, request: HttpRequest, response: HttpResponse) -> None:
+    """Name a span for its route: the path may hold ids and tokens."""
+    route = f"/{request.resolver_match.route}" if request.resolver_match else "other"
+    span.update_name(f"{request.method} {route}")
+    span.set_attributes(
+        {
+            "http.request.method": request.method or "",
+            "http.route": route,
+            "http.response.status_code": response.status_code,
+            "kilit.request_id": request_id.get(),
+        }
+    )
+    if response.status_code >= 500:
+        span.set_status(StatusCode.ERROR)
 
 
 class ProbeMiddleware(Middleware):

@@ -58,7 +58,7 @@ class BatchEngine(Generic[Job]):
         with acting_as(self.actor):
             while time.monotonic() < until and (job := self.rows().claim()):
                 claimed += 1
-                with job_trace(Event.objects.trace_of(job)), translation.override(self.language(job)):
+                with job_trace(Event.objects.trace_of(job), self.bell), translation.override(self.language(job)):
                     self.work(job, until=until)
         return claimed
 

@@ -123,7 +123,7 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = lambda: False) -> int:
     worked = 0
     jobs = Job.objects.all() if patient else Job.objects.quick()
     while not stopping() and (job := jobs.claim()):
-        with acting_as(actor()), working_on(job), job_trace(Event.objects.trace_of(job)):
+        with acting_as(actor()), working_on(job), job_trace(Event.objects.trace_of(job), "cutting job"):
             work(job, patient=patient, stopping=stopping)
         worked += 1
     return worked
