@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from math import ceil
 from typing import Any
 
@@ -58,6 +59,14 @@ def check_retry(**_: object) -> list[CheckMessage]:
     text = f"Q_CLUSTER['retry'] is {q['retry']} s: a task could be started again while it is running."
     hint = f"Make it more than {needed} s, or reduce KILIT_TASK_TIMEOUT."
     return [] if q["retry"] > needed else [Error(text, hint=hint, id="kilit.E001")]
+
+
+@register(SETTINGS)
+def check_extras(**_: object) -> list[CheckMessage]:
+    """Without the package, no PDF could be stored."""
+    is_missing = settings.PDF_S3_BUCKET and find_spec("storages") is None
+    text = "KILIT_S3_BUCKET is set, but django-storages is not installed."
+    return [Error(text, hint="Install the extra `s3`.", id="kilit.E014")] if is_missing else []
 
 
 @register(SETTINGS)

@@ -51,6 +51,7 @@ class ProblemKind(TextChoices):
     DISK_LOW = "disk-low", _("A disk is almost full")
     AUDIT_FAILED = "audit-failed", _("The history of jobs does not add up")
     NO_PROXY = "no-proxy", _("The web server is reached without a proxy")
+    SERVER_BEHIND = "server-behind", _("PostgreSQL lacks fixes")
 
 
 # Each of their jobs is in another line, which names its cause; alerts may be about these sums.

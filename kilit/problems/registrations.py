@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.free_text import FreeText, register_free_texts
 from kilit.lock.pruning import prunables
-from kilit.problems import disk, exposure, queues, workers
+from kilit.problems import database, disk, exposure, queues, workers
 from kilit.problems.checks import check_queues
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import ProblemSource, register_problems
@@ -17,7 +17,7 @@ from kilit.workers.sweeps import Sweep, register_sweeps
 
 register(check_queues, SETTINGS)
 register_problems(
-    *map(ProblemSource, (disk.find, exposure.find, workers.find)),
+    *map(ProblemSource, (disk.find, database.find, exposure.find, workers.find)),
     queues.PAUSES,
     queues.FAILURE_RATES,
 )

@@ -5,6 +5,7 @@ only owners enter those; everyone else may use the services below, whose hosts n
 """
 
 import re
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,6 +32,8 @@ def check_address(kind: str, text: str, *, may_name_hosts: bool) -> None:
             raise ValidationError(missing)
         validate_email(text)
         return
+    if find_spec("apprise") is None:
+        raise ValidationError(_("This server only sends e-mails: the extra “alerts” is not installed."))
     # Native addresses, such as https://hooks.slack.com/…, are recognised too.
     service = new_service(text) if urlsplit(text).scheme.lower() not in LOCAL else None
     if service is None:
@@ -41,6 +44,8 @@ def check_address(kind: str, text: str, *, may_name_hosts: bool) -> None:
 
 def new_service(text: str) -> Any:
     """Return apprise's object for an address, or None; it follows no redirects and stores nothing."""
+    if find_spec("apprise") is None:
+        return None
     # Imported late: apprise loads over a hundred modules, and most processes send no alerts.
     import apprise
 

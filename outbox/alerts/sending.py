@@ -91,11 +91,11 @@ def _send_now(channel: Channel, message: OutboxMessage, text: dict[str, Any]) ->
 
 
 def _send_by_apprise(address: str, text: dict[str, object]) -> None:
-    import apprise
-
     service = new_service(address)
     if service is None:
         raise DeliveryError(AlertError.ADDRESS_INVALID)
+    import apprise
+
     # Its log may contain tokens: it is searched for the status, and goes nowhere else (config.settings.logs).
     with apprise.LogCapture(level=logging.WARNING) as log:
         sent = service.notify(

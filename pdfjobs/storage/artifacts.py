@@ -4,11 +4,9 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from botocore.exceptions import BotoCoreError, ClientError
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import storages
 
@@ -16,7 +14,6 @@ from kilit.backup.files import StoreUnavailable
 from pdfjobs.storage.folder import StorageEntry
 
 PREFIX = "pdfs"
-NO_ANSWER = (OSError, BotoCoreError, ClientError)
 
 
 class StorageUnavailable(StoreUnavailable):
@@ -54,16 +51,12 @@ def save(key: str, content: bytes) -> Artifact:
 
 def open_file(key: str) -> File[bytes]:
     """Open a file that stays readable even if it is deleted meanwhile. Raises FileNotFoundError."""
+    storage = _storage()
     try:
-        file: File[bytes] = _storage().open(key)
+        file: File[bytes] = storage.open(key)
         file.seek(0)  # S3 fetches the whole file on first use
-    except FileNotFoundError:
-        raise
-    except ClientError as error:
-        is_missing = error.response["ResponseMetadata"]["HTTPStatusCode"] == HTTPStatus.NOT_FOUND
-        raise (FileNotFoundError(key) if is_missing else StorageUnavailable(str(error))) from error
-    except NO_ANSWER as error:
-        raise StorageUnavailable(str(error)) from error
+    except storage.errors as error:
+        raise (FileNotFoundError(key) if storage.is_missing(error) else StorageUnavailable(str(error))) from error
     return file
 
 
@@ -73,9 +66,10 @@ def exists(key: str) -> bool:
 
 
 def is_unavailable() -> bool:
+    storage = _storage()
     try:
-        return bool(_storage().is_unavailable(PREFIX))
-    except NO_ANSWER:
+        return bool(storage.is_unavailable(PREFIX))
+    except storage.errors:
         return True
 
 
@@ -98,5 +92,5 @@ def _storage() -> Any:
 def _raising_unavailable() -> Iterator[None]:
     try:
         yield
-    except NO_ANSWER as error:
+    except _storage().errors as error:
         raise StorageUnavailable(str(error)) from error

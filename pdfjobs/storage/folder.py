@@ -29,6 +29,10 @@ class FolderStorage(FileSystemStorage):
     """
 
     _folder_seen = False
+    errors = (OSError,)
+
+    def is_missing(self, error: Exception) -> bool:
+        return isinstance(error, FileNotFoundError)
 
     def get_available_name(self, name: str, max_length: int | None = None) -> str:
         """Return the name unchanged: every attempt has a key of its own."""

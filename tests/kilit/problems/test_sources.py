@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,8 +14,9 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from config.checks import check_proxy
+from kilit.backup.programs import Program
 from kilit.batches.queues import Queue, queues
-from kilit.problems import disk, exposure, registry, tracking
+from kilit.problems import database, disk, exposure, registry, tracking
 from kilit.problems import queues as queue_problems
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
@@ -76,6 +78,23 @@ def test_a_web_server_without_a_proxy_is_a_problem_unless_it_is_on_loopback(sett
     (problem,) = exposure.find(SeesEverything())
     assert problem.title == "The web server is reached without a proxy"
     assert [message.id for message in check_proxy()] == ["kilit.W011"]
+
+
+@pytest.mark.parametrize(("installed", "is_behind"), [(["19.9", "17.99"], False), (["17.99", "99.1", "{}.99"], True)])
+def test_a_server_behind_the_programs_of_its_version_is_a_notice(installed, is_behind, monkeypatch) -> None:
+    major, minor = divmod(connection.pg_version, 10_000)
+    found = [Program(Path("pg_dump"), version.format(major)) for version in installed]
+    monkeypatch.setattr(database, "installed_programs", lambda *_, **__: found)
+    monkeypatch.setattr(database, "newest_minor", database.newest_minor.__wrapped__)
+
+    problems = list(database.find(SeesEverything()))
+
+    titles = [f"PostgreSQL {major}.{minor} lacks the fixes of {major}.99"] if is_behind else []
+    assert [problem.title for problem in problems] == titles
+
+
+def test_the_embedded_server_runs_the_newest_programs_here() -> None:
+    assert list(database.find(SeesEverything())) == []
 
 
 def test_a_queue_of_which_many_jobs_fail_is_a_problem() -> None:
