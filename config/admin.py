@@ -5,8 +5,6 @@ from datetime import timedelta
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
-from axes.models import AccessAttempt
-from axes.utils import reset
 from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -16,7 +14,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success
 
 from config.papers.console import papers_of_job
-from kilit.access.lockout import seconds_left, seconds_to_wait
+from kilit.access.lockout import seconds_to_wait, unlock
+from kilit.access.models import LoginWindow
 from kilit.access.roles import is_owner
 from kilit.access.second_factor import forget_wrong_codes
 from kilit.console.formatting import exactly, number
@@ -37,41 +36,38 @@ admin.site.unregister([Authenticator, EmailAddress, SocialAccount, SocialApp, So
 admin.site.unregister([model for model in admin.site._registry if model._meta.app_label in settings.APPS_OFF])
 
 
-@admin.register(AccessAttempt)
+@admin.register(LoginWindow)
 class LockoutAdmin(ReadOnlyAdmin):
     """Failed logins that still count, and who is locked out; admins see and unlock the people they manage."""
 
     menu = RECORDS.tab(2, gettext_lazy("Logins"))
-    list_display = fields = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
-    search_fields = ["username__words", "=ip_address"]
+    list_display = fields = ["username", "address", "failures", "last_at", "state"]
+    search_fields = ["username__words", "=address"]
     search_help_text = gettext_lazy("A username, or a whole address")
-    ordering = ["-attempt_time"]
+    ordering = ["-last_at"]
     actions = ["release"]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[AccessAttempt]:
-        attempts: QuerySet[AccessAttempt] = super().get_queryset(request)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[LoginWindow]:
+        attempts: QuerySet[LoginWindow] = super().get_queryset(request).exclude(username="")
         if is_owner(request.user):
             return attempts
         return attempts.filter(username__in=people_managed_by(request.user, itself=True).values("username"))
 
     @admin.display(description=gettext_lazy("state"))
-    def state(self, attempt: AccessAttempt) -> str:
-        # django-axes counts each browser separately; the limit applies to their sum.
-        who = (str(attempt.username or ""), str(attempt.ip_address or "127.0.0.1"))
-        if seconds := max(seconds_left(*who), seconds_to_wait(*who)):
+    def state(self, attempt: LoginWindow) -> str:
+        if seconds := seconds_to_wait(attempt.username, attempt.address):
             return _("locked until %(time)s") % {"time": exactly(database_time() + timedelta(seconds=seconds))}
         return _("not locked")
 
     def has_release_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("axes.delete_accessattempt")
+        return request.user.has_perm("access.delete_loginwindow")
 
     @admin.action(description=gettext_lazy("Unlock"), permissions=["release"])
-    def release(self, request: HttpRequest, queryset: QuerySet[AccessAttempt]) -> None:
-        """Delete the failed logins of the selected names and addresses, of all browsers."""
-        pairs = set(queryset.values_list("username", "ip_address"))
+    def release(self, request: HttpRequest, queryset: QuerySet[LoginWindow]) -> None:
+        pairs = list(queryset.values_list("username", "address"))
         self.log_deletions(request, queryset)
         for username, address in pairs:
-            reset(username=username, ip=address)
-            forget_wrong_codes(username or "")
+            unlock(username, address)
+            forget_wrong_codes(username)
         text = ngettext("Unlocked %(number)s username.", "Unlocked %(number)s usernames.", len(pairs))
         messages.success(request, text % {"number": number(len(pairs))})

@@ -1,11 +1,10 @@
-"""django-unfold with the console's own admin site, and django-axes with a readable name."""
+"""django-unfold with the console's own admin site."""
 
-from axes.apps import AppConfig
 from django.contrib import admin
 from django.contrib.admin import sites
 from django.http import Http404, HttpRequest
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_noop
 from unfold.apps import BasicAppConfig
 from unfold.sites import UnfoldAdminSite
 
@@ -23,10 +22,6 @@ class ConsoleSite(UnfoldAdminSite):
 class UnfoldConfig(BasicAppConfig):
     def ready(self) -> None:
         admin.site = sites.site = ConsoleSite()
-
-
-class LoginsConfig(AppConfig):
-    verbose_name = gettext_lazy("Logins")
 
 
 # Its own strings. It has no Turkish translation, so makemessages collects them from here.

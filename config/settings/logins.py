@@ -10,7 +10,7 @@ env = Environment(BASE_DIR)
 # Auth ----------------------------------------------------------------------------------------------------------------
 
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesBackend",  # only blocks; the next one authenticates
+    "kilit.access.lockout.LockoutBackend",  # only blocks; the next one authenticates
     "django.contrib.auth.backends.ModelBackend",
 ]
 PASSWORD_RESET_TIMEOUT = 3600  # seconds that a link to a new password works
@@ -23,24 +23,14 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 
-# django-axes ---------------------------------------------------------------------------------------------------------
+# Wrong passwords: kilit.access.lockout -------------------------------------------------------------------------------
 
-AXES_FAILURE_LIMIT = env.number("KILIT_LOGIN_TRIES", default=5, least=1, most=1000)
-AXES_COOLOFF_TIME = timedelta(minutes=env.number("KILIT_LOCKOUT_MINUTES", default=15, least=1, most=24 * 60))
-# django-axes counts by username and address: a stranger cannot lock out a colleague, nor a colleague the whole office.
-# kilit.access.lockout counts by address and by username as well, for those who are not known there.
+# By username and address: a stranger cannot lock out a colleague, nor a colleague the whole office.
+LOGIN_TRIES = env.number("KILIT_LOGIN_TRIES", default=5, least=1, most=1000)
+LOCKOUT_TIME = timedelta(minutes=env.number("KILIT_LOCKOUT_MINUTES", default=15, least=1, most=24 * 60))
+# By address and by username as well, for those who are not known there.
 LOGIN_TRIES_PER_ADDRESS = env.number("KILIT_LOGIN_TRIES_PER_ADDRESS", default=30, least=1, most=100_000)
 LOGIN_TRIES_PER_NAME = env.number("KILIT_LOGIN_TRIES_PER_NAME", default=10, least=1, most=100_000)
-AXES_HANDLER = "kilit.access.lockout.LoginHandler"
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_RESET_ON_SUCCESS = True
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # keeps the time shown on the page correct
-AXES_CLIENT_IP_CALLABLE = "kilit.access.lockout.client_address"
-AXES_LOCKOUT_CALLABLE = "kilit.access.lockout.locked_out"
-AXES_ENABLE_ADMIN = False  # config.admin has its own page
-AXES_DISABLE_ACCESS_LOG = True  # would grow without limit and store addresses without need
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next", "code", "credential"]
-AXES_VERBOSE = False
 
 # Second factor: off, allowed or required; docs/logins.md ------------------------------------------------------------
 

@@ -112,6 +112,5 @@ def logging_to_stderr(level: str) -> dict[str, Any]:
             "apprise": {"handlers": ["nowhere"], "propagate": False},
             "urllib3.connectionpool": {"level": "INFO"},
             # It logs every step of every login.
-            "axes": {"level": "WARNING"},
         },
     }

@@ -144,7 +144,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "axes.middleware.AxesMiddleware",  # must be last: it shows the lockout page
+    "kilit.access.middleware.LockoutMiddleware",  # must be last
 ]
 WSGI_APPLICATION = "config.web.wsgi.application"
 
@@ -168,7 +168,6 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "pgtrigger",
     "django_q",
-    "config.theme.LoginsConfig",  # django-axes
     # Also while they are off: a user could not be deleted if rows of tables without models referred to it.
     *(f"allauth{app}" for app in ("", ".account", ".mfa", ".socialaccount")),
     *(

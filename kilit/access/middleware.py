@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from kilit.access.lockout import client_address
+from kilit.access.lockout import client_address, is_locked_out, locked_out
 from kilit.access.models import DenialCode, DeniedRequest
 from kilit.access.roles import actor_of
 from kilit.access.second_factor import lacks_second_factor
@@ -38,6 +38,14 @@ class SecondFactorMiddleware(Middleware):
         if "HX-Request" in request.headers:
             return HttpResponse(status=204)  # nothing to update on the page that is open
         return HttpResponseRedirect(pages)
+
+
+class LockoutMiddleware(Middleware):
+    """Shows how long a lockout lasts, whichever page counted the login."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        return locked_out(request, request.locked_out_username) if is_locked_out(request) else response  # type: ignore[attr-defined]
 
 
 class ActorMiddleware(Middleware):
@@ -82,7 +90,7 @@ class DeniedRequestMiddleware(Middleware):
 def denial_of(request: HttpRequest, response: HttpResponse) -> tuple[DenialCode, str] | None:
     if marked := getattr(request, "denial", None):
         return marked  # type: ignore[no-any-return]
-    if getattr(request, "axes_locked_out", False):
+    if is_locked_out(request):
         return DenialCode.LOCKED_OUT, ""
     is_known = current_context().actor != "anonymous"
     if response.status_code == 403 and (is_known or request.path.startswith(CONSOLE)):

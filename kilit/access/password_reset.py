@@ -11,7 +11,6 @@ from functools import partial
 from threading import BoundedSemaphore, Thread
 from urllib.parse import urlsplit
 
-from axes.utils import reset
 from django.conf import settings
 from django.contrib.auth.forms import PasswordResetForm
 from django.contrib.auth.models import User
@@ -20,7 +19,7 @@ from django.db import connections
 from django.template.loader import render_to_string
 from django.utils.translation import get_language, override
 
-from kilit.access.lockout import network_of, record_password_reset
+from kilit.access.lockout import network_of, record_password_reset, unlock
 from kilit.access.models.login_window import LoginWindow, window_name
 from kilit.postgres.collation import fold, is_same_text
 from kilit.spans import format_span
@@ -62,9 +61,9 @@ def seconds_to_wait_for_reset(email: str, address: str) -> int:
     """
     limits = {
         window_name("reset-from", network_of(address)): settings.LOGIN_TRIES_PER_ADDRESS,
-        window_name("reset-for", fold(email)): settings.AXES_FAILURE_LIMIT,
+        window_name("reset-for", fold(email)): settings.LOGIN_TRIES,
     }
-    window: timedelta = settings.AXES_COOLOFF_TIME
+    window: timedelta = settings.LOCKOUT_TIME
     for name, limit in limits.items():
         if not LoginWindow.objects.count_below(name, limit=limit, window=window):
             row = LoginWindow.objects.with_age([name]).first()
@@ -111,4 +110,4 @@ def save_and_mail(form: LinkRequestForm) -> None:
 def note_reset(user: User) -> None:
     """Record a reset, and end the lockout of the name: its owner has shown to be the owner."""
     record_password_reset(user)
-    reset(username=user.get_username())
+    unlock(user.get_username())

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from django.contrib.auth.signals import user_logged_in
+from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
@@ -18,6 +18,8 @@ register_scrubber(sessions.scrub)
 register_reencryption(second_factor.reencrypt_second_factors)
 post_migrate.connect(roles.grant, dispatch_uid="kilit.access.roles")
 user_logged_in.connect(lockout.record_login, dispatch_uid="kilit.access.logins")
+user_logged_in.connect(lockout.note_login, dispatch_uid="kilit.access.lockout")
+user_login_failed.connect(lockout.count_failed_login, dispatch_uid="kilit.access.lockout")
 register_sweeps(
     Sweep(
         "forget_denied_requests",

@@ -41,14 +41,13 @@ OF_OWNERS = {
     "audit.view_audit",
     *(f"auth.{verb}_{model}" for verb in ("view", "add", "change", "delete") for model in ("group", "permission")),
 }
-OF_ADMINS = {"access.view_apikey"}
+OF_ADMINS = {"access.view_apikey", "access.view_loginwindow"}
 WITHHELD = {
     Role.VIEWER: OF_OWNERS | OF_ADMINS,
     Role.OPERATOR: OF_OWNERS | OF_ADMINS,
     Role.ADMIN: OF_OWNERS,
     Role.OWNER: set[str](),
 }
-PEOPLE = {"auth", "axes"}
 
 
 def grant(sender: AppConfig, **_: object) -> None:
@@ -75,7 +74,7 @@ def grant(sender: AppConfig, **_: object) -> None:
 def _roles_in(app: AppConfig) -> list[Role]:
     if app.label in SHARED or any(issubclass(model, LifecycleModel) for model in app.get_models()):
         return list(Role)
-    return [Role.ADMIN, Role.OWNER] if app.label in PEOPLE else []
+    return [Role.ADMIN, Role.OWNER] if app.label == "auth" else []
 
 
 def has_permission(user: User | AnonymousUser, permission: str) -> bool:

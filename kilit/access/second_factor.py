@@ -22,7 +22,6 @@ from allauth.mfa.base.internal.flows import delete_dangling_recovery_codes
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, validate_totp_code
-from axes.handlers.proxy import AxesProxyHandler
 from django.conf import settings
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import login
@@ -34,7 +33,7 @@ from django.http import HttpRequest
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
-from kilit.access.lockout import CODE_LIFE
+from kilit.access.lockout import CODE_LIFE, client_address, lock_out, seconds_to_wait
 from kilit.access.models.login_window import LoginWindow, window_name
 
 logger = logging.getLogger("kilit.access")
@@ -118,17 +117,16 @@ def check_code(request: HttpRequest, user: User, code: str) -> Authenticator | N
 def count_try(request: HttpRequest, user: User) -> bool:
     """Count a try by user alone, before it is looked at; if it is one too many, return False and show the lockout.
 
-    So many at once, or from many addresses, are no more than AXES_FAILURE_LIMIT. Only those who know the password get
+    So many at once, or from many addresses, are no more than LOGIN_TRIES. Only those who know the password get
     here, so nobody can lock a user out this way.
     """
-    credentials, tries = {"username": user.get_username()}, window_name("codes", user.get_username())
-    allowed = AxesProxyHandler.is_allowed(request, credentials) and LoginWindow.objects.count_below(
-        tries, limit=settings.AXES_FAILURE_LIMIT, window=settings.AXES_COOLOFF_TIME
+    username = user.get_username()
+    allowed = not seconds_to_wait(username, client_address(request)) and LoginWindow.objects.count_below(
+        window_name("codes", username), limit=settings.LOGIN_TRIES, window=settings.LOCKOUT_TIME
     )
     if not allowed:
-        request.axes_locked_out = True  # type: ignore[attr-defined]
-        request.axes_credentials = credentials  # type: ignore[attr-defined]
-    return bool(allowed)
+        lock_out(request, username)
+    return allowed
 
 
 def count_failure(request: HttpRequest, user: User) -> None:

@@ -18,7 +18,7 @@ NOT_COMPARED = {
     "session",
     "logentry",
     "deniedrequest",
-    "accessattempt",
+    "loginwindow",
     "activity",
     "event",
     "countdelta",

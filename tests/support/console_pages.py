@@ -69,7 +69,7 @@ def access_places(house: House) -> dict[str, str]:
         "keys": "/admin/access/apikey/",
         "add-key": "/admin/access/apikey/add/",
         "refusals": "/admin/access/deniedrequest/",
-        "lockouts": "/admin/axes/accessattempt/",
+        "lockouts": "/admin/access/loginwindow/",
         "people": "/admin/auth/user/",
         "person": f"/admin/auth/user/{house.person.pk}/change/",
     }

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mail_set_up")]
 
 
 def test_requests_for_one_address_are_limited_whether_it_is_known_or_not(ayse) -> None:
-    limit = configured.AXES_FAILURE_LIMIT
+    limit = configured.LOGIN_TRIES
 
     known = [ask(REMOTE_ADDR=f"10.0.0.{n}") for n in range(limit + 1)]
     unknown = [ask("nobody@example.com", REMOTE_ADDR=f"10.0.1.{n}") for n in range(limit + 1)]
@@ -43,7 +43,7 @@ def test_the_limit_ends_and_refused_requests_do_not_extend_it(ayse, settings) ->
     settings.LOGIN_TRIES_PER_ADDRESS = 2
     assert [ask().status_code for _ in range(4)] == [302, 302, 429, 429]
 
-    LoginWindow.objects.update(last_at=F("last_at") - settings.AXES_COOLOFF_TIME - timedelta(seconds=1))
+    LoginWindow.objects.update(last_at=F("last_at") - settings.LOCKOUT_TIME - timedelta(seconds=1))
 
     assert ask().status_code == 302
 
@@ -52,7 +52,7 @@ def test_the_limit_ends_and_refused_requests_do_not_extend_it(ayse, settings) ->
 def test_of_many_requests_at_once_no_more_than_the_limit_are_taken(in_threads) -> None:
     answers = in_threads(lambda _: ask("nobody@example.com").status_code, count=12)
 
-    assert sorted(answers) == [302] * configured.AXES_FAILURE_LIMIT + [429] * (12 - configured.AXES_FAILURE_LIMIT)
+    assert sorted(answers) == [302] * configured.LOGIN_TRIES + [429] * (12 - configured.LOGIN_TRIES)
 
 
 def test_neither_addresses_nor_names_are_in_the_counts(ayse) -> None:
@@ -90,7 +90,7 @@ def test_a_mail_server_gets_the_mail(settings, ayse, in_background) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_mail_server_that_hangs_holds_no_request_and_few_threads(settings, ayse, in_background) -> None:
-    settings.LOGIN_TRIES_PER_ADDRESS = settings.AXES_FAILURE_LIMIT = 100
+    settings.LOGIN_TRIES_PER_ADDRESS = settings.LOGIN_TRIES = 100
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never says a word
         settings.EMAIL_PORT = silent.getsockname()[1]
 

@@ -4,10 +4,10 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from axes.models import AccessAttempt
 from django.contrib import admin
+from django.utils import timezone
 
-from kilit.access.models import DenialCode, DeniedRequest
+from kilit.access.models import DenialCode, DeniedRequest, LoginWindow
 from ociqueue.models import Conversion, Credentials, Site, UploadBatch
 from tests.support.admin_addresses import ANSWERS, Address, addresses, everything, hand_made, one_of_each
 from tests.support.denied_requests import refusals
@@ -37,9 +37,7 @@ VIEWS = "/admin/views/"  # saved filters, the user's own
 @pytest.fixture
 def rows(demo, stranger) -> dict[Any, list[Any]]:
     """Return rows of every model, in every state there is."""
-    AccessAttempt.objects.create(
-        username="ayse", ip_address="10.0.0.1", user_agent="x", failures_since_start=5, get_data="", post_data=""
-    )
+    LoginWindow.objects.create(name="login:x", username="ayse", address="10.0.0.1", failures=5, last_at=timezone.now())
     DeniedRequest.objects.record(actor="viewer:ayse", method="GET", path="/admin/x/", code=DenialCode.FORBIDDEN)
     return one_of_each()
 

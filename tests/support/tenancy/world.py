@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from axes.models import AccessAttempt
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
@@ -17,7 +16,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from kilit.access.key_scopes import KeyScope
-from kilit.access.models import ApiKey, DenialCode, DeniedRequest
+from kilit.access.models import ApiKey, DenialCode, DeniedRequest, LoginWindow
 from kilit.batches.models import BulkAction
 from kilit.batches.run import plan_now
 from kilit.console.models import SavedView
@@ -166,9 +165,8 @@ def _people_rows(site: Site, people: dict[str, User], word: str) -> Rows:
     file = {"file_name": f"{word}.csv", "size": 1, "kind": "conversions"}
     imported = ImportJob.objects.create(site=site, asked_by=people["operator"], **file)
     SavedView.objects.create(user=people["operator"], listed="ociqueue.conversion", name=word, query="status=FAILED")
-    attempt = AccessAttempt.objects.create(
-        username=f"{word}.operator", ip_address="10.0.0.1", user_agent="x", failures_since_start=5
-    )
+    who = {"username": f"{word}.operator", "address": "10.0.0.1"}
+    attempt = LoginWindow.objects.create(name=f"login:{word}", **who, failures=5, last_at=timezone.now())
     DeniedRequest.objects.record(
         actor=f"operator:{word}.operator", method="GET", path=f"/admin/{word}/", code=DenialCode.FORBIDDEN
     )
@@ -177,7 +175,7 @@ def _people_rows(site: Site, people: dict[str, User], word: str) -> Rows:
         ProblemRecord: problem.pk,
         BulkAction: bulk.pk,
         ImportJob: imported.pk,
-        AccessAttempt: attempt.pk,
+        LoginWindow: attempt.pk,
         DeniedRequest: DeniedRequest.objects.latest("pk").pk,
     }
 

@@ -190,7 +190,7 @@ def test_times_are_the_browsers_own_until_another_zone_is_chosen(visitor, house)
 
 def test_a_locked_out_user_sees_when_to_try_again(visitor, house) -> None:
     page = visitor.enter(width=NARROW)
-    for _ in range(settings.AXES_FAILURE_LIMIT):
+    for _ in range(settings.LOGIN_TRIES):
         open_page(page, "/admin/login/")
         page.get_by_label("Username").fill("demo-operator")
         page.locator("#id_password").fill("not this one")

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axes.models import AccessAttempt
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -12,7 +11,7 @@ from django.db.models import Q
 from django.test import Client
 from playwright.sync_api import Page
 
-from kilit.access.models import ApiKey, DenialCode, DeniedRequest
+from kilit.access.models import ApiKey, DenialCode, DeniedRequest, LoginWindow
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
@@ -124,7 +123,7 @@ def test_no_page_of_the_console_holds_it_unescaped(spoilt, states: int | None) -
     rows[Job] += list(spoilt_jobs.values_list("pk", flat=True))
     rows[PdfJob] += list(PdfJob.objects.filter(status="failed").values_list("pk", flat=True))
     rows[Customer] += list(Customer.objects.filter(name=EVIL).values_list("pk", flat=True))
-    rows[AccessAttempt] = list(AccessAttempt.objects.values_list("pk", flat=True))
+    rows[LoginWindow] = list(LoginWindow.objects.exclude(username="").values_list("pk", flat=True))
     shown = set()
 
     for page in addresses(rows):
@@ -151,7 +150,7 @@ def test_no_page_of_the_console_holds_it_unescaped(spoilt, states: int | None) -
         assert RAW not in answer.content.decode()
 
     # It was really there to be seen.
-    assert {Conversion, Job, PdfJob, Customer, Site, User, AccessAttempt, DeniedRequest} <= shown
+    assert {Conversion, Job, PdfJob, Customer, Site, User, LoginWindow, DeniedRequest} <= shown
 
 
 def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> None:
@@ -173,7 +172,7 @@ def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> Non
         "/admin/orchestrator/job/groups/",
         "/admin/orchestrator/customer/",
         *(f"/admin/orchestrator/customer/{each.pk}/change/" for each in Customer.objects.filter(name=EVIL)[:1]),
-        "/admin/axes/accessattempt/",
+        "/admin/access/loginwindow/",
         "/admin/access/deniedrequest/",
         "/admin/access/apikey/",
         "/admin/auth/user/",

@@ -116,7 +116,7 @@ def test_a_change_asks_for_the_password_again_after_a_while(browser, address) ->
 def test_wrong_passwords_of_a_confirmation_count_as_those_of_a_login(browser, settings) -> None:
     let_time_pass(browser)
 
-    answers = [browser.post(CONFIRM, {"password": "x"}).status_code for _ in range(settings.AXES_FAILURE_LIMIT)]
+    answers = [browser.post(CONFIRM, {"password": "x"}).status_code for _ in range(settings.LOGIN_TRIES)]
 
     assert answers[-1] == 429
 

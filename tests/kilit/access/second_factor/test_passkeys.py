@@ -172,9 +172,9 @@ def test_wrong_signatures_count_like_wrong_codes(client, settings) -> None:
     enter_password(client)
     wrong = SoftPasskey(identity=passkey.identity)
 
-    answers = [sign(client, wrong).status_code for _ in range(settings.AXES_FAILURE_LIMIT)]
+    answers = [sign(client, wrong).status_code for _ in range(settings.LOGIN_TRIES)]
 
-    assert answers == [200] * (settings.AXES_FAILURE_LIMIT - 1) + [429]
+    assert answers == [200] * (settings.LOGIN_TRIES - 1) + [429]
     assert sign(client, passkey).status_code == 429  # with a new challenge
     assert not is_logged_in(client)
 
@@ -194,7 +194,7 @@ MALFORMED = [
 
 @pytest.mark.parametrize("credential", MALFORMED)
 def test_what_no_browser_sends_is_refused_and_no_fault(client, credential, settings) -> None:
-    settings.AXES_FAILURE_LIMIT = 100
+    settings.LOGIN_TRIES = 100
     with_passkey()
     enter_password(client)
     client.get(CODE)

