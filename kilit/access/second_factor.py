@@ -11,11 +11,8 @@ from time import time
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.account.internal.flows.login import (
-    AUTHENTICATION_METHODS_SESSION_KEY,
-    get_authentication_records,
-    record_authentication,
-)
+from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY, get_authentication_records
+from allauth.account.internal.flows.login import record_authentication
 from allauth.core.internal.cryptokit import normalize_user_code
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base.internal.flows import delete_dangling_recovery_codes
