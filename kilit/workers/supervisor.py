@@ -88,6 +88,9 @@ class DeadMansSwitch:
             # A system check allows http and https only.
             with urllib.request.urlopen(address, timeout=TIMEOUT):  # noqa: S310
                 self._note_success()
+        except urllib.error.HTTPError as error:
+            with error:  # it is an open response; Python 3.14 warns if it is not closed
+                self._note_failure(error)
         except (OSError, ValueError, http.client.HTTPException) as error:
             self._note_failure(error)
 
