@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey, DenialCode, DeniedRequest, LoginWindow
+from kilit.audit.models import Audit
 from kilit.batches.models import BulkAction
 from kilit.batches.run import plan_now
 from kilit.console.models import SavedView
@@ -195,6 +196,7 @@ def _make_house() -> Tenant:
             order_id="S-9", created_by="operator:stranger", content={"unit": "mm", "fields": {}, "rows": []}
         ).pk,
         RulesVersion: RulesVersion.objects.create(content="{}", sha256="0" * 64, reason="x", actor="admin:owner").pk,
+        Audit: Audit.objects.create(first_event=0, last_event=0, finished_at=now).pk,
         Pruning: Pruning.objects.create(queue="conversion", rows=1, events=1, states={}, oldest=now, newest=now).pk,
         Group: Group.objects.create(name=f"{HOUSE} group").pk,
         ApiKey: key.pk,

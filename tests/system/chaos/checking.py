@@ -9,6 +9,8 @@ from typing import Any
 
 from django.db import Error, connection
 
+from kilit.audit.models import Audit
+from kilit.audit.run import sentence
 from simulators.googleads.responses import is_adjusting
 from tests.system.chaos import calm, in_play, ledger
 from tests.system.chaos.invariants import ALWAYS, INSIDE
@@ -78,6 +80,7 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float, unfinished: 
         f" {messages.get('failed', 0)} times"
     )
     report.notes.append(f"{storm.missed} strikes found no target")
+    report.notes.append(f"audited: {sentence(Audit.objects.latest('pk'))}")
     return report
 
 
