@@ -24,10 +24,7 @@ SIZES = tuple(PART_FIELDS.values())  # in centimetres
 PARTS_NAMED = 10  # of those that are too large
 MOST_PARTS_SHOWN = 200
 JOBS_MENU = MenuItem(gettext_lazy("Jobs"), "carpenter", 40)
-STATES = States(
-    JOBS,
-    colours={JobState.DELIVERED: "success", JobState.HOLD: "warning"},
-)
+STATES = States(JOBS, colours={JobState.DELIVERED: "success", JobState.HOLD: "warning"})
 
 
 def _order(job: Job) -> SafeString:
@@ -35,28 +32,11 @@ def _order(job: Job) -> SafeString:
     return two_lines(job.order_id, f"…{str(job.pk)[-12:]}{revision}", title=str(job.pk))
 
 
-def _customer(job: Job) -> SafeString:
-    return two_lines(job.customer_name or _("unknown"), mask_phone(job.customer_phone))
-
-
-def _whole_customer(job: Job) -> str:
-    return f"{job.customer_name or _('unknown')} ({job.customer_phone})"
-
-
-def _mode(job: Job) -> SafeString:
-    return format_html('<span title="{}">{}</span>', job.get_opti_mode_display(), job.opti_mode)
-
-
 def state_notes(job: Job) -> SafeString | str:
     if not job.lease_until:
         return ""
     until = _("until %(time)s") % {"time": f"{localtime(job.lease_until):%H:%M:%S}"}
     return badge(_("held by a runner"), "info", title=until)
-
-
-def _plate(job: Job) -> str:
-    size = job.plate_size or job.payload.get("plate_size")
-    return f"{size['width_mm']} × {size['height_mm']} mm" if size else _("from the rules")
 
 
 def warning_text(job: Job) -> str:
@@ -77,10 +57,14 @@ def _parts(job: Job) -> SafeString | str:
     return format_html("{} {}", job.part_count, badge(_("too large"), "warning", title=warning_text(job)))
 
 
+def _plate(job: Job) -> str:
+    size = job.plate_size or job.payload.get("plate_size")
+    return f"{size['width_mm']} × {size['height_mm']} mm" if size else _("from the rules")
+
+
 def _triggered(job: Job) -> str:
-    if job.opti_mode != Mode.C:
-        return _("not needed")
-    return _("yes, approved") if job.manual_trigger_approved else _("not yet")
+    approved = _("yes, approved") if job.manual_trigger_approved else _("not yet")
+    return approved if job.opti_mode == Mode.C else _("not needed")
 
 
 def unit_of(job: Job) -> str:
@@ -112,8 +96,16 @@ def _cell(name: str, value: object, unit: str) -> str:
 
 order = column("order", gettext_lazy("order"), _order)
 state = column("state", gettext_lazy("state"), lambda job: with_priority(STATES.badge(job.status), job))
-customer = column("customer", gettext_lazy("customer"), _customer)
-mode = column("mode", gettext_lazy("mode"), _mode)
+customer = column(
+    "customer",
+    gettext_lazy("customer"),
+    lambda job: two_lines(job.customer_name or _("unknown"), mask_phone(job.customer_phone)),
+)
+mode = column(
+    "mode",
+    gettext_lazy("mode"),
+    lambda job: format_html('<span title="{}">{}</span>', job.get_opti_mode_display(), job.opti_mode),
+)
 whole_error = column("error_message", gettext_lazy("message"), lambda job: in_words(job.error_message) or "-")
 parts = column("parts", gettext_lazy("parts"), _parts, sort_key=lambda job: job.part_count)
 warning = column("warning", gettext_lazy("warning"), warning_text)
@@ -126,7 +118,11 @@ lasting = column(
     sort_key=lambda job: -job.updated_at.timestamp(),
 )
 age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
-whole_customer = column("whole_customer", gettext_lazy("customer"), _whole_customer)
+whole_customer = column(
+    "whole_customer",
+    gettext_lazy("customer"),
+    lambda job: f"{job.customer_name or _('unknown')} ({job.customer_phone})",
+)
 plate = column("plate", gettext_lazy("plate"), _plate)
 triggered = column("triggered", gettext_lazy("started by the operator"), _triggered)
 # Columns are functions so that Django offers no sorting, which would read the whole table.

@@ -9,10 +9,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.batches.filters import SEARCH
-from kilit.console.formatting import link
+from kilit.console.formatting import column, link
+from kilit.console.lists.fields import text_field
 from kilit.console.lists.listing import ListAdmin
 from kilit.console.menu import OPERATORS, MenuItem
 from kilit.masking import mask_phone
@@ -26,12 +26,7 @@ JOBS_SHOWN = 10
 
 
 class CustomerForm(forms.ModelForm[Customer]):
-    phone = forms.CharField(
-        label=_("Phone"),
-        max_length=40,
-        help_text=_("Any format; kept as +905551234567."),
-        widget=UnfoldAdminTextInputWidget,
-    )
+    phone = text_field(_("Phone"), 40, help_text=_("Any format; kept as +905551234567."))
 
     class Meta:
         model = Customer
@@ -48,12 +43,15 @@ class CustomerForm(forms.ModelForm[Customer]):
             return cleaned
 
 
+masked_phone = column("masked_phone", _("phone"), lambda customer: mask_phone(customer.phone))
+
+
 @admin.register(Customer)
 class CustomerAdmin(ListAdmin):
     menu = MenuItem(_("Customers"), "contacts", 50, OPERATORS)
     is_searched = True  # by Ctrl+K
     form = CustomerForm
-    list_display = ["full_name", "masked_phone", "created_at"]
+    list_display = ["full_name", masked_phone, "created_at"]
     search_fields = ["name__words"]
     search_help_text = _("A name, or a complete phone number")
     actions = None
@@ -85,10 +83,6 @@ class CustomerAdmin(ListAdmin):
     def full_name(self, customer: Customer) -> str:
         return customer.name
 
-    @admin.display(description=_("phone"))
-    def masked_phone(self, customer: Customer) -> str:
-        return mask_phone(customer.phone)
-
     def describe_result(self, customer: Customer) -> tuple[str, ...]:
         return customer.name, mask_phone(customer.phone)
 
@@ -98,11 +92,10 @@ class CustomerAdmin(ListAdmin):
         except ValueError:
             return super().get_search_results(request, queryset, search_term)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("orchestrator.operate_customer")
-
     def has_change_permission(self, request: HttpRequest, obj: Customer | None = None) -> bool:
         return request.user.has_perm("orchestrator.operate_customer")
+
+    has_add_permission = has_change_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: Customer | None = None) -> bool:
         return False

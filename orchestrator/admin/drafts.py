@@ -23,7 +23,7 @@ from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.identity import uuid7
 from kilit.masking import mask_phone
 from kilit.spans import moment
-from orchestrator.admin import columns, order_form, sheet_import
+from orchestrator.admin import columns, order_form
 from orchestrator.admin.order_form import LABELS, OrderForm
 from orchestrator.api.jobs import download
 from orchestrator.drafts.sending import DraftChanged, save_draft, send_draft
@@ -174,7 +174,7 @@ class OrderDraftAdmin(ReadOnlyAdmin):
 
     @button(description=gettext_lazy("Import a sheet"), icon="upload_file", permissions=["operate"], url_path="import")
     def import_sheet(self, request: HttpRequest) -> HttpResponse:
-        return sheet_import.import_page(self, request)
+        return order_form.import_page(self, request)
 
     def template(self, request: HttpRequest) -> HttpResponse:
         return download("siparis-sablonu.xlsx", template_xlsx(), XLSX)
@@ -303,7 +303,7 @@ class OrderDraftAdmin(ReadOnlyAdmin):
             "may_edit": may_edit,
             "post_to": self.address("change", pk),
             "created_by": Story().who(draft.created_by) if draft else "",
-            "sources": sheet_import.source_rows(draft) if draft else [],
+            "sources": order_form.source_rows(draft) if draft else [],
             "suggestions": {**suggest(rules), "part-types": order_form.TYPES} if may_edit else None,
             **order_form.grid(content, rules),
         }

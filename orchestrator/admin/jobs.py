@@ -35,9 +35,8 @@ from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
 from kilit.sentences import english
 from orchestrator.admin import blockers, columns
-from orchestrator.admin.figures import figures_card, last_month
-from orchestrator.admin.plan_drawing import drawn_plans, solution_figures
-from orchestrator.admin.steps import MOST_CONTINUED, STEPS, HeldCustomersForm, add_customers_title, send_again_title
+from orchestrator.admin.blockers import MOST_CONTINUED, STEPS, HeldCustomersForm, add_customers_title, send_again_title
+from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
 from orchestrator.figures.export import export_lines

@@ -2,6 +2,8 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
 from uuid import UUID
 
 from django import forms
@@ -10,6 +12,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -21,7 +24,6 @@ from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.audit import current_context, for_reason
 from kilit.lock.text import read_digits
 from orchestrator import sentences
-from orchestrator.admin import rule_texts
 from orchestrator.admin.columns import JOBS_MENU
 from orchestrator.models import Job, RulesProposal, RulesVersion
 from orchestrator.models.job import JobQuerySet
@@ -44,9 +46,123 @@ from orchestrator.planning.rules_history import (
     try_on_held_jobs,
     with_entry,
 )
+from orchestrator.schemas.orders import plain
+from orchestrator.schemas.rules import Prices, Rules
 from orchestrator.states import JobState
 from orchestrator.workflow.decisions import APPROVE, RETRY
 from orchestrator.workflow.preflight import CheckLevel, preflight
+
+GRAINS = [
+    gettext_lazy("free"),
+    gettext_lazy("along the length"),
+    gettext_lazy("along the width"),
+    gettext_lazy("mixed"),
+]
+
+
+@dataclass(frozen=True)
+class RuleSection:
+    name: str
+    title: str
+    values: list[str]
+    missing: list[str]  # what an order needs and the rules do not have
+
+
+def sections(rules: Rules, missing: list[MissingRule]) -> list[RuleSection]:
+    texts = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules), **_of_offers(rules)}
+    return [
+        RuleSection(name, title, values, [entry.words for entry in missing if entry.section == name])
+        for name, (title, values) in texts.items()
+    ]
+
+
+def _of_parts(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+    plate = rules.default_plate_size
+    return {
+        "trimByThickness": (
+            _("Trim by thickness"),
+            [f"{_number(thick)} mm → {_number(trim)} mm" for thick, trim in sorted(rules.trim_by_thickness.items())],
+        ),
+        "backingThicknesses": (
+            _("Thicknesses of backing parts"),
+            [f"{_number(thickness)} mm" for thickness in sorted(rules.backing_thicknesses)],
+        ),
+        "edgeMapping": (
+            _("Edges"),
+            [f"{name} → {_('none') if mm is None else f'{_number(mm)} mm'}" for name, mm in rules.edge_mapping.items()],
+        ),
+        "grainMapping": (
+            _("Grain"),
+            [f"{name} → {grain} ({GRAINS[grain]})" for name, grain in rules.grain_mapping.items()],
+        ),
+        "defaultPlateSize": (
+            _("Plate, if an order names none"),
+            [f"{_number(plate.width_mm)} × {_number(plate.height_mm)} mm"] if plate else [],
+        ),
+    }
+
+
+def _of_runs(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+    return {
+        "optiModeDefault": (_("Mode, if an order names none"), [rules.opti_mode_default]),
+        "timeouts": (
+            _("Time limits"),
+            [
+                _("OptiPlanning: %(span)s") % {"span": _minutes(rules.timeouts.opti_xml)},
+                _("the saw: %(span)s") % {"span": _minutes(rules.timeouts.osi_ack)},
+            ],
+        ),
+        "retry_count_max": (
+            _("Retries"),
+            [
+                _("at most %(number)s") % {"number": rules.retry_count_max},
+                _("after %(spans)s") % {"spans": ", ".join(map(_minutes, rules.retry_backoff))},
+            ],
+        ),
+        "cm_to_mm_multiplier": (_("Millimetres in a centimetre"), [_number(rules.cm_to_mm_multiplier)]),
+        "xml_expected": (
+            _("Solutions of OptiPlanning"),
+            [_("one for each job") if rules.xml_expected == "job" else _("one for each sheet")],
+        ),
+    }
+
+
+def _of_prices(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+    prices = rules.prices
+    if prices is None:
+        return {"prices": (_("Prices"), [_("none: jobs have no amounts")])}
+    per_unit = {
+        _("cut"): prices.per_cut,
+        _("machine minute"): prices.per_machine_minute,
+    }
+    values = [
+        _("VAT %(percent)s %%") % {"percent": _number(prices.vat_percent)},
+        *(f"{name} → {_price(price, prices)}/m²" for name, price in prices.board_per_m2.items()),
+        *(f"{name} → {_price(price, prices)}/m" for name, price in prices.edge_per_metre.items()),
+        *(f"{name} → {_price(price, prices)}" for name, price in per_unit.items() if price is not None),
+    ]
+    if prices.waste_percent is not None:
+        values.append(_("waste in estimates: %(percent)s %%") % {"percent": _number(prices.waste_percent)})
+    return {"prices": (_("Prices without VAT"), values)}
+
+
+def _of_offers(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+    company = rules.company
+    return {"company": (_("Offer"), [company.name, company.address])} if company else {}
+
+
+def _price(price: Decimal, prices: Prices) -> str:
+    return f"{_number(price)} {prices.currency}"
+
+
+def _number(value: Decimal) -> str:
+    """Return a number as the reader's language writes it, without zeros at its end."""
+    return number_format(plain(value))
+
+
+def _minutes(span: timedelta) -> str:
+    return _("%(number)s min") % {"number": _number(Decimal(f"{span.total_seconds() / 60:g}"))}
+
 
 VERSIONS_SHOWN = 20
 ORDERS_NAMED = 5
@@ -253,7 +369,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             title=_("Setup of cutting"),
             is_own_page=True,
             file=file,
-            sections=rule_texts.sections(file.rules, missing) if file.rules else [],
+            sections=sections(file.rules, missing) if file.rules else [],
             checks=[(result, badge(result.level, LEVELS[result.level])) for result in preflight()],
             jobs=list(jobs.only("order_id")[: ORDERS_NAMED + 1]),
             missing=[(entry, entry.words, request.POST.get(f"add-{index}", "")) for index, entry in enumerate(missing)],

@@ -6,26 +6,21 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 from unfold.admin import StackedInline
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.access.roles import is_owner
 from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console.account.preferences import zone_of, zones
 from kilit.console.dashboard.page import panels
 from kilit.console.formatting import ago, badge, button, column, find_object, joined
-from kilit.console.lists.confirming import confirm_page
+from kilit.console.lists.fields import choice_field, choices_field, text_field
 from kilit.console.lists.listing import ListAdmin
 from kilit.console.menu import ALERTS
 from kilit.machine_errors import explain
@@ -35,6 +30,7 @@ from kilit.problems.registry import Severity
 from kilit.problems.workers import TASKS, WORKERS
 from kilit.sites.scopes import scope_choices, scopes_seen_by
 from kilit.workers.models import Heartbeat
+from outbox.admin.messages import ON_OR_OFF
 from outbox.alerts.addresses import check_address, shown_address
 from outbox.alerts.making import send_test
 from outbox.models import AlertRule, Channel
@@ -44,20 +40,17 @@ class ChannelForm(ModelForm[Channel]):
     """The address is encrypted: it is entered, and never shown again."""
 
     may_name_hosts = False  # set for the request
-    address = forms.CharField(
-        label=gettext_lazy("Address"),
-        max_length=2000,
+    address = text_field(
+        gettext_lazy("Address"),
+        2000,
         required=False,
-        strip=True,
-        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
         help_text=gettext_lazy(
             "An e-mail address, or an address of apprise such as tgram://token/chat or ntfy://topic."
         ),
     )
-    time_zone = forms.ChoiceField(
-        label=gettext_lazy("Time zone"),
-        choices=lambda: [(name, name.replace("_", " ")) for name in zones()],
-        widget=UnfoldAdminSelectWidget,
+    time_zone = choice_field(
+        gettext_lazy("Time zone"),
+        lambda: [(name, name.replace("_", " ")) for name in zones()],
         help_text=gettext_lazy("Of the quiet hours, and of the times in messages."),
     )
 
@@ -99,16 +92,10 @@ def parts() -> list[tuple[str, Any]]:
 
 class AlertRuleForm(ModelForm[AlertRule]):
     user: Any = None  # set for the request
-    part = forms.ChoiceField(label=gettext_lazy("Queue"), required=False, widget=UnfoldAdminSelectWidget)
-    scope = forms.ChoiceField(
-        label=gettext_lazy("Site"), required=False, widget=UnfoldAdminSelectWidget(attrs={"data-choose": ""})
-    )
-    kinds = forms.MultipleChoiceField(
-        label=gettext_lazy("Problems"),
-        choices=ProblemKind.choices,
-        required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text=gettext_lazy("All if none is chosen."),
+    part = choice_field(gettext_lazy("Queue"), required=False)
+    scope = choice_field(gettext_lazy("Site"), required=False, attrs={"data-choose": ""})
+    kinds = choices_field(
+        gettext_lazy("Problems"), ProblemKind.choices, help_text=gettext_lazy("All if none is chosen.")
     )
     min_severity = forms.TypedChoiceField(
         label=gettext_lazy("From this severity"),
@@ -149,10 +136,6 @@ class AlertRuleInline(StackedInline):
     has_view_permission = has_change_permission = has_delete_permission = has_add_permission
 
 
-def _state(channel: Channel) -> SafeString:
-    return badge(_("on"), "success") if channel.is_on else badge(_("off"))
-
-
 def _result(channel: Channel) -> SafeString | str:
     if channel.error:
         return badge(_("failed"), "danger", title=explain(channel.error))
@@ -167,19 +150,15 @@ def _quiet(channel: Channel) -> str:
 
 address = column("shown", gettext_lazy("address"), shown_address)
 owner = column("of", gettext_lazy("owner"), lambda channel: str(channel.owner or _("Installation")))
-state = column("state", gettext_lazy("state"), _state)
+state = column(
+    "state", gettext_lazy("state"), lambda channel: badge(_("on"), "success") if channel.is_on else badge(_("off"))
+)
 quiet = column("quiet", gettext_lazy("quiet hours"), _quiet)
 result = column("result", gettext_lazy("last result"), _result)
 outcome = column(
     "outcome", gettext_lazy("last result"), lambda channel: joined(_result(channel), explain(channel.error))
 )
-
-
-STATES = KindFilter(
-    name="status",
-    title=gettext_lazy("state"),
-    kinds={"on": (gettext_lazy("On"), Q(is_on=True)), "off": (gettext_lazy("Off"), Q(is_on=False))},
-)
+STATES = KindFilter(name="status", title=gettext_lazy("state"), kinds=ON_OR_OFF)
 
 
 @admin.register(Channel)
@@ -243,13 +222,11 @@ class ChannelAdmin(ListAdmin):
     @button(description=gettext_lazy("Send a test"), icon="send", permissions=["change"], url_path="test")
     def test(self, request: HttpRequest, object_id: str) -> HttpResponse:
         channel: Channel = find_object(self, request, object_id)
-        back = reverse("admin:outbox_channel_change", args=[channel.pk])
         if request.method == "POST":
             self._send_test(request, channel)
-            return HttpResponseRedirect(back)
-        title, submit = _("Send a test?"), _("Send a test")
+            return HttpResponseRedirect(self.address("change", channel.pk))
         sentences = [_("A short message is sent to %(address)s at once.") % {"address": shown_address(channel)}]
-        return confirm_page(self, request, title=title, sentences=sentences, original=channel, submit=submit, back=back)
+        return self.confirm(request, channel, title=_("Send a test?"), sentences=sentences, submit=_("Send a test"))
 
     def _send_test(self, request: HttpRequest, channel: Channel) -> None:
         if not channel.is_on:

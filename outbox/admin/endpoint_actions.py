@@ -1,26 +1,27 @@
 """What is done with an endpoint on its page: switch it on or off, rotate its secret, test it, replay a time span."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import new_key, number
-from kilit.console.lists.confirming import confirm_page
+from kilit.console.lists.confirming import ReasonForm, reason_field
 from kilit.lock.audit import for_reason
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
-from kilit.sites.scopes import scopes_run_by
 from kilit.spans import moment
-from outbox.admin.endpoint_forms import SpanForm, SwitchForm
 from outbox.admin.messages import RETRY, OutboxMessageAdmin
 from outbox.endpoints import record_change, send_test, switch
 from outbox.models import Endpoint, OutboxMessage
@@ -28,20 +29,36 @@ from outbox.models.endpoint import ROTATION
 from outbox.replaying import Replay, Span
 from outbox.states import EXPIRES_AFTER, MessageStatus
 
+LOCAL_TIME = "%Y-%m-%dT%H:%M"
 REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
 SUGGESTED_SPAN = timedelta(hours=24)
 
 
-def may_manage(user: User | AnonymousUser, endpoint: Endpoint) -> bool:
-    return Endpoint.objects.managed_by(user).filter(pk=endpoint.pk).exists()
+class SwitchForm(ReasonForm):
+    reason = reason_field(gettext_lazy("Shown in the activity, with your name."), most=200)
 
 
-def may_manage_any(user: User | AnonymousUser) -> bool:
-    return bool(user.has_perm("outbox.operate_endpoint") and scopes_run_by(user) != [])
+class MomentInput(UnfoldAdminTextInputWidget):
+    input_type = "datetime-local"
+
+    def format_value(self, value: Any) -> str | None:
+        return value.strftime(LOCAL_TIME) if isinstance(value, datetime) else value
 
 
-def page_of(endpoint: Endpoint, name: str = "change") -> str:
-    return reverse(f"admin:outbox_endpoint_{name}", args=[endpoint.pk])
+def moment_field(label: Any) -> forms.DateTimeField:
+    return forms.DateTimeField(label=label, input_formats=[LOCAL_TIME, "%Y-%m-%d %H:%M"], widget=MomentInput)
+
+
+class SpanForm(forms.Form):
+    start = moment_field(gettext_lazy("From"))
+    end = moment_field(gettext_lazy("To"))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        start, end = cleaned.get("start"), cleaned.get("end")
+        if start and end and start >= end:
+            raise ValidationError(_("The end has to be after the beginning."))
+        return cleaned
 
 
 def switch_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint, *, on: bool) -> HttpResponse | None:
@@ -65,9 +82,7 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoin
         sentences[0] = _("Messages that wait are sent, failed ones again: %(number)s.") % {"number": number(len(ids))}
     form, name = SwitchForm(request.POST or None), {"endpoint": endpoint}
     if not form.is_valid():
-        return _confirm(
-            model_admin, request, endpoint, title=title % name, sentences=sentences, form=form, submit=submit
-        )
+        return model_admin.confirm(request, endpoint, title=title % name, sentences=sentences, form=form, submit=submit)
     if switch(endpoint, on=on, why=f": {form.cleaned_data['reason']}"):
         messages.success(request, done % name)
     else:
@@ -116,7 +131,7 @@ def rotate_secret(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpo
         sentences.append(_("A rotation is under way: the secret before this one is not used any more from now on."))
     title = _("Rotate the secret of %(endpoint)s?") % {"endpoint": endpoint}
     kept = {"after": _last_rotation(endpoint)}
-    return _confirm(model_admin, request, endpoint, title=title, sentences=sentences, kept=kept, submit=_("Rotate"))
+    return model_admin.confirm(request, endpoint, title=title, sentences=sentences, kept=kept, submit=_("Rotate"))
 
 
 def _last_rotation(endpoint: Endpoint) -> str:
@@ -125,8 +140,6 @@ def _last_rotation(endpoint: Endpoint) -> str:
 
 @transaction.atomic
 def send_test_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) -> HttpResponse | None:
-    if request.method != "POST":  # logging in again leads here without the form
-        return None
     if not endpoint.is_on:
         messages.error(request, _("Switch the endpoint on first."))
         return None
@@ -159,10 +172,6 @@ def replay_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoin
         _("Events of its kinds that were not reported to it, because it was off, are reported now."),
     ]
     title = _("Replay a time span for %(endpoint)s") % {"endpoint": endpoint}
-    return _confirm(
-        model_admin, request, endpoint, title=title, sentences=sentences, form=form, kept=kept, submit=_("Replay")
+    return model_admin.confirm(
+        request, endpoint, title=title, sentences=sentences, form=form, kept=kept, submit=_("Replay")
     )
-
-
-def _confirm(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint, **context: Any) -> HttpResponse:
-    return confirm_page(model_admin, request, original=endpoint, back=page_of(endpoint), **context)

@@ -1,55 +1,43 @@
 """Webhook endpoints in the console: the list, the page of one, and its form."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import connection
 from django.db.models import Q
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.admin import ModelAdmin
 
-from kilit.api.webhooks import webhook_kinds
+from kilit.api.webhooks import kinds_beyond, webhook_kinds
 from kilit.batches.filters import FilterSet, KindFilter
-from kilit.batches.queues import queues
-from kilit.console.formatting import (
-    ago,
-    badge,
-    breakable,
-    column,
-    exactly,
-    find_object,
-    link,
-    new_key,
-    number,
-    page,
-    two_lines,
-    with_code,
-)
+from kilit.console import formatting
+from kilit.console.formatting import ago, badge, breakable, column, exactly, find_object, link, number, two_lines
 from kilit.console.jobs.blockers import Blocker, blocked, ended, paused, waiting
 from kilit.console.jobs.job_page import JobOffer
 from kilit.console.jobs.timeline import Story
-from kilit.console.lists.listing import ListAdmin
-from kilit.sites.scopes import scope_names
+from kilit.console.lists.fields import choice_field, choices_field
+from kilit.console.lists.listing import ListAdmin, RowPage
+from kilit.outgoing.urls import InvalidUrl
+from kilit.sites.scopes import INSTALLATION, scope_choices, scopes_run_by
 from kilit.spans import moment
-from outbox.admin import columns, endpoint_actions
-from outbox.admin.endpoint_actions import may_manage, may_manage_any
-from outbox.admin.endpoint_forms import EndpointForm
+from outbox.admin import endpoint_actions
+from outbox.admin import messages as columns
+from outbox.admin.messages import ON_OR_OFF
 from outbox.endpoints import record_change
 from outbox.models import Endpoint, OutboxMessage
-from outbox.models.endpoint import EndpointQuerySet, OffReason
+from outbox.models.endpoint import EndpointQuerySet, OffReason, check_url
 from outbox.states import EXPIRES_AFTER, SWITCH_OFF_AFTER, MessageStatus
 
 MOST_COUNTED = 1000
@@ -67,8 +55,66 @@ READ = """
     FROM outbox_endpoint AS endpoint WHERE endpoint.id = ANY(%(ids)s)
 """
 NEWEST = 10
-Page = Callable[..., HttpResponse | None]
-COPY_NOW = gettext_lazy("Copy the signing secret now; it cannot be viewed again:")
+STATES = KindFilter(
+    name="status",
+    title=gettext_lazy("state"),
+    kinds={**ON_OR_OFF, "failing": (gettext_lazy("Failing"), Q(is_on=True, failing_since__isnull=False))},
+)
+
+
+class EndpointForm(ModelForm[Endpoint]):
+    user: Any = None  # set by the admin, for each request
+
+    scope = choice_field(
+        gettext_lazy("Site"),
+        required=False,
+        attrs={"data-choose": ""},
+        help_text=gettext_lazy("Events of this site are reported. This cannot be changed later."),
+    )
+    kinds = choices_field(
+        gettext_lazy("Events"),
+        help_text=gettext_lazy(
+            "PDF and cutting jobs belong to no site: their events go to endpoints of the whole installation. With none "
+            "chosen, it only receives the callbacks of PDF jobs."
+        ),
+    )
+
+    class Meta:
+        model = Endpoint
+        fields = ("url", "description", "kinds", "scope")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        labels = {name: format_html("<b>{}</b> {}", name, kind.about) for name, kind in webhook_kinds.items()}
+        for name in kinds_beyond(self.instance.scope, webhook_kinds):  # of a site
+            del labels[name]
+        stored_kinds: Any = self.instance.kinds  # also those that this version no longer has
+        fields: Any = self.fields
+        fields["kinds"].choices = [*labels.items(), *((name, name) for name in stored_kinds if name not in labels)]
+        if not self.instance._state.adding:
+            del self.fields["scope"]
+            return
+        run = scopes_run_by(self.user)
+        sites = [(scope, name) for scope, name in scope_choices().items() if run is None or scope in run]
+        everything = [(INSTALLATION, _("The whole installation"))] if run is None else []
+        fields["scope"].choices = [*everything, *sorted(sites, key=lambda site: site[1].casefold())]
+        fields["scope"].required = run is not None
+
+    def clean_url(self) -> str:
+        url: str = self.cleaned_data["url"].strip()
+        try:
+            check_url(url)
+        except InvalidUrl as why:
+            raise ValidationError(str(why)) from None
+        return url
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        scope = cleaned.get("scope", self.instance.scope)
+        if beyond := kinds_beyond(scope, cleaned.get("kinds", ())):
+            message = _("These are not reported to endpoints of a site: %(kinds)s.") % {"kinds": ", ".join(beyond)}
+            self.add_error("kinds", message)
+        return cleaned
 
 
 @dataclass(frozen=True)
@@ -87,6 +133,10 @@ def fetch_health(endpoints: Sequence[Endpoint]) -> None:
         endpoint.health = health_by_id.get(endpoint.pk, EndpointHealth())  # type: ignore[attr-defined]
 
 
+def page_of(endpoint: Endpoint, name: str = "change") -> str:
+    return reverse(f"admin:outbox_endpoint_{name}", args=[endpoint.pk])
+
+
 def capped(count: int) -> str:
     return number(count) if count <= MOST_COUNTED else _("more than %(most)s") % {"most": number(MOST_COUNTED)}
 
@@ -96,57 +146,25 @@ def list_address(endpoint: Endpoint, status: str = "") -> str:
     return reverse("admin:outbox_outboxmessage_changelist", query=filters)
 
 
-def count_link(endpoint: Endpoint, count: int, status: str = "") -> SafeString | str:
-    return link(list_address(endpoint, status), capped(count)) if count else "0"
-
-
 def state_badges(endpoint: Endpoint) -> SafeString:
     if not endpoint.is_on:
-        badges = [badge(_("off"), "danger", title=str(OffReason(endpoint.off_reason).label))]
-    else:
-        badges = [badge(_("on"), "success")]
-        if endpoint.failing_since:
-            since = _("Since %(time)s") % {"time": exactly(endpoint.failing_since)}
-            badges.append(badge(_("failing"), "warning", title=since))
-    return format_html_join(" ", "{}", ((element,) for element in badges))
-
-
-def overview(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-    fetch_health([endpoint])
-    manages = may_manage(request.user, endpoint)
-    newest = OutboxMessage.objects.filter(endpoint=endpoint).defer("body").order_by("-id")[:NEWEST]
-    health: Any = endpoint.health  # type: ignore[attr-defined]
-    return page(
-        model_admin,
-        request,
-        "admin/outbox/endpoint.html",
-        title=str(endpoint),
-        is_own_page=True,
-        crumb_names_row=True,
-        original=endpoint,
-        state=state_badges(endpoint),
-        site=columns.site_name(endpoint),
-        blockers=list(status_of(endpoint, newest.first())),
-        tiles=_tiles(endpoint, health),
-        delivered_at=health.delivered_at,
-        delivered_href=list_address(endpoint, MessageStatus.DELIVERED),
-        facts=list(_facts(endpoint, manages=manages)),
-        kinds=[(name, webhook_kinds[name].about if name in webhook_kinds else "") for name in endpoint.kinds],
-        newest=[_message(message) for message in newest],
-        manages=manages,
-        offers=list(_offers(endpoint, may_delete=model_admin.has_delete_permission(request, endpoint))),
-    )
+        return badge(_("off"), "danger", title=str(OffReason(endpoint.off_reason).label))
+    is_on = badge(_("on"), "success")
+    if not endpoint.failing_since:
+        return is_on
+    since = _("Since %(time)s") % {"time": exactly(endpoint.failing_since)}
+    return format_html("{} {}", is_on, badge(_("failing"), "warning", title=since))
 
 
 def _offers(endpoint: Endpoint, *, may_delete: bool) -> Iterator[JobOffer]:
     """Yield what the menu offers beside the buttons."""
     if endpoint.is_on:
-        yield JobOffer(_("Replay a time span"), endpoint_actions.page_of(endpoint, "replay"))
-    yield JobOffer(_("Rotate the secret"), endpoint_actions.page_of(endpoint, "rotate_secret"))
+        yield JobOffer(_("Replay a time span"), page_of(endpoint, "replay"))
+    yield JobOffer(_("Rotate the secret"), page_of(endpoint, "rotate_secret"))
     if endpoint.is_on:
-        yield JobOffer(_("Switch off"), endpoint_actions.page_of(endpoint, "switch_off"))
+        yield JobOffer(_("Switch off"), page_of(endpoint, "switch_off"))
     if may_delete:
-        yield JobOffer(_("Delete"), endpoint_actions.page_of(endpoint, "delete"), is_dangerous=True)
+        yield JobOffer(_("Delete"), page_of(endpoint, "delete"), is_dangerous=True)
 
 
 def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocker]:
@@ -174,11 +192,14 @@ def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocke
 
 
 def _tiles(endpoint: Endpoint, health: Any) -> list[tuple[str, str, str, bool]]:
-    failed = list_address(endpoint, MessageStatus.FAILED)
-    return [
-        (_("Waiting"), capped(health.waiting), list_address(endpoint), bool(health.waiting)),
-        (_("Failed"), capped(health.failed), failed, bool(health.failed)),
+    """Return numbers with their labels, where they lead, and whether there is something."""
+    delivered = ago(health.delivered_at) if health.delivered_at else ""
+    tiles = [
+        (_("Waiting"), "", capped(health.waiting), health.waiting),
+        (_("Failed"), MessageStatus.FAILED, capped(health.failed), health.failed),
+        (_("Last delivery"), MessageStatus.DELIVERED, delivered or "–", delivered),
     ]
+    return [(label, text, list_address(endpoint, state), bool(some)) for label, state, text, some in tiles]
 
 
 def _facts(endpoint: Endpoint, *, manages: bool) -> Iterator[tuple[str, object]]:
@@ -191,53 +212,38 @@ def _facts(endpoint: Endpoint, *, manages: bool) -> Iterator[tuple[str, object]]
     yield _("Created"), exactly(endpoint.created_at)
 
 
-def _message(message: OutboxMessage) -> dict[str, object]:
+def _line(message: OutboxMessage) -> dict[str, object]:
+    href = reverse("admin:outbox_outboxmessage_change", args=[message.pk])
     return {
-        "name": columns.row_name(message),
-        "href": reverse("admin:outbox_outboxmessage_change", args=[message.pk]),
-        "state": columns.STATES.badge(message.status),
-        "attempts": message.attempt_count,
-        "error": with_code(
-            queues[message.lifecycle.queue].words(message.error_code, message.status), message.error_code
-        ),
-        "at": message.created_at,
+        _("Message"): link(href, columns.row_name(message)),
+        _("State"): columns.state(message),
+        _("Attempts"): message.attempt_count,
+        _("Error"): columns.error(message),
+        _("Created"): exactly(message.created_at),
     }
 
 
-def _name(endpoint: Endpoint) -> SafeString:
-    return two_lines(str(endpoint), endpoint.shown_url if endpoint.description else "")
+def count_column(name: str, label: Any, status: str = "") -> Any:
+    def show(row: Any) -> SafeString | str:
+        count = getattr(row.health, name)
+        return link(list_address(row, status), capped(count)) if count else "0"
+
+    return column(name, label, show, sort_key=lambda row: getattr(row.health, name))
 
 
-def _events(endpoint: Endpoint) -> str:
-    return ", ".join(endpoint.kinds) or _("callbacks only")
-
-
-name = column("name", gettext_lazy("endpoint"), _name)
+name = column(
+    "name", gettext_lazy("endpoint"), lambda row: two_lines(str(row), row.shown_url if row.description else "")
+)
 site = column("site", gettext_lazy("site"), columns.site_name)
-events = column("events", gettext_lazy("events"), _events)
+events = column("events", gettext_lazy("events"), lambda row: ", ".join(row.kinds) or _("callbacks only"))
 state = column("state", gettext_lazy("state"), state_badges)
 delivered = column("delivered", gettext_lazy("last delivery"), lambda row: ago(row.health.delivered_at))
-waiting_count = column(
-    "waiting",
-    gettext_lazy("waiting"),
-    lambda row: count_link(row, row.health.waiting),
-    sort_key=lambda row: row.health.waiting,
-)
-failed_count = column(
-    "failed",
-    gettext_lazy("failed"),
-    lambda row: count_link(row, row.health.failed, MessageStatus.FAILED),
-    sort_key=lambda row: row.health.failed,
-)
-STATES = KindFilter(
-    name="status",
-    title=gettext_lazy("state"),
-    kinds={
-        "on": (gettext_lazy("On"), Q(is_on=True)),
-        "failing": (gettext_lazy("Failing"), Q(is_on=True, failing_since__isnull=False)),
-        "off": (gettext_lazy("Off"), Q(is_on=False)),
-    },
-)
+waiting_count = count_column("waiting", gettext_lazy("waiting"))
+failed_count = count_column("failed", gettext_lazy("failed"), MessageStatus.FAILED)
+
+
+def may_manage(user: Any, endpoint: Endpoint) -> bool:
+    return Endpoint.objects.managed_by(user).filter(pk=endpoint.pk).exists()
 
 
 @admin.register(Endpoint)
@@ -251,6 +257,14 @@ class EndpointAdmin(ListAdmin):
     search_help_text = gettext_lazy("A word of the description")
     actions = None
     add_fields = ["url", "description", "kinds", "scope"]
+    row_pages = {
+        "settings": RowPage(lambda self, request, endpoint: self.settings_page(request, endpoint), may_manage),
+        "switch_on": RowPage(partial(endpoint_actions.switch_page, on=True), may_manage),
+        "switch_off": RowPage(partial(endpoint_actions.switch_page, on=False), may_manage),
+        "rotate_secret": RowPage(endpoint_actions.rotate_secret, may_manage),
+        "send_test": RowPage(endpoint_actions.send_test_page, may_manage, is_posted=True),
+        "replay": RowPage(endpoint_actions.replay_page, may_manage),
+    }
 
     # What is shown
 
@@ -260,15 +274,34 @@ class EndpointAdmin(ListAdmin):
 
     def complete(self, rows: list[Any]) -> None:
         fetch_health(rows)
-        names = scope_names()
-        for endpoint in rows:
-            endpoint.site_name = names.get(endpoint.scope, endpoint.scope)
+        columns.fetch_site_names(rows)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         endpoint: Endpoint = find_object(self, request, object_id)
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
-        return overview(self, request, endpoint)
+        fetch_health([endpoint])
+        manages = may_manage(request.user, endpoint)
+        newest = OutboxMessage.objects.filter(endpoint=endpoint).defer("body").order_by("-id")[:NEWEST]
+        may_delete = self.has_delete_permission(request, endpoint)
+        return formatting.page(
+            self,
+            request,
+            "admin/outbox/endpoint.html",
+            title=str(endpoint),
+            is_own_page=True,
+            crumb_names_row=True,
+            original=endpoint,
+            state=state_badges(endpoint),
+            site=columns.site_name(endpoint),
+            blockers=list(status_of(endpoint, newest.first())),
+            tiles=_tiles(endpoint, endpoint.health),  # type: ignore[attr-defined]
+            facts=list(_facts(endpoint, manages=manages)),
+            kinds=[(name, webhook_kinds[name].about if name in webhook_kinds else "") for name in endpoint.kinds],
+            newest=[_line(message) for message in newest],
+            manages=manages,
+            offers=list(_offers(endpoint, may_delete=may_delete)),
+        )
 
     def settings_page(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         return super().change_view(request, str(endpoint.pk))
@@ -283,26 +316,6 @@ class EndpointAdmin(ListAdmin):
         filters = {"site": endpoint.scope} if endpoint.scope else None
         return HttpResponseRedirect(reverse("admin:lock_activity_changelist", query=filters))
 
-    def get_urls(self) -> list[object]:
-        pages: dict[str, Page] = {
-            "settings": EndpointAdmin.settings_page,
-            "switch_on": partial(endpoint_actions.switch_page, on=True),
-            "switch_off": partial(endpoint_actions.switch_page, on=False),
-            "rotate_secret": endpoint_actions.rotate_secret,
-            "send_test": endpoint_actions.send_test_page,
-            "replay": endpoint_actions.replay_page,
-        }
-        own = []
-        for name, view in pages.items():
-            route, show = f"<path:object_id>/{name.replace('_', '-')}/", partial(self.managers_page, view)
-            own.append(path(route, self.admin_site.admin_view(show), name=f"outbox_endpoint_{name}"))
-        return own + super().get_urls()
-
-    def managers_page(self, view: Page, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show a page of those who manage the endpoint; one that returns no response leads back to the endpoint's."""
-        endpoint: Endpoint = find_object(self, request, object_id, allowed=may_manage)
-        return view(self, request, endpoint) or HttpResponseRedirect(endpoint_actions.page_of(endpoint))
-
     # What may be changed
 
     def has_change_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
@@ -312,7 +325,8 @@ class EndpointAdmin(ListAdmin):
         """Ask the database once a request; a page asks several times."""
         permissions: dict[str, bool] = request.__dict__.setdefault("may_act_in", {})
         if self.opts.label_lower not in permissions:
-            permissions[self.opts.label_lower] = may_manage_any(request.user)
+            may_operate = request.user.has_perm("outbox.operate_endpoint")
+            permissions[self.opts.label_lower] = may_operate and scopes_run_by(request.user) != []
         return permissions[self.opts.label_lower]
 
     def has_delete_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
@@ -322,10 +336,8 @@ class EndpointAdmin(ListAdmin):
     def get_fields(self, request: HttpRequest, obj: Endpoint | None = None) -> list[str]:
         return self.add_fields[:-1] if obj else self.add_fields  # its messages keep the site
 
-    def get_form(
-        self, request: HttpRequest, obj: Endpoint | None = None, change: bool = False, **options: object
-    ) -> Any:
-        form = super().get_form(request, obj, change, **options)
+    def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        form = super().get_form(request, *args, **options)
         form.user = request.user
         return form
 
@@ -336,14 +348,15 @@ class EndpointAdmin(ListAdmin):
             return
         secret = obj.make_secret()
         obj.save()
-        messages.warning(request, new_key(str(COPY_NOW), secret))
+        sentence = _("Copy the signing secret now; it cannot be viewed again:")
+        messages.warning(request, formatting.new_key(sentence, secret))
 
     def response_add(self, request: HttpRequest, obj: Endpoint, post_url_continue: object = None) -> HttpResponse:
-        return HttpResponseRedirect(endpoint_actions.page_of(obj))
+        return HttpResponseRedirect(page_of(obj))
 
     def response_change(self, request: HttpRequest, obj: Endpoint) -> HttpResponse:
         messages.success(request, _("Saved."))
-        return HttpResponseRedirect(endpoint_actions.page_of(obj))
+        return HttpResponseRedirect(page_of(obj))
 
     # Changes are recorded with their site, so that its members see them. Values, which may be secret, are not.
 

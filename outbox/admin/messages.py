@@ -1,12 +1,12 @@
-"""Messages in the console."""
+"""Messages in the console, without the query of an address, which may be secret."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, OuterRef, Q, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -15,23 +15,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import joined
-from kilit.console.jobs.blockers import (
-    Blocker,
-    blocked,
-    ended,
-    failed,
-    lease_holdings,
-    leased,
-    next_attempt,
-    no_worker,
-    paused,
-    ready,
-    waiting,
-)
+from kilit.console.formatting import breakable, column, distance, error_cell, exactly, joined, since, two_lines
+from kilit.console.jobs import blockers
+from kilit.console.jobs.blockers import Blocker
 from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers
+from kilit.console.jobs.states import States
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
+from kilit.console.menu import OPERATORS, MenuItem
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
@@ -39,13 +30,75 @@ from kilit.sentences import english
 from kilit.sites.scopes import scope_names
 from kilit.spans import moment
 from outbox import operations
-from outbox.admin import columns
+from outbox.errors import ERRORS
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason, hide_query
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
 from outbox.queue import QUEUE
-from outbox.states import EXPIRES_AFTER, MessageStatus
+from outbox.states import EXPIRES_AFTER, MESSAGES, WAITING, MessageStatus
 
+# Of endpoints and channels.
+ON_OR_OFF = {"on": (gettext_lazy("On"), Q(is_on=True)), "off": (gettext_lazy("Off"), Q(is_on=False))}
+WEBHOOKS_MENU = MenuItem(gettext_lazy("Webhooks"), "webhook", 60, OPERATORS)
+STATES = States(MESSAGES, colours={MessageStatus.RETRY: "warning"})
+
+
+def explain_code(code: str) -> str:
+    return _(ERRORS[code].cause) if code in ERRORS else ""
+
+
+def row_name(row: OutboxMessage) -> str:
+    return f"{row.kind} …{row.webhook_id[-8:]}"
+
+
+def site_name(row: Any) -> str:
+    """Return the name of the site that a message or an endpoint belongs to; lists have fetched it for all rows."""
+    if not row.scope:
+        return _("Installation")
+    name = getattr(row, "site_name", None)
+    return name if name is not None else scope_names().get(row.scope, row.scope)
+
+
+def fetch_site_names(rows: Iterable[Any]) -> None:
+    names = scope_names()
+    for row in rows:
+        row.site_name = names.get(row.scope, row.scope)
+
+
+def _next_attempt(row: OutboxMessage) -> str:
+    if row.status not in WAITING:
+        return ""
+    if row.next_try_at <= timezone.now():
+        return _("now")
+    return _("in %(span)s") % {"span": distance(row.next_try_at)}
+
+
+def _attempts(row: OutboxMessage) -> SafeString:
+    when = _next_attempt(row)
+    following = _("next: %(when)s") % {"when": when} if when else ""
+    return two_lines(number_format(row.attempt_count), following, title=exactly(row.next_try_at) if when else "")
+
+
+name = column(
+    "name", gettext_lazy("event"), lambda row: two_lines(row.kind, f"…{row.webhook_id[-12:]}", title=row.webhook_id)
+)
+state = column("state", gettext_lazy("state"), lambda row: STATES.badge(row.status))
+endpoint = column("endpoint", gettext_lazy("receiver"), lambda row: two_lines(str(row.receiver), site_name(row)))
+attempts = column("attempts", gettext_lazy("attempts"), _attempts)
+next_attempt = column("next_attempt", gettext_lazy("next attempt"), lambda row: _next_attempt(row) or "-")
+error = column("error", gettext_lazy("error"), lambda row: error_cell(row, row.error_code, row.error_message))
+age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
+site = column("site", gettext_lazy("site"), site_name)
+address = column("address", gettext_lazy("address"), lambda row: breakable(row.shown_address) or "-")
+webhook_id = column("webhook_id", gettext_lazy("message id"), lambda row: breakable(row.webhook_id))
+job = column("job", gettext_lazy("job"), lambda row: breakable(str(row.object_id)) if row.object_id else "-")
+# Columns are functions, so Django does not sort by them, which would read the whole table.
+COLUMNS = [name, state, endpoint, attempts, error, age]
+FIELDSETS: Any = [
+    (None, {"fields": ["kind", "endpoint", "channel", site, address, webhook_id, job]}),
+    (gettext_lazy("Last attempt"), {"fields": ["response_code", "error_code", "error_message"]}),
+    (gettext_lazy("Times"), {"fields": ["created_at", "attempt_count", next_attempt, "delivered_at"]}),
+]
 STORY = Story(
     {
         "JOB_CREATED": gettext_lazy("Created by %(who)s"),
@@ -101,31 +154,24 @@ EXPORT_FIELDS: dict[str, Any] = {
 }
 
 
-def belongs_to(row: OutboxMessage) -> SafeString:
-    return joined(str(row.receiver), columns.site_name(row))
-
-
 def reasons(row: OutboxMessage, timeline: list[Event]) -> Iterator[Blocker]:
     match row.status:
         case MessageStatus.DELIVERED if row.delivered_at:
-            yield ended(_("Delivered at %(time)s.") % {"time": moment(row.delivered_at)})
+            yield blockers.ended(_("Delivered at %(time)s.") % {"time": moment(row.delivered_at)})
         case MessageStatus.FAILED:
-            yield from _failed(row)
+            if row.endpoint and not row.endpoint.is_on:
+                yield blockers.blocked(off_sentence(row.endpoint), **_endpoint_link(row.endpoint))
+            yield from blockers.failed(row)
         case MessageStatus.SENDING:
             after = _("the scheduled task outbox_recover takes it back")
-            yield from leased(row, timeline, task="outbox_recover", after=after)
+            yield from blockers.leased(row, timeline, task="outbox_recover", after=after)
         case _:
-            yield from _waiting(row)
+            causes = [*blockers.paused(OutboxMessage), *_receiver(row), *blockers.no_worker()]
+            yield from [*causes, *blockers.next_attempt(row)] or [blockers.ready(_("seconds"))]
 
 
 def off_sentence(endpoint: Endpoint) -> str:
     return _("The endpoint is switched off: %(why)s.") % {"why": OffReason(endpoint.off_reason).label}
-
-
-def _failed(row: OutboxMessage) -> Iterator[Blocker]:
-    if row.endpoint and not row.endpoint.is_on:
-        yield blocked(off_sentence(row.endpoint), **_endpoint_link(row.endpoint))
-    yield from failed(row)
 
 
 def open_endpoint(row: OutboxMessage, _offers: Offers, _user: object) -> JobOffer | None:
@@ -139,44 +185,37 @@ def switch_on(row: OutboxMessage, _offers: Offers, user: User | AnonymousUser) -
     return JobOffer(_("Switch on and retry"), href)
 
 
-def _waiting(row: OutboxMessage) -> Iterator[Blocker]:
-    yield from [*paused(OutboxMessage), *_receiver(row), *no_worker(), *next_attempt(row)] or [ready(_("seconds"))]
-
-
 def _receiver(row: OutboxMessage) -> Iterator[Blocker]:
     if row.channel and not row.channel.is_on:
-        yield blocked(_("The channel is switched off."))
+        yield blockers.blocked(_("The channel is switched off."))
     endpoint = row.endpoint
     if endpoint is None:
         return
     if not endpoint.is_on:
-        yield blocked(off_sentence(endpoint), **_endpoint_link(endpoint))
+        yield blockers.blocked(off_sentence(endpoint), **_endpoint_link(endpoint))
         expires_at = moment(row.updated_at + EXPIRES_AFTER)
-        yield waiting(_("It fails at %(time)s if the endpoint stays off.") % {"time": expires_at})
+        yield blockers.waiting(_("It fails at %(time)s if the endpoint stays off.") % {"time": expires_at})
     elif endpoint.wait_until and endpoint.wait_until > timezone.now():
         sentence = _("The receiver asked to wait until %(time)s.") % {"time": moment(endpoint.wait_until)}
-        yield waiting(sentence, **_endpoint_link(endpoint))
+        yield blockers.waiting(sentence, **_endpoint_link(endpoint))
 
 
 def _endpoint_link(endpoint: Endpoint) -> dict[str, str]:
     return {"link": str(endpoint), "href": reverse("admin:outbox_endpoint_change", args=[endpoint.pk])}
 
 
-def attempts_of(message: OutboxMessage) -> list[dict[str, object]]:
-    newest = Attempt.objects.filter(message_id=message.pk).order_by("-id")[:MOST_SHOWN]
-    return [_shown(attempt, message.address) for attempt in newest]
-
-
-def _shown(attempt: Attempt, url: str) -> dict[str, object]:
-    code, text = attempt.error_code, attempt.error_message
-    return {
-        "attempt": attempt,
-        "took": _("%(number)s s") % {"number": number_format(attempt.seconds, 2)},
-        "outcome": (columns.explain_code(code) or text) if code else _("Delivered."),
-        "detail": hide_query(text, url) if code else "",
-        "headers": {name: hide_query(str(value), url) for name, value in attempt.request_headers.items()},
-        "answer": hide_query(attempt.answer, url),
-    }
+def attempts_of(message: OutboxMessage) -> Iterator[dict[str, object]]:
+    url = message.address
+    for attempt in Attempt.objects.filter(message_id=message.pk).order_by("-id")[:MOST_SHOWN]:
+        code, text = attempt.error_code, attempt.error_message
+        yield {
+            "attempt": attempt,
+            "took": _("%(number)s s") % {"number": number_format(attempt.seconds, 2)},
+            "outcome": (explain_code(code) or text) if code else _("Delivered."),
+            "detail": hide_query(text, url) if code else "",
+            "headers": {name: hide_query(str(value), url) for name, value in attempt.request_headers.items()},
+            "answer": hide_query(attempt.answer, url),
+        }
 
 
 def pretty_body(message: OutboxMessage) -> str:
@@ -189,32 +228,32 @@ def pretty_body(message: OutboxMessage) -> str:
 
 @admin.register(OutboxMessage)
 class OutboxMessageAdmin(QueueAdmin):
-    menu = columns.WEBHOOKS_MENU.tab(1)
+    menu = WEBHOOKS_MENU.tab(1)
     queue = QUEUE
     failures = FAILURES
     actions = (RETRY, SEND_NOW, REPLAY, MARK_FAILED)
     page = JobDescription(
-        states=columns.STATES,
+        states=STATES,
         story=STORY,
-        name=columns.row_name,
-        belongs_to=belongs_to,
+        name=row_name,
+        belongs_to=lambda row: joined(str(row.receiver), site_name(row)),
         blockers=reasons,
-        holdings=lease_holdings,
+        holdings=blockers.lease_holdings,
         is_message_hidden=True,
         steps={"endpoint": open_endpoint, "switch_on": switch_on},
         copied_fields={"webhook_id": "webhook_id", "job": "object_id"},
         more_template="admin/outbox/message.html",
-        context=lambda _request, row: {"attempts": attempts_of(row), "body": pretty_body(row)},
+        context=lambda _request, row: {"attempts": list(attempts_of(row)), "body": pretty_body(row)},
     )
     scope_filter = "site"
     pause_title = gettext_lazy("Pause all webhooks?")
     pause_effect = gettext_lazy("No messages are sent until the queue is resumed. New ones are stored and wait.")
 
-    list_display = columns.COLUMNS
+    list_display = COLUMNS
     actions_list = [*QueueAdmin.actions_list, "pause_queue"]
     list_select_related = ["endpoint", "channel"]
     search_help_text = gettext_lazy("The id of a message, or of the job that it is about")
-    fieldsets = columns.FIELDSETS
+    fieldsets = FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = {"errorMessage": mask_personal_data}
     oldest_means = gettext_lazy("Since the message that has been due longest could have been sent.")
@@ -240,9 +279,7 @@ class OutboxMessageAdmin(QueueAdmin):
         return rows.visible_to(request.user).select_related("endpoint", "channel").defer("body")
 
     def complete(self, rows: list[Any]) -> None:
-        names = scope_names()
-        for row in rows:
-            row.site_name = names.get(row.scope, row.scope)
+        fetch_site_names(rows)
 
     def acted_on_by(self, request: HttpRequest) -> OutboxMessageQuerySet:
         return OutboxMessage.objects.managed_by(request.user)

@@ -1,48 +1,52 @@
 """PDF jobs in the console."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import AnonymousUser, User
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Subquery
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.template.defaultfilters import filesizeformat
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from kilit.console.formatting import joined, with_copy_button
-from kilit.console.formatting import number as grouped
-from kilit.console.jobs.blockers import (
-    Blocker,
-    blocked,
-    ended,
-    failed,
-    lease_holdings,
-    leased,
-    no_worker,
-    overdue,
-    paused,
-    ready,
-    waiting,
+from kilit.console.formatting import (
+    breakable,
+    column,
+    duration,
+    error_cell,
+    find_object,
+    joined,
+    number,
+    since,
+    two_lines,
+    verbatim,
+    with_copy_button,
 )
+from kilit.console.jobs import blockers
+from kilit.console.jobs.blockers import Blocker
 from kilit.console.jobs.job_page import JobDescription, JobOffer, row_to_change
+from kilit.console.jobs.states import States, with_priority
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_to_row
 from kilit.console.lists.actions import Action
 from kilit.console.menu import MenuItem
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.machine_errors import in_words
 from kilit.masking import mask_personal_data
 from kilit.spans import moment
 from pdfjobs import operations
-from pdfjobs.admin import columns
 from pdfjobs.enqueue import CHANGED, expire_changed
 from pdfjobs.file_response import ArtifactChangedError, file_response
 from pdfjobs.links import LINK_CREATED, DeadLinkError, create_link
@@ -51,11 +55,67 @@ from pdfjobs.models.job import FAILURES, PdfJobQuerySet
 from pdfjobs.models.turns import TURN, most_running
 from pdfjobs.queue import QUEUE
 from pdfjobs.rendering import sandbox_warning
-from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, PDF_JOBS, WAITING, PdfStatus
+from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, MAX_RETRIES, PDF_JOBS, WAITING, PdfStatus
 from pdfjobs.storage import artifacts
 from pdfjobs.storage.artifacts import StorageUnavailable
 from pdfjobs.warnings import MOST_NAMED, missing_characters
 
+LONGEST_SHOWN = 20_000
+STATES = States(PDF_JOBS, colours={PdfStatus.EXPIRED: ""})
+
+
+def row_name(row: PdfJob) -> str:
+    return row.document_number or row.template_name
+
+
+def _name(row: PdfJob) -> SafeString:
+    details = [row.recipient, row.template_name] if row.document_number else [f"…{row.job_id[-12:]}"]
+    return two_lines(row_name(row), " · ".join(filter(None, details)), title=row.job_id)
+
+
+def _took(row: PdfJob) -> str:
+    return _("%(number)s s") % {"number": number_format(row.seconds, 2)} if row.seconds is not None else "-"
+
+
+def _json(value: object) -> SafeString:
+    text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+    if len(text) <= LONGEST_SHOWN:
+        return verbatim(text)
+    beyond = _("… %(number)s characters in total") % {"number": number(len(text))}
+    return verbatim(f"{text[:LONGEST_SHOWN]}\n{beyond}")
+
+
+name = column("name", gettext_lazy("document"), _name)
+state = column("state", gettext_lazy("state"), lambda row: with_priority(STATES.badge(row.status), row))
+owner = column("owner", gettext_lazy("owner"), lambda row: row.owner.get_username())
+retries = column(
+    "retries",
+    gettext_lazy("retries"),
+    lambda row: _("%(used)s of %(most)s") % {"used": row.retry_count, "most": MAX_RETRIES},
+)
+error = column("error", gettext_lazy("error"), lambda row: error_cell(row, row.error_code, row.error_detail))
+size = column(
+    "size",
+    gettext_lazy("file"),
+    lambda row: filesizeformat(row.artifact_size) if row.artifact_key else "-",
+    sort_key=lambda row: row.artifact_size or 0,
+)
+took = column("took", gettext_lazy("took"), _took, sort_key=lambda row: row.seconds or 0)
+age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
+detail = column("error_detail", gettext_lazy("details for operators"), lambda row: in_words(row.error_detail) or "-")
+key = column("key", gettext_lazy("job key"), lambda row: breakable(row.job_key))
+timeout = column("timeout", gettext_lazy("timeout"), lambda row: duration(row.timeout))
+artifact = column("artifact", gettext_lazy("artifact key"), lambda row: breakable(row.artifact_key) or "-")
+digest = column("digest", gettext_lazy("artifact digest"), lambda row: breakable(row.artifact_digest) or "-")
+# Columns are functions, so Django does not sort by them, which would read the whole table.
+COLUMNS = [name, state, owner, retries, error, size, took, age]
+FIELDSETS: Any = [
+    (None, {"fields": ["document_number", "recipient", "template_name", owner, retries]}),
+    (gettext_lazy("Error"), {"fields": ["error_code", detail]}),
+    (gettext_lazy("Times"), {"fields": ["created_at", "queued_at", "started_at", "finished_at", took]}),
+    (gettext_lazy("File"), {"fields": [size, artifact, digest]}),
+    (gettext_lazy("Request"), {"fields": [key, timeout]}),
+]
 STORY = Story(
     {
         "JOB_CREATED": gettext_lazy("Requested by %(who)s"),
@@ -111,10 +171,6 @@ EXPORT_FIELDS = {
 }
 
 
-def belongs_to(row: PdfJob) -> SafeString:
-    return joined(row.recipient, row.template_name if row.document_number else "", row.owner.get_username())
-
-
 def choose_primary(row: PdfJob, _offers: object) -> JobOffer | None:
     if row.status != PdfStatus.SUCCEEDED:
         return None
@@ -127,38 +183,40 @@ def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
         case PdfStatus.QUEUED:
             yield from _queued(row)
         case PdfStatus.RUNNING:
-            yield from leased(row, timeline, task="pdf_reap", after=_("the scheduled task pdf_reap takes it back"))
+            yield from blockers.leased(
+                row, timeline, task="pdf_reap", after=_("the scheduled task pdf_reap takes it back")
+            )
         case PdfStatus.FAILED:
-            yield from failed(row)
+            yield from blockers.failed(row)
         case PdfStatus.SUCCEEDED if row.finished_at:
             kept_until = row.finished_at + settings.PDF_TTL
-            yield ended(_("Succeeded. The PDF is kept until %(time)s.") % {"time": moment(kept_until)})
+            yield blockers.ended(_("Succeeded. The PDF is kept until %(time)s.") % {"time": moment(kept_until)})
             if kept_until < timezone.now():
-                yield from overdue("pdf_cleanup")
+                yield from blockers.overdue("pdf_cleanup")
         case _ if any(event.message == CHANGED.stored for event in timeline):
             yield from _changed(row)
         case _:
-            yield ended(_("Expired. The file and the variables are deleted."))
+            yield blockers.ended(_("Expired. The file and the variables are deleted."))
 
 
 def _changed(row: PdfJob) -> Iterator[Blocker]:
-    yield blocked(
+    yield blockers.blocked(
         _("The stored file was changed after it was rendered. It is no longer served, and the job is expired.")
     )
-    yield blocked(_("Request the document again to render a new PDF."))
+    yield blockers.blocked(_("Request the document again to render a new PDF."))
     text = _(
         "Find out who can write to the storage. The changed file is in %(folder)s there until the hourly cleanup "
         "deletes it; copy it before."
     )
-    yield blocked(text % {"folder": artifacts.folder_of(row.pk)})
+    yield blockers.blocked(text % {"folder": artifacts.folder_of(row.pk)})
 
 
 def _queued(row: PdfJob) -> Iterator[Blocker]:
-    if unable := [*paused(PdfJob), *no_worker()]:
+    if unable := [*blockers.paused(PdfJob), *blockers.no_worker()]:
         yield from unable
         return
     if artifacts.is_unavailable():
-        yield blocked(_("The storage of PDF files does not answer. Workers continue when it does."))
+        yield blockers.blocked(_("The storage of PDF files does not answer. Workers continue when it does."))
         return
     owners = PdfJob.objects.filter(owner=row.owner_id)
     limit = settings.PDF_JOBS_PER_OWNER
@@ -168,11 +226,11 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
             "Its owner has %(number)s running jobs, as many as KILIT_PDF_JOBS_PER_OWNER allows.",
             limit,
         )
-        yield waiting(text % {"number": grouped(limit)})
+        yield blockers.waiting(text % {"number": number(limit)})
         return
     running = PdfJob.objects.filter(status=PdfStatus.RUNNING)
     if owners.filter(status=PdfStatus.RUNNING).exists() and running.count() >= most_running():
-        yield waiting(
+        yield blockers.waiting(
             _("Its owner has a running job, and the last worker stays free for other owners (KILIT_PDF_FREE_WORKERS).")
         )
         return
@@ -180,11 +238,11 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
     own_turn = PdfJob.objects.filter(pk=row.pk).values(turn=TURN)
     before = owners.due().alias(turn=TURN).filter(turn__lt=Subquery(own_turn))[: MOST_COUNTED + 1].count()
     if before:
-        most = _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
-        number = grouped(before) if before <= MOST_COUNTED else most
-        yield waiting(_("Waiting for a worker. Jobs of its owner ahead of it: %(number)s.") % {"number": number})
+        most = _("more than %(most)s") % {"most": number(MOST_COUNTED)}
+        ahead = {"number": number(before) if before <= MOST_COUNTED else most}
+        yield blockers.waiting(_("Waiting for a worker. Jobs of its owner ahead of it: %(number)s.") % ahead)
     else:
-        yield ready(_("seconds"))
+        yield blockers.ready(_("seconds"))
 
 
 def choices(row: PdfJob) -> Iterator[tuple[str, object]]:
@@ -199,9 +257,10 @@ def choices(row: PdfJob) -> Iterator[tuple[str, object]]:
 
 def page_context(request: HttpRequest, row: PdfJob) -> dict[str, object]:
     has_file = row.status == PdfStatus.SUCCEEDED
+    request_parts = [(_("Variables"), _json(row.payload)), (_("Options"), _json(row.options))]
     return {
         "missing_characters": missing_characters(row)[:MOST_NAMED],
-        "request_parts": columns.request_of(row) if row.status != PdfStatus.EXPIRED else [],
+        "request_parts": request_parts if row.status != PdfStatus.EXPIRED else [],
         "file_url": reverse("admin:pdfjobs_pdfjob_file", args=[row.pk]) if has_file else "",
         "link_choices": list(choices(row)) if QUEUE.may_act(request.user) else [],
         "link_href": reverse("admin:pdfjobs_pdfjob_link", args=[row.pk]),
@@ -215,12 +274,12 @@ class PdfJobAdmin(QueueAdmin):
     failures = FAILURES
     actions = (RETRY, EXPIRE)
     page = JobDescription(
-        states=columns.STATES,
+        states=STATES,
         story=STORY,
-        name=columns.row_name,
-        belongs_to=belongs_to,
+        name=row_name,
+        belongs_to=lambda row: joined(row.recipient, row.document_number and row.template_name, str(row.owner)),
         blockers=reasons,
-        holdings=lease_holdings,
+        holdings=blockers.lease_holdings,
         choose_primary=choose_primary,
         copied_fields={"document_number": "document_number", "key": "job_key"},
         priority_states=WAITING,
@@ -233,23 +292,22 @@ class PdfJobAdmin(QueueAdmin):
         "are accepted and wait."
     )
 
-    list_display = columns.COLUMNS
+    list_display = COLUMNS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
     actions_list = [*QueueAdmin.actions_list, "pause_queue"]
     search_help_text = gettext_lazy("Number, recipient or owner: the first letters are enough")
-    fieldsets = columns.FIELDSETS
+    fieldsets = FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = {"errorDetail": mask_personal_data}
     oldest_means = gettext_lazy("How long the oldest waiting job has been queued.")
     chart_note = gettext_lazy("Every failed attempt counts, even if the job was retried.")
 
     def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
-        row = PdfJob.objects.due().order_by("queued_at", "id").first()
-        if row is None:
-            return None
-        name = row.document_number or f"…{row.job_id[-12:]}"
-        return OldestRow(name, self.address("change", row.pk), row.queued_at, row.template_name)
+        if row := PdfJob.objects.due().order_by("queued_at", "id").first():
+            name = row.document_number or f"…{row.job_id[-12:]}"
+            return OldestRow(name, self.address("change", row.pk), row.queued_at, row.template_name)
+        return None
 
     def get_queryset(self, request: HttpRequest) -> PdfJobQuerySet:
         jobs: PdfJobQuerySet = super().get_queryset(request)
@@ -259,10 +317,8 @@ class PdfJobAdmin(QueueAdmin):
         return super().changelist_view(request, {"sandbox_warning": sandbox_warning(), **(extra_context or {})})
 
     def file_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        row = self.get_object(request, object_id)
-        if row is None or row.status != PdfStatus.SUCCEEDED:
+        row: PdfJob = find_object(self, request, object_id)
+        if row.status != PdfStatus.SUCCEEDED:
             raise Http404
         try:
             return file_response(request, row, as_attachment="download" in request.GET)
@@ -287,11 +343,11 @@ class PdfJobAdmin(QueueAdmin):
         with transaction.atomic():
             link = create_link(row, life=life)
             Activity.objects.record(ActivityKind.ACTION, LINK_CREATED, queue=PDF_JOBS.queue, object_id=row.job_id)
-        sentence = _("Everyone who has this link can download the PDF until %(time)s:")
+        sentence = _("Everyone who has this link can download the PDF until %(time)s:") % {
+            "time": moment(link.expires_at)
+        }
         url = request.build_absolute_uri(reverse("pdf-link", args=[link.token]))
-        messages.success(
-            request, with_copy_button(sentence % {"time": moment(link.expires_at)}, url, what=_("the link"))
-        )
+        messages.success(request, with_copy_button(sentence, url, what=_("the link")))
 
     def get_urls(self) -> list[object]:
         file_view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))

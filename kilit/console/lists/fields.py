@@ -1,16 +1,60 @@
-"""Forms and fields that several pages have: a span of days, and a site."""
+"""Forms and fields that several pages have, with unfold's look, which it gives only to the fields of a model."""
 
 from datetime import datetime, time, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminFileFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from kilit.postgres.collation import NameOrder
 from kilit.sites.models import SiteQuerySet, Tenant
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+
+def text_field(
+    label: "StrOrPromise", most: int | None = None, *, widget: Any = UnfoldAdminTextInputWidget, **options: Any
+) -> forms.CharField:
+    """Return a field for what a browser neither completes nor corrects; `attrs` are those of its input."""
+    attrs = {"autocomplete": "off", "spellcheck": "false", **options.pop("attrs", {})}
+    return forms.CharField(label=label, max_length=most, widget=widget(attrs=attrs), **options)
+
+
+def choice_field(label: "StrOrPromise", choices: Any = (), **options: Any) -> forms.ChoiceField:
+    widget = UnfoldAdminSelectWidget(attrs=options.pop("attrs", {}))
+    return forms.ChoiceField(label=label, choices=choices, widget=widget, **options)
+
+
+def choices_field(label: "StrOrPromise", choices: Any = (), **options: Any) -> forms.MultipleChoiceField:
+    widget = UnfoldAdminCheckboxSelectMultipleWidget
+    return forms.MultipleChoiceField(label=label, choices=choices, required=False, widget=widget, **options)
+
+
+class UploadField(forms.FileField):
+    def __init__(self, label: "StrOrPromise", *, accept: str, megabytes: int, too_large: "StrOrPromise") -> None:
+        widget = UnfoldAdminFileFieldWidget(attrs={"accept": accept})
+        super().__init__(label=label, widget=widget, error_messages={"empty": _("The file is empty.")})
+        self.megabytes, self.text = megabytes, too_large
+
+    @property
+    def too_large(self) -> str:
+        return str(self.text) % {"most": self.megabytes}
+
+    def clean(self, data: Any, initial: Any = None) -> UploadedFile[bytes]:
+        file: UploadedFile[bytes] = super().clean(data, initial)
+        if (file.size or 0) > self.megabytes * 1024**2:
+            raise ValidationError(self.too_large)
+        return file
 
 
 class DayInput(UnfoldAdminTextInputWidget):

@@ -1,6 +1,7 @@
 """Lists with a line for each row that stay fast over millions: bounded searches and filters, a capped count."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.contrib import admin
@@ -9,7 +10,7 @@ from django.contrib.admin.utils import display_for_field, label_for_field, looku
 from django.contrib.admin.views.main import ALL_VAR, ORDER_VAR, PAGE_VAR
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
@@ -20,7 +21,8 @@ from unfold.views import ChangeList
 
 from kilit.batches.filters import FilterSet, bare_id
 from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
-from kilit.console.formatting import PRIMARY, counted, number
+from kilit.console.formatting import PRIMARY, counted, find_object, number
+from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.list_controls import ListControls
 
 MOST_COUNTED = 10_000
@@ -245,6 +247,16 @@ class ListLink(NamedTuple):
     is_primary: bool = False
 
 
+class RowPage(NamedTuple):
+    """A page of one row. Where it returns no response, or was opened without the form it needs, another follows."""
+
+    show: Callable[..., HttpResponseBase | None]
+    allowed: Callable[[Any, Any], bool] | None = None  # a user, with a row; or else those who see it
+    is_posted: bool = False
+    back: str = "change"
+    route: str = ""  # if it is not its name
+
+
 class ListAdmin(ModelAdmin):
     """A list of the console, of ten rows or ten million: a line a row, tabs, filters as chips, search as one types."""
 
@@ -260,6 +272,7 @@ class ListAdmin(ModelAdmin):
     controls_class: type[ListControls] = ListControls
     # Ends of the addresses of pages that act on what the filters match.
     pages_with_filters: Sequence[str] = ()
+    row_pages: Mapping[str, RowPage] = {}
     is_searched = False  # by Ctrl+K, besides queues
 
     def get_changelist(self, request: HttpRequest, **options: object) -> type[RowList]:
@@ -318,6 +331,24 @@ class ListAdmin(ModelAdmin):
 
     def route(self, route: str, name: str, view: Callable[..., HttpResponseBase]) -> URLPattern:
         return path(route, self.admin_site.admin_view(view), name=self.view_name(name))
+
+    def get_urls(self) -> list[object]:
+        own = [
+            self.route(f"<path:object_id>/{page.route or name.replace('_', '-')}/", name, partial(self.row_page, page))
+            for name, page in self.row_pages.items()
+        ]
+        return own + super().get_urls()
+
+    def row_page(self, page: RowPage, request: HttpRequest, object_id: str, **values: Any) -> HttpResponseBase:
+        row = find_object(self, request, object_id, allowed=page.allowed)
+        # Logging in again leads here without the form.
+        response = None if page.is_posted and request.method != "POST" else page.show(self, request, row, **values)
+        return response or HttpResponseRedirect(self.address(page.back, row.pk))
+
+    def confirm(self, request: HttpRequest, row: Any = None, **context: Any) -> HttpResponse:
+        """Ask before something is done, and lead back to the row's page, or to the list."""
+        back = self.address("change", row.pk) if row else self.address("changelist")
+        return confirm_page(self, request, **{"original": row, "back": back, **context})
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         if self.search_fields != SEARCH_OF_FILTERS:

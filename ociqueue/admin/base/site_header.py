@@ -1,4 +1,4 @@
-"""The header of a site's pages: its name and state, Pause, and the tabs; and who may do what there.
+"""The pages of a site: their header with its name and state, Pause, and the tabs; and who may do what there.
 
 The role grants the action, the membership grants the sites.
 """
@@ -6,13 +6,19 @@ The role grants the action, the membership grants the sites.
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 
+from kilit.console.formatting import page
+from kilit.console.menu import MenuItem
 from ociqueue.models import Site
 from ociqueue.states import UPLOADED_HERE
 
+CONVERSIONS_MENU = MenuItem(gettext_lazy("Conversions"), "ads_click", 10)
+SITES_MENU = MenuItem(gettext_lazy("Sites"), "storefront", 20)
 UPLOADS = "uploads"  # a tab that is the list of uploads, for one site
 
 
@@ -25,6 +31,13 @@ def may_administer(user: User | AnonymousUser, site: Site) -> bool:
     """Change a site, its members and its keys."""
     may_change = user.has_perm("ociqueue.change_site")
     return may_change and Site.objects.administered_by(user).filter(pk=site.pk).exists()
+
+
+def site_page(
+    model_admin: ModelAdmin, request: HttpRequest, site: Site, template: str, *, tab: str = "", **context: Any
+) -> HttpResponse:
+    context |= {"original": site, **header_context(request, site, tab=tab or template)}
+    return page(model_admin, request, f"admin/ociqueue/{template}.html", **context)
 
 
 def header_context(request: HttpRequest, site: Site, *, tab: str) -> dict[str, Any]:

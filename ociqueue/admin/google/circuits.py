@@ -1,11 +1,10 @@
 """A site's circuits in the console: why nothing is sent, when the next probe is, and "Probe now"."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -14,13 +13,13 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
 from kilit.console.admin.activity import ActivitySource, register_activity
-from kilit.console.formatting import badge, distance, find_object, number, page, two_lines
+from kilit.console.formatting import distance, number, two_lines
 from kilit.console.jobs.timeline import Story, TimelineStep
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.machine_errors import explain
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.site_header import header_context, may_administer, may_run, site_address
+from ociqueue.admin.base.site_header import may_administer, site_page
 from ociqueue.admin.google.switching import is_shut_out
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet
@@ -44,17 +43,17 @@ register_activity(
 )
 
 
-def circuit_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site: Site = find_object(model_admin, request, object_id)
+def circuit_page(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
     circuits = Circuit.objects.filter(site=site).order_by("-status", "action")
-    return page(
+    return site_page(
         model_admin,
         request,
-        "admin/ociqueue/circuit.html",
+        site,
+        "circuit",
+        tab="credentials",
         title=_("Circuit of %(site)s") % {"site": site},
-        original=site,
         circuits=[_shown(circuit) | {"timeline": _timeline(circuit)} for circuit in circuits],
-        **sending_context(site, request) | header_context(request, site, tab="credentials"),
+        **sending_context(site, request),
     )
 
 
@@ -76,24 +75,20 @@ def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
         "may_switch": is_shut_out(site) and may_administer(request.user, site),
         "needs_credentials": not Credentials.objects.filter(site=site).exists(),
         "open_circuits": [_shown(circuit) for circuit in open_circuits([site.pk]).order_by("action")],
-        "may_run": may_run(request.user, site),
     }
 
 
-def probe_now(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
-    if request.method == "POST":
-        with transaction.atomic():
-            circuits = open_circuits([site.pk])
-            Event.objects.record_each(circuits, "PROBE_ASKED")
-            Activity.objects.record(ActivityKind.ACTION, "PROBE_ASKED", queue=CIRCUITS.queue, scope=str(site.pk))
-            probed = circuits.probe_now()
-            doorbells.ring("oci_upload")
-        if probed:
-            messages.success(request, next_step(site, circuits))
-        else:
-            messages.warning(request, _("No circuit of %(site)s is open.") % {"site": site})
-    return HttpResponseRedirect(site_address(site, "circuit"))
+def probe_now(_model_admin: ModelAdmin, request: HttpRequest, site: Site) -> None:
+    with transaction.atomic():
+        circuits = open_circuits([site.pk])
+        Event.objects.record_each(circuits, "PROBE_ASKED")
+        Activity.objects.record(ActivityKind.ACTION, "PROBE_ASKED", queue=CIRCUITS.queue, scope=str(site.pk))
+        probed = circuits.probe_now()
+        doorbells.ring("oci_upload")
+    if probed:
+        messages.success(request, next_step(site, circuits))
+    else:
+        messages.warning(request, _("No circuit of %(site)s is open.") % {"site": site})
 
 
 def next_step(site: Site, circuits: CircuitQuerySet) -> str:
@@ -126,13 +121,3 @@ def sender_cell(site: Site, health: SiteHealth) -> SafeString:
     if pending := health.totals[ConversionStatus.UPLOADED]:
         return two_lines(closed, _("verdict pending: %(number)s") % {"number": number(pending)})
     return two_lines(closed, "")
-
-
-def alarms(site: Site, health: SiteHealth) -> Iterator[SafeString]:
-    if health.needs_credentials:
-        address = site_address(site, "credentials")
-        yield badge(_("no credentials"), "danger", title=_("Nothing is sent until they are stored"), href=address)
-    address = site_address(site, "circuit")
-    for name, circuit in sorted(health.circuits.items()):
-        label = _("%(name)s: circuit open") % {"name": name} if name else _("circuit open")
-        yield badge(label, "danger", title=f"{circuit.code}: {explain(circuit.reason)}", href=address)

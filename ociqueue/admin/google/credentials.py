@@ -24,9 +24,8 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from kilit.console.formatting import find_object, page
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.site_header import header_context, may_administer, may_run, site_address
+from ociqueue.admin.base.site_header import may_administer, site_address, site_page
 from ociqueue.admin.google.switching import confirmation
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import LONGEST, GoogleAdsAccount, normalize_action, normalize_customer_id
@@ -217,9 +216,8 @@ def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
     return actions
 
 
-def credentials_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+def credentials_page(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse | None:
     """Show which parts are stored and what the last test found; a site's admins store credentials here."""
-    site: Site = find_object(model_admin, request, object_id)
     is_change = request.method == "POST"
     if is_change and not may_administer(request.user, site):
         raise PermissionDenied
@@ -237,13 +235,13 @@ def credentials_page(model_admin: ModelAdmin, request: HttpRequest, object_id: s
         if form.is_valid():
             store_login(request.user, site, form.change, open_rows)
             messages.success(request, describe(form.change))
-            return HttpResponseRedirect(site_address(site, "credentials"))
-    return page(
+            return None
+    return site_page(
         model_admin,
         request,
-        "admin/ociqueue/credentials.html",
+        site,
+        "credentials",
         title=_("Google credentials of %(site)s") % {"site": site},
-        original=site,
         form=form,
         to_enter_again=[LABELS[name] for name in form.entered] if form.errors else [],
         stored=stored,
@@ -254,12 +252,10 @@ def credentials_page(model_admin: ModelAdmin, request: HttpRequest, object_id: s
         is_waiting=stored is not None and Credentials.objects.awaiting_check().filter(pk=stored.pk).exists(),
         no_worker=not Heartbeat.objects.alive().exists(),
         is_uploaded_here=site.sync_method in UPLOADED_HERE,
-        **header_context(request, site, tab="credentials"),
     )
 
 
-def request_check(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
-    if request.method == "POST" and not request_test(site):
+def request_check(_model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
+    if not request_test(site):
         messages.warning(request, _("No credentials are stored."))
     return HttpResponseRedirect(f"{site_address(site, 'credentials')}#check")

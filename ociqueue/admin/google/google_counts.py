@@ -5,18 +5,18 @@ from datetime import date
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import badge, find_object, number, page
+from kilit.console.formatting import badge, number
 from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked
 from kilit.shares import share
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.site_header import header_context, may_run, site_address
+from ociqueue.admin.base.site_header import site_address, site_page
 from ociqueue.models import Credentials, ReadBack, Site
 from ociqueue.problems.sites import worst_difference
 from ociqueue.reconcile.compare import DIFFERENCES, Finding
@@ -38,16 +38,15 @@ NOTES = {
 }
 
 
-def counts_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site: Site = find_object(model_admin, request, object_id)
+def counts_page(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
     stored = ReadBack.objects.filter(site=site).select_related("site").first()
     is_waiting = bool(stored and stored.asked_at and (not stored.tried_at or stored.asked_at > stored.tried_at))
-    return page(
+    return site_page(
         model_admin,
         request,
-        "admin/ociqueue/google_counts.html",
+        site,
+        "google_counts",
         title=_("Google's counts of %(site)s") % {"site": site},
-        original=site,
         stored=stored,
         result=result_of(stored) if stored and stored.compared_at else None,
         rows=[count_row(row) for row in stored.days] if stored else [],
@@ -59,18 +58,15 @@ def counts_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -
         has_login=Credentials.objects.filter(site=site).exists(),
         credentials=site_address(site, "credentials"),
         script=site_address(site, "ads_script"),
-        **header_context(request, site, tab="google_counts"),
     )
 
 
-def request_reading(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
-    if request.method == "POST" and site.sync_method == SyncMethod.API and Credentials.objects.filter(site=site):
+def request_reading(_model_admin: ModelAdmin, request: HttpRequest, site: Site) -> None:
+    if site.sync_method == SyncMethod.API and Credentials.objects.filter(site=site):
         ReadBack.objects.request(site)
         doorbells.ring("oci_reconcile")
-    elif request.method == "POST":
+    else:
         messages.warning(request, _("Google's counts are read only for sites with a login for the Google Ads API."))
-    return HttpResponseRedirect(site_address(site, "google_counts"))
 
 
 def result_of(stored: ReadBack) -> Blocker:

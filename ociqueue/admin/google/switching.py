@@ -3,7 +3,7 @@
 from django import forms
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -12,9 +12,8 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldBooleanWidget
 
-from kilit.console.formatting import find_object, link, number
-from kilit.console.lists.confirming import confirm_page
-from ociqueue.admin.base.site_header import header_context, may_administer, site_address
+from kilit.console.formatting import link, number
+from ociqueue.admin.base.site_header import header_context, site_address
 from ociqueue.models import Circuit, Site
 from ociqueue.models.circuit import NOT_ALLOWLISTED
 from ociqueue.operating.senders import UnsettledRows, after_switch, unsettled_rows, with_open_rows
@@ -90,21 +89,19 @@ def is_shut_out(site: Site) -> bool:
     return site.sync_method == SyncMethod.API and shut.exists()
 
 
-def switch_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+def switch_page(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse | None:
     """Confirm, then let a site of the Google Ads API send through the Data Manager API."""
-    site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
     if request.method == "POST":
         _switch(model_admin, request, site)
     if request.method == "POST" or site.sync_method != SyncMethod.API:
-        return HttpResponseRedirect(site_address(site, "credentials"))
+        return None
     # Google may have them: by the other API they are sent again, under the same order id.
     open_rows = unsettled_rows(site)
-    return confirm_page(
-        model_admin,
+    return model_admin.confirm(
         request,
+        site,
         head_template="admin/ociqueue/site_head.html",
         title=_("Send %(site)s through the Data Manager API?") % {"site": site},
-        original=site,
         sentences=[
             _("Google closed click uploads over the Ads API to new developer tokens; the Data Manager API takes them."),
             *rows_in_flight(site),

@@ -24,7 +24,7 @@ from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
 from kilit.problems.registry import with_number
-from ociqueue.admin.base.menu import CONVERSIONS_MENU
+from ociqueue.admin.base.site_header import CONVERSIONS_MENU
 from ociqueue.admin.imports.line_grid import cells_of, columns_of, line_grid, typed_lines
 from ociqueue.files.conversions import format_advice
 from ociqueue.files.import_jobs import TABLES, may_import

@@ -16,7 +16,7 @@ from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
 from ociqueue.admin.base import columns
-from ociqueue.admin.base.menu import CONVERSIONS_MENU
+from ociqueue.admin.base.site_header import CONVERSIONS_MENU
 from ociqueue.admin.rows import adjustment_columns, blockers, description
 from ociqueue.admin.rows.row_forms import why_not_adjust
 from ociqueue.admin.rows.uploadable import MARK_ADJUSTMENT_FAILED, RESET_ADJUSTMENT, RETRY_ADJUSTMENT, UploadableAdmin

@@ -19,8 +19,7 @@ from kilit.console.formatting import badge, breakable, code_badge, column, dista
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.machine_errors import explain
 from ociqueue.admin.base import columns
-from ociqueue.admin.base.menu import SITES_MENU
-from ociqueue.admin.base.site_header import UPLOADS, header_context
+from ociqueue.admin.base.site_header import SITES_MENU, UPLOADS, header_context
 from ociqueue.admin.rows import adjustment_columns
 from ociqueue.models import Receipt, Site, UploadBatch
 from ociqueue.models.adjustment import MODELS_BY_QUEUE

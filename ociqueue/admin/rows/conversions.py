@@ -26,7 +26,7 @@ from kilit.console.queue_admin import OldestRow
 from kilit.masking import mask_identifiers
 from kilit.sites.models import SiteQuerySet
 from ociqueue.admin.base import columns
-from ociqueue.admin.base.menu import CONVERSIONS_MENU
+from ociqueue.admin.base.site_header import CONVERSIONS_MENU
 from ociqueue.admin.imports import pages as imports
 from ociqueue.admin.rows.description import CONVERSION
 from ociqueue.admin.rows.row_forms import adjust_page, correct_page

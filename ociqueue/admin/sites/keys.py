@@ -7,20 +7,20 @@ from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import Max
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.key_scopes import KeyScope
 from kilit.console.admin.keys import ScopesField, format_scopes
-from kilit.console.formatting import exactly, find_object, new_key, page
-from kilit.console.lists.confirming import confirm_page
+from kilit.console.formatting import exactly, new_key
+from kilit.console.lists.fields import text_field
 from kilit.sites import site_keys
 from kilit.sites.models import Tenant
 from kilit.sites.site_keys import KeyRequest
-from ociqueue.admin.base.site_header import header_context, may_administer, site_address
+from ociqueue.admin.base.site_header import site_address, site_page
 from ociqueue.admin.sites.site_page import COPIED, is_copied
 from ociqueue.models import Site
 from ociqueue.script.ads_script import KEY_PLACEHOLDER, render_script
@@ -45,70 +45,61 @@ PRESETS = (
 
 
 class KeyForm(forms.Form):
-    name = forms.CharField(
-        max_length=100,
-        widget=UnfoldAdminTextInputWidget,
-        label=gettext_lazy("Name"),
-        help_text=gettext_lazy("What uses this key, so that you recognise it later."),
+    name = text_field(
+        gettext_lazy("Name"), 100, help_text=gettext_lazy("What uses this key, so that you recognise it later.")
     )
     scopes = ScopesField()
 
 
-def ads_script_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
+def ads_script_page(model_admin: ModelAdmin, request: HttpRequest, site: Site, *, key: str = "") -> HttpResponse:
     """Show the script; it contains a key only right after that was issued on this page."""
-    site: Site = find_object(model_admin, request, object_id)
     script = render_script(
         base_url=request.build_absolute_uri("/").rstrip("/"),
         site_id=site.public_id,
         api_key=key or KEY_PLACEHOLDER,
         time_zone=site.time_zone,
     )
-    return page(
+    return site_page(
         model_admin,
         request,
-        "admin/ociqueue/ads_script.html",
+        site,
+        "ads_script",
         title=_("Ads Script of %(site)s") % {"site": site},
-        original=site,
         script=script,
         has_key=bool(key),
         is_script_site=site.sync_method == SyncMethod.SCRIPT,
         keys=[(key, format_scopes(key)) for key in site.keys().all()],
         presets=PRESETS,
         after=_newest(site),
-        **header_context(request, site, tab="ads_script"),
     )
 
 
-def note_copied(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+def note_copied(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
     """Record that the script was copied, once; the first steps of a new site show it."""
-    site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
-    if request.method == "POST" and not is_copied(site):
+    if not is_copied(site):
         model_admin.log_change(request, site, COPIED)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
 @transaction.atomic  # a key and its record
-def issue_key(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
+def issue_key(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse | None:
     form = KeyForm(request.POST or None)
     if form.is_valid():
         name, scopes = form.cleaned_data["name"], form.cleaned_data["scopes"]
         text = _issue_once(request, KeyRequest(site, name, scopes), after=request.POST.get("after", ""))
         if not text:
-            message = _(
+            sentence = _(
                 "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
             )
-            messages.error(request, message)
-            return HttpResponseRedirect(site_address(site, "ads_script"))
+            messages.error(request, sentence)
+            return None
         messages.warning(request, new_key(_("Copy the key now; it is not shown again:"), text))
         # A script with a key that cannot claim would fail on its first run.
-        in_script = text if KeyScope.SCRIPT in scopes else ""
-        return ads_script_page(model_admin, request, object_id, key=in_script)
-    return confirm_page(
-        model_admin,
+        return ads_script_page(model_admin, request, site, key=text if KeyScope.SCRIPT in scopes else "")
+    return model_admin.confirm(
         request,
+        site,
         title=_("Issue a new key for %(site)s") % {"site": site},
-        original=site,
         sentences=[
             _("With this key, a program can do what you choose below, at this site only."),
             _("It is shown once, on the next page. Existing keys stay valid until you revoke them."),
@@ -136,25 +127,26 @@ def _newest(site: Tenant) -> str:
 
 
 @transaction.atomic
-def revoke_key(model_admin: ModelAdmin, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
-    site: Site = find_object(model_admin, request, object_id, allowed=may_administer)
-    held = site.keys().filter(pk=key).first()
-    if held is None:
-        raise Http404
+def revoke_key(model_admin: ModelAdmin, request: HttpRequest, site: Site, key: int) -> HttpResponse | None:
+    held = get_object_or_404(site.keys(), pk=key)
     if request.method == "POST":
         revoked = site_keys.revoke_key(request.user, site, held)
         message = _("Revoked %(key)s.") if revoked else _("%(key)s was already revoked.")
         messages.success(request, message % {"key": held})
-        return HttpResponseRedirect(site_address(site, "ads_script"))
-    used = _("It was never used.")
-    if held.used_at:
-        used = _("It was last used on %(time)s.") % {"time": exactly(held.used_at)}
-    return confirm_page(
-        model_admin,
+        return None
+    used = (
+        _("It was last used on %(time)s.") % {"time": exactly(held.used_at)}
+        if held.used_at
+        else _("It was never used.")
+    )
+    return model_admin.confirm(
         request,
+        site,
         title=_("Revoke the key %(key)s") % {"key": held},
-        original=site,
-        sentences=[_("Programs that use this key are denied from now on. This cannot be undone."), used],
+        sentences=[
+            _("Programs that use this key are denied from now on. This cannot be undone."),
+            used,
+        ],
         submit=_("Revoke the key"),
         is_dangerous=True,
         back=site_address(site, "ads_script"),

@@ -10,21 +10,20 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 
 from kilit.console.account.form_pages import back_to_page
-from kilit.console.formatting import find_object, number
-from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
+from kilit.console.formatting import number
+from kilit.console.lists.confirming import ReasonForm, reason_field
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.archiving import sites_with_open_rows
-from kilit.sites.models import Tenant
+from kilit.sites.models import SiteQuerySet, Tenant
 from kilit.sites.operations import SiteOperation
-from ociqueue.admin.base.site_header import may_run, site_address
+from ociqueue.admin.base.site_header import site_address
 from ociqueue.models import Site
 
 MOST_NAMED = 10
@@ -37,13 +36,24 @@ class SiteReasonForm(ReasonForm):
 
 @dataclass(frozen=True)
 class SiteAction:
-    """An operation as the console offers it."""
+    """An operation as the console offers it; Django calls it for the sites that are ticked."""
 
     operation: SiteOperation
-    title: StrOrPromise
+    short_description: StrOrPromise
     effect: StrOrPromise
     done: Callable[[int], str]
     form: type[forms.Form] = forms.Form
+
+    def __call__(self, model_admin: ModelAdmin, request: HttpRequest, rows: SiteQuerySet[Site]) -> HttpResponse:
+        return ask(model_admin, request, self, rows.values_list("pk", flat=True))
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.operation.name}_sites"
+
+    @property
+    def allowed_permissions(self) -> tuple[str]:
+        return (self.operation.permission,)
 
 
 PAUSE = SiteAction(
@@ -81,11 +91,11 @@ ACTIONS = {action.operation.name: action for action in (PAUSE, RESUME, ARCHIVE, 
 def actions_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     action = ACTIONS.get(request.POST.get("action", ""))
     if action is None:  # logging in again leads here without the form
-        return HttpResponseRedirect(_list_address())
+        return HttpResponseRedirect(model_admin.address("changelist"))
     ids = list(_read_ids(request.POST.get("sites", "")))
     form = action.form(request.POST if "confirmed" in request.POST else None)
     if form.is_valid() and form.is_bound:
-        return _apply(request, action, ids, form.cleaned_data.get("reason", "").strip())
+        return _apply(model_admin, request, action, ids, form.cleaned_data.get("reason", "").strip())
     return ask(model_admin, request, action, ids, form)
 
 
@@ -104,22 +114,19 @@ def ask(
     sites = list(able.exclude(pk__in=busy).order_by(NameOrder("name")))
     sentences = [*([str(action.effect)] if sites else []), *_left_out(action, len(chosen) - len(sites), busy)]
     title = ngettext("%(action)s %(number)s site", "%(action)s %(number)s sites", len(sites))
-    return confirm_page(
-        model_admin,
+    beyond = len(sites) - MOST_NAMED
+    return model_admin.confirm(
         request,
-        title=title % {"action": action.title, "number": number(len(sites))},
+        title=title % {"action": action.short_description, "number": number(len(sites))},
         sentences=sentences,
         rows=[{_("Site"): site.name, _("Customer id"): site.customer or "–"} for site in sites[:MOST_NAMED]],
-        beyond=_("and %(number)s more") % {"number": number(len(sites) - MOST_NAMED)}
-        if len(sites) > MOST_NAMED
-        else "",
+        beyond=_("and %(number)s more") % {"number": number(beyond)} if beyond > 0 else "",
         form=form or action.form(),
         reasons_for=action.operation.name,
         kept={"action": action.operation.name, "sites": ",".join(str(site.pk) for site in sites), "confirmed": "1"},
-        post_to=reverse("admin:ociqueue_site_actions"),
-        submit=action.title if sites else "",
+        post_to=model_admin.address("actions"),
+        submit=action.short_description if sites else "",
         is_dangerous=action is ARCHIVE,
-        back=_list_address(),
     )
 
 
@@ -144,7 +151,9 @@ def _left_out(action: SiteAction, count: int, busy: set[UUID]) -> Iterable[str]:
         yield text % {"number": number(rest)}
 
 
-def _apply(request: HttpRequest, action: SiteAction, ids: list[UUID], reason: str) -> HttpResponse:
+def _apply(
+    model_admin: ModelAdmin, request: HttpRequest, action: SiteAction, ids: list[UUID], reason: str
+) -> HttpResponse:
     if not action.operation.may(request.user):
         raise PermissionDenied
     count = len(site_operations.run_where_possible(action.operation, request.user, ids, reason=reason))
@@ -153,7 +162,7 @@ def _apply(request: HttpRequest, action: SiteAction, ids: list[UUID], reason: st
     if rest := len(set(ids)) - count:
         text = ngettext("%(number)s site was left as it is.", "%(number)s sites were left as they are.", rest)
         messages.warning(request, text % {"number": number(rest)})
-    return HttpResponseRedirect(_list_address())
+    return HttpResponseRedirect(model_admin.address("changelist"))
 
 
 def _read_ids(text: str) -> Iterable[UUID]:
@@ -162,39 +171,29 @@ def _read_ids(text: str) -> Iterable[UUID]:
             yield UUID(each)
 
 
-def _list_address() -> str:
-    return reverse("admin:ociqueue_site_changelist")
-
-
-@transaction.atomic  # a pause and its record
-def pause(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
-    if request.method == "POST":
-        reason = request.POST.get("reason", "").strip()[:LONGEST_REASON]
-        if not reason:
-            messages.error(request, _("Enter a reason for the pause."))
-        elif Tenant.objects.filter(pk=site.pk).pause(reason=reason):
-            model_admin.log_change(request, site, f"Paused: {reason}")
-            messages.success(request, _("%(site)s is paused.") % {"site": site.name})
-        else:
-            messages.warning(request, _("%(site)s is already paused.") % {"site": site.name})
+def pause(_model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
+    reason = request.POST.get("reason", "").strip()[:LONGEST_REASON]
+    if not reason:
+        messages.error(request, _("Enter a reason for the pause."))
+    elif site_operations.run_where_possible(site_operations.PAUSE, request.user, [site.pk], reason=reason):
+        messages.success(request, _("%(site)s is paused.") % {"site": site.name})
+    else:
+        messages.warning(request, _("%(site)s is already paused.") % {"site": site.name})
     return back_to_page(request, site_address(site, "change"))
 
 
-@transaction.atomic
-def resume(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+@transaction.atomic  # with its record
+def resume(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
     """End the pause that the page showed; another that began since goes on."""
-    site: Site = find_object(model_admin, request, object_id, allowed=may_run)
-    if request.method == "POST":  # logging in again leads here without the form
-        paused = Tenant.objects.filter(pk=site.pk)
-        if "reason" in request.POST:
-            paused = paused.filter(pause_reason=request.POST["reason"])
-        if paused.resume():
-            model_admin.log_change(request, site, "Resumed.")
-            messages.success(request, _("%(site)s is resumed.") % {"site": site.name})
-        elif Tenant.objects.filter(pk=site.pk, is_paused=True).exists():
-            message = _("Nothing was changed: %(site)s was paused for another reason after you opened the page.")
-            messages.warning(request, message % {"site": site.name})
-        else:
-            messages.info(request, _("%(site)s was not paused.") % {"site": site.name})
+    paused = Tenant.objects.filter(pk=site.pk)
+    if "reason" in request.POST:
+        paused = paused.filter(pause_reason=request.POST["reason"])
+    if paused.resume():
+        model_admin.log_change(request, site, "Resumed.")
+        messages.success(request, _("%(site)s is resumed.") % {"site": site.name})
+    elif Tenant.objects.filter(pk=site.pk, is_paused=True).exists():
+        message = _("Nothing was changed: %(site)s was paused for another reason after you opened the page.")
+        messages.warning(request, message % {"site": site.name})
+    else:
+        messages.info(request, _("%(site)s was not paused.") % {"site": site.name})
     return back_to_page(request, site_address(site, "change"))

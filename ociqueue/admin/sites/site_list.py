@@ -5,12 +5,11 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -19,13 +18,11 @@ from django.utils.translation import gettext_lazy
 from kilit.access.roles import Role
 from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console.formatting import ago, badge, button, column, find_object, link, number, two_lines
-from kilit.console.lists.listing import ListAdmin
-from kilit.console.templatetags.console import percent
+from kilit.console.lists.listing import ListAdmin, RowPage
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.models import SiteMembership
-from ociqueue.admin.base.menu import SITES_MENU
-from ociqueue.admin.base.site_header import header_context, list_of, may_administer, site_address
+from ociqueue.admin.base.site_header import SITES_MENU, header_context, list_of, may_administer, may_run, site_address
 from ociqueue.admin.google import circuits, credentials, google_counts, switching
 from ociqueue.admin.sites import bulk_files, keys, site_actions
 from ociqueue.admin.sites.site_forms import (
@@ -36,7 +33,7 @@ from ociqueue.admin.sites.site_forms import (
     SiteForm,
     sender_choices,
 )
-from ociqueue.admin.sites.site_page import overview
+from ociqueue.admin.sites.site_page import faults, overview
 from ociqueue.models import Site
 from ociqueue.operating.senders import after_switch, record_switch
 from ociqueue.operating.site_health import SiteHealth, site_health
@@ -48,8 +45,6 @@ SETTINGS = (
 )
 KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
 MEMBERS = "ociqueue_site_members"
-
-
 # Archived sites are listed only when they are asked for.
 STATES = KindFilter(
     name="status",
@@ -105,9 +100,32 @@ class SiteAdmin(ListAdmin):
     add_fieldsets = [(None, {"fields": list(SETTINGS)})]
     readonly_fields = KNOWN
     radio_fields = {SENDER: admin.VERTICAL}
-    actions = ["pause_sites", "resume_sites", "archive_sites", "restore_sites"]
+    actions = list(site_actions.ACTIONS.values())
     actions_list = ["import_sites", "import_members"]
     change_form_template = "admin/ociqueue/site_form.html"
+    row_pages = {
+        "settings": RowPage(lambda self, request, site: self.form_page(request, site, tab="settings")),
+        "members": RowPage(lambda self, request, site: self.form_page(request, site, tab="members")),
+        "pause": RowPage(site_actions.pause, may_run, is_posted=True),
+        "resume": RowPage(site_actions.resume, may_run, is_posted=True),
+        "ads_script": RowPage(keys.ads_script_page),
+        "issue_key": RowPage(keys.issue_key, may_administer, back="ads_script", route="ads-script/issue-key"),
+        "revoke_key": RowPage(
+            keys.revoke_key, may_administer, back="ads_script", route="ads-script/revoke-key/<int:key>"
+        ),
+        "copied_script": RowPage(keys.note_copied, may_administer, is_posted=True, route="ads-script/copied"),
+        "credentials": RowPage(credentials.credentials_page, back="credentials"),
+        "check_credentials": RowPage(
+            credentials.request_check, may_run, is_posted=True, back="credentials", route="credentials/check"
+        ),
+        "google_counts": RowPage(google_counts.counts_page),
+        "read_counts": RowPage(
+            google_counts.request_reading, may_run, is_posted=True, back="google_counts", route="google-counts/read"
+        ),
+        "circuit": RowPage(circuits.circuit_page),
+        "probe": RowPage(circuits.probe_now, may_run, is_posted=True, back="circuit", route="circuit/probe"),
+        "switch": RowPage(switching.switch_page, may_administer, back="credentials"),
+    }
 
     # What is shown
 
@@ -149,20 +167,9 @@ class SiteAdmin(ListAdmin):
 
     @admin.display(description=gettext_lazy("alarms"))
     def alarms(self, site: Site) -> SafeString:
-        shown, alarms = health(site), []
-        if shown.is_alarming:
-            rate = _("errors %(rate)s") % {"rate": percent(shown.error_rate or 0)}
-            alarms.append(badge(rate, "danger", title=_("Of conversions finished in the last 24 hours")))
-        if shown.is_silent:
-            why = _("Rows wait, and the script has not called for 24 hours")
-            alarms.append(badge(_("script silent"), "danger", title=why))
-        if shown.is_test_failed:
-            alarms.append(badge(_("connection test failed"), "danger", href=site_address(site, "credentials")))
-        if shown.google_differs:
-            alarms.append(badge(_("Google's counts differ"), "danger", href=site_address(site, "google_counts")))
-        alarms += circuits.alarms(site, shown)
-        badges = format_html_join("", "{}", ((alarm,) for alarm in alarms))
-        return format_html('<span class="kilit-badges">{}</span>', badges) if alarms else SafeString("-")
+        badges = [shown for _sentence, shown in faults(site, health(site)) if shown]
+        text = format_html_join("", "{}", ((shown,) for shown in badges))
+        return format_html('<span class="kilit-badges">{}</span>', text) if badges else SafeString("-")
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find customer ids with their dashes, too."""
@@ -174,75 +181,31 @@ class SiteAdmin(ListAdmin):
     def has_operate_permission(self, request: HttpRequest) -> bool:
         return site_operations.PAUSE.may(request.user)
 
-    @button(description=gettext_lazy("Import sites"), icon="upload", permissions=["archive"], url_path="import")
+    @button(description=gettext_lazy("Import sites"), icon="upload", permissions=["change"], url_path="import")
     def import_sites(self, request: HttpRequest) -> HttpResponse:
         return bulk_files.import_page(self, request, bulk_files.SITES)
 
-    @button(
-        description=gettext_lazy("Import members"), icon="group", permissions=["archive"], url_path="import-members"
-    )
+    @button(description=gettext_lazy("Import members"), icon="group", permissions=["change"], url_path="import-members")
     def import_members(self, request: HttpRequest) -> HttpResponse:
         return bulk_files.import_page(self, request, bulk_files.MEMBERS)
-
-    def has_archive_permission(self, request: HttpRequest) -> bool:
-        return site_operations.ARCHIVE.may(request.user)
-
-    @admin.action(description=gettext_lazy("Pause"), permissions=["operate"])
-    def pause_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
-        return site_actions.ask(self, request, site_actions.PAUSE, queryset.values_list("pk", flat=True))
-
-    @admin.action(description=gettext_lazy("Resume"), permissions=["operate"])
-    def resume_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
-        return site_actions.ask(self, request, site_actions.RESUME, queryset.values_list("pk", flat=True))
-
-    @admin.action(description=gettext_lazy("Archive"), permissions=["archive"])
-    def archive_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
-        return site_actions.ask(self, request, site_actions.ARCHIVE, queryset.values_list("pk", flat=True))
-
-    @admin.action(description=gettext_lazy("Restore"), permissions=["archive"])
-    def restore_sites(self, request: HttpRequest, queryset: QuerySet[Site]) -> HttpResponse:
-        return site_actions.ask(self, request, site_actions.RESTORE, queryset.values_list("pk", flat=True))
 
     # The pages of one site
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
-        site = self.get_object(request, unquote(object_id))
-        if site is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, site):
+        site: Site = find_object(self, request, object_id)
+        if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
         return overview(self, request, site)
 
-    def form_page(self, request: HttpRequest, object_id: str, *, tab: str) -> HttpResponse:
-        site: Site = find_object(self, request, object_id)
-        return super().change_view(request, object_id, extra_context=header_context(request, site, tab=tab))
+    def form_page(self, request: HttpRequest, site: Site, *, tab: str) -> HttpResponse:
+        return super().change_view(request, str(site.pk), extra_context=header_context(request, site, tab=tab))
 
     def get_urls(self) -> list[object]:
-        pages: list[tuple[str, str, Any]] = [
-            ("settings", "settings/", partial(SiteAdmin.form_page, tab="settings")),
-            ("members", "members/", partial(SiteAdmin.form_page, tab="members")),
-            ("pause", "pause/", site_actions.pause),
-            ("resume", "resume/", site_actions.resume),
-            ("ads_script", "ads-script/", keys.ads_script_page),
-            ("issue_key", "ads-script/issue-key/", keys.issue_key),
-            ("revoke_key", "ads-script/revoke-key/<int:key>/", keys.revoke_key),
-            ("copied_script", "ads-script/copied/", keys.note_copied),
-            ("credentials", "credentials/", credentials.credentials_page),
-            ("check_credentials", "credentials/check/", credentials.request_check),
-            ("google_counts", "google-counts/", google_counts.counts_page),
-            ("read_counts", "google-counts/read/", google_counts.request_reading),
-            ("circuit", "circuit/", circuits.circuit_page),
-            ("probe", "circuit/probe/", circuits.probe_now),
-            ("switch", "switch/", switching.switch_page),
+        return [
+            self.route("actions/", "actions", partial(site_actions.actions_page, self)),
+            self.route("export/<str:kind>/", "export", bulk_files.export_file),
+            *super().get_urls(),
         ]
-        wrap = self.admin_site.admin_view
-        own = [
-            path(f"<path:object_id>/{route}", wrap(partial(view, self)), name=f"ociqueue_site_{name}")
-            for name, route, view in pages
-        ]
-        many = path("actions/", wrap(partial(site_actions.actions_page, self)), name="ociqueue_site_actions")
-        export = path("export/<str:kind>/", wrap(bulk_files.export_file), name="ociqueue_site_export")
-        return [many, export, *own, *super().get_urls()]
 
     def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         own = {"choices": sender_choices()} if db_field.name == SENDER else {}

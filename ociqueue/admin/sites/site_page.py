@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django_stubs_ext import StrOrPromise
@@ -15,13 +17,15 @@ from unfold.admin import ModelAdmin
 
 from kilit.console.dashboard.charts import Chart
 from kilit.console.dashboard.page import StateCount
-from kilit.console.formatting import ago, distance, number, page
+from kilit.console.formatting import ago, badge, distance, number
 from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked, waiting
 from kilit.console.jobs.timeline import Story
+from kilit.console.templatetags.console import percent
 from kilit.lock.models import Count
+from kilit.machine_errors import explain
 from kilit.shares import share
 from ociqueue.admin.base.columns import STATES
-from ociqueue.admin.base.site_header import header_context, list_of, site_address
+from ociqueue.admin.base.site_header import list_of, site_address, site_page
 from ociqueue.admin.google.circuits import sending_context
 from ociqueue.models import Credentials, Site
 from ociqueue.operating.site_health import SiteHealth, site_health
@@ -35,12 +39,13 @@ def overview(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpR
     health = site_health([site])[site.pk]
     scopes = [str(site.pk)]
     periods = Count.objects.last_day(queue=CONVERSIONS.queue, well=QUEUE.well, badly=QUEUE.badly, scopes=scopes)
-    return page(
+    return site_page(
         model_admin,
         request,
-        "admin/ociqueue/site.html",
+        site,
+        "site",
+        tab="change",
         title=site.name,
-        original=site,
         health=describe_health(site, health),
         steps=setup_steps(site),
         states=list(_states(site, health)),
@@ -48,46 +53,64 @@ def overview(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpR
         queue=QUEUE,
         chart=Chart(periods, 1, (list_of(site, status="COMPLETED"), list_of(site, status="FAILED"))),
         days=1,
-        **sending_context(site, request) | header_context(request, site, tab="change"),
+        **sending_context(site, request),
     )
 
 
 def describe_health(site: Site, health: SiteHealth) -> Blocker:
     """Return one sentence: what keeps the site from working, the worst first, or that it works."""
-    return next(_faults(site, health), None) or _works(site, health)
+    return next((sentence for sentence, _badge in faults(site, health) if sentence), None) or _works(site, health)
 
 
-def _faults(site: Site, health: SiteHealth) -> Iterator[Blocker]:
+def faults(site: Site, health: SiteHealth) -> Iterator[tuple[Blocker | None, SafeString | None]]:
+    """Yield what keeps a site from working: a sentence for its page and a badge for the list, or only one of them."""
     google = {"link": _("Google"), "href": site_address(site, "credentials")}
     script = {"link": _("Keys and script"), "href": site_address(site, "ads_script")}
+    danger = partial(badge, colour="danger")
     if site.archived_at:
-        yield blocked(_("Archived: %(why)s. Its keys are denied until it is restored.") % {"why": site.pause_reason})
+        sentence = _("Archived: %(why)s. Its keys are denied until it is restored.")
+        yield blocked(sentence % {"why": site.pause_reason}), None
     elif site.is_paused:
         who = {"person": Story().who(site.paused_by)} if site.paused_by else {}
         sentence = _("Paused by %(person)s: %(why)s. Nothing is exported or sent until the pause ends.")
         unknown = _("Paused: %(why)s. Nothing is exported or sent until the pause ends.")
-        yield blocked((sentence if who else unknown) % {"why": site.pause_reason.rstrip("."), **who})
+        yield blocked((sentence if who else unknown) % {"why": site.pause_reason.rstrip("."), **who}), None
     if health.needs_credentials:
         sentence = _("The site uses the %(sender)s and has no credentials: its conversions wait.")
-        yield blocked(sentence % {"sender": site.get_sync_method_display()}, **google)
-    if health.circuit:
-        sentence = _("Google rejects the account (%(code)s): conversions wait, and nothing is sent.")
-        circuit = {"link": _("Circuit"), "href": site_address(site, "circuit")}
-        yield blocked(sentence % {"code": health.circuit.code}, **circuit)
+        title = _("Nothing is sent until they are stored")
+        shown = danger(_("no credentials"), title=title, href=google["href"])
+        yield blocked(sentence % {"sender": site.get_sync_method_display()}, **google), shown
+    yield from _open_circuits(site, health)
     if health.is_silent:
-        since = distance(site.last_export_at or site.created_at)
-        yield blocked(_("Conversions wait, and the script has not called for %(span)s.") % {"span": since}, **script)
+        since = {"span": distance(site.last_export_at or site.created_at)}
+        title = _("Rows wait, and the script has not called for 24 hours")
+        sentence = _("Conversions wait, and the script has not called for %(span)s.")
+        yield blocked(sentence % since, **script), danger(_("script silent"), title=title)
     if health.is_alarming:
         sentence = _("%(share)s of the conversions that finished in the last 24 hours failed.")
         failed = {"link": _("Failed conversions"), "href": list_of(site, status=ConversionStatus.FAILED)}
-        yield blocked(sentence % {"share": share(f"{(health.error_rate or 0) * 100:.0f}")}, **failed)
+        title, rate = _("Of conversions finished in the last 24 hours"), health.error_rate or 0
+        shown = danger(_("errors %(rate)s") % {"rate": percent(rate)}, title=title)
+        yield blocked(sentence % {"share": share(f"{rate * 100:.0f}")}, **failed), shown
     if health.google_differs:
         counts = {"link": _("Google's counts"), "href": site_address(site, "google_counts")}
-        yield blocked(_("Google counted fewer conversions than it accepted."), **counts)
+        sentence = _("Google counted fewer conversions than it accepted.")
+        yield blocked(sentence, **counts), danger(_("Google's counts differ"), href=counts["href"])
     if health.is_test_failed:
-        yield blocked(_("The last connection test failed."), **google)
+        shown = danger(_("connection test failed"), href=google["href"])
+        yield blocked(_("The last connection test failed."), **google), shown
     if not site.last_export_at and site.sync_method == SyncMethod.SCRIPT:
-        yield waiting(_("The site is not in use yet: its script has exported nothing."), **script)
+        yield waiting(_("The site is not in use yet: its script has exported nothing."), **script), None
+
+
+def _open_circuits(site: Site, health: SiteHealth) -> Iterator[tuple[Blocker | None, SafeString]]:
+    where = {"link": _("Circuit"), "href": site_address(site, "circuit")}
+    for name, circuit in sorted(health.circuits.items()):
+        sentence = _("Google rejects the account (%(code)s): conversions wait, and nothing is sent.")
+        label = _("%(name)s: circuit open") % {"name": name} if name else _("circuit open")
+        title = f"{circuit.code}: {explain(circuit.reason)}"
+        shown = badge(label, "danger", title=title, href=where["href"])
+        yield None if name else blocked(sentence % {"code": circuit.code}, **where), shown
 
 
 def _works(site: Site, health: SiteHealth) -> Blocker:

@@ -7,7 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.html import escape
 
-from orchestrator.admin.sheet_import import ORIGINS
+from orchestrator.admin.order_form import ORIGINS
 from orchestrator.demo import LIST as DEMO_LIST
 from orchestrator.drafts.sending import send_draft
 from orchestrator.drafts.typed import SHEET_FAULTS

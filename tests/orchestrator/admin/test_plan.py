@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from django.utils.translation import override
 
-from orchestrator.admin.plan_drawing import figure_cells
+from orchestrator.admin.figures import figure_cells
 from orchestrator.models import Job
 from orchestrator.optiplanning.solution import MOST_PATTERNS, MOST_PIECES, read_plan
 from simulators.optiplanning.play import Work, solution_xml

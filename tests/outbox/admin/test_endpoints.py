@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from kilit.lock.models import Activity
 from kilit.problems.failures import FailedRows, group_action
-from outbox.admin.endpoint_forms import EndpointForm
+from outbox.admin.endpoints import EndpointForm
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import SECRET_PREFIX
 from outbox.queue import QUEUE

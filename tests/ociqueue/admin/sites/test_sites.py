@@ -6,13 +6,12 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import LogEntry, LogEntryManager
 from django.db import OperationalError
 from django.test import Client
 
 from kilit.lock.models import Count
 from kilit.sites.models import Tenant
-from ociqueue.admin import SiteAdmin
 from ociqueue.models import Conversion, Site
 from ociqueue.operating import presenters
 from ociqueue.operating.site_health import site_health
@@ -142,7 +141,7 @@ def test_a_pause_needs_a_reason(operator, site) -> None:
 
 
 def test_without_its_record_a_site_is_not_paused(make_person, site, monkeypatch) -> None:
-    monkeypatch.setattr(SiteAdmin, "log_change", Mock(side_effect=OperationalError))
+    monkeypatch.setattr(LogEntryManager, "log_actions", Mock(side_effect=OperationalError))
 
     with pytest.raises(OperationalError):
         pause(make_person(sites={site: "operator"}), site, "review")
