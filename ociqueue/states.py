@@ -85,9 +85,9 @@ class Disposition(StrEnum):
 
 class AdjustmentKind(TextChoices):
     # The conversion did not happen after all.
-    RETRACTION = "RETRACTION"
+    RETRACTION = "RETRACTION", _("Retraction")
     # It has another value.
-    RESTATEMENT = "RESTATEMENT"
+    RESTATEMENT = "RESTATEMENT", _("Restatement")
 
 
 class ImportState(TextChoices):

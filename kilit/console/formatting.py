@@ -163,9 +163,14 @@ def column(
 
     A list can be sorted by it if an index gives the `order`, or by the `sort_key` of its rows while they are few.
     """
-    show.__name__ = name
-    show.sort_key = sort_key  # type: ignore[attr-defined] # read by lists
-    return display(description=label, ordering=order)(show)
+
+    @display(description=label, ordering=order)
+    def cell(row: Any) -> object:
+        return show(row)
+
+    cell.__name__ = name
+    cell.sort_key = sort_key  # type: ignore[attr-defined] # read by lists
+    return cell
 
 
 def fieldset(title: StrOrPromise | None, *fields: object) -> tuple[Any, dict[str, Any]]:

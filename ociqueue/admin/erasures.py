@@ -13,16 +13,13 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
 from kilit.console.formatting import PRIMARY, button, column, number
-from kilit.console.lists.confirming import confirm_page
-from kilit.console.lists.fields import SiteChoiceField
+from kilit.console.lists.fields import SiteChoiceField, choice_field, text_field
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.console.menu import RECORDS
 from kilit.lock.free_text import estimate_texts
@@ -38,13 +35,10 @@ MOST_TEXTS = 2_000_000  # that are read within one request, in about ten seconds
 
 
 class ForgetForm(forms.Form):
-    kind = forms.ChoiceField(
-        label=gettext_lazy("What you have"), choices=IdentifierKind.choices, widget=UnfoldAdminSelectWidget
-    )
-    text = forms.CharField(
-        label=gettext_lazy("Value"),
-        max_length=512,
-        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    kind = choice_field(gettext_lazy("What you have"), IdentifierKind.choices)
+    text = text_field(
+        gettext_lazy("Value"),
+        512,
         help_text=gettext_lazy("Phone numbers with their country code, as in +905321234567."),
     )
     site = SiteChoiceField(required=False, empty_label=gettext_lazy("All sites"))
@@ -68,18 +62,16 @@ class ForgetForm(forms.Form):
 
 
 def forget_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
-    back = reverse("admin:ociqueue_erasure_changelist")
     if estimate_texts() > MOST_TEXTS:
         text = _("There are too many texts to search them from here. Run “manage.py oci_forget” on the server.")
         messages.error(request, text)
-        return HttpResponseRedirect(back)
+        return HttpResponseRedirect(model_admin.address("changelist"))
     if "checked" in request.POST:
-        return _forget(request, back)
+        return _forget(model_admin, request)
     form = ForgetForm(request.POST or None, user=request.user)
     if form.is_valid():
-        return _confirm(model_admin, request, form, back)
-    return confirm_page(
-        model_admin,
+        return _confirm(model_admin, request, form)
+    return model_admin.confirm(
         request,
         title=TITLE,
         sentences=[
@@ -88,16 +80,14 @@ def forget_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         ],
         form=form.without_value() if form.is_bound else form,
         submit=_("Find conversions"),
-        back=back,
     )
 
 
-def _confirm(model_admin: ModelAdmin, request: HttpRequest, form: ForgetForm, back: str) -> HttpResponse:
+def _confirm(model_admin: ModelAdmin, request: HttpRequest, form: ForgetForm) -> HttpResponse:
     person, site = form.cleaned_data["person"], form.cleaned_data["site"]
     results = find(person, _sites(request, site and str(site.pk)))
     request_values = json.dumps([person.kind, person.text, str(site.pk) if site else "", request.user.pk])
-    return confirm_page(
-        model_admin,
+    return model_admin.confirm(
         request,
         title=TITLE,
         sentences=[_found(results), _("This cannot be undone. Backups keep the data until they expire.")],
@@ -112,7 +102,6 @@ def _confirm(model_admin: ModelAdmin, request: HttpRequest, form: ForgetForm, ba
         kept={"checked": signing.dumps(encrypt(request_values), salt=SALT)},
         submit=_("Erase"),
         is_dangerous=True,
-        back=back,
     )
 
 
@@ -124,7 +113,7 @@ def _found(results: Sequence[SiteResult]) -> str:
     return text % {"number": number(total)}
 
 
-def _forget(request: HttpRequest, back: str) -> HttpResponse:
+def _forget(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     try:
         request_values = json.loads(decrypt(signing.loads(request.POST["checked"], salt=SALT, max_age=PROOF_MAX_AGE)))
     except (signing.BadSignature, DecryptionError):
@@ -132,7 +121,7 @@ def _forget(request: HttpRequest, back: str) -> HttpResponse:
     kind, text, site, user = request_values
     if user != request.user.pk:
         messages.error(request, _("Too much time has passed. Nothing was erased; please begin again."))
-        return HttpResponseRedirect(reverse("admin:ociqueue_erasure_forget"))
+        return HttpResponseRedirect(model_admin.address("forget"))
     results = list(forget(Person(IdentifierKind(kind), text), _sites(request, site)))
     erased, left = sum(result.erased for result in results), sum(result.left for result in results)
     text = ngettext("Erased %(number)s conversion.", "Erased %(number)s conversions.", erased)
@@ -145,7 +134,7 @@ def _forget(request: HttpRequest, back: str) -> HttpResponse:
             "The source keys of %(number)s contain an @ and stay. Let the shop send its own order numbers instead."
         )
         messages.warning(request, text % {"number": number(keys)})
-    return HttpResponseRedirect(back)
+    return HttpResponseRedirect(model_admin.address("changelist"))
 
 
 def _sites(request: HttpRequest, site: str | None) -> list[Site]:

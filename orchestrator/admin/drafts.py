@@ -10,7 +10,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import number_format
 from django.utils.html import format_html
@@ -42,7 +42,7 @@ from orchestrator.sheets.template import XLSX, template_xlsx
 
 def _job_link(job: Job) -> object:
     text = _("%(order)s of %(time)s") % {"order": job.order_id, "time": moment(job.created_at)}
-    return link(reverse("admin:orchestrator_job_change", args=[job.pk]), text)
+    return link(job_page(job.pk), text)
 
 
 class OrderCheck:
@@ -58,9 +58,8 @@ class OrderCheck:
             self.order = self.typed.check(rules)
             self.facts = self._facts(self.order, rules)
             self.notes = self._notes(self.order, rules)
-            self.similar = [
-                _job_link(job) for job in similar_jobs(self.order, sheet=draft.file_sha256 if draft else "")
-            ]
+            sheet = draft.file_sha256 if draft else ""
+            self.similar = [_job_link(job) for job in similar_jobs(self.order, sheet=sheet)]
         except InvalidDraft as invalid:
             self.faults, self.beyond = invalid.faults, invalid.beyond
 
@@ -108,22 +107,22 @@ class OrderCheck:
         notes: list[object] = []
         existing = Job.objects.filter(payload_hash=payload_hash(canonical(order))).first()
         if existing:
-            notes.append(
-                link(reverse("admin:orchestrator_job_change", args=[existing.pk]), _("This order exists already."))
-            )
+            notes.append(link(job_page(existing.pk), _("This order exists already.")))
         if not Customer.objects.filter(phone=order.customer_phone).exists():
             notes.append(_("No customer has this phone number: the job will wait until the customer is added."))
         if missing := missing_rules(order, rules):
             names = ", ".join(entry.words for entry in missing[:10])
-            notes.append(
-                _("The rules lack: %(names)s. The job will wait or fail until they are added.") % {"names": names}
-            )
+            text = _("The rules lack: %(names)s. The job will wait or fail until they are added.")
+            notes.append(text % {"names": names})
         return notes
 
     def parts(self) -> dict[str, object]:
-        if self.order is None:
-            return {}
-        return columns.part_table(canonical(self.order)["parts"], Job(), unit=self.typed.unit)
+        parts = canonical(self.order)["parts"] if self.order else []
+        return columns.part_table(parts, Job(), unit=self.typed.unit) if parts else {}
+
+
+def job_page(pk: object) -> str:
+    return reverse("admin:orchestrator_job_change", args=[pk])
 
 
 def read_time(text: str) -> datetime | None:
@@ -132,20 +131,15 @@ def read_time(text: str) -> datetime | None:
     return None
 
 
-def _name(draft: OrderDraft) -> str:
-    return two_lines(draft.order_id or _("no order id yet"), draft.file_name)
-
-
 def _sent(draft: OrderDraft) -> str:
     if draft.job is None:
         return _("not sent")
-    return link(
-        reverse("admin:orchestrator_job_change", args=[draft.job_id]),
-        _("job of %(who)s") % {"who": Story().who(draft.sent_by)},
-    )
+    return link(job_page(draft.job_id), _("job of %(who)s") % {"who": Story().who(draft.sent_by)})
 
 
-name = column("name", gettext_lazy("order"), _name)
+name = column(
+    "name", gettext_lazy("order"), lambda draft: two_lines(draft.order_id or _("no order id yet"), draft.file_name)
+)
 parts = column("parts", gettext_lazy("parts"), lambda draft: draft.part_count)
 created_by = column("created_by", gettext_lazy("created by"), lambda draft: Story().who(draft.created_by))
 changed = column("changed", gettext_lazy("changed"), lambda draft: since(draft.updated_at))
@@ -222,7 +216,7 @@ class OrderDraftAdmin(ReadOnlyAdmin):
         if "send" in request.POST:
             return self._send(request, draft)
         if "check" in request.POST:
-            return HttpResponseRedirect(f"{self.address('change', pk)}?checked=1#order-check")
+            return self._to_check(pk)
         messages.success(request, _("Draft saved."))
         return HttpResponseRedirect(self.address("change", pk))
 
@@ -230,44 +224,42 @@ class OrderDraftAdmin(ReadOnlyAdmin):
         """Keep what was typed, although the draft was changed or sent meanwhile."""
         if draft.job_id and draft.content == content:
             return self._to_job(request, draft.job_id, is_known=True)
-        if draft.job_id:
-            text = _("Nothing was saved: this draft was sent meanwhile. What you typed is below, as a new draft.")
-            messages.error(request, text)
-            return self.show(request, uuid7(), content, status=409)
-        text = _(
+        sent = _("Nothing was saved: this draft was sent meanwhile. What you typed is below, as a new draft.")
+        changed = _(
             "Nothing was saved: this draft was changed since you opened it. What you typed is below; save it to "
             "replace the other version."
         )
-        messages.error(request, text)
-        return self.show(request, draft.pk, content, draft=draft, status=409)
+        messages.error(request, sent if draft.job_id else changed)
+        pk, shown = (uuid7(), None) if draft.job_id else (draft.pk, draft)
+        return self.show(request, pk, content, draft=shown, status=409)
 
     def _send(self, request: HttpRequest, draft: OrderDraft) -> HttpResponse:
-        back = f"{self.address('change', draft.pk)}?checked=1#order-check"
         rules = valid_rules()
-        if rules is None:
-            messages.error(request, _("Not sent: the cutting rules cannot be read. The draft is saved."))
-            return HttpResponseRedirect(back)
         try:
-            if "similar_checked" not in request.POST and OrderCheck(draft.content, rules, draft).similar:
+            if rules is None:
+                messages.error(request, _("Not sent: the cutting rules cannot be read. The draft is saved."))
+            elif "similar_checked" not in request.POST and OrderCheck(draft.content, rules, draft).similar:
                 text = _(
                     "Not sent yet: a job has the same parts or comes from the same sheet. Look at it, then confirm."
                 )
                 messages.warning(request, text)
-                return HttpResponseRedirect(back)
-            job, is_known = send_draft(draft.pk, rules)
+            else:
+                job, is_known = send_draft(draft.pk, rules)
+                return self._to_job(request, job.pk, is_known=is_known)
         except InvalidDraft:
             messages.error(request, _("Not sent: correct the faults first. The draft is saved."))
-            return HttpResponseRedirect(back)
-        return self._to_job(request, job.pk, is_known=is_known)
+        return self._to_check(draft.pk)
+
+    def _to_check(self, pk: UUID) -> HttpResponse:
+        return HttpResponseRedirect(f"{self.address('change', pk)}?checked=1#order-check")
 
     def _to_job(self, request: HttpRequest, job: UUID, *, is_known: bool) -> HttpResponse:
-        address = reverse("admin:orchestrator_job_change", args=[job])
         if is_known:
-            existing = link(address, _("This is its job."))
+            existing = link(job_page(job), _("This is its job."))
             messages.warning(request, format_html("{} {}", _("This order exists already."), existing))
         else:
             messages.success(request, _("The order was sent."))
-        return HttpResponseRedirect(address)
+        return HttpResponseRedirect(job_page(job))
 
     def _delete(self, request: HttpRequest, pk: UUID) -> HttpResponse:
         with transaction.atomic():
@@ -312,9 +304,5 @@ class OrderDraftAdmin(ReadOnlyAdmin):
         return response
 
     def get_urls(self) -> list[object]:
-        view = self.admin_site.admin_view
-        return [
-            path("customers/", view(self.customers), name="orchestrator_orderdraft_customers"),
-            path("template/", view(self.template), name="orchestrator_orderdraft_template"),
-            *super().get_urls(),
-        ]
+        pages = [self.route("customers/", "customers", self.customers)]
+        return [*pages, self.route("template/", "template", self.template), *super().get_urls()]

@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -27,9 +27,8 @@ from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_address
 from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import remember
-from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.fields import DaysForm
-from kilit.console.lists.listing import ListLink
+from kilit.console.lists.listing import ListLink, RowPage
 from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
@@ -157,6 +156,22 @@ def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
     }
 
 
+def stored_file(_model_admin: object, _request: HttpRequest, job: Job, *, files: str, number: int) -> HttpResponse:
+    file = get_object_or_404(getattr(job, files), pk=number)
+    content_type = "application/xml" if files == "solution_files" else "application/octet-stream"
+    return download(file.name, bytes(file.content), content_type)
+
+
+def sheet_file(_model_admin: object, _request: HttpRequest, job: Job, *, number: int) -> HttpResponse:
+    if number >= len(job.files):
+        raise Http404
+    content = find_sheet(job, **job.files[number])
+    if content is None:
+        gone = _("The sheet is no longer in the import folder, and the template or the rules have changed since.")
+        return HttpResponse(gone, status=410, content_type="text/plain; charset=utf-8")
+    return download(job.files[number]["name"], content, XLSX)
+
+
 @admin.register(Job)
 class JobAdmin(QueueAdmin):
     menu = columns.JOBS_MENU
@@ -178,6 +193,11 @@ class JobAdmin(QueueAdmin):
         wide_template="admin/orchestrator/job_parts.html",
         context=page_context,
     )
+    row_pages = {
+        "order_file": RowPage(partial(stored_file, files="order_files"), route="order-file/<int:number>"),
+        "sheet": RowPage(sheet_file, route="sheet/<int:number>"),
+        "solution": RowPage(partial(stored_file, files="solution_files"), route="solution/<int:number>"),
+    }
     pause_title = gettext_lazy("Pause the cutting queue?")
     pause_effect = gettext_lazy(
         "No job is started until the queue is resumed. Jobs that OptiPlanning or the saw already has are finished, and "
@@ -221,14 +241,13 @@ class JobAdmin(QueueAdmin):
             raise PermissionDenied
         jobs, phone = Job.objects.with_unknown_customer(), request.GET.get("phone")
         jobs = jobs.filter(customer_phone=phone) if phone else jobs
-        back = self.address("changelist")
         form = HeldCustomersForm(jobs, request.POST if request.method == "POST" else None)
         if not form.fields:
             messages.info(request, _("No job waits for a customer."))
-            return HttpResponseRedirect(back)
+            return HttpResponseRedirect(self.address("changelist"))
         if not form.is_valid():
             title = add_customers_title(form.fields)
-            return confirm_page(self, request, title=title, form=form, submit=title, back=back)
+            return self.confirm(request, title=title, form=form, submit=title)
         ids = list(jobs.filter(customer_phone__in=form.cleaned_data).values_list("pk", flat=True)[:MOST_CONTINUED])
         customers, report = form.save(request, APPROVE, ids)
         names = ", ".join(customer.name for customer in customers)
@@ -241,16 +260,15 @@ class JobAdmin(QueueAdmin):
     def send_again(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Send the order of a failed job again, with the next revision, where a retry would be refused."""
         job = row_to_change(self, request, object_id)
-        back = self.address("change", job.pk)
         if request.method != "POST":
             sentences = [_("The same order becomes a new job. To change it, have it sent again by its sender.")]
             title = send_again_title(job)
-            return confirm_page(self, request, title=title, sentences=sentences, submit=title, back=back, original=job)
+            return self.confirm(request, job, title=title, sentences=sentences, submit=title)
         try:
             sent = decisions.send_again(job.pk)
         except ApiError as refusal:
             messages.warning(request, str(refusal.detail))
-            return HttpResponseRedirect(back)
+            return HttpResponseRedirect(self.address("change", job.pk))
         sentence = _("Order %(order)s was sent again as revision %(number)s.")
         messages.success(request, sentence % {"order": sent.order_id, "number": sent.revision})
         return HttpResponseRedirect(self.address("change", sent.pk))
@@ -263,48 +281,18 @@ class JobAdmin(QueueAdmin):
             jobs = Job.objects.finished_between(*form.span())
             is_comma = get_format("DECIMAL_SEPARATOR") == ","
             return csv_response("figures", export_lines(jobs, decimal_comma=is_comma))
-        title, back = _("Figures for the bookkeeper"), self.address("changelist")
         sentences = [
             _("A line for each job that was finished on these days, with its figures and amounts."),
             _("Days are those of your time zone, %(zone)s.") % {"zone": timezone.get_current_timezone_name()},
         ]
-        submit = _("Download CSV")
-        return confirm_page(self, request, title=title, form=form, sentences=sentences, submit=submit, back=back)
-
-    def solution_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
-        return self._download(self._visible_job(request, object_id).solution_files, number, "application/xml")
-
-    def order_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
-        return self._download(self._visible_job(request, object_id).order_files, number, "application/octet-stream")
-
-    def _download(self, files: Any, number: int, content_type: str) -> HttpResponse:
-        file = get_object_or_404(files, pk=number)
-        return download(file.name, bytes(file.content), content_type)
-
-    def _visible_job(self, request: HttpRequest, object_id: str) -> Job:
-        job: Job | None = self.get_object(request, unquote(object_id))
-        if job is None or not self.has_view_permission(request, job):
-            raise Http404
-        return job
-
-    def sheet_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
-        job = self._visible_job(request, object_id)
-        if number >= len(job.files):
-            raise Http404
-        content = find_sheet(job, **job.files[number])
-        if content is None:
-            gone = _("The sheet is no longer in the import folder, and the template or the rules have changed since.")
-            return HttpResponse(gone, status=410, content_type="text/plain; charset=utf-8")
-        return download(job.files[number]["name"], content, XLSX)
+        title, submit = _("Figures for the bookkeeper"), _("Download CSV")
+        return self.confirm(request, title=title, form=form, sentences=sentences, submit=submit)
 
     def get_urls(self) -> list[object]:
         return [
             self.route("<path:object_id>/send-again/", "send_again", self.send_again),
             self.route("figures/", "figures_file", self.figures_file),
             self.route("add-customers/", "add_customers", self.add_customers),
-            self.route("<path:object_id>/order-file/<int:number>/", "order_file", self.order_file),
-            self.route("<path:object_id>/sheet/<int:number>/", "sheet", self.sheet_file),
-            self.route("<path:object_id>/solution/<int:number>/", "solution", self.solution_file),
             *super().get_urls(),
         ]
 

@@ -7,16 +7,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import page
+from kilit.console.lists.fields import UploadField, choice_field, text_field
 from kilit.csv.grid import rows_from_text, text_from_rows
 from kilit.csv.numbers import read_number
 from kilit.lock.identity import uuid7
@@ -65,34 +64,27 @@ WHOLE = ("quantity", "grain")
 TYPES = (gettext_lazy("Gövde"), gettext_lazy("Arkalık"))
 
 
-def text_field(
-    label: StrOrPromise, *, help_text: StrOrPromise = "", longest: int | None = None, **attributes: str
-) -> forms.CharField:
-    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", **attributes})
-    return forms.CharField(label=label, required=False, help_text=help_text, max_length=longest, widget=widget)
+def _text(label: StrOrPromise, longest: int | None = None, **attributes: str) -> forms.CharField:
+    return text_field(label, longest, required=False, attrs=attributes)
 
 
 class OrderForm(forms.Form):
     """Shows what was typed, however wrong; `orchestrator.drafts.typed` judges it."""
 
-    order_id = text_field(gettext_lazy("Order id"))
-    customer_phone = text_field(gettext_lazy("Customer's phone"), list="customer-phones", inputmode="tel")
-    customer_snapshot_name = text_field(gettext_lazy("Customer's name"), list="customer-names")
-    opti_mode = forms.ChoiceField(label=gettext_lazy("Mode"), required=False, widget=UnfoldAdminSelectWidget)
-    plate_width = text_field(gettext_lazy("Plate width mm"), inputmode="decimal")
-    plate_height = text_field(gettext_lazy("Plate height mm"), inputmode="decimal")
-    priority = forms.ChoiceField(label=gettext_lazy("Priority"), required=False, widget=UnfoldAdminSelectWidget)
+    order_id = _text(gettext_lazy("Order id"))
+    customer_phone = _text(gettext_lazy("Customer's phone"), list="customer-phones", inputmode="tel")
+    customer_snapshot_name = _text(gettext_lazy("Customer's name"), list="customer-names")
+    opti_mode = choice_field(gettext_lazy("Mode"), required=False)
+    plate_width = _text(gettext_lazy("Plate width mm"), inputmode="decimal")
+    plate_height = _text(gettext_lazy("Plate height mm"), inputmode="decimal")
+    priority = choice_field(gettext_lazy("Priority"), required=False)
     revision = text_field(
         gettext_lazy("Revision"),
-        inputmode="numeric",
+        required=False,
+        attrs={"inputmode": "numeric"},
         help_text=gettext_lazy("Only to have the same order cut again: 1, then 2, then 3."),
     )
-    unit = forms.ChoiceField(
-        label=gettext_lazy("Length and width in"),
-        choices=[(unit, unit) for unit in UNITS],
-        required=False,
-        widget=UnfoldAdminSelectWidget,
-    )
+    unit = choice_field(gettext_lazy("Length and width in"), [(unit, unit) for unit in UNITS], required=False)
 
     def __init__(self, content: Mapping[str, Any], rules: Rules | None) -> None:
         super().__init__({"priority": "normal", "unit": content["unit"], **content["fields"]})
@@ -151,16 +143,17 @@ ORIGINS = {
 
 
 class SheetForm(forms.Form):
-    file = forms.FileField(
-        label=gettext_lazy("Sheet (XLSX or CSV)"),
-        widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".xlsx,.csv,.txt"}),
-        error_messages={"empty": gettext_lazy("The file is empty.")},
+    file = UploadField(
+        gettext_lazy("Sheet (XLSX or CSV)"),
+        accept=".xlsx,.csv,.txt",
+        megabytes=MEGABYTES,
+        too_large=gettext_lazy("Larger than %(most)s MB."),
     )
-    sheet = forms.ChoiceField(label=gettext_lazy("Which sheet"), required=False, widget=UnfoldAdminSelectWidget)
-    material_code = text_field(gettext_lazy("Material"), longest=100, list="materials")
-    color = text_field(gettext_lazy("Colour"), longest=100, list="colours")
-    thickness_mm = text_field(gettext_lazy("Thickness mm"), longest=100, list="thicknesses", inputmode="decimal")
-    edge = text_field(gettext_lazy("Edge band of marked edges"), longest=100, list="edges")
+    sheet = choice_field(gettext_lazy("Which sheet"), required=False)
+    material_code = _text(gettext_lazy("Material"), 100, list="materials")
+    color = _text(gettext_lazy("Colour"), 100, list="colours")
+    thickness_mm = _text(gettext_lazy("Thickness mm"), 100, list="thicknesses", inputmode="decimal")
+    edge = _text(gettext_lazy("Edge band of marked edges"), 100, list="edges")
 
     def __init__(self, data: Any = None, files: Any = None, *, sheets: tuple[str, ...] = ()) -> None:
         super().__init__(data, files)
@@ -170,12 +163,6 @@ class SheetForm(forms.Form):
         fields["sheet"].choices = [("", "–"), *((name, name) for name in names)]
         if not names:
             del fields["sheet"]
-
-    def clean_file(self) -> UploadedFile[bytes]:
-        file: UploadedFile[bytes] = self.cleaned_data["file"]
-        if (file.size or 0) > MEGABYTES * 1024**2:
-            raise forms.ValidationError(_("Larger than %(most)s MB.") % {"most": MEGABYTES})
-        return file
 
     def clean_thickness_mm(self) -> Decimal | None:
         typed = self.cleaned_data["thickness_mm"]

@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -20,6 +21,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from kilit.console.formatting import badge, exactly, find_object, number, page
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import reason_field
+from kilit.console.lists.fields import text_field
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.lock.audit import current_context, for_reason
 from kilit.lock.text import read_digits
@@ -47,7 +49,7 @@ from orchestrator.planning.rules_history import (
     with_entry,
 )
 from orchestrator.schemas.orders import plain
-from orchestrator.schemas.rules import Prices, Rules
+from orchestrator.schemas.rules import Rules
 from orchestrator.states import JobState
 from orchestrator.workflow.decisions import APPROVE, RETRY
 from orchestrator.workflow.preflight import CheckLevel, preflight
@@ -58,25 +60,26 @@ GRAINS = [
     gettext_lazy("along the width"),
     gettext_lazy("mixed"),
 ]
+RuleTexts = dict[str, tuple[str, list[str]]]  # by section: its title, and its values
 
 
-@dataclass(frozen=True)
-class RuleSection:
-    name: str
-    title: str
-    values: list[str]
-    missing: list[str]  # what an order needs and the rules do not have
-
-
-def sections(rules: Rules, missing: list[MissingRule]) -> list[RuleSection]:
-    texts = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules), **_of_offers(rules)}
+def sections(rules: Rules, missing: list[MissingRule]) -> list[dict[str, Any]]:
+    """Return the rules in people's words, with what an order needs and the rules do not have."""
+    texts = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules)}
+    if company := rules.company:
+        texts["company"] = (_("Offer"), [company.name, company.address])
     return [
-        RuleSection(name, title, values, [entry.words for entry in missing if entry.section == name])
+        {
+            "name": name,
+            "title": title,
+            "values": values,
+            "missing": [entry.words for entry in missing if entry.section == name],
+        }
         for name, (title, values) in texts.items()
     ]
 
 
-def _of_parts(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+def _of_parts(rules: Rules) -> RuleTexts:
     plate = rules.default_plate_size
     return {
         "trimByThickness": (
@@ -102,7 +105,7 @@ def _of_parts(rules: Rules) -> dict[str, tuple[str, list[str]]]:
     }
 
 
-def _of_runs(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+def _of_runs(rules: Rules) -> RuleTexts:
     return {
         "optiModeDefault": (_("Mode, if an order names none"), [rules.opti_mode_default]),
         "timeouts": (
@@ -127,32 +130,24 @@ def _of_runs(rules: Rules) -> dict[str, tuple[str, list[str]]]:
     }
 
 
-def _of_prices(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+def _of_prices(rules: Rules) -> RuleTexts:
     prices = rules.prices
     if prices is None:
         return {"prices": (_("Prices"), [_("none: jobs have no amounts")])}
-    per_unit = {
-        _("cut"): prices.per_cut,
-        _("machine minute"): prices.per_machine_minute,
-    }
+    per_unit = {_("cut"): prices.per_cut, _("machine minute"): prices.per_machine_minute}
+    kinds = ((prices.board_per_m2, "/m²"), (prices.edge_per_metre, "/m"), (per_unit, ""))
     values = [
         _("VAT %(percent)s %%") % {"percent": _number(prices.vat_percent)},
-        *(f"{name} → {_price(price, prices)}/m²" for name, price in prices.board_per_m2.items()),
-        *(f"{name} → {_price(price, prices)}/m" for name, price in prices.edge_per_metre.items()),
-        *(f"{name} → {_price(price, prices)}" for name, price in per_unit.items() if price is not None),
+        *(
+            f"{name} → {_number(price)} {prices.currency}{unit}"
+            for priced, unit in kinds
+            for name, price in priced.items()
+            if price is not None
+        ),
     ]
     if prices.waste_percent is not None:
         values.append(_("waste in estimates: %(percent)s %%") % {"percent": _number(prices.waste_percent)})
     return {"prices": (_("Prices without VAT"), values)}
-
-
-def _of_offers(rules: Rules) -> dict[str, tuple[str, list[str]]]:
-    company = rules.company
-    return {"company": (_("Offer"), [company.name, company.address])} if company else {}
-
-
-def _price(price: Decimal, prices: Prices) -> str:
-    return f"{_number(price)} {prices.currency}"
 
 
 def _number(value: Decimal) -> str:
@@ -176,11 +171,12 @@ LEVELS = {
 
 
 class RulesForm(forms.Form):
-    content = forms.CharField(
-        label=gettext_lazy("Rules (JSON)"),
+    content = text_field(
+        gettext_lazy("Rules (JSON)"),
+        BIGGEST_FILE // 4,  # characters; each takes up to four bytes
         strip=False,
-        max_length=BIGGEST_FILE // 4,  # characters; each takes up to four bytes
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 20, "spellcheck": "false", "wrap": "off"}),
+        widget=UnfoldAdminTextareaWidget,
+        attrs={"rows": 20, "wrap": "off"},
     )
     based_on = forms.CharField(widget=forms.HiddenInput)
     reason = reason_field(gettext_lazy("Shown in the history, with your name."), required=False)
@@ -204,17 +200,9 @@ class RulesCheck:
         return cls(changes=changes(file.text, text), tried=try_on_held_jobs(rules))
 
 
-@dataclass(frozen=True)
-class Proposal:
-    row: RulesProposal
-    who: str
-    changes: list[RuleChange]
-    is_own: bool
-
-    @classmethod
-    def of(cls, row: RulesProposal, file: RulesFile) -> "Proposal":
-        is_own = row.actor == current_context().actor
-        return cls(row, Story().who(row.actor), changes(file.text, row.content), is_own)
+def shown_proposal(row: RulesProposal, file: RulesFile) -> dict[str, Any]:
+    is_own = row.actor == current_context().actor
+    return {"row": row, "who": saved_by(row), "changes": changes(file.text, row.content), "is_own": is_own}
 
 
 @admin.register(RulesVersion)
@@ -257,14 +245,15 @@ class RulesVersionAdmin(ReadOnlyAdmin):
 
     def _draft(self, request: HttpRequest, file: RulesFile) -> tuple[RulesForm, RulesCheck | None]:
         """Begin with the rules in force, or with an earlier version to be restored."""
-        text, check, reason = file.text, None, ""
-        version = RulesVersion.objects.filter(pk=read_digits(request.GET.get("restore", "")) or 0).first()
-        if version and self.may_check(request):
-            text, check = version.content, RulesCheck.of(version.content, file)
-            reason = _("Restored the version of %(time)s.") % {"time": exactly(version.created_at)}
-        if (proposal := _proposal(request.GET.get("proposal", ""))) and self.may_check(request):
-            text, check, reason = proposal.content, RulesCheck.of(proposal.content, file), proposal.reason
-        return RulesForm(initial={"content": text, "based_on": file.sha256, "reason": reason}), check
+        version: RulesVersion | RulesProposal | None = _proposal(request.GET.get("proposal", ""))
+        reason = version.reason if version else ""
+        if version is None and (pk := read_digits(request.GET.get("restore", ""))):
+            version = RulesVersion.objects.filter(pk=pk).first()
+            reason = _("Restored the version of %(time)s.") % {"time": exactly(version.created_at)} if version else ""
+        if version is None or not self.may_check(request):
+            return RulesForm(initial={"content": file.text, "based_on": file.sha256}), None
+        values = {"content": version.content, "based_on": file.sha256, "reason": reason}
+        return RulesForm(initial=values), RulesCheck.of(version.content, file)
 
     def _with_entries(self, request: HttpRequest, file: RulesFile, text: str) -> str:
         _jobs, missing = self._missing(request, file)
@@ -285,14 +274,11 @@ class RulesVersionAdmin(ReadOnlyAdmin):
                 "your version and what is in force now."
             )
             form.add_error(None, text)
-            return False
         except RulesUnchanged:
             messages.info(request, _("Nothing was saved: these are the rules in force."))
-            return True
         except RulesNotSaved as error:
             form.add_error(None, _("The file could not be written. %(error)s") % {"error": error})
-            return False
-        return True
+        return not form.errors
 
     def _store(self, request: HttpRequest, text: str, **values: str) -> None:
         if "propose" in request.POST:
@@ -377,7 +363,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             may_save=self.may_save(request),
             check=check,
             tried=check.tried if check else try_on_held_jobs(file.rules) if file.rules else [],
-            proposals=[Proposal.of(row, file) for row in open_proposals()],
+            proposals=[shown_proposal(row, file) for row in open_proposals()],
             saved_by=saved_by(file.version) if file.version else "",
             versions=[(version, saved_by(version)) for version in page_versions[:VERSIONS_SHOWN]],
             older_than=page_versions[VERSIONS_SHOWN - 1].pk if len(page_versions) > VERSIONS_SHOWN else None,
@@ -403,7 +389,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         )
 
 
-def saved_by(version: RulesVersion) -> str:
+def saved_by(version: RulesVersion | RulesProposal) -> str:
     return Story().who(version.actor) if version.actor else _("outside the console")
 
 

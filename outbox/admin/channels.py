@@ -180,14 +180,10 @@ class ChannelAdmin(ListAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Channel]:
         return Channel.objects.managed_by(request.user)
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Channel | None = None) -> bool:
         return bool(request.user.has_perm("outbox.operate_channel"))
 
-    def has_view_permission(self, request: HttpRequest, obj: Channel | None = None) -> bool:
-        return self.has_module_permission(request)
-
-    has_change_permission = has_view_permission
-    has_add_permission = has_module_permission
+    has_module_permission = has_add_permission = has_change_permission = has_view_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: Channel | None = None) -> bool:
         """Channels are switched off and stay, as their messages do."""

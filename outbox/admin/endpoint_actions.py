@@ -62,16 +62,17 @@ class SpanForm(forms.Form):
 
 
 def switch_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoint, *, on: bool) -> HttpResponse | None:
+    name = {"endpoint": endpoint}
     if on:
-        title, submit = _("Switch on %(endpoint)s?"), _("Switch on")
-        done, already = _("%(endpoint)s is switched on."), _("%(endpoint)s was on already.")
+        title, submit = _("Switch on %(endpoint)s?") % name, _("Switch on")
+        done, already = _("%(endpoint)s is switched on.") % name, _("%(endpoint)s was on already.") % name
         sentences = [
             _("Messages that wait are sent, and events are reported from now on."),
             _("What happened while it was off is not sent automatically: replay that time span afterwards."),
         ]
     else:
-        title, submit = _("Switch off %(endpoint)s?"), _("Switch off")
-        done, already = _("%(endpoint)s is switched off."), _("%(endpoint)s was off already.")
+        title, submit = _("Switch off %(endpoint)s?") % name, _("Switch off")
+        done, already = _("%(endpoint)s is switched off.") % name, _("%(endpoint)s was off already.") % name
         sentences = [
             _("Events are not reported to it while it is off."),
             _("Messages that wait are kept for %(days)s days, then they fail.") % {"days": EXPIRES_AFTER.days},
@@ -80,13 +81,13 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoin
     if ids:
         submit = _("Switch on and retry")
         sentences[0] = _("Messages that wait are sent, failed ones again: %(number)s.") % {"number": number(len(ids))}
-    form, name = SwitchForm(request.POST or None), {"endpoint": endpoint}
+    form = SwitchForm(request.POST or None)
     if not form.is_valid():
-        return model_admin.confirm(request, endpoint, title=title % name, sentences=sentences, form=form, submit=submit)
+        return model_admin.confirm(request, endpoint, title=title, sentences=sentences, form=form, submit=submit)
     if switch(endpoint, on=on, why=f": {form.cleaned_data['reason']}"):
-        messages.success(request, done % name)
+        messages.success(request, done)
     else:
-        messages.info(request, already % name)
+        messages.info(request, already)
     return _retry(request, ids, form.cleaned_data["reason"]) if ids else None
 
 
@@ -113,8 +114,7 @@ def rotate_secret(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpo
         Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)  # serializes two clicks
         endpoint.refresh_from_db()
         if request.POST.get("after", "") != _last_rotation(endpoint):
-            message = _("Nothing was changed: the secret was rotated after you opened the page.")
-            messages.error(request, message)
+            messages.error(request, _("Nothing was changed: the secret was rotated after you opened the page."))
             return None
         secret = endpoint.rotate_secret()
         record_change(endpoint, "changed", "Rotated the signing secret.", kind=ActivityKind.KEY)

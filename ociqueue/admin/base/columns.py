@@ -48,6 +48,10 @@ STATES = States(
 )
 
 
+def row_page(name: str, pk: object) -> str:
+    return reverse(f"admin:ociqueue_conversion_{name}", args=[pk])
+
+
 def row_name(row: Conversion) -> str:
     """Return the source key, or else the end of the id, which differs between rows."""
     if row.source_key:
@@ -73,7 +77,7 @@ def state_cell(row: Uploadable, *more: SafeString) -> SafeString:
     return format_html_join(" ", "{}", ((each_badge,) for each_badge in badges if each_badge))
 
 
-def _amount(row: Any) -> SafeString | str:
+def money_of(row: Any) -> SafeString | str:
     return money(row.value, row.currency) if row.value is not None else "-"
 
 
@@ -103,10 +107,8 @@ def hashes(row: Conversion) -> str:
 
 
 def _attempts(row: Uploadable) -> str:
-    if not row.attempts_forgiven:
-        return f"{row.attempt_count}"
-    context = {"number": row.attempt_count, "forgiven": row.attempts_forgiven}
-    return _("%(number)s (%(forgiven)s forgiven)") % context
+    text = _("%(number)s (%(forgiven)s forgiven)") if row.attempts_forgiven else "%(number)s"
+    return text % {"number": row.attempt_count, "forgiven": row.attempts_forgiven}
 
 
 @display(description=gettext_lazy("error"))
@@ -116,13 +118,16 @@ def error(row: Conversion) -> SafeString | str:
 
 
 def state_notes(row: Conversion) -> SafeString:
-    return format_html("{} {}", _upload_notes(row), retracted_badge(row))
+    retracted = note(row.is_retracted, _("retracted"), _("A retraction was accepted: it is not retried."))
+    return format_html("{} {}", _upload_notes(row), retracted)
 
 
 def _upload_notes(row: Conversion) -> SafeString:
     """Return badges beside the state; a row that only the script reported as uploaded is unverified."""
     if row.status != ConversionStatus.COMPLETED:
-        return unknown_badge(row) or replaced_badge(row) or expected_badge(row)
+        is_expected = row.status == ConversionStatus.FAILED and not row.is_retracted and row.entry.is_expected
+        expected = note(is_expected, _("nothing to do"), _("It ended as expected, and is in no failure rate."))
+        return unknown_badge(row) or replaced_badge(row) or expected
     if row.uploaded_at:
         return badge(_("verified"), "success", title=_("Google confirmed this row."))
     return badge(_("unverified"), "warning", title=_("The script reported it; only Google Ads shows the result."))
@@ -145,25 +150,16 @@ def doubt(row: Uploadable) -> str:
     return str(PERHAPS_SENT if is_perhaps_sent(row) else UNKNOWN)
 
 
-def expected_badge(row: Conversion) -> SafeString:
-    if row.status != ConversionStatus.FAILED or row.is_retracted or not row.entry.is_expected:
-        return SafeString("")
-    return badge(_("nothing to do"), "info", title=_("It ended as expected, and is in no failure rate."))
-
-
-def retracted_badge(row: Conversion) -> SafeString:
-    title = _("A retraction was accepted: it is not retried.")
-    return badge(_("retracted"), "info", title=title) if row.is_retracted else SafeString("")
+def note(is_so: object, text: str, title: str) -> SafeString:
+    return badge(text, "info", title=title) if is_so else SafeString("")
 
 
 def replaced_badge(row: Conversion) -> SafeString:
-    title = _("A corrected copy was sent in its place.")
-    return badge(_("replaced"), "info", title=title) if row.is_replaced else SafeString("")
+    return note(row.is_replaced, _("replaced"), _("A corrected copy was sent in its place."))
 
 
 def erased_badge(row: Conversion) -> SafeString:
-    title = _("What identified the person was removed.")
-    return badge(_("erased"), "info", title=title) if row.erased_at else SafeString("")
+    return note(row.erased_at, _("erased"), _("What identified the person was removed."))
 
 
 @display(description=gettext_lazy("upload that holds it"))
@@ -178,8 +174,7 @@ def upload(row: Any) -> SafeString | str:
 def replaced_by(row: Conversion) -> SafeString | str:
     if not hasattr(row, "replacement"):
         return "-"
-    address = reverse("admin:ociqueue_conversion_change", args=[row.replacement.pk])
-    return link(address, breakable(str(row.replacement)))
+    return link(row_page("change", row.replacement.pk), breakable(str(row.replacement)))
 
 
 name = column(
@@ -188,7 +183,7 @@ name = column(
     lambda row: two_lines(row_name(row), mask_click_id(row.click_id), title=str(row)),
 )
 state = column("state", gettext_lazy("state"), lambda row: state_cell(row, replaced_badge(row), erased_badge(row)))
-amount = column("amount", gettext_lazy("value"), _amount, sort_key=value_key)
+amount = column("amount", gettext_lazy("value"), money_of, sort_key=value_key)
 attempts = column("attempts", gettext_lazy("attempts"), _attempts, sort_key=lambda row: row.attempt_count)
 whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_words(row.last_error) or "-")
 site = column("site", gettext_lazy("site"), lambda row: site_cell(row.site, row.action))

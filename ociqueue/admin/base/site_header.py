@@ -53,17 +53,15 @@ def header_context(request: HttpRequest, site: Site, *, tab: str) -> dict[str, A
     return {
         "site": site,
         "crumb": "" if tab == "change" else titles.get(tab, ""),
-        "tabs": [(title, _tab_address(site, name), name == tab) for name, title in titles.items()],
+        "tabs": [(title, site_address(site, name), name == tab) for name, title in titles.items()],
         "may_run": may_run(request.user, site),
         "may_administer": may_administer(request.user, site),
     }
 
 
-def _tab_address(site: Site, name: str) -> str:
-    return list_of(site, "uploadbatch") if name == UPLOADS else site_address(site, name)
-
-
 def site_address(site: Site, name: str) -> str:
+    if name == UPLOADS:
+        return list_of(site, "uploadbatch")
     return reverse(f"admin:ociqueue_site_{name}", args=[site.pk])
 
 

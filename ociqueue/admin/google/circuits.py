@@ -1,30 +1,142 @@
-"""A site's circuits in the console: why nothing is sent, when the next probe is, and "Probe now"."""
+"""What keeps a site's rows from being sent, in the console: circuits with "Probe now", and the change of its sender."""
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldBooleanWidget
 
 from kilit.console.admin.activity import ActivitySource, register_activity
-from kilit.console.formatting import distance, number, two_lines
-from kilit.console.jobs.timeline import Story, TimelineStep
+from kilit.console.formatting import distance, link, number, two_lines
+from kilit.console.jobs.timeline import Story
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.machine_errors import explain
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.site_header import may_administer, site_page
-from ociqueue.admin.google.switching import is_shut_out
+from ociqueue.admin.base.site_header import header_context, may_administer, site_address, site_page
 from ociqueue.models import Circuit, Conversion, Credentials, Site
-from ociqueue.models.circuit import CircuitQuerySet
-from ociqueue.operating.site_health import SiteHealth, next_probe, open_circuits, scope_label
+from ociqueue.models.circuit import NOT_ALLOWLISTED, CircuitQuerySet
+from ociqueue.operating.senders import UnsettledRows, after_switch, unsettled_rows, with_open_rows
+from ociqueue.operating.site_health import SiteHealth, next_probe, open_circuits, scope_label, site_health
 from ociqueue.states import CIRCUITS, UPLOADED_HERE, CircuitStatus, ConversionStatus, SyncMethod
+
+
+def warnings(site: Site, rows: UnsettledRows) -> SafeString:
+    """Return which rows the account that is used until now may have, and what to do first."""
+    listed = reverse("admin:ociqueue_conversion_changelist", query={"site": site.pk, "outcome": "unknown"})
+    sentences: list[str] = []
+    if rows.unknown_waiting or rows.unknown_failed:
+        numbers = {"waiting": number(rows.unknown_waiting), "failed": number(rows.unknown_failed)}
+        said = _(
+            "Outcome unknown: %(waiting)s wait, %(failed)s failed. Google may have counted them. It counts an order id "
+            "once, but only within one account: in another account they count again."
+        )
+        sentences.append(format_html("{} {}", said % numbers, link(listed, _("Show them"))))
+    if rows.processing:
+        said = _("Being sent: %(number)s. They are being sent to the old account, or were taken by its script.")
+        sentences.append(said % {"number": number(rows.processing)})
+    if rows.uploaded:
+        said = _("Waiting for Google: %(number)s. Google's verdict is asked for with the login that is stored then.")
+        sentences.append(said % {"number": number(rows.uploaded)})
+    sentences.append(
+        _(
+            "Before another account gets the rows: pause the site, wait until nothing is being sent or waits for "
+            "Google, look the unknown ones up in the old account by their order ids, and mark failed what it has."
+        )
+    )
+    return format_html_join(SafeString("<br>"), "{}", ((sentence,) for sentence in sentences))
+
+
+def confirmation(site: Site, rows: UnsettledRows, label: str) -> forms.BooleanField:
+    return forms.BooleanField(label=label, required=False, widget=UnfoldBooleanWidget, help_text=warnings(site, rows))
+
+
+# What helps to choose a sender.
+SENDERS = {
+    SyncMethod.SCRIPT: gettext_lazy(
+        "A script in Google Ads takes the conversions. Needs no login here, but Google gives no result for single rows."
+    ),
+    SyncMethod.API: gettext_lazy(
+        "We upload; each row has its result at once. Only for developer tokens that uploaded clicks before June 2026: "
+        "Google closed it to all others, and keeps the list per developer token."
+    ),
+    SyncMethod.DATA_MANAGER: gettext_lazy(
+        "We upload; Google gives its verdict on each row later, usually within 24 hours. Google's successor of click "
+        "uploads over the Ads API, open to everyone."
+    ),
+}
+
+
+def rows_in_flight(site: Site) -> list[str]:
+    """Say what happens to a site's rows when its sender changes, with how many there are now."""
+    totals = site_health([site])[site.pk].totals
+    processing, uploaded = totals[ConversionStatus.PROCESSING], totals[ConversionStatus.UPLOADED]
+    return [
+        _("Being sent: %(number)s. They stay with the sender that has claimed them until it reports.")
+        % {"number": number(processing)},
+        _(
+            "Waiting for Google: %(number)s. "
+            "They stay with their upload until Google's verdict; nothing else sends them."
+        )
+        % {"number": number(uploaded)},
+        _("All others, and what comes in, go to the new sender. No row is sent by two."),
+    ]
+
+
+def is_shut_out(site: Site) -> bool:
+    """Return whether Google refuses the site's uploads because it closed the Ads API to its developer token."""
+    shut = Circuit.objects.filter(site=site, status=CircuitStatus.OPEN, code=NOT_ALLOWLISTED)
+    return site.sync_method == SyncMethod.API and shut.exists()
+
+
+def switch_page(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse | None:
+    """Confirm, then let a site of the Google Ads API send through the Data Manager API."""
+    if request.method == "POST":
+        _switch(model_admin, request, site)
+    if request.method == "POST" or site.sync_method != SyncMethod.API:
+        return None
+    # Google may have them: by the other API they are sent again, under the same order id.
+    open_rows = unsettled_rows(site)
+    return model_admin.confirm(
+        request,
+        site,
+        head_template="admin/ociqueue/site_head.html",
+        title=_("Send %(site)s through the Data Manager API?") % {"site": site},
+        sentences=[
+            _("Google closed click uploads over the Ads API to new developer tokens; the Data Manager API takes them."),
+            *rows_in_flight(site),
+            *([warnings(site, open_rows)] if open_rows else []),
+            _(
+                "The login needs the scope datamanager, and the Data Manager API must be enabled in its Google Cloud "
+                "project. The login is tested right after the switch; if it does not pass, store a new one."
+            ),
+        ],
+        submit=_("Switch to Data Manager"),
+        back=site_address(site, "circuit"),
+        **header_context(request, site, tab="credentials"),
+    )
+
+
+def _switch(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> None:
+    with transaction.atomic():
+        api_site = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
+        if not api_site.update(sync_method=SyncMethod.DATA_MANAGER):
+            messages.warning(request, _("Nothing was changed: the site does not use the Google Ads API any more."))
+            return
+        site.refresh_from_db()
+        model_admin.log_change(request, site, with_open_rows("Switched to the Data Manager API", unsettled_rows(site)))
+        after_switch(site)
+    messages.success(request, _("%(site)s sends through the Data Manager API now.") % {"site": site})
+
 
 MOST_EVENTS = 50
 STORY = Story(
@@ -52,14 +164,13 @@ def circuit_page(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> H
         "circuit",
         tab="credentials",
         title=_("Circuit of %(site)s") % {"site": site},
-        circuits=[_shown(circuit) | {"timeline": _timeline(circuit)} for circuit in circuits],
+        circuits=[
+            _shown(circuit) | {"timeline": STORY.steps(reversed(events), labels=CIRCUITS.labels)}
+            for circuit in circuits
+            for events in [Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS]]
+        ],
         **sending_context(site, request),
     )
-
-
-def _timeline(circuit: Circuit) -> list[TimelineStep]:
-    newest = Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS]
-    return STORY.steps(reversed(newest), labels=CIRCUITS.labels)
 
 
 def _shown(circuit: Circuit) -> dict[str, object]:
@@ -115,9 +226,9 @@ def sender_cell(site: Site, health: SiteHealth) -> SafeString:
         return two_lines(opened, below, title=explain(circuit.reason))
     if health.needs_credentials:
         return two_lines(_("%(sender)s, no credentials") % sender, "")
-    closed = _("%(sender)s, circuit closed") % sender
+    pending, below = health.totals[ConversionStatus.UPLOADED], ""
     if health.circuits:
-        return two_lines(closed, _("except %(names)s") % {"names": ", ".join(health.circuits)})
-    if pending := health.totals[ConversionStatus.UPLOADED]:
-        return two_lines(closed, _("verdict pending: %(number)s") % {"number": number(pending)})
-    return two_lines(closed, "")
+        below = _("except %(names)s") % {"names": ", ".join(health.circuits)}
+    elif pending:
+        below = _("verdict pending: %(number)s") % {"number": number(pending)}
+    return two_lines(_("%(sender)s, circuit closed") % sender, below)

@@ -16,17 +16,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminFileFieldWidget,
-    UnfoldAdminPasswordWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
 
+from kilit.console.lists.fields import choices_field, text_field
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.base.site_header import may_administer, site_address, site_page
-from ociqueue.admin.google.switching import confirmation
+from ociqueue.admin.google.circuits import confirmation
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import LONGEST, GoogleAdsAccount, normalize_action, normalize_customer_id
 from ociqueue.operating.login_changes import (
@@ -60,24 +55,13 @@ SECRETS = ("client_secret", "refresh_token", SERVICE_ACCOUNT, "developer_token")
 printable = RegexValidator(r"^[!-~]*$", gettext_lazy("Only printable ASCII characters, without spaces."))
 
 
-class LoginField(forms.CharField):
-    def __init__(self, help_text: "StrOrPromise", *, placeholder: str = "", **options: Any) -> None:
-        widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "placeholder": placeholder})
-        super().__init__(**{"required": False, "max_length": 500, "widget": widget, "help_text": help_text, **options})
+def _login_field(help_text: "StrOrPromise", most: int = 500, **options: Any) -> forms.CharField:
+    return text_field("", most, required=False, help_text=help_text, **options)
 
 
-class CustomerField(LoginField):
-    def clean(self, value: Any) -> str:
-        text = super().clean(value)
-        try:
-            return normalize_customer_id(text) if text else ""
-        except ValueError as error:
-            raise forms.ValidationError(str(error)) from None
-
-
-def _secret(help_text: "StrOrPromise") -> LoginField:
-    widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
-    return LoginField(help_text, max_length=2000, widget=widget, validators=[printable])
+def _secret(help_text: "StrOrPromise") -> forms.CharField:
+    attrs = {"autocomplete": "new-password"}
+    return _login_field(help_text, 2000, widget=UnfoldAdminPasswordWidget, attrs=attrs, validators=[printable])
 
 
 class SecretTextarea(UnfoldAdminTextareaWidget):
@@ -88,36 +72,37 @@ class SecretTextarea(UnfoldAdminTextareaWidget):
 
 
 class LoginForm(forms.Form):
-    customer_id = CustomerField(
-        gettext_lazy("The account that owns the conversions, such as 123-456-7890."), placeholder="123-456-7890"
+    customer_id = _login_field(
+        gettext_lazy("The account that owns the conversions, such as 123-456-7890."),
+        attrs={"placeholder": "123-456-7890"},
     )
-    login_customer_id = CustomerField(gettext_lazy("Only for access through a manager account: the manager's id."))
-    client_id = LoginField(gettext_lazy("The OAuth client in your Google Cloud project."))
+    login_customer_id = _login_field(gettext_lazy("Only for access through a manager account: the manager's id."))
+    client_id = _login_field(gettext_lazy("The OAuth client in your Google Cloud project."))
     client_secret = _secret(gettext_lazy("The secret of the same client."))
     refresh_token = _secret(gettext_lazy("Issued by Google when the client was granted access to the account."))
-    service_account = LoginField(
+    service_account = _login_field(
         gettext_lazy("The whole JSON of its key, as Google created it."),
-        max_length=LONGEST,
-        widget=SecretTextarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+        LONGEST,
+        widget=SecretTextarea,
+        attrs={"rows": 3},
     )
     service_account_file = forms.FileField(
         label=gettext_lazy("Or its file"), required=False, widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".json"})
     )
     developer_token = _secret(gettext_lazy("Only for the Google Ads API, and only if Google requires it."))
-    conversion_action = LoginField(
+    conversion_action = _login_field(
         gettext_lazy("Its number, or customers/1234567890/conversionActions/NUMBER. Enter the customer id as well.")
     )
-    conversion_actions = LoginField(
+    conversion_actions = _login_field(
         gettext_lazy(
             "One per line: conversion name = action. Other names use the conversion action above. "
             "This replaces all stored lines; enter the customer id as well."
         ),
-        max_length=20_000,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "placeholder": "Teklif = 987654"}),
+        20_000,
+        widget=UnfoldAdminTextareaWidget,
+        attrs={"rows": 3, "placeholder": "Teklif = 987654"},
     )
-    forget = forms.MultipleChoiceField(
-        label=gettext_lazy("Remove stored values"), required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget
-    )
+    forget = choices_field(gettext_lazy("Remove stored values"))
 
     def __init__(
         self,
@@ -149,6 +134,15 @@ class LoginForm(forms.Form):
         names = {"account": ["customer_id", "login_customer_id", "conversion_action", "conversion_actions"]}
         names["account"] += [CONFIRM] if CONFIRM in self.fields else []
         return {group: [self[name] for name in fields] for group, fields in (names | logins | {"rest": rest}).items()}
+
+    def clean_customer_id(self, name: str = "customer_id") -> str:
+        try:
+            return normalize_customer_id(self.cleaned_data[name]) if self.cleaned_data[name] else ""
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+    def clean_login_customer_id(self) -> str:
+        return self.clean_customer_id("login_customer_id")
 
     def clean(self) -> None:
         self._read_file()

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.utils.formats import date_format
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -71,13 +73,11 @@ def request_reading(_model_admin: ModelAdmin, request: HttpRequest, site: Site) 
 
 def result_of(stored: ReadBack) -> Blocker:
     if stored.differs:
-        return blocked(
-            _("Google's counts differ from ours. %(difference)s.") % {"difference": worst_difference(stored)}
-        )
-    if not stored.days:
-        nothing = _("Nothing had been sent in the seven days before the last reading, and Google had received nothing.")
-        return Blocker(BlockerKind.READY, nothing)
-    return Blocker(BlockerKind.READY, _("Google has everything that was sent more than 24 hours ago."))
+        sentence = _("Google's counts differ from ours. %(difference)s.")
+        return blocked(sentence % {"difference": worst_difference(stored)})
+    nothing = _("Nothing had been sent in the seven days before the last reading, and Google had received nothing.")
+    everything = _("Google has everything that was sent more than 24 hours ago.")
+    return Blocker(BlockerKind.READY, everything if stored.days else nothing)
 
 
 def count_row(row: Mapping[str, Any]) -> dict[str, object]:
@@ -85,17 +85,20 @@ def count_row(row: Mapping[str, Any]) -> dict[str, object]:
     total = sum(google.values())
     findings = [Finding(name) for name in row["findings"]]
     badges = [badge(str(LABELS[finding]), "danger" if finding in DIFFERENCES else "info") for finding in findings]
+    rejected = _("%(number)s rejected at once") % {"number": number(row["failed"])} if row["failed"] else ""
+    sentences = format_html_join("", '<span class="block kilit-hint">{}</span>', zip(_sentences(row, findings)))
+    shown = format_html_join("", "{}", zip(badges or [_without_finding(row, total)]))
     return {
-        "day": date.fromisoformat(row["day"]),
-        "name": row["name"],
-        "sent": number(row["accepted"] + row["failed"]),
-        "rejected": row["failed"],
-        "total": number(total),
-        "successful": number(google["successful"]),
-        "failed": number(google["failed"]),
-        "pending": number(google["pending"]),
-        "badges": badges or [_without_finding(row, total)],
-        "sentences": list(_sentences(row, findings)),
+        _("Day"): format_html('<span class="kilit-short">{}</span>', date_format(date.fromisoformat(row["day"]))),
+        _("Conversion action"): format_html("<span data-stored>{}</span>", row["name"]),
+        _("We sent"): format_html(
+            '{} <span class="kilit-hint">{}</span>', number(row["accepted"] + row["failed"]), rejected
+        ),
+        _("Google has"): number(total),
+        _("Successful"): number(google["successful"]),
+        _("Failed"): number(google["failed"]),
+        _("Pending"): number(google["pending"]),
+        _("Result"): format_html("{}{}", shown, sentences),
     }
 
 

@@ -1,12 +1,13 @@
-"""Imports of large files in the console: what was found, the progress, and the lines that were not stored."""
+"""Imports in the console: what was found, the progress, and the grid of the lines that were not stored."""
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
@@ -20,20 +21,100 @@ from kilit.console.admin.activity import ActivitySource, register_activity
 from kilit.console.admin.bulk_actions import BatchJobAdmin, age, asked_by, state
 from kilit.console.formatting import column, number, two_lines
 from kilit.console.jobs.timeline import Story
+from kilit.csv.grid import rows_from_text, text_from_rows
 from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
+from kilit.lock.text import strip_control_chars
 from kilit.problems.registry import with_number
 from ociqueue.admin.base.site_header import CONVERSIONS_MENU
-from ociqueue.admin.imports.line_grid import cells_of, columns_of, line_grid, typed_lines
 from ociqueue.files.conversions import format_advice
 from ociqueue.files.import_jobs import TABLES, may_import
 from ociqueue.files.import_run import AT_ONCE, ENGINE, MOST_LINES_KEPT, start
 from ociqueue.files.line_corrections import correct_lines
 from ociqueue.models import ImportJob, ImportLine
-from ociqueue.models.import_job import KEEP_LINES_FOR, ImportJobQuerySet, ImportKind
+from ociqueue.models.import_job import KEEP_LINES_FOR, SITE_COLUMN, ImportJobQuerySet, ImportKind
 from ociqueue.operating.filters import IMPORT_FILTERS, ImportFilter
+from ociqueue.schemas.conversions import fields_of
 from ociqueue.states import CONVERSIONS, IMPORTS, ImportState
+
+LINE = "line"
+
+
+def columns_of(job: ImportJob) -> Sequence[str]:
+    """Return the columns of the file of rejected lines."""
+    fields = TABLES[job.kind].fields
+    return fields_of(job.site, fields) if job.site else (SITE_COLUMN, *fields)
+
+
+def cells_of(line: ImportLine, columns: Sequence[str]) -> dict[str, str]:
+    """Return the cells of a line; one that could not be read is in the first of them as it is."""
+    return line.cells or {columns[0]: line.text}
+
+
+def line_grid(job: ImportJob, lines: Sequence[ImportLine]) -> dict[str, Any]:
+    names = _columns(job, lines)
+    rows = {line.line: cells_of(line, names) for line in lines}
+    faults = [(line.line, field, reason) for line in lines for field, reason, _value in line.faults]
+    return grid_of(rows, names, faults)
+
+
+def grid_of(
+    rows: Mapping[int, Mapping[str, str]], names: Sequence[str], faults: Iterable[tuple[int, str, str]]
+) -> dict[str, Any]:
+    """Return lines by their numbers for admin/console/grid.html, with faults of a line and a column."""
+    columns = [{"name": LINE, "label": _("Line")}, *({"name": name, "label": name} for name in names)]
+    places = {number: place for place, number in enumerate(rows)}
+    faults_by_place = [
+        [places[number], *_place(field, reason, names)] for number, field, reason in faults if number in places
+    ]
+    return {
+        "name": "lines",
+        "is_fixed": True,
+        "rows": text_of(rows, names),
+        "columns": columns,
+        "columns_json": json.dumps(columns),
+        "faults_json": json.dumps(faults_by_place),
+        "names": ",".join(names),
+    }
+
+
+def text_of(rows: Mapping[int, Mapping[str, str]], names: Sequence[str]) -> str:
+    return text_from_rows([{LINE: str(number), **cells} for number, cells in rows.items()], [LINE, *names])
+
+
+def read_rows(text: str, names: Sequence[str]) -> dict[int, dict[str, str]]:
+    """Return lines that were typed, by their numbers."""
+    typed = {}
+    for row in rows_from_text(strip_control_chars(text), [LINE, *names]):
+        number = row.pop(LINE, "")
+        if number.isascii() and number.isdigit() and len(number) < 10:
+            typed[int(number)] = {name: cell.strip() for name, cell in row.items()}
+    return typed
+
+
+def _columns(job: ImportJob, lines: Sequence[ImportLine]) -> list[str]:
+    """Return the columns with faults first; those that are in none of the lines are left out."""
+    columns = columns_of(job)
+    faulty = {_place(field, reason, columns)[0] for line in lines for field, reason, _value in line.faults}
+    used = {name for line in lines for name in line.cells} if all(line.cells for line in lines) else columns
+    return sorted((name for name in columns if name in used or name in faulty), key=lambda name: name not in faulty)
+
+
+def _place(field: str, reason: str, names: Sequence[str]) -> tuple[str, str]:
+    """Return the cell of a fault; a fault of a whole line may begin with the name of a column."""
+    before, colon, after = reason.partition(": ")
+    return (before, after) if not field and colon and before in names else (field, reason)
+
+
+def typed_lines(job: ImportJob, posted: QueryDict) -> dict[int, dict[str, str]]:
+    """Return the lines of the grid that were changed, by their numbers."""
+    allowed = columns_of(job)
+    names = [name for name in posted.get("names", "").split(",") if name in allowed]
+    typed = read_rows(posted.get("rows", ""), names)
+    kept = ImportLine.objects.shown_for(job).filter(is_differing=False, line__in=typed)
+    return {line.line: typed[line.line] for line in kept if names and typed[line.line] != cells_of(line, names)}
+
 
 MOST_SHOWN = 200  # rejected lines on the page
 
@@ -85,24 +166,16 @@ def tally_of(job: ImportJob) -> FileTally:
 
 def report_of(job: ImportJob) -> dict[str, Any]:
     tally, table = tally_of(job), TABLES[job.kind]
+    model = "adjustment" if job.kind == ImportKind.ADJUSTMENTS else "conversion"
+    rows = reverse(f"admin:ociqueue_{model}_changelist", query={ImportFilter.name: job.pk})
     return {
         "job": job,
         "about": table.about,
         "summary": tally.summary(dry_run=not job.is_storing),
         "submit": with_number(table.submit, tally.changes),
         "changes": tally.changes,
-        "rows_address": _rows_address(job) if job.is_storing and tally.changes else "",
+        "rows_address": rows if job.is_storing and tally.changes else "",
     }
-
-
-def _rows_address(job: ImportJob) -> str:
-    model = "adjustment" if job.kind == ImportKind.ADJUSTMENTS else "conversion"
-    return reverse(f"admin:ociqueue_{model}_changelist", query={ImportFilter.name: job.pk})
-
-
-def may_correct(job: ImportJob) -> bool:
-    """Return whether rejected lines can be typed in: those of a large file once it is stored."""
-    return (job.is_storing and not job.is_open) or (job.status == ImportState.READY and job.size <= AT_ONCE)
 
 
 def lines_of(job: ImportJob) -> dict[str, Any]:
@@ -110,7 +183,9 @@ def lines_of(job: ImportJob) -> dict[str, Any]:
     tally, lines = tally_of(job), ImportLine.objects.shown_for(job)
     address = reverse("admin:ociqueue_importjob_lines", args=[job.pk])
     rejected, differing = lines.filter(is_differing=False), lines.filter(is_differing=True)
-    typed = list(rejected[:MOST_SHOWN]) if may_correct(job) else []
+    # Those of a large file can be typed in once it is stored.
+    is_typed = not job.is_open if job.is_storing else job.status == ImportState.READY and job.size <= AT_ONCE
+    typed = list(rejected[:MOST_SHOWN]) if is_typed else []
     return {
         "grid": line_grid(job, typed) if typed else None,
         "rejected": _report(rejected, tally.rejected_lines, address),
@@ -169,7 +244,8 @@ class ImportJobAdmin(BatchJobAdmin):
         columns, first = columns_of(job), lines.first()
         delimiter = first.delimiter if first else ","
         name = "differing-lines" if is_differing else "rejected-lines"
-        rows = _cells(lines.iterator(chunk_size=CHUNK), columns)
+        cells = ({**cells_of(line, columns), REASON: line.reason} for line in lines.iterator(chunk_size=CHUNK))
+        rows = ([line.get(column, "") for column in (*columns, REASON)] for line in cells)
         return csv_response(name, csv_lines([*columns, REASON], rows, delimiter=delimiter))
 
     def _found_to_act(self, request: HttpRequest, object_id: str) -> ImportJob:
@@ -230,9 +306,3 @@ def _report(lines: Any, total: int, address: str) -> dict[str, object] | None:
         "address": address,
         "most_in_file": number(MOST_LINES_KEPT) if total > MOST_LINES_KEPT else "",
     }
-
-
-def _cells(lines: Iterator[ImportLine], columns: Sequence[str]) -> Iterator[list[str]]:
-    for line in lines:
-        cells = cells_of(line, columns)
-        yield [*(cells.get(name, "") for name in columns), line.reason]

@@ -1,12 +1,12 @@
 """The CSV import page: it checks a file, which is imported when the user confirms it, and offers templates."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from django import forms
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
-from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -14,10 +14,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from kilit.console.formatting import page
-from kilit.console.lists.fields import SiteChoiceField
+from kilit.console.lists.fields import SiteChoiceField, UploadField
 from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
 from kilit.masking import IDENTIFIERS
@@ -28,29 +27,20 @@ from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import TEMPLATE_FIELDS, without_identifiers
 
 AS_IN_FILE = gettext_lazy("As in the file (column siteId), or type a name")
+ADJUSTMENT_EXAMPLES = [
+    {"orderId": "EXAMPLE-order-id", "kind": "RETRACTION"},
+    {"conversionSourceKey": "example-2", "kind": "RESTATEMENT", "value": "80.00", "currency": "TRY"},
+]
 MEGABYTES = settings.MOST_UPLOADED // 1024**2
 
 
-class CsvFileForm(forms.Form):
-    file = forms.FileField(
-        label=gettext_lazy("CSV file"),
-        widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,text/csv"}),
-        error_messages={"empty": gettext_lazy("The file is empty.")},
-    )
-
-    megabytes: ClassVar = MEGABYTES
-    too_large: ClassVar[StrOrPromise] = gettext_lazy("Larger than %(most)s MB; split the file.")
-
-    def clean_file(self) -> UploadedFile[bytes]:
-        file: UploadedFile[bytes] = self.cleaned_data["file"]
-        if (file.size or 0) > self.megabytes * 1024**2:
-            raise forms.ValidationError(str(self.too_large) % {"most": self.megabytes})
-        return file
+def csv_field(megabytes: int, too_large: StrOrPromise) -> UploadField:
+    return UploadField(gettext_lazy("CSV file"), accept=".csv,text/csv", megabytes=megabytes, too_large=too_large)
 
 
-class UploadForm(CsvFileForm):
+class UploadForm(forms.Form):
     site = SiteChoiceField(required=False, empty_label=AS_IN_FILE)
-    field_order = ("site", "file")
+    file = csv_field(MEGABYTES, gettext_lazy("Larger than %(most)s MB; split the file."))
 
     def __init__(self, *args: Any, user: User | AnonymousUser, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -65,7 +55,10 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
     job = _check(form, request) if form.is_valid() else None
     if job and job.is_working:
-        return _go_to(request, page_of(job.pk))
+        address = page_of(job.pk)
+        if "HX-Request" in request.headers:  # htmx would put the other page into this one
+            return HttpResponse(status=204, headers={"HX-Redirect": address})
+        return HttpResponseRedirect(address)
     report = report_of(job) | lines_of(job) if job else {}
     accepts_identifiers = Site.objects.run_by(request.user).filter(accepts_identifiers=True).exists()
     return page(
@@ -85,7 +78,7 @@ def import_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         imports_address=reverse("admin:ociqueue_importjob_changelist"),
         megabytes=MEGABYTES,
         most=settings.MOST_UPLOADED,
-        too_large=form.too_large % {"most": form.megabytes},
+        too_large=UploadForm.base_fields["file"].too_large,  # type: ignore[attr-defined]
     )
 
 
@@ -100,15 +93,9 @@ def _check(form: UploadForm, request: HttpRequest) -> ImportJob | None:
     return job
 
 
-def _go_to(request: HttpRequest, address: str) -> HttpResponse:
-    if "HX-Request" in request.headers:  # htmx would put the other page into this one
-        return HttpResponse(status=204, headers={"HX-Redirect": address})
-    return HttpResponseRedirect(address)
-
-
 def template_file(request: HttpRequest) -> StreamingHttpResponse:
     if "adjustments" in request.GET:
-        return _template_of_adjustments()
+        return _template("adjustments", ADJUSTMENT_FIELDS, ADJUSTMENT_EXAMPLES)
     time = timezone.now() - timedelta(days=1)
     consents = {"consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"}
     examples = [
@@ -118,14 +105,9 @@ def template_file(request: HttpRequest) -> StreamingHttpResponse:
     shared = {"conversionName": "Example purchase", "conversionTime": time, "conversionCurrency": "TRY"}
     columns = TEMPLATE_FIELDS if "identifiers" in request.GET else without_identifiers(TEMPLATE_FIELDS)
     examples[0] |= {"email": "name@company.com", "phone": "+905550000000"}
-    rows = [[(shared | example).get(name, "") for name in columns] for example in examples]
-    return csv_response("conversions-template", csv_lines(columns, rows))
+    return _template("conversions", columns, [shared | example for example in examples])
 
 
-def _template_of_adjustments() -> StreamingHttpResponse:
-    examples = [
-        {"orderId": "EXAMPLE-order-id", "kind": "RETRACTION"},
-        {"conversionSourceKey": "example-2", "kind": "RESTATEMENT", "value": "80.00", "currency": "TRY"},
-    ]
-    rows = [[example.get(name, "") for name in ADJUSTMENT_FIELDS] for example in examples]
-    return csv_response("adjustments-template", csv_lines(ADJUSTMENT_FIELDS, rows))
+def _template(name: str, columns: Sequence[str], examples: Sequence[Mapping[str, Any]]) -> StreamingHttpResponse:
+    rows = [[example.get(column, "") for column in columns] for example in examples]
+    return csv_response(f"{name}-template", csv_lines(columns, rows))

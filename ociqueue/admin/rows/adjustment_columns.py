@@ -10,21 +10,11 @@ from kilit.lock.models import Event
 from ociqueue.admin.base import columns
 from ociqueue.models import Adjustment, Conversion
 from ociqueue.operating.presenters import with_upload
-from ociqueue.states import AdjustmentKind, ConversionStatus
-
-KINDS = {
-    AdjustmentKind.RETRACTION: gettext_lazy("Retraction"),
-    AdjustmentKind.RESTATEMENT: gettext_lazy("Restatement"),
-}
-
-
-def kind_label(kind: str) -> str:
-    return str(KINDS[AdjustmentKind(kind)])
+from ociqueue.states import ConversionStatus
 
 
 def row_name(row: Adjustment) -> str:
-    values = {"kind": kind_label(row.kind), "name": columns.row_name(row.original)}
-    return _("%(kind)s of %(name)s") % values
+    return _("%(kind)s of %(name)s") % {"kind": row.get_kind_display(), "name": columns.row_name(row.original)}
 
 
 def state_notes(row: Adjustment) -> SafeString:
@@ -34,47 +24,31 @@ def state_notes(row: Adjustment) -> SafeString:
 
 
 def overtaken_badge(row: Adjustment) -> SafeString:
-    title = _("A newer adjustment takes its place.")
-    return badge(_("overtaken"), "info", title=title) if row.is_overtaken else SafeString("")
+    return columns.note(row.is_overtaken, _("overtaken"), _("A newer adjustment takes its place."))
 
 
-def _amount(row: Adjustment) -> SafeString | str:
-    return columns.amount(row)
-
-
-def _original(row: Adjustment) -> SafeString:
-    href = reverse("admin:ociqueue_conversion_change", args=[row.original_id])
-    return link(href, columns.row_name(row.original))
-
-
-amount = column("amount", gettext_lazy("new value"), _amount, sort_key=columns.value_key)
+amount = column("amount", gettext_lazy("new value"), columns.money_of, sort_key=columns.value_key)
 name = column(
     "name",
     gettext_lazy("adjustment"),
-    lambda row: two_lines(columns.row_name(row.original), kind_label(row.kind), title=str(row)),
+    lambda row: two_lines(columns.row_name(row.original), row.get_kind_display(), title=str(row)),
 )
 state = column("state", gettext_lazy("state"), lambda row: columns.state_cell(row, overtaken_badge(row)))
-error = column(
-    "error",
-    gettext_lazy("error"),
-    lambda row: error_cell(row, row.provider_error_code, row.last_error),
+error = column("error", gettext_lazy("error"), lambda row: error_cell(row, row.provider_error_code, row.last_error))
+original = column(
+    "original",
+    gettext_lazy("conversion"),
+    lambda row: link(columns.row_page("change", row.original_id), columns.row_name(row.original)),
 )
-original = column("original", gettext_lazy("conversion"), _original)
-kind = column("kind", gettext_lazy("kind"), lambda row: kind_label(row.kind))
 old_amount = column("old_amount", gettext_lazy("value of the conversion"), lambda row: columns.amount(row.original))
 source_key = column("source_key", gettext_lazy("own key"), lambda row: breakable(row.source_key or "-"))
 
 COLUMNS = [name, state, columns.site, amount, columns.attempts, error, columns.age]
 FIELDSETS = [
-    fieldset(
-        None,
-        *(kind, original, columns.order_id, source_key, "site", "action", amount, old_amount, "adjusted_at"),
-    ),
+    fieldset(None, "kind", original, columns.order_id, source_key, "site", "action", amount, old_amount, "adjusted_at"),
     *columns.SENDING,
     fieldset(gettext_lazy("Origin"), "created_at", "updated_at"),
 ]
-
-
 MOST_SHOWN = 20
 
 
@@ -91,7 +65,7 @@ def adjustments_context(row: Conversion) -> dict[str, object]:
 def _line(adjustment: Adjustment) -> dict[str, object]:
     address = reverse("admin:ociqueue_adjustment_change", args=[adjustment.pk])
     return {
-        _("Kind"): link(address, kind_label(adjustment.kind)),
+        _("Kind"): link(address, adjustment.get_kind_display()),
         _("New value"): columns.amount(adjustment),
         _("State"): state(adjustment),
         _("Error"): error(adjustment),

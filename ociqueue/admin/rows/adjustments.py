@@ -1,6 +1,6 @@
 """Adjustments in the console: read-only rows, what is blocking them, and the operators' actions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -18,39 +18,26 @@ from kilit.masking import mask_identifiers
 from ociqueue.admin.base import columns
 from ociqueue.admin.base.site_header import CONVERSIONS_MENU
 from ociqueue.admin.rows import adjustment_columns, blockers, description
+from ociqueue.admin.rows.description import MARK_ADJUSTMENT_FAILED, RESET_ADJUSTMENT, RETRY_ADJUSTMENT, UploadableAdmin
 from ociqueue.admin.rows.row_forms import why_not_adjust
-from ociqueue.admin.rows.uploadable import MARK_ADJUSTMENT_FAILED, RESET_ADJUSTMENT, RETRY_ADJUSTMENT, UploadableAdmin
 from ociqueue.files import exports as dead_letters
 from ociqueue.models import Adjustment
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX, FAILURES
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.queue import ADJUSTMENT_QUEUE
-from ociqueue.schemas.columns import outcome_unknown
 from ociqueue.states import IN_UPLOAD, AdjustmentKind, ConversionStatus, SyncMethod
 
 
 def reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
-    limits = blockers.limits_of(row)
-    match row.status:
-        case ConversionStatus.COMPLETED if row.uploaded_at:
-            yield ended(_("Completed: Google has it. This state is final."))
-        case ConversionStatus.COMPLETED:
-            yield ended(_("Completed: the conversion ended here, so nothing had to be sent."), **_conversion(row))
-        case ConversionStatus.FAILED:
-            yield from _failed(row, limits)
-        case ConversionStatus.PROCESSING:
-            yield from blockers.processing(row, limits, timeline)
-        case ConversionStatus.UPLOADED:
-            yield from blockers.uploaded(row)
-        case _:
-            causes = [
-                *_blocked_by_conversion(row),
-                *blockers.blocked_by_pause_or_limits(row, limits),
-                *_by_sender(row),
-            ]
-            yield from causes or [ready(_("seconds"))]
-    if outcome_unknown(row):
-        yield blocked(_("Outcome unknown: it was sent and no answer came; Google may have it."))
+    completed = ended(_("Completed: Google has it. This state is final."))
+    if not row.uploaded_at:
+        completed = ended(_("Completed: the conversion ended here, so nothing had to be sent."), **_conversion(row))
+    return blockers.reasons_of(row, timeline, completed=completed, failed=_failed, due=_due)
+
+
+def _due(row: Adjustment, limits: object) -> Iterable[Blocker]:
+    causes = [*_blocked_by_conversion(row), *blockers.blocked_by_pause_or_limits(row, limits), *_by_sender(row)]
+    return causes or [ready(_("seconds"))]
 
 
 def _failed(row: Adjustment, limits: object) -> Iterator[Blocker]:
@@ -78,19 +65,16 @@ def _blocked_by_conversion(row: Adjustment) -> Iterator[Blocker]:
 
 
 def _by_sender(row: Adjustment) -> Iterator[Blocker]:
-    if row.site.sync_method != SyncMethod.SCRIPT:
-        yield from blockers.blocked_by_account(row)
-        return
     sentence = _(
         "The site sends by a script, which cannot send adjustments: switch it to the Google Ads API or the Data Manager"
         " API."
     )
-    yield blocked(sentence, **blockers.site_link(row))
+    is_script = row.site.sync_method == SyncMethod.SCRIPT
+    yield from [blocked(sentence, **blockers.site_link(row))] if is_script else blockers.blocked_by_account(row)
 
 
 def _conversion(row: Adjustment) -> dict[str, str]:
-    href = reverse("admin:ociqueue_conversion_change", args=[row.original_id])
-    return {"link": columns.row_name(row.original), "href": href}
+    return {"link": columns.row_name(row.original), "href": columns.row_page("change", row.original_id)}
 
 
 def _other(row: Adjustment) -> dict[str, str]:
@@ -101,9 +85,7 @@ def change_value(row: Adjustment, _offers: Offers, _user: object) -> JobOffer | 
     """Offer another value, which takes the place of the one that was wrong."""
     if row.is_retraction or row.is_overtaken or why_not_adjust(row.original, AdjustmentKind.RESTATEMENT):
         return None
-    return JobOffer(
-        _("Change the value again"), reverse("admin:ociqueue_conversion_change_value", args=[row.original_id])
-    )
+    return JobOffer(_("Change the value again"), columns.row_page("change_value", row.original_id))
 
 
 @admin.register(Adjustment)

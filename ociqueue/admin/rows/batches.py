@@ -15,9 +15,21 @@ from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from kilit.console.formatting import badge, breakable, code_badge, column, distance, fieldset, number, since, two_lines
+from kilit.console.formatting import (
+    badge,
+    breakable,
+    code_badge,
+    column,
+    distance,
+    fieldset,
+    link,
+    number,
+    since,
+    two_lines,
+)
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.machine_errors import explain
+from kilit.problems.links import row_path
 from ociqueue.admin.base import columns
 from ociqueue.admin.base.site_header import SITES_MENU, UPLOADS, header_context
 from ociqueue.admin.rows import adjustment_columns
@@ -34,6 +46,7 @@ SIZE = Func(F("row_ids"), function="cardinality", output_field=IntegerField())
 IN_ORDER = Receipt.objects.defer("row_ids").order_by("received_at", "pk")
 RECEIPTS = Prefetch("receipts", IN_ORDER)
 COLOURS = {"SUCCESS": "success", "PARTIAL_SUCCESS": "warning", "FAILED": "danger", "FAILURE": "danger"}
+MOST_ROWS = 200
 SETTLED = ("confirmed", "rejected", "put_off", "late")  # what became of a receipt's rows
 # What we made of an answer that is no verdict.
 MEANINGS = {
@@ -75,8 +88,7 @@ def receipt_line(receipt: Any, *, is_chosen: bool) -> dict[str, object]:
 def _verdict(receipt: Receipt) -> SafeString:
     if not receipt.settled_at:
         return badge(_("pending"), "pending")
-    title = str(MEANINGS.get(receipt.verdict, ""))  # type: ignore[call-overload]
-    if title:
+    if title := str(MEANINGS.get(receipt.verdict, "")):  # type: ignore[call-overload]
         return badge(receipt.verdict, "warning", title=title)
     return code_badge(receipt.verdict, COLOURS.get(receipt.verdict, ""))
 
@@ -91,15 +103,11 @@ def _questions(receipt: Receipt) -> str:
     return _("%(asked)s, next in %(span)s") % {"asked": times, "span": distance(receipt.next_check_at)}
 
 
-MOST_ROWS = 200
-
-
 @admin.display(description=gettext_lazy("rows"))
 def size(batch: UploadBatch) -> SafeString:
+    probe = badge(_("probe"), "info") if batch.is_probe else ""
     of_adjustments = badge(_("adjustments"), "info") if batch.queue == ADJUSTMENTS.queue else ""
-    return format_html(
-        "{} {} {}", number(batch.size), badge(_("probe"), "info") if batch.is_probe else "", of_adjustments
-    )
+    return format_html("{} {} {}", number(batch.size), probe, of_adjustments)
 
 
 @admin.display(description=gettext_lazy("answer"))
@@ -130,11 +138,8 @@ def result(batch: UploadBatch) -> SafeString | str:
         _("verdict pending: %(number)s") % {"number": number(pending)} if pending else "",
         _("too late for %(number)s") % {"number": number(late)} if late else "",
     ]
-    counts = (
-        batch.accepted + settled["confirmed"],
-        batch.failed + settled["rejected"],
-        batch.put_off + settled["put_off"],
-    )
+    accepted, failed = batch.accepted + settled["confirmed"], batch.failed + settled["rejected"]
+    counts = (accepted, failed, batch.put_off + settled["put_off"])
     return two_lines(" / ".join(map(number, counts)), ", ".join(filter(None, below)))
 
 
@@ -147,10 +152,8 @@ def note(batch: UploadBatch) -> SafeString | str:
 
 @admin.display(description=gettext_lazy("job id"))
 def job(batch: UploadBatch) -> str:
-    if batch.job_id is None:
-        return "-"
-    if batch.answered_job_id in (None, batch.job_id):
-        return f"{batch.job_id}"
+    if batch.job_id is None or batch.answered_job_id in (None, batch.job_id):
+        return str(batch.job_id or "-")
     return _("%(sent)s; Google answered %(answered)s") % {"sent": batch.job_id, "answered": batch.answered_job_id}
 
 
@@ -227,8 +230,15 @@ def rows_of(batch: UploadBatch, chosen: str) -> dict[str, object]:
     return {
         "receipts": [receipt_line(candidate, is_chosen=candidate == receipt) for candidate in receipts],
         "receipt": receipt,
-        "batch_rows": [(place, row, show.name(row), show.state(row), show.error(row)) for place, row in places],
-        "batch_rows_name": capfirst(rows.model._meta.verbose_name),
-        "batch_row_page": f"admin:ociqueue_{rows.model._meta.model_name}_change",
+        "batch_rows": [
+            {
+                **({_("Place"): place} if receipt else {}),
+                capfirst(row._meta.verbose_name): link(row_path(row), show.name(row)),
+                _("State now"): show.state(row),
+                _("Attempts"): row.attempt_count,
+                _("Error"): show.error(row),
+            }
+            for place, row in places
+        ],
         "batch_rows_title": ": ".join(filter(None, (of_request, title))) % context,
     }

@@ -1,6 +1,6 @@
 """What is blocking a conversion, in sentences with links; adjustments share most of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.urls import reverse
@@ -9,21 +9,12 @@ from django.utils.translation import gettext as _
 
 from kilit.console.formatting import distance, number
 from kilit.console.jobs import blockers
-from kilit.console.jobs.blockers import (
-    Blocker,
-    blocked,
-    ended,
-    held,
-    no_worker,
-    overdue,
-    ready,
-    waiting,
-)
+from kilit.console.jobs.blockers import Blocker, blocked, ended, held, no_worker, overdue, ready, waiting
 from kilit.lock.models import Event
 from kilit.machine_errors import explain
 from kilit.spans import format_span, moment
 from kilit.workers.sweeps import sweeps
-from ociqueue.admin.base.columns import doubt, upload
+from ociqueue.admin.base.columns import doubt, row_page, upload
 from ociqueue.admin.base.site_header import site_address
 from ociqueue.codes.table import WITHHELD
 from ociqueue.models import Conversion, Credentials, Receipt
@@ -31,24 +22,34 @@ from ociqueue.models.site import SILENT_AFTER
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.operating.site_health import open_circuits
 from ociqueue.schemas.columns import outcome_unknown
-from ociqueue.states import LIVE, UPLOADED_HERE, Category, ConversionStatus, SyncMethod
+from ociqueue.states import LIVE, UPLOADED_HERE, Category, ConversionStatus
+
+Causes = Callable[[Any, Any], Iterable[Blocker]]  # of a row, with its limits
 
 
-def reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
+def reasons_of(
+    row: Uploadable, timeline: list[Event], *, completed: Blocker, failed: Causes, due: Causes
+) -> Iterator[Blocker]:
+    """Yield what blocks a row; `completed`, `failed` and `due` differ between conversions and adjustments."""
     limits = limits_of(row)
     match row.status:
         case ConversionStatus.COMPLETED:
-            yield ended(_("Completed: it was sent. This state is final."))
+            yield completed
         case ConversionStatus.FAILED:
-            yield from _failed(row, limits)
+            yield from failed(row, limits)
         case ConversionStatus.PROCESSING:
             yield from processing(row, limits, timeline)
         case ConversionStatus.UPLOADED:
             yield from uploaded(row)
         case _:
-            yield from _waiting(row, limits)
+            yield from due(row, limits)
     if outcome_unknown(row):
         yield blocked(doubt(row))
+
+
+def reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
+    completed = ended(_("Completed: it was sent. This state is final."))
+    return reasons_of(row, timeline, completed=completed, failed=_failed, due=_waiting)
 
 
 def limits_of(row: Uploadable) -> Any:
@@ -63,7 +64,7 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
         return
     if row.is_replaced:
         copy = getattr(row, "replacement", None)
-        href = reverse("admin:ociqueue_conversion_change", args=[copy.pk]) if copy else ""
+        href = row_page("change", copy.pk) if copy else ""
         yield ended(_("A corrected copy was sent in its place."), link=str(copy or ""), href=href)
     elif row.is_retracted:
         yield ended(_("It was retracted, so it is not sent again."))
@@ -76,11 +77,13 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
 
 
 def _withheld(row: Conversion, limits: Any) -> Blocker:
+    where = site_link(row, "settings")
     if limits.is_withheld:
         sentence = _("Not sent: the visitor denied consent. The site's settings decide whether such rows are sent.")
-        return ended(sentence, **site_link(row, "settings"))
-    sentence = _("Not sent: the visitor denied consent. The site sends such rows now: use Retry to send it.")
-    return blocked(sentence, **site_link(row, "settings"))
+        return ended(sentence, **where)
+    return blocked(
+        _("Not sent: the visitor denied consent. The site sends such rows now: use Retry to send it."), **where
+    )
 
 
 def failed(row: Uploadable, limits: Any) -> Iterator[Blocker]:
@@ -136,9 +139,12 @@ def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
     is_retracted = row.is_retracted and not row.outcome_unknown
     if limits.is_withheld or limits.is_too_old or is_retracted:
         yield from _unsendable(row, limits)
-    elif causes := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
+        return
+    is_uploaded_here = row.site.sync_method in UPLOADED_HERE
+    by_sender = blocked_by_account(row) if is_uploaded_here else _blocked_by_script(row)
+    if causes := [*blocked_by_pause_or_limits(row, limits), *by_sender]:
         yield from causes
-    elif row.site.sync_method in UPLOADED_HERE:
+    elif is_uploaded_here:
         yield ready(_("seconds"))
     else:
         yield waiting(_("Waiting for the script's next run."), **site_link(row))
@@ -166,13 +172,6 @@ def blocked_by_pause_or_limits(row: Uploadable, limits: Any) -> Iterator[Blocker
     if limits.attempts_left <= 0:
         yield blocked(_("It has used up its attempts: the scheduled task oci_attempt_cap will fail it."))
         yield from overdue("oci_attempt_cap") or no_worker()
-
-
-def _blocked_by_sender(row: Conversion) -> Iterator[Blocker]:
-    if row.site.sync_method == SyncMethod.SCRIPT:
-        yield from _blocked_by_script(row)
-    else:
-        yield from blocked_by_account(row)
 
 
 def blocked_by_account(row: Uploadable) -> Iterator[Blocker]:

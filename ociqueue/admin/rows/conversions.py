@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django import forms
 from django.contrib import admin
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -17,20 +16,17 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminSelectWidget
 
 from kilit.console.formatting import PRIMARY, button
-from kilit.console.lists.confirming import confirm_page
-from kilit.console.lists.fields import DaysForm
+from kilit.console.lists.fields import DaysForm, choice_field
 from kilit.console.queue_admin import OldestRow
 from kilit.masking import mask_identifiers
 from kilit.sites.models import SiteQuerySet
 from ociqueue.admin.base import columns
 from ociqueue.admin.base.site_header import CONVERSIONS_MENU
 from ociqueue.admin.imports import pages as imports
-from ociqueue.admin.rows.description import CONVERSION
+from ociqueue.admin.rows.description import CONVERSION, MARK_FAILED, RESET, RETRY, UploadableAdmin
 from ociqueue.admin.rows.row_forms import adjust_page, correct_page
-from ociqueue.admin.rows.uploadable import MARK_FAILED, RESET, RETRY, UploadableAdmin
 from ociqueue.files import exports as dead_letters
 from ociqueue.files.exports import history_response
 from ociqueue.intake.corrections import read_id
@@ -46,7 +42,7 @@ FORMATS = (("csv", gettext_lazy("CSV, for spreadsheets")), ("jsonl", gettext_laz
 
 
 class HistoryForm(DaysForm):
-    format = forms.ChoiceField(label=gettext_lazy("Format"), choices=FORMATS, widget=UnfoldAdminSelectWidget)
+    format = choice_field(gettext_lazy("Format"), FORMATS)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
@@ -67,8 +63,7 @@ def history_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponseB
         return history_response(sites.order_by("name", "pk"), start=start, end=end, file_format=file_format)
     of_site = _("Of the site %(site)s.") % {"site": sites.get()} if named else _("Of all sites that you see.")
     zone = timezone.get_current_timezone_name()
-    return confirm_page(
-        model_admin,
+    return model_admin.confirm(
         request,
         title=_("Export conversions"),
         sentences=[
@@ -79,7 +74,6 @@ def history_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponseB
         form=form,
         kept={"site": named} if named else {},
         submit=_("Download"),
-        back=model_admin.address("changelist"),
     )
 
 
@@ -107,10 +101,7 @@ class ConversionAdmin(UploadableAdmin):
     actions_list = ["error_groups", "import_csv", "dead_letters", "history"]
     fieldsets = columns.FIELDSETS
     export_fields = dead_letters.FIELDS
-    export_masks = {
-        **dict.fromkeys(Conversion.CLICK_IDS, mask_click_id),
-        "errorMessage": mask_identifiers,
-    }
+    export_masks = {**dict.fromkeys(Conversion.CLICK_IDS, mask_click_id), "errorMessage": mask_identifiers}
     pages_with_filters = (*UploadableAdmin.pages_with_filters, "/history-file/", "/import/")
     oldest_means = gettext_lazy("Since the oldest unclaimed conversion arrived, on any site, including paused ones.")
 
@@ -165,16 +156,12 @@ class ConversionAdmin(UploadableAdmin):
         return imports.template_file(request)
 
     def get_urls(self) -> list[object]:
+        retract = partial(adjust_page, self, kind=AdjustmentKind.RETRACTION)
+        change_value = partial(adjust_page, self, kind=AdjustmentKind.RESTATEMENT)
         return [
             self.route("import/template/", "import_template", self.import_template),
             self.route("<path:object_id>/correct/", "correct", partial(correct_page, self)),
-            self.route(
-                "<path:object_id>/retract/", "retract", partial(adjust_page, self, kind=AdjustmentKind.RETRACTION)
-            ),
-            self.route(
-                "<path:object_id>/change-value/",
-                "change_value",
-                partial(adjust_page, self, kind=AdjustmentKind.RESTATEMENT),
-            ),
+            self.route("<path:object_id>/retract/", "retract", retract),
+            self.route("<path:object_id>/change-value/", "change_value", change_value),
             *super().get_urls(),
         ]

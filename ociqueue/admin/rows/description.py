@@ -1,26 +1,157 @@
-"""What pages of conversions and adjustments call states and events, and which action stands out."""
+"""What conversions and adjustments have in common: actions, what their pages call events, ways on from errors."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from django import forms
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldBooleanWidget
 
 from kilit.console.formatting import joined, link
 from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers, RowStep
 from kilit.console.jobs.timeline import Story
+from kilit.console.lists.actions import Action
+from kilit.console.lists.confirming import ReasonForm
+from kilit.console.lists.fields import choice_field, text_field
+from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Event
-from ociqueue.admin.base.columns import STATES, money, row_name, state_notes
+from ociqueue.admin.base.columns import STATES, money, row_name, row_page, state_notes
 from ociqueue.admin.base.site_header import may_administer, site_address
 from ociqueue.admin.rows import blockers
-from ociqueue.admin.rows.adjustment_columns import adjustments_context, kind_label
+from ociqueue.admin.rows.adjustment_columns import adjustments_context
 from ociqueue.admin.rows.row_forms import with_forms
+from ociqueue.models import Circuit, Site
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
+from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.models.uploadable import Uploadable
-from ociqueue.states import ENDED, ConversionStatus, Disposition, SyncMethod
+from ociqueue.operating import operations
+from ociqueue.operating.presenters import with_upload
+from ociqueue.operating.site_health import open_circuits
+from ociqueue.states import ENDED, AdjustmentKind, Category, ConversionStatus, Disposition, SyncMethod
+
+
+class UploadableAdmin(QueueAdmin):
+    most_acted_on = 5_000
+    scope_filter = "site"
+
+    # What is shown
+
+    def get_queryset(self, request: HttpRequest) -> UploadableQuerySet[Any]:
+        rows: UploadableQuerySet[Any] = super().get_queryset(request)
+        return with_upload(rows.visible_to(request.user)).select_related("site")
+
+    def complete(self, rows: list[Any]) -> None:
+        circuits = {
+            (circuit.site_id, circuit.action): circuit for circuit in open_circuits({row.site_id for row in rows})
+        }
+        for row in rows:
+            row.held_by = circuits.get((row.site_id, Circuit.EVERY_ACTION)) or circuits.get((row.site_id, row.action))
+
+    # Actions
+
+    def acted_on_by(self, request: HttpRequest) -> UploadableQuerySet[Any]:
+        rows: UploadableQuerySet[Any] = self.model._default_manager.filter(site__in=Site.objects.run_by(request.user))
+        return rows
+
+
+class ResetForm(ReasonForm):
+    clear_errors = forms.BooleanField(
+        required=False,
+        label=_("Clear the error"),
+        widget=UnfoldBooleanWidget,
+        help_text=_("Clears code, category and message; the timeline keeps them."),
+    )
+
+    def options(self) -> dict[str, Any]:
+        return {"clear_errors": self.cleaned_data["clear_errors"]}
+
+
+class MarkFailedForm(ReasonForm):
+    code = text_field(_("Error code"), 64, required=False, attrs={"placeholder": "MANUAL_FAIL"})
+    # Not TRANSIENT: a sweep may retry such rows, but the action promises that they are not retried.
+    categories = [(name, name) for name in Category.values if name != Category.TRANSIENT]
+    category = choice_field(_("Error category"), [("", _("PERMANENT (default)")), *categories], required=False)
+
+    def options(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in ("code", "category", "reason") if self.cleaned_data[name]}
+
+
+RETRY = Action(
+    operations.RETRY,
+    title=_("Retry"),
+    done=_("Retried"),
+    effect=_("They are queued again with a fresh budget of attempts; the error is kept."),
+    is_done_at_once=True,
+    undo="undo_retry",
+)
+RESET = Action(
+    operations.RESET,
+    title=_("Reset to queued"),
+    done=_("Reset"),
+    effect=_(
+        "They are queued again with a fresh budget of attempts. A row that a script holds right now may be uploaded "
+        "twice; Google counts it once."
+    ),
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "Waiting for Google: %(number)s. "
+            "Google has them and has not given its verdict. They are sent again under the same "
+            "order id, which Google counts once. Until then their outcome is unknown; a verdict that still comes is "
+            "recorded, but changes nothing."
+        )
+    },
+    form=ResetForm,
+)
+MARK_FAILED = Action(
+    operations.MARK_FAILED,
+    title=_("Mark failed"),
+    done=_("Marked failed"),
+    effect=_("They end as failed and are not retried automatically."),
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "Waiting for Google: %(number)s. "
+            "Google has them and may count them all the same: this takes nothing back at Google. "
+            "Their outcome stays unknown; a verdict that still comes is recorded, but changes nothing."
+        )
+    },
+    form=MarkFailedForm,
+    is_dangerous=True,
+)
+
+RETRY_ADJUSTMENT = replace(RETRY, operation=operations.RETRY_ADJUSTMENT)
+RESET_ADJUSTMENT = replace(
+    RESET,
+    operation=operations.RESET_ADJUSTMENT,
+    effect=_(
+        "They are queued again with a fresh budget of attempts. One that is being sent may be sent twice; Google "
+        "applies it once."
+    ),
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "Waiting for Google: %(number)s. "
+            "Google has them and has not given its verdict. They are sent again with the same "
+            "time, so Google applies them once. A verdict that still comes is recorded, but changes nothing."
+        )
+    },
+)
+MARK_ADJUSTMENT_FAILED = replace(
+    MARK_FAILED,
+    operation=operations.MARK_ADJUSTMENT_FAILED,
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "Waiting for Google: %(number)s. "
+            "Google has them and may apply them all the same: this takes nothing back at Google. "
+            "Their outcome stays unknown; a verdict that still comes is recorded, but changes nothing."
+        )
+    },
+)
+
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -40,7 +171,7 @@ def linked_row(name: str) -> Callable[[Event], SafeString]:
 
     def show(event: Event) -> SafeString:
         other = event.details[name]
-        return link(reverse("admin:ociqueue_conversion_change", args=[other.removeprefix(PREFIX)]), other)
+        return link(row_page("change", other.removeprefix(PREFIX)), other)
 
     return show
 
@@ -54,17 +185,11 @@ def corrected_fields(event: Event) -> str:
     )
 
 
-def late_answer(event: Event) -> str:
-    """Return what Google said about a row that had been taken back: its answer, or later its verdict."""
-    said = event.details.get("answer", "")
-    return f"{ANSWERS.get(said, said)}"
-
-
 def adjustment_link(event: Event) -> SafeString:
     details = event.details
     address = reverse("admin:ociqueue_adjustment_change", args=[details["adjustment"].removeprefix(ADJUSTMENT_PREFIX)])
     value = money(Decimal(str(details["value"])), details.get("currency", "")) if "value" in details else ""
-    return joined(link(address, kind_label(details["kind"])), value, details.get("code", ""))
+    return joined(link(address, str(AdjustmentKind(details["kind"]).label)), value, details.get("code", ""))
 
 
 ACTORS = {"key": _("the script"), "uploader": _("the uploader")}
@@ -86,7 +211,8 @@ UPLOADED = {
 }
 ADDITIONS: dict[str, Callable[[Event], object]] = {
     "PROVIDER_WARNING": lambda event: "; ".join(event.details.get("warnings", [])),
-    "LATE_ANSWER": late_answer,
+    # About a row that had been taken back: its answer, or later its verdict.
+    "LATE_ANSWER": lambda event: ANSWERS.get(said := event.details.get("answer", ""), said),
 }
 STORY = Story(
     {

@@ -10,22 +10,22 @@ from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError
 from kilit.api.input_model import FieldError, format_error
 from kilit.console.jobs.job_page import JobOffer, Offers, row_to_change
-from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
+from kilit.console.lists.confirming import ReasonForm, reason_field
+from kilit.console.lists.fields import choice_field, text_field
 from kilit.lock.audit import for_reason
 from kilit.machine_errors import explain
-from ociqueue.admin.base.columns import amount
+from ociqueue.admin.base.columns import amount, row_page
 from ociqueue.codes.table import ORDER_ID_IN_USE
 from ociqueue.intake.adjustments import adjust
 from ociqueue.intake.corrections import Correction, may_be_counted, replace_rows, why_not
@@ -37,14 +37,9 @@ from ociqueue.states import WAITING, AdjustmentKind, ConversionStatus, EventSour
 from ociqueue.uploader.providers import has_developer_token
 
 
-def _text(label: StrOrPromise, most: int, **options: Any) -> forms.CharField:
-    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"})
-    return forms.CharField(label=label, max_length=most, widget=widget, **options)
-
-
 def _consent(label: StrOrPromise) -> forms.ChoiceField:
     choices = [("", gettext_lazy("not given")), *((name, name) for name in get_args(ConsentGiven))]
-    return forms.ChoiceField(label=label, choices=choices, required=False, widget=UnfoldAdminSelectWidget)
+    return choice_field(label, choices, required=False)
 
 
 class UnrepeatedInput(UnfoldAdminTextInputWidget):
@@ -55,38 +50,28 @@ class UnrepeatedInput(UnfoldAdminTextInputWidget):
 
 
 def _identifier(label: StrOrPromise) -> forms.CharField:
-    return forms.CharField(
-        label=label,
-        max_length=LONGEST_IDENTIFIER,
-        required=False,
-        widget=UnrepeatedInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-        help_text=gettext_lazy("Only its hash is stored. Empty keeps what is stored."),
-    )
+    help_text = gettext_lazy("Only its hash is stored. Empty keeps what is stored.")
+    return text_field(label, LONGEST_IDENTIFIER, required=False, widget=UnrepeatedInput, help_text=help_text)
 
 
 class CorrectionForm(forms.Form):
-    kind = forms.ChoiceField(
-        label=gettext_lazy("Kind of click id"),
-        choices=[(name, name) for name in Conversion.CLICK_IDS],
-        widget=UnfoldAdminSelectWidget,
-    )
-    click_id = _text(gettext_lazy("Click id"), 512)
+    kind = choice_field(gettext_lazy("Kind of click id"), [(name, name) for name in Conversion.CLICK_IDS])
+    click_id = text_field(gettext_lazy("Click id"), 512)
     email = _identifier(gettext_lazy("E-mail"))
     phone = _identifier(gettext_lazy("Phone"))
-    conversionTime = _text(
+    conversionTime = text_field(
         gettext_lazy("Conversion time"),
         40,
         help_text=gettext_lazy("With its offset from UTC, as in 2026-11-15T13:45:00+03:00."),
     )
-    conversionValue = _text(gettext_lazy("Value"), 20)
-    conversionCurrency = _text(gettext_lazy("Currency"), 3)
+    conversionValue = text_field(gettext_lazy("Value"), 20)
+    conversionCurrency = text_field(gettext_lazy("Currency"), 3)
     consentAdUserData = _consent(gettext_lazy("Consent: ad user data"))
     consentAdPersonalization = _consent(gettext_lazy("Consent: ad personalization"))
-    eventSource = forms.ChoiceField(
-        label=gettext_lazy("Event source"),
-        choices=EventSource.choices,
+    eventSource = choice_field(
+        gettext_lazy("Event source"),
+        EventSource.choices,
         required=False,
-        widget=UnfoldAdminSelectWidget,
         help_text=gettext_lazy("Where it happened. Only the Data Manager API receives it."),
     )
     reason = reason_field(
@@ -150,15 +135,14 @@ def _ask(model_admin: ModelAdmin, request: HttpRequest, row: Conversion, form: C
     is_waiting = row.status in WAITING
     if is_waiting:
         effect = _("It is sent with your corrections. The timeline says what was changed.")
-    return confirm_page(
-        model_admin,
+    title = _("Correct %(name)s") if is_waiting else _("Correct and resend %(name)s")
+    return model_admin.confirm(
         request,
-        title=(_("Correct %(name)s") if is_waiting else _("Correct and resend %(name)s"))
-        % {"name": model_admin.page.name(row)},
+        row,
+        title=title % {"name": model_admin.page.name(row)},
         sentences=[error, effect] if row.status == ConversionStatus.FAILED else [effect],
         form=form,
         submit=_("Correct") if is_waiting else _("Correct and resend"),
-        back=model_admin.address("change", row.pk),
     )
 
 
@@ -188,15 +172,13 @@ class RetractForm(ReasonForm):
 
 
 class ChangeValueForm(RetractForm):
-    value = forms.CharField(
-        label=gettext_lazy("New value"),
-        max_length=20,
-        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "inputmode": "decimal", "autofocus": True}),
+    value = text_field(
+        gettext_lazy("New value"),
+        20,
+        attrs={"inputmode": "decimal", "autofocus": True},
         help_text=gettext_lazy("The whole value, not the difference, as in 80.50."),
     )
-    currency = forms.CharField(
-        label=gettext_lazy("Currency"), max_length=3, widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
-    )
+    currency = text_field(gettext_lazy("Currency"), 3)
     field_order = ("value", "currency", "reason")
 
     def item(self) -> dict[str, str]:
@@ -210,20 +192,16 @@ FORMS = {AdjustmentKind.RETRACTION: RetractForm, AdjustmentKind.RESTATEMENT: Cha
 def with_forms(row: Conversion, offers: Offers, _user: object) -> Offers:
     if not why_not(row):
         label = _("Correct") if row.status in WAITING else _("Correct and resend")
-        offers = {"correct": JobOffer(label, _address("correct", row)), **offers}
+        offers = {"correct": JobOffer(label, row_page("correct", row.pk)), **offers}
     if row.status == ConversionStatus.FAILED:  # there is nothing to adjust
         return offers
     # In this order: nothing follows a retraction.
     change, retract = adjust(row.site, [trial(row, kind) for kind in reversed(AdjustmentKind)], dry_run=True)
     if change["status"] != "invalid":
-        offers = {**offers, "change_value": JobOffer(CHANGE_VALUE, _address("change_value", row))}
+        offers = {**offers, "change_value": JobOffer(CHANGE_VALUE, row_page("change_value", row.pk))}
     if retract["status"] == "created":
-        offers = {**offers, "retract": JobOffer(RETRACT, _address("retract", row), is_dangerous=True)}
+        offers = {**offers, "retract": JobOffer(RETRACT, row_page("retract", row.pk), is_dangerous=True)}
     return offers
-
-
-def _address(name: str, row: Conversion) -> str:
-    return reverse(f"admin:ociqueue_conversion_{name}", args=[row.pk])
 
 
 def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, object]:
@@ -234,7 +212,9 @@ def adjust_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *
     row = row_to_change(model_admin, request, object_id)
     back = HttpResponseRedirect(model_admin.address("change", row.pk))
     newest = newest_of(row)
-    form = FORMS[kind](request.POST or None, initial=_initial(row, newest))
+    current = _current(row, newest)
+    value = {"value": format_amount(current.value, current.currency), "currency": current.currency}
+    form = FORMS[kind](request.POST or None, initial={"newest": str(newest or ""), **value})
     if form.is_valid():
         result = add(row, form)
         if result["status"] != "invalid":
@@ -245,17 +225,16 @@ def adjust_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *
         messages.warning(request, _("It cannot be adjusted: %(reason)s") % {"reason": reason})
         return back
     is_retraction = kind == AdjustmentKind.RETRACTION
-    return confirm_page(
-        model_admin,
+    return model_admin.confirm(
         request,
+        row,
         title=f"{TITLES[kind]}: {model_admin.page.name(row)}",
         sentences=[what_happens(row, kind), *([_("Nothing can follow a retraction.")] if is_retraction else [])],
-        facts=[(_("Current value"), amount(_current(row, newest)))],
+        facts=[(_("Current value"), amount(current))],
         form=form,
         submit=TITLES[kind],
         reasons_for="JOB_CREATED",
         is_dangerous=is_retraction,
-        back=model_admin.address("change", row.pk),
     )
 
 
@@ -314,12 +293,6 @@ def _can_retract(row: Conversion) -> bool:
         return has_developer_token(row.site)
     except (Credentials.DoesNotExist, DecryptionError):
         return False
-
-
-def _initial(row: Conversion, newest: Adjustment | None) -> dict[str, str]:
-    current = _current(row, newest)
-    value = format_amount(current.value, current.currency)
-    return {"newest": str(newest or ""), "value": value, "currency": current.currency}
 
 
 def _current(row: Conversion, newest: Adjustment | None) -> Any:

@@ -26,8 +26,8 @@ from kilit.sites import member_files
 from kilit.sites.models import SiteQuerySet
 from kilit.sites.site_files import SitePlan
 from kilit.sites.site_model import has_site_permission
-from ociqueue.admin.imports.line_grid import grid_of, read_rows, text_of
-from ociqueue.admin.imports.pages import CsvFileForm
+from ociqueue.admin.imports.import_jobs import grid_of, read_rows, text_of
+from ociqueue.admin.imports.pages import csv_field
 from ociqueue.files import sites as site_files
 from ociqueue.models import Site
 
@@ -55,12 +55,11 @@ def _describe_sites(plan: SitePlan) -> Iterator[Cells]:
     for each in plan.found:
         if each.is_new or each.changes:
             what = _("new") if each.is_new else _("changed")
-            details = "; ".join(_change(name, *pair, is_new=each.is_new) for name, pair in each.changes.items())
+            details = "; ".join(
+                f"{name}: {after}" if each.is_new else f"{name}: {before or '–'} → {after or '–'}"
+                for name, (before, after) in each.changes.items()
+            )
             yield {_("Line"): str(each.line), _("Site"): each.site.name, _("What"): what, _("Values"): details}
-
-
-def _change(name: str, before: object, after: object, *, is_new: bool) -> str:
-    return f"{name}: {after}" if is_new else f"{name}: {before or '–'} → {after or '–'}"
 
 
 def _describe_members(plan: member_files.MemberPlan) -> Iterator[Cells]:
@@ -100,16 +99,14 @@ MEMBERS = BulkFile(
 )
 
 
-class BulkFileForm(CsvFileForm):
+class BulkFileForm(forms.Form):
+    file = csv_field(5, gettext_lazy("Larger than %(most)s MB; use several files."))
     # Proof that this user has seen what the file would change.
     checked = forms.CharField(required=False)
     # Lines that were corrected on the page, which file they are of, and those in the grid.
     kept = forms.CharField(required=False, strip=False)
     digest = forms.CharField(required=False)
     rows = forms.CharField(required=False, strip=False)
-
-    megabytes = 5
-    too_large = gettext_lazy("Larger than %(most)s MB; use several files.")
 
     def file_digest(self) -> str:
         file: Any = self.cleaned_data["file"].file
@@ -200,6 +197,8 @@ def _grid(
 def _report(plan: Any, kind: BulkFile, *, is_stored: bool) -> dict[str, Any]:
     rows = list(kind.describe(plan))
     passwords: dict[str, str] = getattr(plan, "passwords", {})
+    # First passwords are not stored, so no later request could fetch the file.
+    file = base64.b64encode("".join(csv_lines(["username", "password"], passwords.items())).encode()).decode()
     return {
         "summary": _summary(plan, is_stored=is_stored),
         "rows": rows[:MOST_SHOWN],
@@ -207,7 +206,7 @@ def _report(plan: Any, kind: BulkFile, *, is_stored: bool) -> dict[str, Any]:
         "rejected": plan.rejected[:MOST_SHOWN],
         "submit": _("Apply %(number)s changes") % {"number": number(plan.changes)},
         "passwords": passwords,
-        "passwords_address": _data_address(csv_lines(["username", "password"], passwords.items())),
+        "passwords_address": f"data:text/csv;charset=utf-8;base64,{file}",
     }
 
 
@@ -226,16 +225,11 @@ def _summary(plan: Any, *, is_stored: bool) -> str:
     return _("%(changes)s lines would change something; %(same)s lines are so already.") % counts
 
 
-def _data_address(lines: Iterable[str]) -> str:
-    """Return a file as an address: first passwords are not stored, so no later request could fetch them."""
-    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(''.join(lines).encode()).decode()}"
-
-
 def export_file(request: HttpRequest, kind: str) -> StreamingHttpResponse:
     """Return the sites that the user administers, or their members; the file can be imported again."""
     if not _may(request):
         raise PermissionDenied
-    file = next((each for each in (SITES, MEMBERS) if each.name == kind), None)
+    file = {each.name: each for each in (SITES, MEMBERS)}.get(kind)
     if file is None:
         raise Http404
     columns = [*file.columns, *([member_files.SITE_NAME] if file is MEMBERS else [])]

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat
-from django.forms import BaseInlineFormSet, BooleanField, CharField, HiddenInput, ModelForm
+from django.forms import BaseInlineFormSet, BooleanField, HiddenInput, ModelForm
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
@@ -15,13 +15,13 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import TabularInline
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.roles import Role, is_owner
+from kilit.console.lists.fields import text_field
 from kilit.sites.models import KEYS_USER_PREFIX, SiteMembership
 from kilit.sites.people import people_seen_by
 from ociqueue.admin.base.site_header import may_administer
-from ociqueue.admin.google.switching import SENDERS, confirmation, rows_in_flight
+from ociqueue.admin.google.circuits import SENDERS, confirmation, rows_in_flight
 from ociqueue.models import Site
 from ociqueue.models.credentials import check_customer_id
 from ociqueue.operating.senders import unsettled_rows
@@ -37,12 +37,8 @@ def sender_choices() -> list[tuple[str, Any]]:
 
 
 class NewSiteForm(ModelForm[Site]):
-    customer_id = CharField(
-        label=gettext_lazy("Customer id"),
-        max_length=20,
-        required=False,
-        widget=UnfoldAdminTextInputWidget,
-        help_text=Site._meta.get_field("customer_id").help_text,
+    customer_id = text_field(
+        gettext_lazy("Customer id"), 20, required=False, help_text=Site._meta.get_field("customer_id").help_text
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:

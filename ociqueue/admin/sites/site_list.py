@@ -1,6 +1,6 @@
 """Sites in the console: the list, and the pages of one site."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -23,8 +23,8 @@ from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.models import SiteMembership
 from ociqueue.admin.base.site_header import SITES_MENU, header_context, list_of, may_administer, may_run, site_address
-from ociqueue.admin.google import circuits, credentials, google_counts, switching
-from ociqueue.admin.sites import bulk_files, keys, site_actions
+from ociqueue.admin.google import circuits, credentials, google_counts
+from ociqueue.admin.sites import bulk_files, site_actions, site_page
 from ociqueue.admin.sites.site_forms import (
     CONFIRM_SENDER,
     SENDER,
@@ -66,22 +66,21 @@ SENT_BY = KindFilter(
 )
 
 
-def _failed(site: Any) -> SafeString:
-    count = site.health.totals[ConversionStatus.FAILED]
-    return link(list_of(site, status=ConversionStatus.FAILED), number(count)) if count else SafeString("0")
+def count_column(name: str, label: Any, count: Callable[[Any], int]) -> Any:
+    return column(name, label, lambda site: number(count(site)), sort_key=count)
 
 
-waiting = column(
-    "waiting",
-    gettext_lazy("waiting"),
-    lambda site: number(site.health.waiting),
-    sort_key=lambda site: site.health.waiting,
-)
+def _failed(site: Any) -> int:
+    return int(site.health.totals[ConversionStatus.FAILED])
+
+
+waiting = count_column("waiting", gettext_lazy("waiting"), lambda site: site.health.waiting)
+stuck = count_column("stuck", gettext_lazy("stuck"), lambda site: site.health.stuck)
 failed = column(
-    "failed", gettext_lazy("failed"), _failed, sort_key=lambda site: site.health.totals[ConversionStatus.FAILED]
-)
-stuck = column(
-    "stuck", gettext_lazy("stuck"), lambda site: number(site.health.stuck), sort_key=lambda site: site.health.stuck
+    "failed",
+    gettext_lazy("failed"),
+    lambda site: link(list_of(site, status=ConversionStatus.FAILED), number(_failed(site))) if _failed(site) else "0",
+    sort_key=_failed,
 )
 
 
@@ -108,12 +107,12 @@ class SiteAdmin(ListAdmin):
         "members": RowPage(lambda self, request, site: self.form_page(request, site, tab="members")),
         "pause": RowPage(site_actions.pause, may_run, is_posted=True),
         "resume": RowPage(site_actions.resume, may_run, is_posted=True),
-        "ads_script": RowPage(keys.ads_script_page),
-        "issue_key": RowPage(keys.issue_key, may_administer, back="ads_script", route="ads-script/issue-key"),
+        "ads_script": RowPage(site_page.ads_script_page),
+        "issue_key": RowPage(site_page.issue_key, may_administer, back="ads_script", route="ads-script/issue-key"),
         "revoke_key": RowPage(
-            keys.revoke_key, may_administer, back="ads_script", route="ads-script/revoke-key/<int:key>"
+            site_page.revoke_key, may_administer, back="ads_script", route="ads-script/revoke-key/<int:key>"
         ),
-        "copied_script": RowPage(keys.note_copied, may_administer, is_posted=True, route="ads-script/copied"),
+        "copied_script": RowPage(site_page.note_copied, may_administer, is_posted=True, route="ads-script/copied"),
         "credentials": RowPage(credentials.credentials_page, back="credentials"),
         "check_credentials": RowPage(
             credentials.request_check, may_run, is_posted=True, back="credentials", route="credentials/check"
@@ -124,7 +123,7 @@ class SiteAdmin(ListAdmin):
         ),
         "circuit": RowPage(circuits.circuit_page),
         "probe": RowPage(circuits.probe_now, may_run, is_posted=True, back="circuit", route="circuit/probe"),
-        "switch": RowPage(switching.switch_page, may_administer, back="credentials"),
+        "switch": RowPage(circuits.switch_page, may_administer, back="credentials"),
     }
 
     # What is shown

@@ -1,35 +1,47 @@
-"""The overview of a site: its health in one sentence, its numbers, its last 24 hours and its first steps."""
+"""The overview of a site (health in one sentence, numbers, 24 hours, first steps), its Ads Script and its API keys."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from http import HTTPStatus
 
+from django import forms
+from django.contrib import messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db.models import Q
+from django.db import transaction
+from django.db.models import Max, Q
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 
+from kilit.access.key_scopes import KeyScope
+from kilit.console.admin.keys import ScopesField, format_scopes
 from kilit.console.dashboard.charts import Chart
 from kilit.console.dashboard.page import StateCount
-from kilit.console.formatting import ago, badge, distance, number
+from kilit.console.formatting import ago, badge, distance, exactly, new_key, number
 from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked, waiting
 from kilit.console.jobs.timeline import Story
+from kilit.console.lists.fields import text_field
 from kilit.console.templatetags.console import percent
 from kilit.lock.models import Count
 from kilit.machine_errors import explain
 from kilit.shares import share
+from kilit.sites import site_keys
+from kilit.sites.models import Tenant
+from kilit.sites.site_keys import KeyRequest
 from ociqueue.admin.base.columns import STATES
 from ociqueue.admin.base.site_header import list_of, site_address, site_page
 from ociqueue.admin.google.circuits import sending_context
 from ociqueue.models import Credentials, Site
 from ociqueue.operating.site_health import SiteHealth, site_health
 from ociqueue.queue import QUEUE
+from ociqueue.script.ads_script import KEY_PLACEHOLDER, render_script
 from ociqueue.states import CONVERSIONS, UPLOADED_HERE, ConversionStatus, SyncMethod
 
 COPIED = "Copied the script."  # in the site's history
@@ -67,14 +79,8 @@ def faults(site: Site, health: SiteHealth) -> Iterator[tuple[Blocker | None, Saf
     google = {"link": _("Google"), "href": site_address(site, "credentials")}
     script = {"link": _("Keys and script"), "href": site_address(site, "ads_script")}
     danger = partial(badge, colour="danger")
-    if site.archived_at:
-        sentence = _("Archived: %(why)s. Its keys are denied until it is restored.")
-        yield blocked(sentence % {"why": site.pause_reason}), None
-    elif site.is_paused:
-        who = {"person": Story().who(site.paused_by)} if site.paused_by else {}
-        sentence = _("Paused by %(person)s: %(why)s. Nothing is exported or sent until the pause ends.")
-        unknown = _("Paused: %(why)s. Nothing is exported or sent until the pause ends.")
-        yield blocked((sentence if who else unknown) % {"why": site.pause_reason.rstrip("."), **who}), None
+    if stop := _stop(site):
+        yield stop, None
     if health.needs_credentials:
         sentence = _("The site uses the %(sender)s and has no credentials: its conversions wait.")
         title = _("Nothing is sent until they are stored")
@@ -101,6 +107,18 @@ def faults(site: Site, health: SiteHealth) -> Iterator[tuple[Blocker | None, Saf
         yield blocked(_("The last connection test failed."), **google), shown
     if not site.last_export_at and site.sync_method == SyncMethod.SCRIPT:
         yield waiting(_("The site is not in use yet: its script has exported nothing."), **script), None
+
+
+def _stop(site: Site) -> Blocker | None:
+    if site.archived_at:
+        sentence = _("Archived: %(why)s. Its keys are denied until it is restored.")
+        return blocked(sentence % {"why": site.pause_reason})
+    if not site.is_paused:
+        return None
+    who = {"person": Story().who(site.paused_by)} if site.paused_by else {}
+    sentence = _("Paused by %(person)s: %(why)s. Nothing is exported or sent until the pause ends.")
+    unknown = _("Paused: %(why)s. Nothing is exported or sent until the pause ends.")
+    return blocked((sentence if who else unknown) % {"why": site.pause_reason.rstrip("."), **who})
 
 
 def _open_circuits(site: Site, health: SiteHealth) -> Iterator[tuple[Blocker | None, SafeString]]:
@@ -191,3 +209,119 @@ def _steps_of_upload_site(site: Site) -> Iterator[SetupStep]:
 def is_copied(site: Site) -> bool:
     of_site = LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(Site), object_id=str(site.pk))
     return of_site.filter(change_message=COPIED).exists()
+
+
+# Keys as most sites need them: for one program, with what that one needs.
+PRESETS = [
+    (KeyScope.ENQUEUE, gettext_lazy("Shop"), gettext_lazy("Send conversions")),
+    (KeyScope.SCRIPT, gettext_lazy("Ads Script"), KeyScope.SCRIPT.label),
+]
+
+
+class KeyForm(forms.Form):
+    name = text_field(
+        gettext_lazy("Name"), 100, help_text=gettext_lazy("What uses this key, so that you recognise it later.")
+    )
+    scopes = ScopesField()
+
+
+def ads_script_page(model_admin: ModelAdmin, request: HttpRequest, site: Site, *, key: str = "") -> HttpResponse:
+    """Show the script; it contains a key only right after that was issued on this page."""
+    script = render_script(
+        base_url=request.build_absolute_uri("/").rstrip("/"),
+        site_id=site.public_id,
+        api_key=key or KEY_PLACEHOLDER,
+        time_zone=site.time_zone,
+    )
+    return site_page(
+        model_admin,
+        request,
+        site,
+        "ads_script",
+        title=_("Ads Script of %(site)s") % {"site": site},
+        script=script,
+        has_key=bool(key),
+        is_script_site=site.sync_method == SyncMethod.SCRIPT,
+        keys=[(key, format_scopes(key)) for key in site.keys().all()],
+        presets=PRESETS,
+        after=_newest(site),
+    )
+
+
+def note_copied(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse:
+    """Record that the script was copied, once; the first steps of a new site show it."""
+    if not is_copied(site):
+        model_admin.log_change(request, site, COPIED)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+@transaction.atomic  # a key and its record
+def issue_key(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse | None:
+    form = KeyForm(request.POST or None)
+    if form.is_valid():
+        name, scopes = form.cleaned_data["name"], form.cleaned_data["scopes"]
+        text = _issue_once(request, KeyRequest(site, name, scopes), after=request.POST.get("after", ""))
+        if not text:
+            sentence = _(
+                "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
+            )
+            messages.error(request, sentence)
+            return None
+        messages.warning(request, new_key(_("Copy the key now; it is not shown again:"), text))
+        # A script with a key that cannot claim would fail on its first run.
+        return ads_script_page(model_admin, request, site, key=text if KeyScope.SCRIPT in scopes else "")
+    return model_admin.confirm(
+        request,
+        site,
+        title=_("Issue a new key for %(site)s") % {"site": site},
+        sentences=[
+            _("With this key, a program can do what you choose below, at this site only."),
+            _("It is shown once, on the next page. Existing keys stay valid until you revoke them."),
+        ],
+        form=form,
+        kept={"after": _newest(site)},
+        submit=_("Issue the key"),
+        back=site_address(site, "ads_script"),
+    )
+
+
+def _issue_once(request: HttpRequest, wanted: KeyRequest, *, after: str) -> str:
+    """Issue a key, unless there is a newer one than the form knows: a reload must not issue a second key.
+
+    The response itself shows the key, so that its text is stored nowhere.
+    """
+    with transaction.atomic():
+        Tenant.objects.select_for_update(no_key=True).get(pk=wanted.site.pk)  # serializes two clicks
+        return site_keys.issue_key(request.user, wanted)[1] if _newest(wanted.site) == after else ""
+
+
+def _newest(site: Tenant) -> str:
+    newest = site.keys().aggregate(Max("pk"))["pk__max"]
+    return str(newest or "none")
+
+
+@transaction.atomic
+def revoke_key(model_admin: ModelAdmin, request: HttpRequest, site: Site, key: int) -> HttpResponse | None:
+    held = get_object_or_404(site.keys(), pk=key)
+    if request.method == "POST":
+        revoked = site_keys.revoke_key(request.user, site, held)
+        message = _("Revoked %(key)s.") if revoked else _("%(key)s was already revoked.")
+        messages.success(request, message % {"key": held})
+        return None
+    used = (
+        _("It was last used on %(time)s.") % {"time": exactly(held.used_at)}
+        if held.used_at
+        else _("It was never used.")
+    )
+    return model_admin.confirm(
+        request,
+        site,
+        title=_("Revoke the key %(key)s") % {"key": held},
+        sentences=[
+            _("Programs that use this key are denied from now on. This cannot be undone."),
+            used,
+        ],
+        submit=_("Revoke the key"),
+        is_dangerous=True,
+        back=site_address(site, "ads_script"),
+    )
