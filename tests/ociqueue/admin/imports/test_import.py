@@ -120,7 +120,7 @@ def test_what_a_file_says_is_text_on_the_page(operator, site) -> None:
 
 
 def test_a_file_beyond_the_limit_is_refused_in_a_sentence(make_person, site, monkeypatch) -> None:
-    monkeypatch.setattr(imports.UploadForm, "megabytes", 0)
+    monkeypatch.setattr(imports.UploadForm.base_fields["file"], "megabytes", 0)
 
     answer = upload(make_person(sites={site: "operator"}), site, GOOD)
 
