@@ -16,6 +16,7 @@ from kilit.masking import mask_identifiers
 from kilit.problems.failures import FailedRows, group_action
 from kilit.problems.links import list_path
 from kilit.problems.registry import ProblemAction
+from kilit.sentences import english
 
 MOST_GROUPS = 50
 BAR = 5  # of so many units in the picture, one of them air
@@ -69,6 +70,12 @@ class ErrorGroupRow(NamedTuple):
     states: list[tuple[object, int]]  # a badge for each, and how many
 
 
+def _message(group: Group) -> str:
+    """Return the newest message; of a text from outside with an id its shape, as a short click id is not masked."""
+    message = group.message or ""
+    return group.shape if "<id>" in group.shape and english(message) == message else mask_identifiers(message)
+
+
 def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     queue = model_admin.queue
     name, scopes = queue.table.queue, queue.scopes_seen_by(request.user)
@@ -83,7 +90,7 @@ def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         rows = FailedRows(queue, entry, group.code, group.state, {"group": group.name}, group.scope)
         return ErrorGroupRow(
             group,
-            mask_identifiers(group.message or ""),
+            _message(group),
             entry,
             Trend(trends[group.name]),
             list_path(queue.model, group=group.name),

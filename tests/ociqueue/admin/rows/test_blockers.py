@@ -78,7 +78,7 @@ def test_a_script_that_comes_and_one_that_is_silent_are_distinguished(reported, 
     Site.objects.filter(pk=silent.pk).update(last_export_at=datetime.now(UTC) - timedelta(days=3))
     Site.objects.filter(pk=never.pk).update(created_at=datetime.now(UTC) - timedelta(days=3))
 
-    assert says(reported(make_conversion(comes)), "waiting", "the site's script takes it on its next run")
+    assert says(reported(make_conversion(comes)), "waiting", "Waiting for the script's next run")
     assert says(reported(make_conversion(silent)), "blocked", "The site's script last called 3\xa0days ago")
     assert says(reported(make_conversion(never)), "blocked", "The site's script has never called")
 
