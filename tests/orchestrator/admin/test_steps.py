@@ -8,6 +8,7 @@ import pytest
 
 from kilit.lock.models import Event
 from kilit.problems.registry import find_problems
+from kilit.sentences import english
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.models.job import failure
@@ -41,7 +42,7 @@ def test_an_unknown_customer_is_added_and_the_job_continues_with_one_form(make_p
     assert answer.redirect_chain[-1][0] == f"{LIST}{job.pk}/change/"
     assert "Ayşe Yılmaz is a customer now. Approved 1 of 1." in answer.text
     approved = Event.objects.of(job).get(event_type="HOLD_APPROVED")
-    assert (approved.actor, approved.message) == ("operator:ayse", "The customer was added.")
+    assert (approved.actor, english(approved.message)) == ("operator:ayse", "The customer was added.")
     tick(patient=False)
     assert states(job) != ["HOLD"]
 
