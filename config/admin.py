@@ -42,7 +42,7 @@ class LockoutAdmin(ReadOnlyAdmin):
 
     menu = RECORDS.tab(2, gettext_lazy("Logins"))
     list_display = fields = ["username", "address", "failures", "last_at", "state"]
-    search_fields = ["username__words", "=address"]
+    search_fields = ["username__words", "address__exact"]
     search_help_text = gettext_lazy("A username, or a whole address")
     ordering = ["-last_at"]
     actions = ["release"]

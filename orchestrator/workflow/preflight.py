@@ -134,7 +134,7 @@ def _macro() -> Iterator[PreflightCheck]:
 def _mode(mode: str, name: str, simulated: str, problem: str, fine: str) -> PreflightCheck:
     if simulated:
         return PreflightCheck(name, CheckLevel.SIMULATED, simulated)
-    if problem is None:
+    if not problem:
         return PreflightCheck(name, CheckLevel.PASS, fine)
     # A factory need not use every mode; only a default mode that cannot work stops orders.
     rules = valid_rules()

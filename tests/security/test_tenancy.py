@@ -7,6 +7,7 @@ docs/security.md; `make trial-tenancy` runs this again.
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -38,13 +39,22 @@ class Found:
         return [*self.pages, *self.searches, *self.operations]
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Log nothing: every refusal would log its traceback."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 @pytest.fixture(scope="module")
 def found(django_db_setup: None, django_db_blocker) -> Iterator[Found]:
     """Make the world once, and walk through it once."""
-    logging.disable(logging.CRITICAL)  # every refusal would log its traceback
     # In English, whatever the test before has left: the groups of pages are called by their models.
     english = translation.override("en")
-    with django_db_blocker.unblock(), override_settings(**SETTINGS), transaction.atomic(), english:
+    with django_db_blocker.unblock(), override_settings(**SETTINGS), transaction.atomic(), english, quiet():
         world = make_world()
         people, keys = walk.people(world), walk.keys(world)
         members = [identity for identity in people if identity.sees == ("own",)]
@@ -55,7 +65,6 @@ def found(django_db_setup: None, django_db_blocker) -> Iterator[Found]:
             walk.visit(world, doors.operations(world), [*people, *keys]),
         )
         transaction.set_rollback(True)
-    logging.disable(logging.NOTSET)
 
 
 def lines(visits: list[Visit]) -> list[str]:

@@ -77,7 +77,7 @@ DJANGO = """
 import django
 from django.conf import settings
 database = {"ENGINE": "kilit.postgres", "NAME": "kilit"}
-settings.configure(KILIT_VAR=server.folder.parent, DATABASES={"default": database})
+settings.configure(KILIT_VAR=server.folder.parent, SMALL=False, DATABASES={"default": database})
 django.setup()
 from django.core.management import call_command
 from django.db import OperationalError, connection

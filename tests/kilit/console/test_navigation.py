@@ -71,7 +71,7 @@ def test_every_page_has_a_place_in_the_menu(rf, admin_user) -> None:
         ("operator", "/admin/lock/activity/", []),
         ("admin", "/admin/auth/user/", ["Users", "API keys"]),
         ("admin", "/admin/ociqueue/erasure/", ["Erasures", "Logins"]),
-        ("owner", "/admin/lock/pruning/", ["Erasures", "Logins", "Denied requests", "Pruned rows"]),
+        ("owner", "/admin/lock/pruning/", ["Erasures", "Logins", "Denied requests", "Pruned rows", "Audits"]),
     ],
 )
 def test_pages_of_one_item_are_tabs(make_person, role, address, titles) -> None:

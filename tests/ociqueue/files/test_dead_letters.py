@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from kilit.console.lists import exports
+from kilit.console import queue_admin
 from kilit.csv.writer import escape_formula
 from ociqueue.files.exports import FIELDS
 from ociqueue.models import Conversion
@@ -140,14 +140,14 @@ def test_no_row_costs_a_question_of_its_own(viewer, site) -> None:
 
 @pytest.mark.slow  # every allocation of hundreds of rows is traced
 def test_memory_stays_the_same_for_any_number_of_rows(site, rf, admin_user, monkeypatch) -> None:
-    monkeypatch.setattr(exports, "CHUNK", 100)  # so that hundreds are many
+    monkeypatch.setattr(queue_admin, "CHUNK", 100)  # so that hundreds are many
     request = rf.get("/", {"status": "FAILED"})
     request.user = admin_user
 
     def most_memory(number: int) -> int:
         make_failed(site, number, message="x" * 900)
         tracemalloc.start()
-        lines = sum(1 for _ in exports.failed_rows(CONSOLE, request))
+        lines = sum(part.count(b"\n") for part in CONSOLE.dead_letters(request))
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert lines == 1 + Conversion.objects.count()
@@ -158,7 +158,7 @@ def test_memory_stays_the_same_for_any_number_of_rows(site, rf, admin_user, monk
 
     assert many < 1.5 * few
     with CaptureQueriesContext(connection) as asked:
-        next(iter(exports.failed_rows(CONSOLE, request)))
+        next(iter(CONSOLE.dead_letters(request)))
     of_rows = [query["sql"] for query in asked if Conversion._meta.db_table in query["sql"]]
     assert all("LIMIT" in sql for sql in of_rows), "the head comes before the rows are asked for"
 

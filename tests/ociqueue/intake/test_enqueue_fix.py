@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from django.forms.models import model_to_dict
 
 from kilit.lock.models import Event
+from kilit.sentences import english
 from ociqueue.models import Conversion, Site
 from tests.support.commands import output_of
 from tests.support.conversions import make_completed
@@ -148,7 +149,7 @@ def test_the_witness_tells_who_made_the_copy_and_why(fix, site) -> None:
     events = [*Event.objects.of(original.replacement), Event.objects.of(original).last()]
     assert [event.event_type for event in events] == ["JOB_CREATED", "REPLACES", "REPLACED"]
     assert {event.actor for event in events} == {"command:oci_enqueue_fix"}
-    assert {event.message for event in events} == {"A corrected copy of a row that Google rejected."}
+    assert {english(event.message) for event in events} == {"A corrected copy of a row that Google rejected."}
     assert events[1].details == {"replaces": str(original)}
     assert events[2].details == {"replaced_by": str(original.replacement)}
 

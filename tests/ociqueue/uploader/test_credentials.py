@@ -3,6 +3,7 @@
 import pytest
 
 from kilit.access.encryption import DecryptionError
+from kilit.sentences import english
 from kilit.workers import doorbells
 from ociqueue.models import Credentials
 from ociqueue.models.credentials import normalize_action, normalize_customer_id
@@ -73,7 +74,7 @@ def test_a_healthy_login_passes(google, api_site) -> None:
 
     kept.refresh_from_db()
     assert kept.check_passed
-    assert [finding["what"] for finding in kept.check_report] == ["Login", "Customer", "Conversion action"]
+    assert [english(finding["what"]) for finding in kept.check_report] == ["Login", "Customer", "Conversion action"]
     assert not doorbells.doorbells["oci_check_credentials"].is_due()
 
 

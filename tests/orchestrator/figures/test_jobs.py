@@ -215,5 +215,5 @@ def test_the_page_names_the_missing_price_instead_of_a_total(make_person, rules)
 def test_the_rules_are_shown_with_their_prices(make_person, rules) -> None:
     shown = make_person(role="viewer").get(reverse("admin:orchestrator_rulesversion_changelist"))
 
-    (prices,) = [section for section in shown.context["sections"] if section.name == "prices"]
-    assert prices.values == ["VAT 20 %", "* → 400 TRY/m²", "* → 10 TRY/m", "waste in estimates: 10 %"]
+    (prices,) = [section for section in shown.context["sections"] if section["name"] == "prices"]
+    assert prices["values"] == ["VAT 20 %", "* → 400 TRY/m²", "* → 10 TRY/m", "waste in estimates: 10 %"]

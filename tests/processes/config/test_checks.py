@@ -11,6 +11,9 @@ USABLE = {
     "KILIT_PRODUCTION",
     "KILIT_METRICS_ALLOW",
     "KILIT_VAR",
+    # Of compose.yaml alone; no process of Kilit reads them.
+    "KILIT_HOST",
+    "POSTGRES_PASSWORD",
     "KILIT_SECOND_FACTOR",
     "KILIT_S3_BUCKET",
     "KILIT_OPTI_IMPORT",

@@ -13,6 +13,7 @@ from ociqueue.uploader.results import VerdictStatus
 from ociqueue.uploader.upload_run import upload_due
 from simulators.datamanager import refusals
 from simulators.datamanager.server import cut_before, refuse
+from tests.support.commands import free_port
 from tests.support.uploads import account
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -107,8 +108,8 @@ def test_an_answer_without_end_is_not_read_to_its_end(raw_server, dm_site, make_
     assert results() == {("RETRY", True, "NO_ANSWER", 0)}
 
 
-def test_nothing_listens(data_manager, dm_site, make_rows, settings, free_tcp_port) -> None:
-    settings.DATA_MANAGER_ENDPOINT = f"http://127.0.0.1:{free_tcp_port}"
+def test_nothing_listens(data_manager, dm_site, make_rows, settings) -> None:
+    settings.DATA_MANAGER_ENDPOINT = f"http://127.0.0.1:{free_port()}"
     make_rows(dm_site, "one")
 
     upload_due()

@@ -16,8 +16,8 @@ from kilit.api import probes
 from kilit.database import limits
 from kilit.database.outage import standby_outage
 from kilit.lock.outages import CommitsWaitError, CommitUnknown
+from kilit.postgres import server as postgres
 from kilit.postgres.place import home_of
-from kilit.postgres.server import Server
 from tests.support.faulty_network import connected_to
 from tests.support.waiting import wait_until
 
@@ -27,12 +27,15 @@ Administrator = Callable[..., Any]
 
 
 @pytest.fixture
-def administrator(django_db_blocker: Any) -> Iterator[Administrator]:
+def administrator(django_db_blocker: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Administrator]:
     """Provide a PostgreSQL of our own, this thread's connection to it, and another one for its administrator."""
     # Not pytest's tmp_path: root's is closed to the user that runs PostgreSQL.
     room = Path(tempfile.mkdtemp(prefix="kilit-standby-", dir="/tmp"))
     room.chmod(0o755)
-    server = Server(room / "postgres")
+    # The servers of other tests feed no standby.
+    replicated = tuple(option for option in postgres.INITDB if "wal" not in option)
+    monkeypatch.setattr(postgres, "INITDB", replicated)
+    server = postgres.Server(room / "postgres")
     address = server.ensure_running()
     place = {"HOST": address["host"], "PORT": str(address["port"]), "USER": address["user"], "NAME": "postgres"}
     with (

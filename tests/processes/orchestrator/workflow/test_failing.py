@@ -11,6 +11,7 @@ from django.db import OperationalError
 from django.db.models.functions import Now
 
 from kilit.lock.models import Event
+from kilit.sentences import english
 from orchestrator.errors import Code
 from orchestrator.models import Customer, Job
 from orchestrator.workflow import steps
@@ -117,7 +118,7 @@ def test_a_program_that_runs_out_of_time_is_reported_by_the_limit(floor, custome
     work_until(job, "FAILED")
 
     assert job.error_code == "E_OPTI_XML_TIMEOUT"
-    assert job.error_message == "OptiPlanning wrote no solution within 20 min."
+    assert english(job.error_message) == "OptiPlanning wrote no solution within 20 min."
 
 
 def test_no_one_works_where_the_floor_is_not(floor, customer, settings) -> None:

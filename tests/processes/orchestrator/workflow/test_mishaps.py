@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from kilit.api.errors import ApiError
 from kilit.lock.leases import MOST_LAPSES
+from kilit.sentences import english
 from orchestrator.folders import Sightings
 from orchestrator.models import Job
 from orchestrator.planning import rules
@@ -57,7 +58,7 @@ def test_a_sheet_without_a_solution_is_named_when_the_time_is_over(floor, custom
         sheet["name"] for sheet in job.files if not (floor.export / sheet["name"]).with_suffix(".xml").exists()
     )
     assert (job.status, job.error_code) == ("FAILED", "E_OPTI_XML_TIMEOUT")
-    assert f"no solution for {lacking}, only for the other sheets" in job.error_message
+    assert f"no solution for {lacking}, only for the other sheets" in english(job.error_message)
 
 
 def test_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(floor, customer, settings, monkeypatch) -> None:
@@ -193,7 +194,7 @@ def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settin
     tick(patient=True)
     job.refresh_from_db()
     assert (job.status, job.error_code) == ("FAILED", "E_UNKNOWN")
-    assert "Cannot use the folder" in job.error_message
+    assert "Cannot use the folder" in english(job.error_message)
 
     away.rename(here)
     due_again(patient_job)
