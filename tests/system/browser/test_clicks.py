@@ -195,7 +195,7 @@ def read_the_actions_of_yesterday(mouse: Mouse) -> int:
 
 
 def send_a_test(mouse: Mouse) -> int:
-    mouse.page.get_by_role("link", name="Alerts").click()
+    mouse.page.get_by_role("link", name="Alerts", exact=True).click()
     mouse.page.get_by_role("link", name="Operations").click()
     mouse.page.get_by_role("link", name="Send a test").click()
     mouse.page.get_by_role("button", name="Send a test").click()
