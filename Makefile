@@ -13,7 +13,7 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 # What pyproject.toml declares, in the versions and with the hashes of requirements.txt.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --constraint requirements.txt -r pyproject.toml
-EXTRAS ?= server embedded s3 alerts
+EXTRAS ?= server embedded s3 alerts optimiser
 # Files as they are listed in tests/durations.json: the longest first, each in one process.
 SPREAD := --dist loadfile --no-loadscope-reorder
 

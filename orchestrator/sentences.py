@@ -70,6 +70,20 @@ EMPTY = sentence("EMPTY", _("empty"))
 NO_FOLDER = sentence("NO_FOLDER", _("Cannot use the folder %(folder)s: %(reason)s."))
 RUNNERS_LOST = sentence("RUNNERS_LOST", _("%(number)s runners stopped or lost contact while they held this job."))
 
+# The built-in optimiser
+OLD_PYTHON = sentence(
+    "OLD_PYTHON", _("The built-in optimiser needs Python 3.12 or newer; this server runs an older one.")
+)
+NO_ENGINE = sentence("NO_ENGINE", _('The built-in optimiser is not installed: make install EXTRAS="server optimiser".'))
+OPTIMISERS_BUSY = sentence(
+    "OPTIMISERS_BUSY", _("Other orders are being planned right now. Try again in a few seconds.")
+)
+TOO_MANY_PIECES = sentence(
+    "TOO_MANY_PIECES", _("The order has %(pieces)s pieces; the built-in optimiser plans at most %(most)s.")
+)
+NO_PLATE_FOR = sentence("NO_PLATE_FOR", _("Part %(part)s fits no plate that is left."))
+NOT_CUTTABLE = sentence("NOT_CUTTABLE", _("The plan cannot be cut: %(reason)s"))
+
 # The saw
 TAKEN = sentence("TAKEN", _("The saw took %(files)s."))
 FINISHED = sentence("FINISHED", _("The saw has everything."))

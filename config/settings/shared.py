@@ -44,6 +44,8 @@ OPTI_RULES = _env.folder("KILIT_OPTI_RULES", default=BASE_DIR / "orchestrator" /
 OPTI_COMMAND = _env.text("KILIT_OPTI_COMMAND", "")
 OPTI_MACRO = _env.text("KILIT_OPTI_MACRO", "")  # RunOptiPlanning.xls, for mode B
 OPTI_SIMULATED = _env.flag("KILIT_OPTI_SIMULATED", default=False) and not PRODUCTION  # by `manage.py up`
+# How many orders the built-in optimiser plans at once on this machine; 0: as many as there are cores, less one.
+OPTIMISERS = _env.number("KILIT_OPTIMISERS", default=0, most=64)
 XML_MAX_MB = _env.number("KILIT_XML_MAX_MB", default=50, least=1, most=1024)  # of one solution
 FLOOR_IS_HERE = _env.flag("KILIT_FLOOR_IS_HERE", default=True)  # whether this machine's workers reach those folders
 FLOOR_POLL = _env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two checks of a folder

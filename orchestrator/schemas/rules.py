@@ -109,6 +109,18 @@ class Timeouts(InputModel):
     osi_ack: Annotated[Minutes, Field(alias="osiAckMinutes")]  # how long the saw may take
 
 
+class Cutting(InputModel):
+    """How the built-in optimiser plans. The times say how long a saw takes."""
+
+    kerf_mm: Annotated[
+        Decimal, Field(alias="kerfMm", ge=0, le=20), BeforeValidator(exact), Expected("a number from 0 to 20")
+    ] = Decimal(4)
+    # Rips along the plate, cross cuts of the strips, recuts of the pieces.
+    stages: Annotated[int, Field(ge=2, le=3), Expected("2 or 3")] = 3
+    seconds_per_board: Annotated[NotNegative, Field(alias="secondsPerBoard")] = Decimal(60)
+    seconds_per_cut: Annotated[NotNegative, Field(alias="secondsPerCut")] = Decimal(10)
+
+
 class Company(InputModel):
     """The seller on offers."""
 
@@ -139,6 +151,7 @@ class Rules(InputModel):
         dict[str, Any], AfterValidator(check_merging), Field(alias="mergePolicy", default_factory=dict)
     ]
     xml_expected: Literal["job", "batch"] = "job"
+    cutting: Cutting = Cutting.model_construct()
     prices: Prices | None = None
     company: Company | None = None
 
