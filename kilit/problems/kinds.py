@@ -52,6 +52,7 @@ class ProblemKind(TextChoices):
     AUDIT_FAILED = "audit-failed", _("The history of jobs does not add up")
     NO_PROXY = "no-proxy", _("The web server is reached without a proxy")
     SERVER_BEHIND = "server-behind", _("PostgreSQL lacks fixes")
+    OPEN_TRANSACTION = "open-transaction", _("A transaction keeps PostgreSQL from cleaning up")
 
 
 # Each of their jobs is in another line, which names its cause; alerts may be about these sums.

@@ -12,10 +12,13 @@ import yaml
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test import Client
+from django.utils import timezone
 
 from kilit.lock.identity import uuid7
 from kilit.lock.management.commands.lifecycle_docs import lifecycle_models
 from kilit.lock.models import Event
+from kilit.problems import horizon
+from kilit.problems.horizon import Holder, HolderKind
 from kilit.web.models import WebProcess
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, Runner, SweepRun
@@ -61,8 +64,10 @@ def count(queue: str, **states: tuple[int, int]) -> None:
 
 
 @pytest.fixture
-def well() -> Scrape:
+def well(monkeypatch) -> Scrape:
     """A normal day: work done and in progress, all processes alive; scraped a while ago."""
+    left_open.clear()
+    monkeypatch.setattr(horizon, "holders", lambda: left_open)
     Heartbeat.objects.create(name="here:1", beat_at=Now(), alive_at=Now())
     Heartbeat.objects.create(name="killed:2", beat_at=Now() - timedelta(hours=5))
     Runner.objects.create(name="cutter:3", queue="cutting_job", pid=3)
@@ -93,6 +98,14 @@ def test_all_is_silent_before_the_first_job() -> None:
     Heartbeat.objects.create(name="here:1", beat_at=Now(), alive_at=Now())
 
     assert firing(scrape(), scrape()) == set()
+
+
+left_open: list[Holder] = []
+
+
+def transaction_is_open(**span: int) -> None:
+    since = timezone.now() - timedelta(**span)
+    left_open.append(Holder(HolderKind.IDLE, "4711", "psql", "ayse", since, later=7))
 
 
 def everybody_is_silent() -> None:
@@ -144,6 +157,7 @@ BAD: dict[str, dict[str, Callable[[], Any]]] = {
             "conversion", COMPLETED=(740, 740), FAILED=(140, 140), EXPECTED_FAILURE=(0, 100)
         ),
     },
+    "KilitTransactionOpen": {"two hours": lambda: transaction_is_open(hours=2)},
     "KilitConversionsWait": {"no claim": lambda: count("conversion", PROCESSING=(0, 890))},
     "KilitCircuitOpen": {"one": lambda: count("circuit", CLOSED=(2, 5), OPEN=(1, 3))},
     "KilitVerdictOverdue": {"one": lambda: verdict_is_open_since(hours=25)},

@@ -21,6 +21,7 @@ EXPORTED = {
     "kilit_runner_age_seconds": {"runner"},
     "kilit_sweep_age_seconds": {"sweep"},
     "kilit_sweep_succeeded": {"sweep"},
+    "kilit_oldest_transaction_seconds": set(),
     "kilit_web_requests_total": {"kind", "method", "code"},
     "kilit_web_request_seconds_bucket": {"kind", "le"},
     "kilit_web_request_seconds_count": {"kind"},

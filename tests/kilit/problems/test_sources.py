@@ -148,7 +148,7 @@ def test_sites_are_read_only_if_something_is_wrong_with_one() -> None:
 def test_one_statement_asks_whether_anything_is_wrong_with_jobs(django_assert_num_queries) -> None:
     find_problems(SeesEverything())  # the first compiles it
 
-    with django_assert_num_queries(1 + 2):  # workers and scheduled tasks are read each time
+    with django_assert_num_queries(1 + 3):  # workers, scheduled tasks and open transactions are read each time
         find_problems(SeesEverything())
 
 
