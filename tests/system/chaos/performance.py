@@ -42,6 +42,10 @@ def perform(asked: argparse.Namespace, folder: Path, storm: strikes.Storm, *, po
     report.notes += [
         *map(str, recoveries),
         f"{stage.restarts} services started again",
+        *(
+            f"a transaction was open for {left.seconds:.0f} s, {left.longest:.0f} without a break"
+            for left in storm.left_open
+        ),
         "the full disk was a tmpfs of 12 MB" if storm.disks else "no mounts: the full disk was RLIMIT_FSIZE of 0",
     ]
     return report

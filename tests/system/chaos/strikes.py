@@ -23,6 +23,7 @@ from kilit.postgres.place import DATA, home_of
 from kilit.postgres.server import find_postmaster
 from simulators.webhooks.receiver import WebhookReceiver
 from tests.system.chaos import google_faults, leaps
+from tests.system.chaos.open_transaction import OpenTransaction
 from tests.system.chaos.simulated import Outside
 from tests.system.chaos.stage import CLIENTS, SERVICES, Stage
 
@@ -45,6 +46,7 @@ WEIGHTS = {
     "the Google Ads API rejects the account": 1,  # its circuit opens, and a probe is due some seconds later
     "the Data Manager API rejects the account": 1,
     "the webhook receiver fails": 3,
+    "leave a transaction open": 1,  # until the storm is over
 }
 # More often: processes that hold something.
 TARGETS = [*SERVICES, *CLIENTS, "worker-1", "worker-2", "runner-1", "runner-2"]
@@ -88,6 +90,7 @@ class Storm:
     struck: Counter[str] = field(default_factory=Counter)
     missed: int = 0
     mending: list[threading.Timer] = field(default_factory=list)
+    left_open: list[OpenTransaction] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Keep the servers at hand."""
@@ -103,6 +106,8 @@ class Storm:
                 self.strike(waiting.pop(0))
             self.stage.tend()
             time.sleep(0.1)
+        for transaction in self.left_open:
+            transaction.end()
 
     def wait(self, *, until: Callable[[], bool], end: float) -> None:
         """Let everybody go on without strikes until enough is seen."""
@@ -279,6 +284,12 @@ def failed(receiver: WebhookReceiver) -> int:
     return int(receiver.summary().get("failed", 0))
 
 
+def leave_open(storm: Storm, _: Strike) -> None:
+    """Hold a snapshot until the storm is over: no version of a row is removed meanwhile."""
+    storm.left_open.append(OpenTransaction())
+    storm.left_open[-1].start()
+
+
 STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], Any] | None]] = {
     "kill": kill,
     "kill a service": kill_all,
@@ -297,4 +308,5 @@ STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], Any] | None]] = {
         storm.data_manager, google_faults.REJECT
     ),
     "the webhook receiver fails": fail_webhooks,
+    "leave a transaction open": leave_open,
 }
