@@ -60,13 +60,13 @@ def _drained_by(clients: list[Web]) -> float:
     fill(Conversion._meta.db_table, Bench.site, ROWS)
     with ThreadPoolExecutor(len(clients)) as pool:
         start = time.perf_counter()
-        done = sum(pool.map(_take_pages, clients))
+        done = sum(pool.map(take_pages, clients))
         taken = time.perf_counter() - start
     assert done == ROWS, f"drained {done} of {ROWS}"
     return ROWS / taken
 
 
-def _take_pages(client: Web) -> int:
+def take_pages(client: Web) -> int:
     """Return how many rows this client acknowledged until there were no more."""
     name = Bench.site.public_id
     export = f"/api/oci/google-ads-export?siteId={name}&markAsExported=true&limit={PAGE}"

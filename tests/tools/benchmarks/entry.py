@@ -28,11 +28,11 @@ def taking_in() -> Iterator[None]:
         yield
 
 
-def conversions() -> list[dict[str, object]]:
+def conversions(count: int = ROWS) -> list[dict[str, object]]:
     """Return conversions that nobody has sent before."""
     then = (datetime.now(UTC) - timedelta(days=1)).isoformat(timespec="seconds")
     same = {"conversionName": "Satış", "conversionTime": then, "conversionValue": 120.5, "conversionCurrency": "TRY"}
-    names = (secrets.token_hex(16) for _ in range(ROWS))
+    names = (secrets.token_hex(16) for _ in range(count))
     return [{**same, "gclid": f"Cj0KCQ{name}{name}", "sourceKey": f"order-{name}"} for name in names]
 
 

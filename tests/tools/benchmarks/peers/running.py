@@ -102,13 +102,22 @@ def _group(command: list[str], environment: Mapping[str, str]) -> Iterator[psuti
 
 
 def drain_procrastinate() -> float:
-    """Have jobs that do nothing fetched, run and finished."""
+    enqueue_procrastinate()
+    return finish_procrastinate()
+
+
+def enqueue_procrastinate(jobs: int = JOBS) -> None:
     with psycopg.connect(Peers.conninfo, autocommit=True) as bare:
         bare.execute(
             "INSERT INTO procrastinate_jobs (queue_name, task_name, args)"
             " SELECT 'default', 'nothing', '{}' FROM generate_series(1, %s)",
-            [JOBS],
+            [jobs],
         )
+
+
+def finish_procrastinate(jobs: int = JOBS) -> float:
+    """Have jobs that do nothing fetched, run and finished."""
+    with psycopg.connect(Peers.conninfo, autocommit=True) as bare:
         start = time.perf_counter()
         for worker in Peers.procrastinate:
             assert worker.stdin
@@ -119,7 +128,7 @@ def drain_procrastinate() -> float:
         taken = time.perf_counter() - start
         left = bare.execute("SELECT count(*) FROM procrastinate_jobs").fetchone()
     assert left == (0,), left
-    return JOBS / taken
+    return jobs / taken
 
 
 @contextmanager
@@ -143,16 +152,24 @@ def _q2_environment() -> dict[str, str]:
 
 
 def drain_django_q2() -> float:
-    """Have tasks that do nothing fetched, run and acknowledged."""
+    enqueue_django_q2()
+    return finish_django_q2()
+
+
+def enqueue_django_q2(jobs: int = JOBS) -> None:
     with transaction.atomic():  # all are there at once
-        for _ in range(JOBS):
+        for _ in range(jobs):
             async_task("time.time")
+
+
+def finish_django_q2(jobs: int = JOBS) -> float:
+    """Have tasks that do nothing fetched, run and acknowledged."""
     start = time.perf_counter()
     while OrmQ.objects.exists():
         if time.perf_counter() - start > PATIENCE:
             raise NotMeasured("django-q2 did not finish in time")
         time.sleep(0.01)
-    return JOBS / (time.perf_counter() - start)
+    return jobs / (time.perf_counter() - start)
 
 
 def _expect(worker: "subprocess.Popen[str]", word: str) -> None:
