@@ -22,7 +22,7 @@ from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.sheet_order import CellFault, SheetOrder
 
 # A cell that cannot be read stays as it is, so the grid has the unit of the sheet.
-UNIT_OF = {"kilit": "cm", "list": "mm"}
+UNIT_OF = {"kilit": "cm", "list": "mm", "cutlist": "mm", "opencutlist": "mm"}
 
 
 def upload_of(sheet: SheetOrder, name: str, content: bytes) -> dict[str, Any]:

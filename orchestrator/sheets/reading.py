@@ -1,4 +1,4 @@
-"""Reads an order from an XLSX or CSV file, as Excel in Turkey writes them: our own layout, or a customer's list."""
+"""Reads an order from an XLSX or CSV file: our own layout, a customer's list, or the list of another program."""
 
 import csv
 import logging
@@ -15,7 +15,7 @@ from kilit.csv.writer import unescape_formula
 from orchestrator.orders.order import read_order
 from orchestrator.schemas.orders import InvalidOrder
 from orchestrator.schemas.rules import Rules
-from orchestrator.sheets import kilit_layout, list_layout
+from orchestrator.sheets import kilit_layout, list_layout, program_layouts
 from orchestrator.sheets.grid import MOST_CELLS, Grid, clean_text, position, too_large
 from orchestrator.sheets.head import ROWS, read_head
 from orchestrator.sheets.order_builder import OrderBuilder
@@ -114,7 +114,8 @@ def _choose(grids: Sequence[Grid], name: str) -> Grid:
         candidates = [chosen]
     else:
         candidates = [grid for grid in grids if not grid.is_hidden]
-    with_parts = [grid for grid in candidates if kilit_layout.find_headings(grid) or list_layout.find_start(grid)]
+    finders = (kilit_layout.find_headings, program_layouts.find_layout, list_layout.find_start)
+    with_parts = [grid for grid in candidates if any(find(grid) for find in finders)]
     if not with_parts:
         message = _(
             "No parts were found: neither the headings of the template, nor a row with numbers in B, C and D (length, "
@@ -135,6 +136,13 @@ def _read(grid: Grid, rules: Rules, defaults: SheetDefaults) -> tuple[OrderBuild
         builder = OrderBuilder(grid, head, rules, defaults)
         kilit_layout.read_parts(builder, headings)
         return builder, kilit_layout.LAYOUT
+    if program := program_layouts.find_layout(grid):
+        layout, headings = program
+        head = read_head(grid, range(1, headings.row), labels_only=True)
+        builder = OrderBuilder(grid, head, rules, defaults)
+        program_layouts.normalise(builder, headings)
+        kilit_layout.read_parts(builder, headings)
+        return builder, layout.name
     start = list_layout.find_start(grid) or 1
     builder = OrderBuilder(grid, read_head(grid, range(1, min(start, ROWS + 1))), rules, defaults)
     list_layout.read_parts(builder, start)

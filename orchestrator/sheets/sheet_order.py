@@ -67,7 +67,7 @@ class SheetOrder:
     `order` is what `POST /jobs` takes, with numbers as Decimal or int; a cell that cannot be read is in it as its text.
     """
 
-    layout: str  # "kilit" or "list"
+    layout: str  # "kilit", "list", or the name of a program's
     sheet: str  # the name of the sheet that was read; empty for CSV
     order: dict[str, Any]
     cells: Mapping[str, str]  # of each field that has one: {"parts.0.length_cm": "B7"}
