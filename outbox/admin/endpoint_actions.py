@@ -1,6 +1,6 @@
 """What is done with an endpoint on its page: switch it on or off, rotate its secret, test it, replay a time span."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,10 +14,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import new_key, number
 from kilit.console.lists.confirming import ReasonForm, reason_field
+from kilit.console.lists.fields import moment_field
 from kilit.lock.audit import for_reason
 from kilit.lock.models import ActivityKind
 from kilit.lock.text import read_digits
@@ -29,24 +29,12 @@ from outbox.models.endpoint import ROTATION
 from outbox.replaying import Replay, Span
 from outbox.states import EXPIRES_AFTER, MessageStatus
 
-LOCAL_TIME = "%Y-%m-%dT%H:%M"
 REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
 SUGGESTED_SPAN = timedelta(hours=24)
 
 
 class SwitchForm(ReasonForm):
     reason = reason_field(gettext_lazy("Shown in the activity, with your name."), most=200)
-
-
-class MomentInput(UnfoldAdminTextInputWidget):
-    input_type = "datetime-local"
-
-    def format_value(self, value: Any) -> str | None:
-        return value.strftime(LOCAL_TIME) if isinstance(value, datetime) else value
-
-
-def moment_field(label: Any) -> forms.DateTimeField:
-    return forms.DateTimeField(label=label, input_formats=[LOCAL_TIME, "%Y-%m-%d %H:%M"], widget=MomentInput)
 
 
 class SpanForm(forms.Form):

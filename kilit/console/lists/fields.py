@@ -21,6 +21,8 @@ from kilit.sites.models import SiteQuerySet, Tenant
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
+LOCAL_TIME = "%Y-%m-%dT%H:%M"
+
 
 def text_field(
     label: "StrOrPromise", most: int | None = None, *, widget: Any = UnfoldAdminTextInputWidget, **options: Any
@@ -59,6 +61,19 @@ class UploadField(forms.FileField):
 
 class DayInput(UnfoldAdminTextInputWidget):
     input_type = "date"
+
+
+class MomentInput(UnfoldAdminTextInputWidget):
+    input_type = "datetime-local"
+
+    def format_value(self, value: Any) -> str | None:
+        return value.strftime(LOCAL_TIME) if isinstance(value, datetime) else value
+
+
+def moment_field(label: "StrOrPromise", **options: Any) -> forms.DateTimeField:
+    """Return a field for a time in the reader's time zone."""
+    formats = [LOCAL_TIME, "%Y-%m-%d %H:%M"]
+    return forms.DateTimeField(label=label, input_formats=formats, widget=MomentInput, **options)
 
 
 class DaysForm(forms.Form):
