@@ -60,6 +60,14 @@ HELD: dict[str, ErrorEntry] = {
         _("Start OptiPlanning with them. The job continues as soon as the solution is in the export folder."),
         row=("started",),
     ),
+    Code.OPTIMISER_MISSING: ErrorEntry(
+        words(Code.OPTIMISER_MISSING),
+        _("The Python of the runner has no optimizer."),
+        _("Install it as the message says, then approve. Or cancel and have the order sent again in another mode."),
+        WhoseTurn.ADMIN,
+        row=("approve",),
+        group=("approve",),
+    ),
 }
 RETRIED_OUT = _(
     "It has been retried as often as the rules allow. Fix the cause, then send the order again with the next revision."
@@ -103,6 +111,12 @@ FAILED: dict[str, ErrorEntry] = {
         _("Excel or its RunOptiPlanning macro is not on the runner's machine."),
         _("Fix it, then retry. Or have the order sent in another mode."),
         WhoseTurn.ADMIN,
+    ),
+    Code.OPTIMISER_MISSING: replace(HELD[Code.OPTIMISER_MISSING], row=AGAIN, group=("retry",)),
+    Code.OPTIMISER_FAILED: repeatable(
+        words(Code.OPTIMISER_FAILED),
+        _("The built-in optimizer ended without a plan."),
+        _("See the message. Retry, or have the order sent again in another mode."),
     ),
     Code.OSI_ACK_TIMEOUT: repeatable(
         words(Code.OSI_ACK_TIMEOUT),

@@ -20,8 +20,9 @@ from kilit.lock.prefixes import begins_with
 from orchestrator.errors import Code, WarningCode
 from orchestrator.models import Customer
 from orchestrator.models.job import FAILURES
+from orchestrator.planning.rules import offered_modes
 from orchestrator.schemas.orders import phone
-from orchestrator.states import CANCELLABLE, JOBS, Mode
+from orchestrator.states import CANCELLABLE, JOBS
 
 PHONE = re.compile(r"\+?[0-9 ()./-]+")
 NOT_A_DIGIT = re.compile(r"[^0-9]")
@@ -61,7 +62,12 @@ FILTERS = FilterSet(
             choices=[(code.value, _(code.label)) for code in Code],
         ),
         ChoiceFilter(
-            name="mode", title=_("mode"), column="opti_mode", index="job_of_mode", leads=True, choices=Mode.choices
+            name="mode",
+            title=_("mode"),
+            column="opti_mode",
+            index="job_of_mode",
+            leads=True,
+            choices=lambda _user: offered_modes(),
         ),
         ChoiceFilter(
             name="warning",

@@ -19,6 +19,7 @@ from orchestrator.orders import enqueue
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import JOBS, JobState
 from orchestrator.workflow import runner
+from orchestrator.workflow.by_hand import CUT_BY_HAND, FINISH_BY_HAND
 from orchestrator.workflow.decisions import APPROVE, CANCEL, CONFIRM_CUT, HAND_OVER, RETRY, is_retried_out
 
 
@@ -36,7 +37,7 @@ QUEUE = CuttingQueue(
     JOBS,
     Job,
     FILTERS,
-    (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL),
+    (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CUT_BY_HAND, FINISH_BY_HAND, CANCEL),
     title=_("Panel cutting"),
     errors=FAILED,
     doorbells=[Doorbell(enqueue.BELL, due=runner.due_rows, handler=runner.handle_bell)]

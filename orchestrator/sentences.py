@@ -26,6 +26,8 @@ CUSTOMER_ADDED = sentence("CUSTOMER_ADDED", _("The customer was added."))
 WAS_CUT = sentence("WAS_CUT", _("It was cut: an operator asked at the saw."))
 WAS_NOT_CUT = sentence("WAS_NOT_CUT", _("It was not cut: an operator asked at the saw."))
 
+CUT_BY_HAND = sentence("CUT_BY_HAND", _("Cut by hand by %(name)s."))
+
 # Sheets and OptiPlanning
 PREPARED = sentence("PREPARED", _("Parts: %(parts)s. Batches: %(batches)s."))
 EDGES_REMOVED = sentence("EDGES_REMOVED", _("Edges of backing parts were removed: %(number)s."))
@@ -35,6 +37,8 @@ IS_FREE = sentence("IS_FREE", _("OptiPlanning is free."))
 STILL_VALID = sentence("STILL_VALID", _("The solution of the earlier attempt is still valid."))
 COLLECTED = sentence("COLLECTED", _("Collected %(files)s."))
 CHECKED = sentence("CHECKED", _("The solution was checked."))
+TO_BE_CUT_BY_HAND = sentence("TO_BE_CUT_BY_HAND", _("The plan was checked. There is no saw: people cut it."))
+PLANNED = sentence("PLANNED", _("The built-in optimizer planned it. Boards: %(boards)s."))
 NO_START = sentence("NO_START", _("The attempt has no start time."))
 OTHER_SOLUTION = sentence("OTHER_SOLUTION", _("The stored solution is not the one that was collected."))
 NO_SOLUTION = sentence("NO_SOLUTION", _("OptiPlanning wrote no solution within %(limit)s."))

@@ -22,11 +22,12 @@ class JobState(TextChoices):
 
 
 class Mode(TextChoices):
-    """How OptiPlanning is started."""
+    """Who plans the boards: OptiPlanning, started in one of three ways, or the built-in optimizer."""
 
     A = "A", _("A: command line")
     B = "B", _("B: Excel macro")
     C = "C", _("C: by the operator")
+    D = "D", _("D: built-in optimizer")
 
 
 # These wait for an operator or are finished.
@@ -37,12 +38,19 @@ WORKING = tuple(state for state in JobState if state not in AT_REST)
 STARTED = (JobState.OPTI_RUNNING, JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED)
 # OptiPlanning has not started; operators may change the priority.
 BEFORE_OPTIPLANNING = (JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, JobState.HOLD)
+# The saw has it, or people have begun to cut it.
+HANDED = (JobState.DELIVERED, JobState.DONE)
 # A job in one of these has an error and belongs to an error group.
 FAILING = (JobState.HOLD, JobState.FAILED)
 # The saw may have a file of these, and has not answered for it. At rest, an operator has to ask at the saw.
 MAY_BE_WITH_THE_SAW = (JobState.XML_READY, JobState.FAILED)
 # Nothing has reached the saw yet. Later states depend on the saw's answer: a cancelled job must never be cut.
 CANCELLABLE = (JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, JobState.OPTI_RUNNING, JobState.HOLD)
+
+# People cut the boards of a job without a saw, and say so. No runner looks at it until then.
+BY_HAND = {"by_hand": True}
+WITH_PEOPLE = {JobState.XML_READY: BY_HAND, JobState.DELIVERED: BY_HAND}
+FOR_THE_SAW = ({"by_hand": False},)
 
 # A runner's step: it holds the job before and after.
 step = partial(move, by=By.HOLDER, claim=Claim.NEEDS)
@@ -58,7 +66,8 @@ JOBS = Lifecycle(
     held=[state for state in WORKING if state != JobState.NEW],
     done=[JobState.DONE],
     failed=FAILING,
-    by_hand={"cancel": "E_CANCELLED"},
+    by_hand={"cancel": "E_CANCELLED", "cancel_uncut": "E_CANCELLED"},
+    with_people=WITH_PEOPLE,
     labels={
         JobState.NEW: _("New"),
         JobState.PREPARED: _("Prepared"),
@@ -76,26 +85,49 @@ JOBS = Lifecycle(
         "import_files": step(JobState.PREPARED, to=JobState.OPTI_IMPORTED),
         # Take OptiPlanning's single slot.
         "start": step(JobState.OPTI_IMPORTED, to=JobState.OPTI_RUNNING, alone=True),
-        # Use the stored solution: it belongs to these sheets, so OptiPlanning and its slot are not needed.
-        "reuse_solution": step(JobState.OPTI_IMPORTED, to=JobState.OPTI_DONE),
+        # Store the plan of the built-in optimizer, which has no slot.
+        "plan": step(JobState.PREPARED, to=JobState.OPTI_DONE),
+        # Use the stored solution: it belongs to these parts, so no one has to plan them again.
+        "reuse_solution": step(JobState.PREPARED, JobState.OPTI_IMPORTED, to=JobState.OPTI_DONE),
         # Store the solution from the export folder.
         "collect": step(JobState.OPTI_RUNNING, to=JobState.OPTI_DONE),
         # Check the stored solution before it goes to a machine.
-        "validate": step(JobState.OPTI_DONE, to=JobState.XML_READY, sends=({"open": False, "taken": False},)),
+        "validate": step(
+            JobState.OPTI_DONE,
+            to=JobState.XML_READY,
+            sends=({"open": False, "taken": False, "by_hand": False},),
+            sets={"by_hand": False},
+        ),
+        # Check the stored solution, and leave it to people: there is no saw.
+        "await_cutting": report(
+            JobState.OPTI_DONE, to=JobState.XML_READY, when=({"open": False, "taken": False},), sets=BY_HAND
+        ),
         # Record that the saw has taken every file.
         "deliver": step(
-            JobState.XML_READY, to=JobState.DELIVERED, after=Answer.YES, sets={"open": False, "taken": True}
+            JobState.XML_READY,
+            to=JobState.DELIVERED,
+            after=Answer.YES,
+            when=FOR_THE_SAW,
+            sets={"open": False, "taken": True},
         ),
         # Close the job.
-        "finish": report(JobState.DELIVERED, to=JobState.DONE),
+        "finish": report(JobState.DELIVERED, to=JobState.DONE, when=FOR_THE_SAW),
         # Wait for an operator: the error can be fixed outside the job.
         "hold": report(JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, to=JobState.HOLD),
         # Give up with an error code. The files are taken back from the saw first; those that cannot be stay open.
-        "fail": report(*WORKING, to=JobState.FAILED, by={By.HOLDER, By.SWEEP}, after=(Answer.NO, Answer.NONE)),
+        "fail": report(
+            *WORKING,
+            to=JobState.FAILED,
+            by={By.HOLDER, By.SWEEP},
+            after=(Answer.NO, Answer.NONE),
+            when=FOR_THE_SAW,
+        ),
         # An operator fixed the cause: check the job again.
         "approve": move(JobState.HOLD, to=JobState.NEW, by=By.OPERATOR),
         # An operator retries a failed job, with a delay that grows each time.
-        "retry": move(JobState.FAILED, to=JobState.NEW, by=By.OPERATOR, when=({"open": False},)),
+        "retry": move(
+            JobState.FAILED, to=JobState.NEW, by=By.OPERATOR, when=({"open": False},), sets={"by_hand": False}
+        ),
         # An operator takes a retry back, before a runner has claimed the job.
         "undo_retry": move(JobState.NEW, to=JobState.FAILED, by=By.OPERATOR),
         # An operator asked at the saw: a file that left the inbox without an answer was cut.
@@ -104,5 +136,13 @@ JOBS = Lifecycle(
         "hand_over": move(JobState.FAILED, to=JobState.OPTI_DONE, by=By.OPERATOR, when=UNDECIDED, sets={"open": False}),
         # An operator ends the job before the saw has it.
         "cancel": move(*CANCELLABLE, to=JobState.FAILED, by=By.OPERATOR),
+        # People have cut boards of a job without a saw, or begun to.
+        "cut_by_hand": move(
+            JobState.XML_READY, to=JobState.DELIVERED, by=By.OPERATOR, when=(BY_HAND,), is_done_outside=True
+        ),
+        # People have cut the last board.
+        "finish_by_hand": move(JobState.DELIVERED, to=JobState.DONE, by=By.OPERATOR, when=(BY_HAND,)),
+        # An operator ends a job without a saw before its first board is cut.
+        "cancel_uncut": move(JobState.XML_READY, to=JobState.FAILED, by=By.OPERATOR, when=(BY_HAND,)),
     },
 )

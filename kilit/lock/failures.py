@@ -122,8 +122,8 @@ class Failures:
         object.__setattr__(self, "states", self.states or self.table.of_kind(Kind.FAILED))
         if initial := set(self.states) & set(self.table.initial):  # no trigger looks at inserted rows
             raise ValueError(f"{self.table.queue}: {', '.join(sorted(initial))} is an initial state, not a failure")
-        moves = {code: self.table.moves[verb] for verb, code in self.table.by_hand.items()}
-        by_hand = [(source, move.target, code) for code, move in moves.items() for source in move.sources]
+        moves = [(code, self.table.moves[verb]) for verb, code in self.table.by_hand.items()]
+        by_hand = [(source, move.target, code) for code, move in moves for source in move.sources]
         object.__setattr__(self, "expected", (*self.expected, *by_hand))
 
     @property

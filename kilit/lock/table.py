@@ -101,6 +101,7 @@ class Move:
     sets: Facts = field(default_factory=dict)
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     joint: Mapping[str, str] = field(default_factory=dict)
+    is_done_outside: bool = False  # a person has done what is otherwise sent
     alone: bool = False  # no other row of the queue is in the target state
 
     def edges(self) -> frozenset[Edge]:
@@ -146,7 +147,8 @@ class Lifecycle:
 
     `by_hand` are the verbs by which a person ends a job, with the error code that they write: no problem, and in no
     error rate. `known_by` is the key by which the outside world recognises what it is sent twice; without one, nothing
-    is sent again before a person has decided it. What is no queue of jobs has no kinds of states. `labels` are what
+    is sent again before a person has decided it. `with_people` are the facts by which rows of a state wait for a
+    person, and no worker takes them. What is no queue of jobs has no kinds of states. `labels` are what
     people call the states, unless it is what all of the kind are called.
     """
 
@@ -163,9 +165,11 @@ class Lifecycle:
         failed: Iterable[str] = (),
         by_hand: Mapping[str, str] = MappingProxyType({}),
         known_by: str = "",
+        with_people: Any = MappingProxyType({}),
         labels: "Mapping[Any, StrOrPromise]" = MappingProxyType({}),
     ) -> None:
         self.queue, self.by_hand, self.known_by = queue, by_hand, known_by
+        self.with_people: Mapping[str, Facts] = {str(state): facts for state, facts in with_people.items()}
         self.choices: Any = states  # where they are declared and explained
         self.states, self.initial = tuple(map(str, states)), tuple(map(str, initial))
         self.moves: Mapping[str, Move] = MappingProxyType(dict(moves))

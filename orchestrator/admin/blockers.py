@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from django import forms
@@ -38,7 +39,8 @@ from orchestrator.planning.plan import add_text, missing_rules
 from orchestrator.planning.rules import rules_error, valid_rules
 from orchestrator.queue import QUEUE
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer
-from orchestrator.states import CANCELLABLE, JOBS, STARTED, JobState
+from orchestrator.states import CANCELLABLE, JOBS, STARTED, JobState, Mode
+from orchestrator.workflow.by_hand import boards_of
 from orchestrator.workflow.decisions import can_be_sent_again
 
 MOST_CONTINUED = 500  # as many as an action on a selection
@@ -174,7 +176,7 @@ def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
 def _reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
     match job.status:
         case JobState.DONE:
-            yield blockers.ended(_("Done: the saw has it."))
+            yield blockers.ended(_("Done: cut by hand.") if job.by_hand else _("Done: the saw has it."))
         case JobState.HOLD:
             yield from _held_again(job, timeline)
             yield from (blockers.blocked(sentence, **_where(job)) for sentence in QUEUE.entry_of(job).sentences())
@@ -182,8 +184,19 @@ def _reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
                 yield blockers.blocked(_("Choose the plate %(width_mm)s × %(height_mm)s mm.") % job.plate_size)
         case JobState.FAILED:
             yield from blockers.failed(job, **_where(job))
+        case _ if job.is_with_people:
+            yield _to_be_cut(job)
         case _:
             yield from _working(job, timeline)
+
+
+def _to_be_cut(job: Job) -> Blocker:
+    counts = {"cut": number(job.boards_cut), "boards": number(boards_of(job))}
+    if job.boards_cut:
+        return blockers.blocked(
+            _("Boards cut so far: %(cut)s of %(boards)s. Record the others when they are cut.") % counts
+        )
+    return blockers.blocked(_("The plan is ready: %(boards)s boards. Cut them, then record it here.") % counts)
 
 
 def _held_again(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
@@ -225,6 +238,8 @@ def _working(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
 
 def _awaited(job: Job) -> Iterator[Blocker]:
     match job.status:
+        case JobState.PREPARED if job.opti_mode == Mode.D:
+            yield blockers.waiting(_being_planned(job))
         case JobState.OPTI_IMPORTED:
             yield from _waits_for_slot(job)
         case JobState.OPTI_RUNNING:
@@ -232,6 +247,20 @@ def _awaited(job: Job) -> Iterator[Blocker]:
             yield blockers.waiting(_("OptiPlanning was started. Waiting for its solution in %(folder)s.") % folder)
         case JobState.XML_READY:
             yield blockers.waiting(_("The saw has not answered yet (%(folder)s).") % {"folder": settings.SAW_FOLDER})
+
+
+def _being_planned(job: Job) -> str:
+    """Return how far the built-in optimizer is; every two seconds it says what it has so far."""
+    planning = job.planning if job.lease_until else None
+    if not planning:
+        return _("Waits for the built-in optimizer: it plans as many jobs at once as the machine has cores to spare.")
+    began = datetime.fromisoformat(planning["since"])
+    seconds = {"seconds": number(int((timezone.now() - began).total_seconds())), "most": number(planning["seconds"])}
+    sentence = _("The built-in optimizer has planned for %(seconds)s seconds, of at most %(most)s.") % seconds
+    if "bound" not in planning:
+        return sentence
+    best = _("Best plan so far: %(boards)s boards; fewer than %(bound)s are not possible.")
+    return f"{sentence} {best % {'boards': number(planning['boards']), 'bound': number(planning['bound'])}}"
 
 
 def _waits_for_slot(job: Job) -> Iterator[Blocker]:

@@ -33,10 +33,17 @@ def _order(job: Job) -> SafeString:
 
 
 def state_notes(job: Job) -> SafeString | str:
+    if job.is_with_people:
+        return badge(_("cut by hand"), "info")
     if not job.lease_until:
         return ""
     until = _("until %(time)s") % {"time": f"{localtime(job.lease_until):%H:%M:%S}"}
     return badge(_("held by a runner"), "info", title=until)
+
+
+def state_badge(job: Job) -> SafeString:
+    state = STATES.badge(job.status)
+    return format_html("{} {}", state, state_notes(job)) if job.is_with_people else state
 
 
 def warning_text(job: Job) -> str:
@@ -95,7 +102,7 @@ def _cell(name: str, value: object, unit: str) -> str:
 
 
 order = column("order", gettext_lazy("order"), _order)
-state = column("state", gettext_lazy("state"), lambda job: with_priority(STATES.badge(job.status), job))
+state = column("state", gettext_lazy("state"), lambda job: with_priority(state_badge(job), job))
 customer = column(
     "customer",
     gettext_lazy("customer"),
@@ -133,6 +140,6 @@ FIELDSETS = [
     fieldset(
         gettext_lazy("Times"),
         *("created_at", "updated_at", "next_run_at", "retry_count"),
-        *("imported_at", "opti_started_at", "handed_at", "finished_at"),
+        *("imported_at", "opti_started_at", "handed_at", "finished_at", "cut_by", "cut_at"),
     ),
 ]

@@ -35,6 +35,7 @@ from kilit.masking import mask_personal_data, mask_phone
 from kilit.sentences import english
 from orchestrator.admin import blockers, columns
 from orchestrator.admin.blockers import MOST_CONTINUED, STEPS, HeldCustomersForm, add_customers_title, send_again_title
+from orchestrator.admin.cutting_by_hand import CUT_BY_HAND, FINISH_BY_HAND
 from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
@@ -47,7 +48,7 @@ from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.sheets.template import XLSX
 from orchestrator.states import BEFORE_OPTIPLANNING, JobState
-from orchestrator.workflow import decisions
+from orchestrator.workflow import by_hand, decisions
 from orchestrator.workflow.steps import plan_for
 
 STORY = Story(
@@ -68,6 +69,12 @@ STORY = Story(
         "approve": gettext_lazy("Approved by %(who)s"),
         "cancel": gettext_lazy("Cancelled by %(who)s"),
         "reuse_solution": gettext_lazy("The stored solution is used; OptiPlanning is not needed"),
+        "plan": gettext_lazy("Planned by the built-in optimizer"),
+        "await_cutting": gettext_lazy("Plan checked; people cut it"),
+        "cut_by_hand": gettext_lazy("Cutting by hand begun"),
+        "finish_by_hand": gettext_lazy("Cut by hand"),
+        "cancel_uncut": gettext_lazy("Cancelled by %(who)s"),
+        by_hand.BOARDS_CUT: gettext_lazy("Boards cut by hand, recorded by %(who)s"),
         "confirm_cut": gettext_lazy("Confirmed by %(who)s: it was cut"),
         "hand_over": gettext_lazy("Handed over to the saw again by %(who)s"),
         "HOLD_APPROVED": gettext_lazy("Approval recorded"),
@@ -76,7 +83,10 @@ STORY = Story(
         "BACKING_EDGE_RESET": gettext_lazy("Edges of backing parts removed"),
         LEFTOVER_REMOVED: gettext_lazy("A file that a stopped runner had left in a folder was removed"),
     },
-    links={"JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", ""))},
+    links={
+        by_hand.BOARDS_CUT: lambda event: _("%(boards)s of %(of)s, by %(by)s") % event.details,
+        "JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", "")),
+    },
 )
 
 APPROVE = Action(
@@ -177,7 +187,7 @@ class JobAdmin(QueueAdmin):
     menu = columns.JOBS_MENU
     queue = QUEUE
     failures = FAILURES
-    actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL)
+    actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CUT_BY_HAND, FINISH_BY_HAND, CANCEL)
     page = JobDescription(
         states=columns.STATES,
         story=STORY,
@@ -187,6 +197,7 @@ class JobAdmin(QueueAdmin):
         blockers=blockers.reasons,
         holdings=blockers.holdings,
         steps=STEPS,
+        choose_primary=lambda _job, offers: offers.get("cut_by_hand") or offers.get("finish_by_hand"),
         copied_fields={"order_id": "order_id", "whole_customer": "customer_phone"},
         priority_states=BEFORE_OPTIPLANNING,
         more_template="admin/orchestrator/job.html",
@@ -222,6 +233,12 @@ class JobAdmin(QueueAdmin):
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
         jobs: JobQuerySet = super().get_queryset(request)
         return jobs.defer("payload", "figures")
+
+    def get_actions(self, request: HttpRequest) -> dict[str, object]:
+        """Offer what people cut only where people cut."""
+        offered = super().get_actions(request)
+        hidden = () if decisions.is_cut_by_hand() else (CUT_BY_HAND.name, FINISH_BY_HAND.name)
+        return {name: entry for name, entry in offered.items() if name not in hidden}
 
     def rows_to_export(self, failed: JobQuerySet) -> JobQuerySet:
         """Leave out what an operator cancelled: it is no error."""

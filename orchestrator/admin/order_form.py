@@ -27,12 +27,11 @@ from orchestrator.drafts.suggestions import suggest
 from orchestrator.drafts.typed import CELLS, COLUMNS, EMPTY, FIELDS, UNITS
 from orchestrator.errors import JobError
 from orchestrator.models import OrderDraft
-from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules import current_rules, offered_modes
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.reading import read_sheet
 from orchestrator.sheets.sheet_order import Origin, SheetDefaults, SheetError, SheetOrder
-from orchestrator.states import Mode
 
 LONGEST_FIELD = 500
 LABELS = {
@@ -90,7 +89,7 @@ class OrderForm(forms.Form):
         super().__init__({"priority": "normal", "unit": content["unit"], **content["fields"]})
         by_rules = _("as in the rules: %(value)s") % {"value": rules.opti_mode_default if rules else "?"}
         fields: dict[str, Any] = self.fields
-        fields["opti_mode"].choices = [("", by_rules), *Mode.choices]
+        fields["opti_mode"].choices = [("", by_rules), *offered_modes()]
         fields["priority"].choices = [(priority.api_name, priority.label) for priority in Priority]
         if rules and (plate := rules.default_plate_size):
             fields["plate_width"].widget.attrs["placeholder"] = plain(plate.width_mm)

@@ -108,6 +108,7 @@ def _of_parts(rules: Rules) -> RuleTexts:
 def _of_runs(rules: Rules) -> RuleTexts:
     return {
         "optiModeDefault": (_("Mode, if an order names none"), [rules.opti_mode_default]),
+        **({"cutBy": (_("Cut by"), [_("people, who record it here")])} if rules.cut_by == "hand" else {}),
         "timeouts": (
             _("Time limits"),
             [

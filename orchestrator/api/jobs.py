@@ -41,7 +41,7 @@ from orchestrator.schemas.jobs import (
     SimilarJob,
 )
 from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, InvalidOrder, NewCustomer, Order
-from orchestrator.workflow import decisions
+from orchestrator.workflow import by_hand, decisions
 
 MOST_IN_MESSAGE = 20
 INVALID_ORDER = {422: {Code.VALIDATION.value: "`faults` lists every error with its path."}}
@@ -190,6 +190,28 @@ class HandOverView(HandoverView):
     """
 
     decide = staticmethod(decisions.hand_over)
+
+
+class CutByHandView(OneJobView):
+    errors: ClassVar = {
+        **OneJobView.errors,
+        409: {
+            "MOVE_REFUSED": "The job is in another state; `state` names it.",
+            "HAS_A_SAW": "A saw takes it, and only the saw ends it.",
+        },
+        422: {Code.VALIDATION.value: "There are fewer boards, more are cut already, or the time is not possible."},
+    }
+
+    @endpoint(messages.JobDecided, body=messages.BoardsCut)
+    def post(self, request: Request, body: messages.BoardsCut, pk: str) -> Response:
+        """Record that people cut a job without a saw.
+
+        In a shop whose rules have `"cutBy": "hand"`: all its boards, or how many so far. The job is DELIVERED with the
+        first board and DONE with the last.
+        """
+        with for_reason(body.reason or ""):
+            job = by_hand.cut_by_hand(read_id(pk), by=body.by or "", at=body.at, boards=body.boards)
+        return Response({"job": present_job(job)})
 
 
 class XmlView(OneJobView):

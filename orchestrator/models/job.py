@@ -14,7 +14,7 @@ from kilit.lock.audit import for_reason
 from kilit.lock.column_guards import Counters
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
-from kilit.lock.leases import MOST_LAPSES, LongJobModel, LongJobQuerySet, no_lease
+from kilit.lock.leases import MOST_LAPSES, no_lease
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.priorities import Priority, TurnTime, priority_field
@@ -22,24 +22,20 @@ from kilit.lock.text import storable
 from kilit.lock.triggers import lifecycle_triggers
 from orchestrator import sentences
 from orchestrator.errors import HOLD_CODES, NOT_RETRIED, Code, JobError, WarningCode
+from orchestrator.models.by_hand import (
+    NOT_WITH_PEOPLE,
+    CutByHandModel,
+    CutByHandQuerySet,
+    by_hand_guard,
+    cutting_checks,
+)
 from orchestrator.models.customer import Customer
 from orchestrator.models.handover_guard import handover_guard
-from orchestrator.states import (
-    AT_REST,
-    CANCELLABLE,
-    FAILING,
-    JOBS,
-    MAY_BE_WITH_THE_SAW,
-    STARTED,
-    WORKING,
-    JobState,
-    Mode,
-)
+from orchestrator.models.long_steps import takes_long, to_plan
+from orchestrator.states import AT_REST, CANCELLABLE, FAILING, JOBS, STARTED, WORKING, JobState, Mode
 
 # Longer than any step except OptiPlanning, which renews the lease. A dead runner's job waits this long.
 LEASE = timedelta(seconds=60)
-# Writing more sheets than this may outlast a worker's task on a slow share.
-MANY_BATCHES = 100
 ORDER = ("next_run_at", "created_at")
 # Runners claim in this order, by due time and priority; the index job_turn serves it.
 CLAIM_ORDER = (TurnTime("next_run_at", "priority"), "created_at")
@@ -53,19 +49,11 @@ UNSOLVED: dict[str, object] = {"manual_trigger_approved": False, "attempt_starte
 
 LOST_TOO_MANY_RUNNERS = JobError(Code.UNKNOWN, sentences.RUNNERS_LOST % {"number": MOST_LAPSES})
 SOLVED = (JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED, JobState.DONE)
-HANDED = (JobState.DELIVERED, JobState.DONE)
 FAILURES = Failures(JOBS, states=FAILING)
 
 
 def failure(error: JobError) -> dict[str, Any]:
     return {"error_code": error.code, "error_message": storable(error.message, 1000)}
-
-
-def takes_long() -> Q:
-    """Match jobs whose next step may outlast a worker's task: OptiPlanning itself, or writing very many sheets."""
-    optimizing = Q(status=JobState.OPTI_IMPORTED, xml_sha256="") | Q(status=JobState.OPTI_RUNNING, opti_ended_at=None)
-    writing = Q(status=JobState.PREPARED, batch_count__isnull=False, batch_count__gt=MANY_BATCHES)
-    return Q(optimizing, opti_mode__in=[Mode.A, Mode.B]) | writing
 
 
 def retry_blocker(*, most: int) -> Case:
@@ -76,12 +64,12 @@ def retry_blocker(*, most: int) -> Case:
     )
 
 
-class JobQuerySet(LongJobQuerySet["Job"]):
+class JobQuerySet(CutByHandQuerySet["Job"]):
     def due(self) -> Self:
-        return self.filter(CLAIMABLE, next_run_at__lte=Now())
+        return self.filter(CLAIMABLE, NOT_WITH_PEOPLE, next_run_at__lte=Now())
 
     def due_within(self, span: timedelta) -> Self:
-        return self.filter(CLAIMABLE, next_run_at__gt=Now(), next_run_at__lte=Now() + span)
+        return self.filter(CLAIMABLE, NOT_WITH_PEOPLE, next_run_at__gt=Now(), next_run_at__lte=Now() + span)
 
     def claimable(self) -> Self:
         """Return what a runner may claim now.
@@ -129,8 +117,8 @@ class JobQuerySet(LongJobQuerySet["Job"]):
 
     @staticmethod
     def free_to_cancel() -> Q:
-        """Match jobs that no runner works on, except to wait for OptiPlanning."""
-        return Q(claim_token=None) | Q(status=JobState.OPTI_RUNNING)
+        """Match jobs that no runner works on, except to wait for OptiPlanning or the optimizer."""
+        return Q(claim_token=None) | Q(status=JobState.OPTI_RUNNING) | to_plan()
 
     def _solution_files(self) -> Any:
         return self.model.solution_files.rel.related_model.objects.filter(job=OuterRef("pk"))  # type: ignore[attr-defined]
@@ -182,7 +170,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
             name: Case(When(~Q(xml_sha256=""), then=F(name)), default=Value(value)) for name, value in UNSOLVED.items()
         }
         rows = self.alias(blocker=retry_blocker(most=most)).filter(blocker="")
-        fresh = {"retry_count": F("retry_count") + 1, "next_run_at": Now() + delay, "handed_at": None}
+        fresh = {"retry_count": F("retry_count") + 1, "next_run_at": Now() + delay, "handed_at": None, "by_hand": False}
         return rows.move("retry", **fresh, **again, **no_lease())
 
     def approve(self) -> int:
@@ -212,12 +200,12 @@ class JobQuerySet(LongJobQuerySet["Job"]):
 
         Such a runner notices when it renews the lease, and stops the program.
         """
-        return self.filter(self.free_to_cancel(), ~self.with_the_saw()).move(
-            "cancel", **failure(JobError(Code.CANCELLED, message)), **no_lease()
-        )
+        changes = {**failure(JobError(Code.CANCELLED, message)), **no_lease()}
+        rows = self.filter(self.free_to_cancel(), ~self.with_the_saw())
+        return rows.move("cancel", **changes) or rows.cancel_uncut(**changes)
 
 
-class Job(LongJobModel):
+class Job(CutByHandModel):
     """One order on its way to the saw. The order was validated before the row was inserted."""
 
     lifecycle = JOBS
@@ -249,6 +237,7 @@ class Job(LongJobModel):
     batch_count = models.PositiveIntegerField(null=True)
     backing_edge_reset_count = models.PositiveIntegerField(_("backing parts with edges removed"), null=True)
     files = models.JSONField(default=list, help_text="Sheets in the import folder: name and sha256.")
+    planning = models.JSONField(null=True, help_text="What the built-in optimizer plans, since when, and how far.")
     solution = models.JSONField(null=True, help_text="Figures of the best solution.")
     figures = models.JSONField(null=True, help_text="Areas, edges and amounts, fixed when the job was finished.")
     xml_sha256 = models.CharField(max_length=64, blank=True, help_text="Of the solution that belongs to the files.")
@@ -275,7 +264,7 @@ class Job(LongJobModel):
     # The rules and the plan made with them, kept on this instance between a runner's steps.
     planned: Any = None
 
-    class Meta(LongJobModel.Meta):
+    class Meta(CutByHandModel.Meta):
         abstract = False
         verbose_name, verbose_name_plural = _("job"), _("jobs")
         triggers = [
@@ -285,10 +274,17 @@ class Job(LongJobModel):
                 # The hash stands for the order, which is too large to compare on each update.
                 fixed=["order_id", "revision", "opti_mode", "payload_hash"],
                 counters=Counters(changed_by={"retry_count": ["retry", "undo_retry"]}),
-                machine_verbs=["confirm_cut", "hand_over"],  # decided by people, also through a program
+                machine_verbs=[
+                    "confirm_cut",
+                    "hand_over",
+                    "cut_by_hand",
+                    "finish_by_hand",
+                    "cancel_uncut",
+                ],  # decided by people, also through a program
             ),
             *FAILURES.triggers(),
             handover_guard(),
+            by_hand_guard(),
         ]
         constraints = [
             # The same order sent twice is one job.
@@ -297,6 +293,7 @@ class Job(LongJobModel):
             models.UniqueConstraint(
                 fields=["status"], condition=Q(status=JobState.OPTI_RUNNING), name="one_opti_running"
             ),
+            *cutting_checks(),
             *checks(
                 job_claim_has_a_lease=Q(claim_token=None, lease_until=None)
                 | Q(claim_token__isnull=False, lease_until__isnull=False),
@@ -308,8 +305,6 @@ class Job(LongJobModel):
                 running_job_has_started=~Q(status=JobState.OPTI_RUNNING)
                 | Q(opti_started_at__isnull=False, attempt_started_at__isnull=False),
                 solved_job_has_xml=~Q(status__in=SOLVED) | ~Q(xml_sha256=""),
-                delivered_job_was_handed_over=~Q(status__in=HANDED) | Q(handed_at__isnull=False),
-                open_delivery_may_be_with_the_saw=Q(open_deliveries=[]) | Q(status__in=MAY_BE_WITH_THE_SAW),
                 unknown_handover_has_its_code=~Q(status=JobState.FAILED)
                 | Q(open_deliveries=[]) & ~Q(error_code=Code.HANDOVER_UNKNOWN)
                 | ~Q(open_deliveries=[]) & Q(error_code=Code.HANDOVER_UNKNOWN),

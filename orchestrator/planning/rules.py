@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.folders import read_bounded
 from orchestrator.schemas.rules import Rules
+from orchestrator.states import Mode
 
 BIGGEST_FILE = 1024**2
 SHIPPED = Path(__file__).parents[1] / "rules.json"
@@ -84,6 +86,13 @@ def valid_rules() -> Rules | None:
         return current_rules()
     except JobError:
         return None
+
+
+def offered_modes() -> list[tuple[str, Any]]:
+    """Return the modes to choose from; the built-in optimizer only where the rules name it."""
+    rules = valid_rules()
+    has_optimiser = rules is not None and (rules.opti_mode_default == Mode.D or "cutting" in rules.model_fields_set)
+    return [(mode, label) for mode, label in Mode.choices if mode != Mode.D or has_optimiser]
 
 
 def rules_error() -> str:

@@ -49,6 +49,16 @@ class DecisionReason(LenientInput):
     examples = {"with a reason": {"reason": "The customer called."}}
 
 
+class BoardsCut(DecisionReason):
+    """What people have cut; without values, whoever sends it has cut all boards now."""
+
+    by: Annotated[str, text(100)] | None = None
+    at: Moment | None = None
+    boards: Annotated[int, Field(ge=1, description="How many so far; the job is DONE with the last.")] | None = None
+
+    examples = {"the first two boards": {"by": "Mehmet", "boards": 2}}
+
+
 class JobWarning(TypedDict):
     """What should be looked at before the job is cut, although it is not an error."""
 
@@ -83,6 +93,10 @@ class JobShown(TypedDict):
     imported_at: Time | None
     opti_started_at: Time | None
     handed_at: Time | None
+    by_hand: Annotated[bool, Field(description="There is no saw: people cut it.")]
+    boards_cut: Annotated[int, Field(description="By people, so far.")]
+    cut_by: str | None
+    cut_at: Time | None
     finished_at: Time | None
 
 
@@ -242,7 +256,7 @@ class OrderSource(TypedDict):
 class ImportPreview(TypedDict):
     """The order as it would be, the cell of each field, and what was taken from elsewhere."""
 
-    layout: Literal["kilit", "list"]
+    layout: Literal["kilit", "list", "cutlist", "opencutlist"]
     sheet: Annotated[str, Field(description="Empty for CSV.")]
     order: Annotated[dict[str, Any], Field(description="As `POST /jobs` takes it.")]
     cells: Annotated[dict[str, str], Field(description="By path: `parts.0.length_cm` is from B7.")]

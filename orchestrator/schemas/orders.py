@@ -109,7 +109,7 @@ Phone = Annotated[
 Millimetres = Annotated[Decimal, size("mm", mm_per_unit=1), PlainSerializer(plain)]
 Centimetres = Annotated[Decimal, size("cm", mm_per_unit=10), PlainSerializer(plain)]
 Revision = Annotated[int, whole_number(0, 9_999)]
-OptiMode = Literal["A", "B", "C"]
+OptiMode = Literal["A", "B", "C", "D"]
 
 
 class InvalidOrder(InvalidInput):

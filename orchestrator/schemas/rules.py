@@ -146,6 +146,8 @@ class Rules(InputModel):
     retry_backoff: Annotated[list[Minutes], Field(alias="retry_backoff_minutes", min_length=1)]
     opti_mode_default: Annotated[OptiMode, Field(alias="optiModeDefault")]
     timeouts: Timeouts
+    # "hand": no saw takes files; people cut the boards, and say so.
+    cut_by: Annotated[Literal["saw", "hand"], Field(alias="cutBy")] = "saw"
     ack_mode: Annotated[Literal["file_move"], Field(alias="ackMode")] = "file_move"
     merge_policy: Annotated[
         dict[str, Any], AfterValidator(check_merging), Field(alias="mergePolicy", default_factory=dict)

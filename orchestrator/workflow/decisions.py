@@ -149,6 +149,12 @@ def is_retried_out(job: Job) -> bool:
     return rules is not None and job.retry_count >= rules.retry_count_max
 
 
+def is_cut_by_hand() -> bool:
+    """Return whether the rules say that people cut, and no saw takes files."""
+    rules = valid_rules()
+    return rules is not None and rules.cut_by == "hand"
+
+
 def cancel(pk: UUID) -> Job:
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
     # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
@@ -173,14 +179,14 @@ class JobOperation(Operation):
     table = JOBS
     model = Job
 
-    decide: Callable[[UUID], Job]
+    decide: Callable[..., Job]
     batch: int = 20  # a decision may look into folders, and a batch holds its jobs for that long
 
     def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, object]) -> OperationResult:
         moved, messages = set(), {}
         for pk in sorted(ids):
             try:
-                self.decide(pk)
+                self.decide(pk, **options)
                 moved.add(pk)
             except (ApiError, MoveRefused) as refusal:
                 messages[pk] = str(refusal)
@@ -206,11 +212,18 @@ class DecideHandover(JobOperation):
 
 
 class CancelJobs(JobOperation):
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where people cut, also before the first board is cut; elsewhere the saw may have the job by then."""
+        uncut = JOBS.moves["cancel_uncut"].sources if is_cut_by_hand() else ()
+        return (*super().sources, *uncut)
+
     def skipped(self) -> list[When]:
         may_end = Q(status__in=CANCELLABLE)
         return [
             When(may_end & Q(Job.objects.with_the_saw()), then=Value(WITH_THE_SAW)),
             When(may_end & ~Job.objects.free_to_cancel(), then=Value(IN_PROGRESS)),
+            When(Q(status=JobState.XML_READY, by_hand=False), then=Value(WITH_THE_SAW)),
         ]
 
 

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -34,7 +34,8 @@ from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import fail, release_lapsed
 from orchestrator.states import JOBS, JobState
-from orchestrator.workflow.steps import STEPS, KeepAlive, poll
+from orchestrator.workflow.solutions import KeepAlive
+from orchestrator.workflow.steps import STEPS, poll
 
 logger = logging.getLogger(__name__)
 
@@ -109,10 +110,10 @@ def actor() -> str:
     return f"runner:{socket.gethostname()[:64]}:{os.getpid()}"
 
 
-def tick(*, patient: bool, stopping: Callable[[], bool] = lambda: False) -> int:
-    """Work the due jobs one after the other; return how many were claimed.
+def tick(*, patient: bool, only: Q | None = None, stopping: Callable[[], bool] = lambda: False) -> int:
+    """Work the due jobs one after the other, or only some of them; return how many were claimed.
 
-    Only a patient caller waits for OptiPlanning to end; the others leave such jobs to it.
+    Only a patient caller waits for a plan to end; the others leave such jobs to it.
     """
     if not settings.FLOOR_IS_HERE:
         return 0  # the folders are on another machine
@@ -121,7 +122,7 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = lambda: False) -> int:
     if not has_rules():
         return 0
     worked = 0
-    jobs = Job.objects.all() if patient else Job.objects.quick()
+    jobs = (Job.objects.all() if patient else Job.objects.quick()).filter(only or Q())
     while not stopping() and (job := jobs.claim()):
         with acting_as(actor()), working_on(job), job_trace(Event.objects.trace_of(job), "cutting job"):
             work(job, patient=patient, stopping=stopping)
@@ -170,7 +171,7 @@ def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = lambda: Fals
 
 def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta | None:
     """Take one step after the other; return how long the job has to wait, or None if it is at rest."""
-    while step := STEPS.get(job.status):
+    while not job.is_with_people and (step := STEPS.get(job.status)):
         if not patient and job.takes_long():
             return timedelta(0)
         try:

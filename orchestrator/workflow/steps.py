@@ -1,7 +1,6 @@
 """The steps of a job. Each moves it by one state or returns how long to wait; each may be repeated safely."""
 
-import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import cast
 
@@ -16,7 +15,7 @@ from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.figures.job_figures import figures_json
 from orchestrator.folders import Folders, folder_errors
-from orchestrator.models import Customer, Job, SolutionFile
+from orchestrator.models import Customer, Job
 from orchestrator.models.job import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning.adapters import run_optiplanning
 from orchestrator.optiplanning.collecting import Collected, Wanted, collect, file_clock, is_begun, missing
@@ -34,8 +33,8 @@ from orchestrator.saw.saw_handover import (
 )
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState, Mode
+from orchestrator.workflow.solutions import KeepAlive, digest, store_solution
 
-KeepAlive = Callable[[], None]
 Step = Callable[[Job, KeepAlive], timedelta | None]
 # The job that has waited longest is woken as soon as the slot is free; this is for the others.
 ASK_FOR_SLOT_AFTER = timedelta(seconds=30)
@@ -64,10 +63,11 @@ def format_minutes(span: timedelta) -> str:
 def plan_for(job: Job, folders: Folders) -> Plan:
     """Return the rows to cut by the current rules; reused from the previous step unless the rules changed."""
     rules = current_rules()
-    if job.planned and job.planned[0] is rules:
-        check_template(folders.template)
-    else:
-        job.planned = rules, transform(order_from(job.payload), rules, template=folders.template)
+    template = folders.template if job.opti_mode != Mode.D else None  # the optimizer needs no sheets
+    if not (job.planned and job.planned[0] is rules):
+        job.planned = rules, transform(order_from(job.payload), rules, template=template)
+    elif template:
+        check_template(template)
     return cast("Plan", job.planned[1])
 
 
@@ -133,23 +133,9 @@ def store(job: Job, solution: Collected) -> bool:
         return False  # removed or locked: it is still being written
     if digest(contents.values()) != solution.sha256:
         return False
-    if is_cut_in_part(job):
-        message = "The saw took an earlier solution of this order. Another one would be cut a second time."
-        raise JobError(Code.UNKNOWN, message)
-    with transaction.atomic():
-        job.solution_files.filter(acknowledged_as="").delete()
-        SolutionFile.objects.bulk_create(
-            SolutionFile(job=job, name=name, content=content, sha256=digest([content]))
-            for name, content in contents.items()
-        )
-        columns = {"xml_sha256": solution.sha256, "solution": dict(solution.solution)}
-        job.advance("collect", sentences.COLLECTED % {"files": ", ".join(contents)}, **columns)
+    columns = {"xml_sha256": solution.sha256, "solution": dict(solution.solution)}
+    store_solution(job, "collect", contents, sentences.COLLECTED % {"files": ", ".join(contents)}, **columns)
     return True
-
-
-def digest(contents: Iterable[bytes]) -> str:
-    """Return one sha256 of several files in the order of their names; for a single file it is the file's own."""
-    return hashlib.sha256(b"".join(contents)).hexdigest()
 
 
 def time_left(job: Job) -> timedelta:
@@ -239,7 +225,10 @@ def validate(job: Job, _: KeepAlive) -> None:
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
         raise JobError(Code.XML_INVALID, sentences.OTHER_SOLUTION)
-    job.advance("validate", sentences.CHECKED, xml_ready_at=Now())
+    if current_rules().cut_by == "hand" and not job.open_deliveries and not is_cut_in_part(job):
+        job.leave_to_people()
+    else:
+        job.advance("validate", sentences.CHECKED, xml_ready_at=Now(), by_hand=False)
 
 
 def hand_over(job: Job, keep_alive: KeepAlive) -> timedelta | None:

@@ -12,6 +12,7 @@ from orchestrator.models import Job
 from orchestrator.models.job import failure
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
+from tests.support.guarded_columns import write_unguarded
 from tests.support.lifecycle_conformance import Specimen
 
 PHONE = "0555 123 45 67"
@@ -96,10 +97,22 @@ def failure_columns() -> dict[str, Any]:
     return {**failure(JobError(Code.UNKNOWN, "no")), **no_lease()}
 
 
+def give_to_saw(job: Any) -> None:
+    uncut = {"cut_by": "", "cut_at": None, "boards_cut": 0}
+    write_unguarded(Job.objects.filter(pk=job.pk), by_hand=False, **uncut)
+
+
 def lose_sight(job: Any) -> None:
     """Let it be unknown whether the saw has cut a failed job."""
+    give_to_saw(job)
     unknown = failure(JobError(Code.HANDOVER_UNKNOWN, "x.xml left inbox/."))
     Job.objects.filter(pk=job.pk).update(open_deliveries=["x.xml"], xml_sha256="0" * 64, **unknown)
+
+
+def give_to_people(job: Any) -> None:
+    """Let there be no saw for a job whose plan was checked."""
+    is_begun = {"cut_by": "Mehmet", "cut_at": Now(), "boards_cut": 1} if job.status == "DELIVERED" else {}
+    write_unguarded(Job.objects.filter(pk=job.pk), by_hand=True, **is_begun)
 
 
 def error(answer: Any) -> dict[str, Any]:
@@ -113,6 +126,11 @@ CUTTING_JOBS = Specimen(
     changes={
         "start": lambda: {"opti_started_at": Now(), "attempt_started_at": Now()},
         "collect": lambda: {"xml_sha256": "0" * 64},
+        "plan": lambda: {"xml_sha256": "0" * 64},
+        "await_cutting": lambda: {"by_hand": True},
+        "cut_by_hand": lambda: {"handed_at": Now(), "cut_by": "Mehmet", "cut_at": Now(), "boards_cut": 1},
+        "finish_by_hand": lambda: {"finished_at": Now()},
+        "cancel_uncut": failure_columns,
         "deliver": lambda: {"handed_at": Now()},
         "finish": lambda: {"finished_at": Now()},
         "hold": lambda: failure(JobError(Code.CRM_NO_MATCH, "nobody")),
@@ -123,7 +141,12 @@ CUTTING_JOBS = Specimen(
         "confirm_cut": lambda: {"handed_at": Now(), "finished_at": Now(), **DECIDED},
         "hand_over": lambda: DECIDED,
     },
-    before={"confirm_cut": lose_sight, "hand_over": lose_sight},
+    before={
+        "confirm_cut": lose_sight,
+        "hand_over": lose_sight,
+        **dict.fromkeys(("cut_by_hand", "finish_by_hand", "cancel_uncut"), give_to_people),
+        **dict.fromkeys(("validate", "deliver", "finish"), give_to_saw),
+    },
 )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pgtrigger
 from django.db.models import QuerySet
 
+COLUMN_GUARDS = ("counters", "settled", "by_hand_is_decided")
 # Another value for a column, in SQL; numbers are raised by one.
 OTHER = {
     "CharField": "'x'",
@@ -27,7 +28,7 @@ def counters(model: type[Any]) -> list[str]:
 def write_unguarded(rows: QuerySet[Any], **columns: Any) -> None:
     """Write past the guards of columns, for rows that have come further than a test wants to go."""
     meta = rows.model._meta
-    guards = [trigger.name for trigger in meta.triggers if trigger.name in ("counters", "settled")]
+    guards = [trigger.name for trigger in meta.triggers if trigger.name in COLUMN_GUARDS]
     with pgtrigger.ignore(*(f"{meta.label}:{name}" for name in guards)):
         rows.update(**columns)
 

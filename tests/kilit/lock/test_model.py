@@ -57,6 +57,18 @@ FAULTS: dict[str, tuple[Callable[[], System], str]] = {
         lambda: System((with_moves(JOBS, retry={"when": ()}, validate={"sends": ({"taken": False},)}),)),
         NOT_ALLOWED,
     ),
+    "people say that they cut what the saw may have": (
+        lambda: System((with_moves(JOBS, cut_by_hand={"when": ()}),)),
+        NOT_SHOWN,
+    ),
+    "a job that the saw has taken is left to people": (
+        lambda: System((with_moves(JOBS, await_cutting={"when": ({"open": False},)}),)),
+        NOT_ALLOWED,
+    ),
+    "a runner takes a job that people cut": (
+        lambda: System((with_moves(JOBS, with_people=False),)),
+        DEAD_WORKERS,
+    ),
     "Google does not recognise a conversion": (
         lambda: System((unrecognised(),)),
         NOT_ALLOWED,

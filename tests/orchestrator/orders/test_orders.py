@@ -112,7 +112,7 @@ def test_all_faults_are_reported_at_once() -> None:
     faults = faults_of(
         {
             "order_id": "",
-            "opti_mode": "D",
+            "opti_mode": "E",
             "revision": -1,
             "plate_size": {"width_mm": 0},
             "parts": [{**GOVDE, "quantity": 0}, "part", {**GOVDE, "edge_upp": "1mm"}],

@@ -91,7 +91,7 @@ def test_without_any_good_rules_the_reason_is_a_fault(rules_file: Path) -> None:
         ({"edgeMapping": {"1mm": "1"}}, 17, "edgeMapping.1mm: Expected a number above 0, up to 10,000."),
         ({"grainMapping": {"4": 0}}, 23, "grainMapping.4: Expected a grain from 0 to 3"),
         ({"grainMapping": {"0": 7}}, 23, "grainMapping.0: Expected a whole number from 0 to 3"),
-        ({"optiModeDefault": "D"}, None, "optiModeDefault: Expected one of A, B, C"),
+        ({"optiModeDefault": "E"}, None, "optiModeDefault: Expected one of A, B, C, D"),
         ({"retry_backoff_minutes": [1]}, None, "Needs a time for each of retry_count_max retries"),
         ({"retry_backoff_minutes": []}, None, "retry_backoff_minutes: Expected at least 1, got 0."),
         ({"timeouts": {"optiXmlMinutes": 20}}, None, "timeouts.osiAckMinutes: This field is required."),

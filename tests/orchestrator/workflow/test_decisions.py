@@ -206,12 +206,13 @@ def test_a_click_repeated_by_eight_threads_counts_once(transactional_db, make_ap
 # The table against the document
 
 
-def test_the_table_has_the_arrows_of_the_document_and_those_of_decision_0009() -> None:
+def test_the_table_has_the_arrows_of_the_document_and_those_of_our_decisions() -> None:
     path = ["NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
     arrows = set(pairwise(path))
     arrows |= {("NEW", "HOLD"), ("OPTI_IMPORTED", "HOLD"), ("HOLD", "NEW"), ("FAILED", "NEW"), ("HOLD", "FAILED")}
     arrows |= {(state, "FAILED") for state in path[:-1]}
     arrows |= {("PREPARED", "HOLD"), ("OPTI_IMPORTED", "OPTI_DONE"), ("FAILED", "DONE"), ("FAILED", "OPTI_DONE")}
+    arrows |= {("PREPARED", "OPTI_DONE")}  # the built-in optimiser, decision 0028
 
     assert JOBS.edges() == arrows
     assert JOBS.terminal() == {"DONE"}

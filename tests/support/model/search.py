@@ -85,7 +85,7 @@ class System:
             yield Step(f"{table.queue} becomes {fact}", world.with_row(number, facts=row.facts | {fact}))
         if row.holder is not NOBODY and not row.is_lapsed:
             yield Step(f"the lease of {table.queue} runs out", world.with_row(number, is_lapsed=True), BOTH)
-        if not is_leased(table) or table.kinds.get(row.status) not in {Kind.WAITING, Kind.HELD}:
+        if not is_leased(table) or table.kinds.get(row.status) not in {Kind.WAITING, Kind.HELD} or waits(row, table):
             return
         if row.is_lapsed and row.attempts < LIMIT:
             free = world.with_row(number, holder=NOBODY, is_lapsed=False, attempts=row.attempts + 1)
@@ -206,8 +206,7 @@ class System:
         row, table = world.rows[number], self.tables[number]
         facts = set(row.facts)
         taken_away = answer is None and Answer.NONE in move.after and row.status in in_flight(table)
-        is_unknown = taken_away or answer == Answer.NONE
-        if is_unknown and self.records_unknown:
+        if (taken_away or answer == Answer.NONE) and self.records_unknown:
             facts.add("unknown")
         if answer == Answer.YES:
             facts.discard("unknown")
@@ -226,7 +225,8 @@ class System:
             is_lapsed=False,
             attempts=min(attempts, LIMIT + 1),
             facts=frozenset(facts),
-            is_there=row.is_there and not again and not (by == By.PROVIDER and answer == Answer.NO),
+            is_there=move.is_done_outside
+            or (row.is_there and not again and not (by == By.PROVIDER and answer == Answer.NO)),
             was_unknown="unknown" in facts or row.was_unknown,
             was_decided=row.was_decided or decided,
         )
@@ -239,7 +239,7 @@ class System:
             return "a count goes down"
         if after.attempts > LIMIT:
             return "a row is tried too often"
-        return ""
+        return twice(before, table) if move.is_done_outside else ""
 
     # What holds
 
@@ -301,6 +301,11 @@ def in_flight(table: Lifecycle) -> frozenset[str]:
 def is_leased(table: Lifecycle) -> bool:
     """Tell whether a claim on a job is no move of its own."""
     return bool(table.kinds) and not held_state(table)
+
+
+def waits(row: Row, table: Lifecycle) -> bool:
+    """Tell whether a row waits for a person."""
+    return row.status in table.with_people and holds(row, table.with_people[row.status])
 
 
 def twice(row: Row, table: Lifecycle) -> str:
@@ -366,7 +371,10 @@ def never_ends(system: System, steps_of: Mapping[World, list[Step]], luck: str) 
 
     def rests(world: World) -> bool:
         return all(
-            row.status == UNBORN or not table.kinds or table.kinds[row.status] in {Kind.DONE, Kind.FAILED}
+            row.status == UNBORN
+            or not table.kinds
+            or table.kinds[row.status] in {Kind.DONE, Kind.FAILED}
+            or waits(row, table)
             for row, table in zip(world.rows, system.tables, strict=True)
         )
 

@@ -25,7 +25,7 @@ ENDPOINTS = Lifecycle(
 )
 
 
-def with_moves(table: Lifecycle, **moves: Move | dict[str, Any] | None) -> Lifecycle:
+def with_moves(table: Lifecycle, *, with_people: bool = True, **moves: Move | dict[str, Any] | None) -> Lifecycle:
     """Return a table in which some moves are others: with these changes, or gone."""
     changed = {**table.moves}
     for verb, change in moves.items():
@@ -35,7 +35,13 @@ def with_moves(table: Lifecycle, **moves: Move | dict[str, Any] | None) -> Lifec
             changed[verb] = replace(changed[verb], **change) if isinstance(change, dict) else change
     kinds: Kinds = {kind.value: table.of_kind(kind) for kind in Kind} if table.kinds else {}
     return Lifecycle(
-        table.queue, states=table.states, initial=table.initial, moves=changed, known_by=table.known_by, **kinds
+        table.queue,
+        states=table.states,
+        initial=table.initial,
+        moves=changed,
+        known_by=table.known_by,
+        with_people=table.with_people if with_people else {},
+        **kinds,
     )
 
 

@@ -52,7 +52,7 @@ def test_a_job_of_more_sheets_than_fit_a_lease_keeps_its_claim(floor, customer, 
 
 def test_workers_leave_very_many_sheets_to_the_patient_runner(floor, customer, monkeypatch) -> None:
     """A worker's task has an end, which would come in the middle of them."""
-    monkeypatch.setattr("orchestrator.models.job.MANY_BATCHES", 3)
+    monkeypatch.setattr("orchestrator.models.long_steps.MANY_BATCHES", 3)
     few, many = make_job(opti_mode="C", parts=colourful(3)), make_job(opti_mode="C", parts=colourful(4))
 
     runner.handle_bell()

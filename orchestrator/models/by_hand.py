@@ -1,0 +1,84 @@
+"""Jobs without a saw: people cut their boards, and say who and when."""
+
+from datetime import datetime
+from typing import Self
+
+import pgtrigger
+from django.db import models
+from django.db.models import CheckConstraint, Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from kilit.lock.audit import for_reason
+from kilit.lock.column_guards import arrows, quote, refuse_rows
+from kilit.lock.constraints import checks
+from kilit.lock.leases import LongJob, LongJobModel, LongJobQuerySet, no_lease
+from orchestrator import sentences
+from orchestrator.states import BY_HAND, HANDED, JOBS, MAY_BE_WITH_THE_SAW, WITH_PEOPLE, JobState
+
+# No runner takes the others before people have cut them.
+NOT_WITH_PEOPLE = ~Q(status__in=WITH_PEOPLE, **BY_HAND)
+
+
+class CutByHandQuerySet(LongJobQuerySet[LongJob]):
+    def with_people(self) -> Self:
+        """Keep the jobs whose boards people cut."""
+        return self.filter(status__in=WITH_PEOPLE, **BY_HAND)
+
+    def note_boards(self, boards: int, *, by: str, at: datetime | None) -> int:
+        """Record how many boards were cut so far; the first ones move the job, and fewer than before change nothing."""
+        cut = {"boards_cut": boards, "cut_by": by, "cut_at": at or Now()}
+        rows = self.with_people().filter(boards_cut__lt=boards)
+        return rows.move("cut_by_hand", handed_at=Now(), **cut) or rows.filter(status=JobState.DELIVERED).update(**cut)
+
+    def finish_by_hand(self, *, figures: dict[str, object] | None) -> int:
+        return self.with_people().move("finish_by_hand", finished_at=Now(), figures=figures)
+
+    def cancel_uncut(self, **changes: object) -> int:
+        return self.with_people().move("cancel_uncut", **changes)
+
+
+class CutByHandModel(LongJobModel):
+    by_hand = models.BooleanField(default=False, db_default=False, help_text="There is no saw: people cut it.")
+    cut_by = models.CharField(_("cut by"), max_length=100, blank=True, default="", db_default="")
+    cut_at = models.DateTimeField(_("cut at"), null=True)
+    boards_cut = models.PositiveIntegerField(default=0, db_default=0, help_text="By people, so far.")
+
+    class Meta(LongJobModel.Meta):
+        abstract = True
+
+    @property
+    def is_with_people(self) -> bool:
+        return self.by_hand and self.status in WITH_PEOPLE
+
+    def leave_to_people(self) -> Self:
+        with for_reason(sentences.TO_BE_CUT_BY_HAND):
+            return self.move_held("await_cutting", by_hand=True, xml_ready_at=Now(), **no_lease())
+
+
+def cutting_checks() -> list[CheckConstraint]:
+    """Return what ties the states to who cuts: the saw, or people."""
+    return checks(
+        delivered_job_was_handed_over=~Q(status__in=HANDED) | Q(handed_at__isnull=False),
+        open_delivery_may_be_with_the_saw=Q(open_deliveries=[]) | Q(status__in=MAY_BE_WITH_THE_SAW),
+        # While the saw may have a file, or has taken one, only the saw's word counts.
+        job_by_hand_is_not_at_the_saw=Q(by_hand=False) | Q(open_deliveries=[]),
+        job_of_the_saw_is_cut_by_nobody=Q(by_hand=True) | Q(cut_by="", cut_at=None, boards_cut=0),
+        job_cut_by_hand_says_by_whom=Q(by_hand=False)
+        | ~Q(status__in=HANDED)
+        | ~Q(cut_by="") & Q(cut_at__isnull=False, boards_cut__gt=0),
+    )
+
+
+def by_hand_guard() -> pgtrigger.Trigger:
+    """Decide whether there is a saw once, when the plan is checked; keep what people said they cut."""
+    decided = arrows(edge for verb in ("await_cutting", "validate", "retry") for edge in JOBS.moves[verb].edges())
+    cut = "(OLD.cut_by, OLD.cut_at, OLD.boards_cut) IS DISTINCT FROM (NEW.cut_by, NEW.cut_at, NEW.boards_cut)"
+    return refuse_rows(
+        "by_hand_is_decided",
+        pgtrigger.Update,
+        f"(OLD.by_hand IS DISTINCT FROM NEW.by_hand AND (OLD.status, NEW.status) NOT IN ({decided})"
+        f" OR NEW.boards_cut < OLD.boards_cut OR OLD.status = {quote(JobState.DONE)} AND {cut})",
+        f"format('{JOBS.queue} %s is %s: who cuts it, and what people have cut, is decided', OLD.id, OLD.status)",
+        hint="The rules decide it when a plan is checked.",
+    )
