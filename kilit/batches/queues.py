@@ -15,13 +15,15 @@ from kilit.access.encryption import encrypted_columns
 from kilit.api.queue_api import QueueApi, apis
 from kilit.api.webhooks import WebhookKind, webhook_kinds
 from kilit.batches.error_entries import TRY_AGAIN, UNKNOWN, ErrorEntry
-from kilit.batches.filters import FilterSet
+from kilit.batches.filters import FilterSet, bare_id
 from kilit.batches.operations import Operation
+from kilit.batches.search import MOST_PER_COLUMN, Found, PrefixSearch
 from kilit.lock.failures import Failures
 from kilit.lock.free_text import FreeText, register_free_texts
 from kilit.lock.models.error_groups import Cause, Group
 from kilit.lock.pruning import Finished, prunables
 from kilit.lock.table import Kind, Lifecycle
+from kilit.sites.people import is_keys_user
 from kilit.workers.doorbells import Doorbell, register_doorbells
 from kilit.workers.due_rows import DueRows
 from kilit.workers.metrics import oldest_waiting, registry
@@ -85,16 +87,22 @@ class Queue:
                 object.__setattr__(self, name, self.table.of_kind(kind))
 
     def may_see(self, user: User | AnonymousUser) -> bool:
+        """Return whether a user sees rows at all; a key of a site, whose user is in no group, sees the site's."""
         opts = self.model._meta
-        return user.has_perm(f"{opts.app_label}.view_{opts.model_name}")
+        may_view = user.has_perm(f"{opts.app_label}.view_{opts.model_name}")
+        return may_view or (is_keys_user(user) and self.scopes_seen_by(user) is not None)
+
+    def may_operate(self, user: User | AnonymousUser) -> bool:
+        """Return whether a user may act at all, here or by key; which rows are in reach is another question."""
+        opts = self.model._meta
+        return user.has_perm(f"{opts.app_label}.operate_{opts.model_name}")
 
     def may_act(self, user: User | AnonymousUser) -> bool:
-        """Return whether a user may act at all; which rows are in reach is another question."""
-        opts = self.model._meta
-        return user.is_staff and user.has_perm(f"{opts.app_label}.operate_{opts.model_name}")
+        """Return whether a user may act on the pages."""
+        return user.is_staff and self.may_operate(user)
 
     def may_pause(self, user: User | AnonymousUser) -> bool:
-        return self.may_act(user)
+        return self.may_operate(user)
 
     def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
         """Return the scopes whose rows a user sees; None means all."""
@@ -109,6 +117,15 @@ class Queue:
 
     def matching(self, user: User | AnonymousUser, filters: Mapping[str, str], *, as_of: datetime | None = None) -> Any:
         return self.filters.apply(self.visible_to(user), filters, as_of=as_of)
+
+    def search(self, rows: Any, text: str, *, most: int = MOST_PER_COLUMN) -> Found:
+        """Return which of some rows a text finds, as their list does; of thousands the first ones."""
+        search, text = self.filters.search, bare_id(self.model, text)
+        if isinstance(search, PrefixSearch):
+            return search.first(rows, text, most=most)
+        matches: Any = search(rows, text)
+        ids = list(matches.values_list("pk", flat=True)[: most + 1])
+        return Found(ids[:most], is_capped=len(ids) > most)
 
     def operation(self, name: str) -> Operation:
         (match,) = (operation for operation in self.operations if operation.name == name)

@@ -14,8 +14,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from unfold.dataclasses import SearchResult
 
-from kilit.batches.filters import SEARCH, bare_id
-from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
+from kilit.batches.filters import SEARCH
+from kilit.batches.search import MOST_PER_COLUMN
 from kilit.console.navigation import account, menu, registered_admins, tab_of
 from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.folding import fold_text
@@ -90,10 +90,9 @@ def _rows(request: HttpRequest, text: str) -> Iterator[SearchResult]:
     rows: list[tuple[Any, SearchResult]] = []
     lists = []
     for model_admin in _admins(request):
-        search = model_admin.filters.search
-        if isinstance(model_admin, QueueAdmin) and isinstance(search, PrefixSearch):
+        if isinstance(model_admin, QueueAdmin):
             visible = model_admin.get_queryset(request)
-            result = search.first(visible, bare_id(model_admin.model, text))
+            result = model_admin.queue.search(visible, text)
             newest = visible.filter(pk__in=result.ids).order_by("-pk")[:MOST_PER_KIND]
             rows += [(row.pk, _row_result(model_admin, row)) for row in newest]
             if len(result.ids) > MOST_PER_KIND:

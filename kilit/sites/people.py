@@ -1,5 +1,6 @@
 """People and the technical users behind sites' keys: whom an admin sees and manages, and what keys are called."""
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -13,6 +14,11 @@ from kilit.sites.models import KEYS_USER_PREFIX, SiteMembership, Tenant
 KEYS_USERS = rf"^{KEYS_USER_PREFIX}[0-9a-f]{{32}}$"  # the prefix and a site's public id
 GIVEN_BY_ADMINS = (Role.VIEWER, Role.OPERATOR)
 MOST_SITES_FOUND = 100  # by words of their names, when keys are searched
+
+
+def is_keys_user(user: Any) -> bool:
+    """Return whether a user is no person, but owns the keys of a site."""
+    return re.match(KEYS_USERS, user.get_username()) is not None
 
 
 def people_seen_by(user: Any) -> QuerySet[User]:
