@@ -32,6 +32,7 @@ IS_STALE = Q(used_at=None) | Q(used_at__lt=Now() - UPDATE_USED_AT_EVERY)
 DIGEST = parameter("digest", CharField())
 HELD_KEY = CompiledQuery(lambda: ApiKey.objects.annotate(is_stale=IS_STALE).with_digest(DIGEST))
 WRONG_GUESSES_PER_MINUTE = 20
+LONGEST_ACTOR = 200
 
 
 class SessionAuthentication(rest_framework.authentication.SessionAuthentication):
@@ -66,11 +67,15 @@ class KeyAuthentication(BaseAuthentication):
         if key.is_stale:  # type: ignore[attr-defined]
             with bookkeeping(), suppress(*NOT_WRITABLE):
                 ApiKey.objects.filter(IS_STALE, pk=key.pk).update(used_at=Now())
-        name_actor(f"key:{key.user.get_username()}")
+        name_actor(actor_of_key(key))
         return key.user, key
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"  # also makes DRF respond with 401 instead of 403
+
+
+def actor_of_key(key: ApiKey, *name: str) -> str:
+    return ":".join(["key", key.user.get_username(), *name])[:LONGEST_ACTOR]
 
 
 def given_key(request: Request) -> str:
@@ -100,6 +105,8 @@ class KeyScopePermission(BasePermission):
         needed = needed_scope(request.method or "", view, key.scopes)
         if needed not in key.scopes:
             raise MissingScope(needed, key.scopes)
+        if needed == KeyScope.OPERATE:
+            name_actor(actor_of_key(key, key.name))  # a person may have several programs that act
         return True
 
 

@@ -15,8 +15,8 @@ READING = ("GET", "HEAD", "OPTIONS")
 class KeyScope(TextChoices):
     ENQUEUE = "enqueue", _("Send %(what)s")
     SCRIPT = "script", _("Claim and acknowledge conversions, as the Ads Script does")
-    READ = "read", _("Look up, list, download and export")
-    OPERATE = "operate", _("Act on jobs, and manage webhook endpoints")
+    READ = "read", _("Ask, look up, list, download and export")
+    OPERATE = "operate", _("Act on jobs, pause, and manage webhook endpoints")
     ADMIN = "admin", _("Manage many sites, their members, keys, logins and webhooks; a key with it is for nothing else")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from django.db import connection, connections
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.text import storable
@@ -69,9 +70,12 @@ def person_of(actor: str) -> str:
 def actor_in_words(actor: str, machines: Mapping[str, object] = MACHINES) -> str:
     if person := person_of(actor):
         return person
-    kind, _colon, name = actor.partition(":")
+    kind, _colon, names = actor.partition(":")
+    name, _colon, key = names.partition(":")
+    if kind == "key" and key:  # a program that acts for a person
+        return gettext("the API key %(key)s of %(name)s") % {"key": key, "name": name}
     words = machines.get(kind) or MACHINES.get(kind)
-    return str(words) % {"name": name.partition(":")[0]} if words else actor
+    return str(words) % {"name": name} if words else actor
 
 
 def person_in_sql(actor: str) -> str:

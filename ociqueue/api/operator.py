@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from kilit.access.authentication import KeyAuthentication, SessionAuthentication
 from kilit.access.key_scopes import KeyScope
+from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
 from kilit.sites.api.views import NOT_ALLOWED, administered_sites, note_of
@@ -19,6 +20,7 @@ from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import ConversionQuerySet
 from ociqueue.operating import presenters
+from ociqueue.queue import QUEUE
 from ociqueue.schemas import responses
 from ociqueue.schemas.requests import ActionRequest, RowsQuery, SiteRequest, StatsQuery
 from ociqueue.schemas.responses import GoogleCounts
@@ -74,7 +76,12 @@ class RowsView(OperatorView):
 
 
 class ActionsView(OperatorView):
-    @endpoint(responses.Acted, body=ActionRequest, scope=KeyScope.ADMIN)
+    takes_admin_keys = True
+
+    def sites(self, request: Request) -> SiteQuerySet[Site]:
+        return administered_sites(request) if is_agency(request) else Site.objects.seen_by(request.user)
+
+    @endpoint(responses.Acted, body=ActionRequest, scope=KeyScope.OPERATE)
     def post(self, request: Request, body: ActionRequest) -> Response:
         """Act on conversions.
 
@@ -82,14 +89,21 @@ class ActionsView(OperatorView):
         counts them. That takes nothing back at Google; sent again, a row has the same order id, which counts once.
         """
         site = self.site(request, body.siteId)
-        if not Site.objects.run_by(request.user).filter(pk=site.pk).exists():
+        may_act = not request.auth or QUEUE.may_operate(request.user)  # a site's key is for its shop or script
+        if not (may_act and Site.objects.run_by(request.user).filter(pk=site.pk).exists()):
             raise PermissionDenied("Viewers have read access only.")
-        note = note_of(request) if request.auth else ""
+        if request.auth and not body.reason:
+            raise InvalidInput([{"field": "reason", "message": "This field is required: a key acts."}], 1)
+        note = note_of(request) if is_agency(request) else ""
         with transaction.atomic(), for_reason(f"{body.reason} {note}".strip()):
             result = acknowledge.move_rows(site, body.ids, acknowledge.by_verb(site, verb_of(body)))
             in_doubt = Conversion.objects.filter(pk__any_of=result.ids, outcome_unknown=True).count()
         response = {"ok": True, "affected": result.moved, "skipped": result.skipped_rows()}
         return Response({**response, "outcomeUnknown": in_doubt})
+
+
+def is_agency(request: Request) -> bool:
+    return KeyScope.ADMIN in getattr(request.auth, "scopes", ())
 
 
 def verb_of(body: ActionRequest) -> Callable[[ConversionQuerySet], set[UUID]]:

@@ -38,6 +38,7 @@ from kilit.console.lists.list_controls import Chip, ListControls
 from kilit.console.lists.listing import ReadOnlyAdmin, RowList
 from kilit.console.menu import ACTIVITY
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
+from kilit.lock.audit import actor_in_words
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.lock.prefixes import begins_with
 from kilit.lock.text import read_digits
@@ -165,7 +166,7 @@ class ActivityWords:
         for queue, source in self.sources.items():
             if ids := {row.object_id for row in rows if row.queue == queue and row.object_id and not row.model}:
                 self.names |= {(queue, pk): name for pk, name in source.names(ids).items()}
-        keys = {row.actor.partition(":")[2] for row in rows if row.actor.startswith("key:")}
+        keys = {row.actor.split(":")[1] for row in rows if row.actor.startswith("key:")}
         self.owners = key_owner_names(keys) if keys else {}
 
     def sentence(self, row: Activity) -> str:
@@ -176,7 +177,8 @@ class ActivityWords:
 
     def who(self, row: Activity) -> str:
         if row.actor.startswith("key:"):
-            return _("the API key of %(name)s") % {"name": self.owners[row.actor.partition(":")[2]]}
+            kind, owner, *key = row.actor.split(":", 2)
+            return actor_in_words(":".join([kind, self.owners[owner], *key]))
         return Story().who(row.actor)
 
     def site(self, row: Activity) -> str:
