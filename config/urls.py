@@ -57,6 +57,8 @@ urlpatterns = [
     path("api/docs/", admin.site.admin_view(ApiPage.as_view()), name="api-docs"),
     *paper_urls,
     path("api/cron/", include([*cron.urls()])),
+    path("", include("kilit.ask.rest")),
+    path("", include("kilit.ask.mcp")),
     *(path(api.path, include(api.urls)) for api in apis),
     path("healthz", probes.healthz),
     path("readyz", probes.readyz),

@@ -13,9 +13,12 @@ OWN = {
     "/admin/login/": "login",
     "/admin/password-reset/": "login",
     "/admin/": "console",
+    "/api/ask": "api_ask",
+    "/api/ask/": "api_ask",
     "/api/cron/": "api_cron",
     "/api/schema/": "api_docs",
     "/api/docs/": "api_docs",
+    "/mcp": "api_ask",
 }
 ROOT, OTHER = "console", "other"
 

@@ -26,6 +26,7 @@ SPECTACULAR_SETTINGS: dict[str, object] = {
     ),
     "OAS_VERSION": "3.1.0",
     "TAGS": [
+        {"name": "Ask", "description": "What operators ask and do, for command lines; assistants have it at /mcp."},
         {"name": "Clocks", "description": "Scheduled tasks, for callers with their own scheduler."},
         {"name": "Probes", "description": "Health checks and metrics."},
     ],

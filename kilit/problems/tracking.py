@@ -129,18 +129,22 @@ def _changes(record: ProblemRecord, columns: dict[str, Any]) -> dict[str, object
 
 
 def _texts(problem: Problem, language: str) -> dict[str, object]:
-    """Return what is sent: no names of customers, and phones and addresses in free text masked."""
     with translation.override(language):
-        named = [place for place in problem.where if not place.is_personal]
-        beyond = problem.beyond + len(problem.where) - len(named) if named else 0
-        return {
-            "title": _masked(problem.title),
-            "cause": "" if problem.is_cause_personal else _masked(problem.cause),
-            "code": problem.code,
-            "advice": problem.advice,
-            "where": [_masked(_place(place)) for place in named],
-            "beyond": beyond,
-        }
+        return texts_to_send(problem)
+
+
+def texts_to_send(problem: Problem) -> dict[str, object]:
+    """Return what leaves the console: no names of customers, and phones and addresses in free text masked."""
+    named = [place for place in problem.where if not place.is_personal]
+    beyond = problem.beyond + len(problem.where) - len(named) if named else 0
+    return {
+        "title": _masked(problem.title),
+        "cause": "" if problem.is_cause_personal else _masked(problem.cause),
+        "code": problem.code,
+        "advice": problem.advice,
+        "where": [_masked(_place(place)) for place in named],
+        "beyond": beyond,
+    }
 
 
 def _place(place: Place) -> str:

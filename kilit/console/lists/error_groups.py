@@ -70,7 +70,7 @@ class ErrorGroupRow(NamedTuple):
     states: list[tuple[object, int]]  # a badge for each, and how many
 
 
-def _message(group: Group) -> str:
+def group_message(group: Group) -> str:
     """Return the newest message; of a text from outside with an id its shape, as a short click id is not masked."""
     message = group.message or ""
     return group.shape if "<id>" in group.shape and english(message) == message else mask_identifiers(message)
@@ -90,7 +90,7 @@ def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
         rows = FailedRows(queue, entry, group.code, group.state, {"group": group.name}, group.scope)
         return ErrorGroupRow(
             group,
-            _message(group),
+            group_message(group),
             entry,
             Trend(trends[group.name]),
             list_path(queue.model, group=group.name),

@@ -143,6 +143,10 @@ class SiteAdmin(ListAdmin):
         for site in rows:
             site.health = health_by_site[site.pk]
 
+    def findings(self, site: Site) -> list[str]:
+        """Return what keeps a site from working, in sentences; `complete` has read how it is doing."""
+        return [blocker.sentence for blocker, _badge in faults(site, health(site)) if blocker]
+
     @admin.display(description=gettext_lazy("site"), ordering=NameOrder("name"))
     def site(self, site: Site) -> SafeString:
         return two_lines(site.name, site.customer or _("no customer id"))

@@ -11,6 +11,7 @@ from django.test import Client
 
 from kilit.access.key_scopes import DEFAULT_SCOPES, KeyScope
 from kilit.access.models import ApiKey, DeniedRequest
+from kilit.ask.verbs import VERBS
 from ociqueue.models import Conversion
 from tests.support.api import Api, is_limited
 from tests.support.api_conformance import schema
@@ -46,7 +47,7 @@ def test_the_scope_of_what_machines_do_most() -> None:
     assert {name for name, scopes in OPERATIONS.items() if scopes == ["admin"]} == {
         *(f"{method} {path}" for path in managing for method in ("GET", "POST")),
         *(f"POST /api/oci/sites/{verb}" for verb in ("pause", "resume", "archive", "restore", "sender")),
-        *("POST /api/oci/keys/revoke", "POST /api/oci/credentials/test", "POST /api/oci/queue-actions"),
+        *("POST /api/oci/keys/revoke", "POST /api/oci/credentials/test"),
         *(f"GET /api/oci/{name}" for name in ("queue-stats", "queue-rows", "google-counts")),
     }
     assert {name: scopes for name, scopes in OPERATIONS.items() if "/oci/" in name and scopes != ["admin"]} == {
@@ -60,6 +61,10 @@ def test_the_scope_of_what_machines_do_most() -> None:
         "POST /api/oci/ack-failed": ["script"],
         "POST /api/oci/upload-summary": ["script"],
         "POST /api/oci/v2/verify": ["script"],
+        "POST /api/oci/queue-actions": ["operate"],
+    }
+    assert {name.removeprefix("POST /api/ask/"): scope for name, (scope,) in OPERATIONS.items() if "/ask/" in name} == {
+        name: verb.scope for name, verb in VERBS.items()
     }
     assert OPERATIONS["POST /pdf/jobs"] == OPERATIONS["POST /jobs"] == ["enqueue"]
     assert OPERATIONS["GET /pdf/jobs/{job_id}/download"] == OPERATIONS["GET /jobs"] == ["read"]

@@ -12,8 +12,8 @@ from kilit.api.pages import ONE_AT_A_TIME
 from tests.support.admin_addresses import routes
 from tests.support.api_conformance import schema
 
-# Pages for people, and the schema itself.
-BESIDE = ("admin/", "api/schema/", "api/docs/")
+# Pages for people, the schema itself, and the protocol of assistants, which is no REST.
+BESIDE = ("admin/", "api/schema/", "api/docs/", "mcp")
 
 
 def addresses() -> set[str]:

@@ -1,0 +1,166 @@
+"""The verbs that act: each calls the operation that the pages call, under the name of the key.
+
+At most 1,000 jobs at once: more are a bulk action of the console, which asks for the number.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from rest_framework.exceptions import NotFound, PermissionDenied
+
+from kilit.api.errors import ApiError
+from kilit.ask.caller import Caller, admin_of, masked
+from kilit.ask.schemas import MOST_ACTED_ON, ActInput, AskOutcome, AskSwitch, AskUnchanged, PauseInput
+from kilit.ask.verbs import verb
+from kilit.batches.operations import OperationResult, OperationUnavailable
+from kilit.batches.queues import Queue
+from kilit.console.lists.actions import Action
+from kilit.lock.audit import for_reason
+from kilit.lock.models import ErrorGroup, QueuePause
+from kilit.machine_errors import explain
+from kilit.sites.operations import PAUSE, RESUME, SiteOperation, run_where_possible
+from kilit.sites.site_model import sites
+
+NOT_FOUND = "There is no such job among those that you see."
+MAY_NOT = "You may not do this with jobs of {}."
+
+
+def verb_of_jobs(name: str, title: str, about: str, **hints: bool) -> None:
+    """Declare an operation of queues as a verb, for those who may use it in one of them."""
+
+    def run(caller: Caller, body: ActInput) -> AskOutcome:
+        return act(name, caller, body)
+
+    run.__name__, run.__doc__ = name, f"{about} {AT_MOST}"
+    verb(title, acts=True, is_for=lambda caller: caller.may_anywhere(name), **hints)(run)
+
+
+AT_MOST = "By ids or a whole error group; at most 1,000 jobs at once. Needs a reason, which the history keeps."
+verb_of_jobs("retry", "Retry failed jobs", "They are tried again, with all their attempts.", is_idempotent=False)
+verb_of_jobs("mark_failed", "Mark jobs failed", "Jobs that wait end as failed, and are not sent.", is_destructive=True)
+HOLD = "Jobs on hold start again. Fix the cause that their error names first."
+verb_of_jobs("approve", "Approve held jobs", HOLD, is_idempotent=False)
+
+
+class Chosen(NamedTuple):
+    """Rows of one queue."""
+
+    queue: Queue
+    ids: list[UUID]
+
+
+def act(name: str, caller: Caller, body: ActInput) -> AskOutcome:
+    """Do an operation with some jobs, of whichever queues they are."""
+    chosen = named_rows(caller, body.ids) if body.ids else [rows_of_group(name, caller, body)]
+    moved: list[str] = []
+    unchanged: list[AskUnchanged] = []
+    sentences = []
+    for queue, ids in chosen:
+        if not caller.may(name, queue):
+            unchanged += ({"id": str(pk), "state": None, "why": MAY_NOT.format(queue.title)} for pk in ids)
+            continue
+        action = admin_of(queue).action_named(name)
+        result = apply(action, caller, ids, body.reason)
+        moved += map(str, sorted(result.moved))
+        unchanged += (explain_unchanged(action, pk, result) for pk in ids if pk not in result.moved)
+        sentences.append(action.report(len(ids), len(result.moved)).sentence)
+    seen = {pk for each in chosen for pk in each.ids}
+    unchanged += ({"id": str(pk), "state": None, "why": NOT_FOUND} for pk in body.ids or () if pk not in seen)
+    message = " ".join(sentences) or "Nothing was changed."
+    return {"changed": len(moved), "ids": moved, "unchanged": unchanged, "message": message}
+
+
+def apply(action: Action, caller: Caller, ids: list[UUID], reason: str) -> OperationResult:
+    """Do it in the operation's batches; if it becomes impossible, what was done stays done."""
+    operation, form = action.operation, action.form_for(ids, {"reason": reason})
+    options = form.options() if form.is_valid() else {}
+    done = OperationResult(set(), {})
+    for start in range(0, len(ids), operation.batch):
+        try:
+            with for_reason(reason):
+                result = operation.apply(caller.user, ids[start : start + operation.batch], options)
+        except OperationUnavailable as why:
+            if not done.moved:
+                raise ApiError(409, "UNAVAILABLE_NOW", explain(str(why))) from None
+            done.messages.update(dict.fromkeys(ids[start:], str(why)))
+            break
+        done.moved.update(result.moved)
+        done.skipped.update(result.skipped)
+        done.messages.update(result.messages)
+    return done
+
+
+def explain_unchanged(action: Action, pk: UUID, result: OperationResult) -> AskUnchanged:
+    skip = result.skipped.get(pk)
+    why = action.skip_text(skip) if skip else action.operation.out_of_reach
+    return {"id": str(pk), "state": skip.state if skip else None, "why": masked(result.messages.get(pk, why))}
+
+
+def named_rows(caller: Caller, ids: Sequence[UUID]) -> list[Chosen]:
+    rows = [(queue, queue.visible_to(caller.user).filter(pk__in=ids)) for queue in caller.queues()]
+    named = [Chosen(queue, sorted(each.values_list("pk", flat=True))) for queue, each in rows]
+    return [each for each in named if each.ids]
+
+
+def rows_of_group(name: str, caller: Caller, body: ActInput) -> Chosen:
+    (queue,) = caller.queues(body.queue)
+    if not caller.may(name, queue):
+        raise PermissionDenied(MAY_NOT.format(queue.title))
+    operation, scopes = queue.operation(name), queue.scopes_seen_by(caller.user)
+    if not ErrorGroup.objects.largest(queue=queue.table.queue, scopes=scopes, group=body.group, limit=1):
+        raise NotFound("There is no such error group among those that you see.")
+    rows = operation.within_reach(queue.matching(caller.user, {"group": str(body.group)}), caller.user)
+    found = rows.filter(status__in=operation.sources).order_by("pk").values_list("pk", flat=True)
+    ids = list(found[: MOST_ACTED_ON + 1])
+    if len(ids) > MOST_ACTED_ON:
+        message = f"More than {MOST_ACTED_ON:,} jobs match; nothing was changed. The console acts on so many."
+        raise ApiError(409, "TOO_MANY", message)
+    return Chosen(queue, ids)
+
+
+def may_switch(caller: Caller) -> bool:
+    return PAUSE.may(caller.user) or any(map(caller.may_pause, caller.queues()))
+
+
+@verb("Pause a queue or a site", acts=True, is_for=may_switch, is_destructive=True)
+def pause(caller: Caller, body: PauseInput) -> AskSwitch:
+    """No job of it is started until it is resumed; jobs that run are finished.
+
+    Needs a reason, which everyone sees who asks why jobs wait.
+    """
+    with for_reason(body.reason):
+        if body.site:
+            return switch_site(PAUSE, caller, body, done="The site is paused.")
+        is_changed = QueuePause.objects.pause(pausable(caller, body).table, reason=body.reason)
+    return {"changed": is_changed, "message": "The queue is paused." if is_changed else "It was paused already."}
+
+
+@verb("Resume a queue or a site", acts=True, is_for=may_switch)
+def resume(caller: Caller, body: PauseInput) -> AskSwitch:
+    """End the pause of a queue or a site: its jobs are started again. Needs a reason."""
+    with for_reason(body.reason):
+        if body.site:
+            return switch_site(RESUME, caller, body, done="The site is resumed.")
+        is_changed = QueuePause.objects.resume(pausable(caller, body).table)
+    return {"changed": is_changed, "message": "The queue is resumed." if is_changed else "It was not paused."}
+
+
+def pausable(caller: Caller, body: PauseInput) -> Queue:
+    (queue,) = caller.queues(body.queue)
+    if not queue.paused_title:
+        raise ApiError(409, "UNAVAILABLE_NOW", f"{queue.title} cannot be paused as a whole. Pause a site.")
+    if not caller.may_pause(queue):
+        raise PermissionDenied(f"You may not pause {queue.title}.")
+    return queue
+
+
+def switch_site(operation: SiteOperation, caller: Caller, body: PauseInput, *, done: str) -> AskSwitch:
+    site = sites().seen_by(caller.user).with_id(str(body.site)).first()
+    if site is None:
+        raise NotFound("There is no such site among those that you see.")
+    if not (operation.may(caller.user) and operation.allowed(caller.user).filter(pk=site.pk).exists()):
+        raise PermissionDenied("You may not do this with this site.")
+    note = f" With the API key {caller.key}." if caller.key else ""
+    is_changed = bool(run_where_possible(operation, caller.user, [site.pk], reason=body.reason, note=note))
+    return {"changed": is_changed, "message": done if is_changed else "Nothing was changed: it is so already."}
