@@ -11,8 +11,10 @@ from pydantic import Field
 
 from kilit.api.input_model import Expected, InputModel, InvalidInput
 from kilit.lock.clock import database_time
+from orchestrator.cutting.estimates import estimate
+from orchestrator.cutting.solving import missing as no_optimiser
 from orchestrator.errors import JobError
-from orchestrator.figures.job_figures import figures_of
+from orchestrator.figures.job_figures import NO_WASTE, figures_of
 from orchestrator.models import Customer, Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.plan import banded_sides
@@ -40,6 +42,10 @@ WORDS = {
     "estimate": {
         "tr": "Plaka miktarı, parçaların alanına %{name} fire eklenerek tahmin edilmiştir.",
         "en": "The boards are an estimate: the area of the parts and {name}% for offcuts.",
+    },
+    "plan": {
+        "tr": "Plaka miktarı, bu parçaların kesim planına göre hesaplanmıştır.",
+        "en": "The boards are those of a cutting plan for these parts.",
     },
 }
 KINDS: tuple[PaperKind, ...] = get_args(PaperKind)
@@ -168,6 +174,8 @@ def requested_range(paper: PaperRequest, total: int, *, most: int) -> range:
 
 def offer(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
     company, amounts = offer_basis(job, rules)
+    if amounts.basis == "estimate":
+        amounts = complete(planned_amounts(order, rules) or amounts)
     today = timezone.localtime(database_time()).date()
     return {
         "locale": paper.locale,
@@ -176,7 +184,7 @@ def offer(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str
         "issued_on": today.isoformat(),
         "valid_until": (today + timedelta(days=company.offer_valid_days)).isoformat(),
         "subject": word("subject", paper, job.order_id),
-        "introduction": word("estimate", paper, plain(amounts.waste_percent)) if amounts.waste_percent else "",
+        "introduction": introduction(amounts, paper),
         "seller": company.model_dump(exclude={"offer_valid_days"}, exclude_none=True),
         "buyer": {"name": customer_name(job) or job.customer_phone, "phone": job.customer_phone},
         "lines": [line_of(line, amounts, paper) for line in amounts.lines if line.quantity],
@@ -187,11 +195,32 @@ def offer_basis(job: Job, rules: Rules) -> tuple[Company, Amounts]:
     figures = figures_of(job)
     if figures is None or figures.amounts is None:
         raise PaperRefused(gettext_noop("The rules have no prices."))
-    if missing := figures.amounts.missing:
-        raise PaperRefused(gettext_noop("A price or figure is missing: %(message)s"), message=missing[0].message)
+    # A plan knows the boards without wastePercent.
+    if figures.amounts.missing != (NO_WASTE,) or no_optimiser():
+        complete(figures.amounts)
     if rules.company is None:
         raise PaperRefused(gettext_noop("The rules have no company: add its name and address."))
     return rules.company, figures.amounts
+
+
+def complete(amounts: Amounts) -> Amounts:
+    if missing := amounts.missing:
+        raise PaperRefused(gettext_noop("A price or figure is missing: %(message)s"), message=missing[0].message)
+    return amounts
+
+
+def planned_amounts(order: Order, rules: Rules) -> Amounts | None:
+    """Return the amounts by a plan of the built-in optimiser, or None if there is no plan right now."""
+    try:
+        return estimate(order, rules).figures.amounts
+    except JobError:
+        return None
+
+
+def introduction(amounts: Amounts, paper: PaperRequest) -> str:
+    if amounts.basis == "plan":
+        return word("plan", paper)
+    return word("estimate", paper, plain(amounts.waste_percent)) if amounts.waste_percent else ""
 
 
 def line_of(line: AmountLine, amounts: Amounts, paper: PaperRequest) -> dict[str, object]:

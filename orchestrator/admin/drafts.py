@@ -24,6 +24,7 @@ from kilit.lock.identity import uuid7
 from kilit.masking import mask_phone
 from kilit.spans import moment
 from orchestrator.admin import columns, order_form
+from orchestrator.admin.estimates import estimate_card, missing_text
 from orchestrator.admin.order_form import LABELS, OrderForm
 from orchestrator.api.jobs import download
 from orchestrator.drafts.sending import DraftChanged, save_draft, send_draft
@@ -50,6 +51,8 @@ class OrderCheck:
         self.typed, self.cells = TypedOrder(content), draft.cells if draft else {}
         self.faults: list[DraftFault] = []
         self.beyond, self.order = 0, None
+        self.estimate: dict[str, object] | None = None
+        self.no_estimates = missing_text()
         self.similar: list[object] = []  # links to jobs that the order may repeat
         self.has_rules = rules is not None
         if rules is None:
@@ -287,6 +290,8 @@ class OrderDraftAdmin(ReadOnlyAdmin):
         if check:
             check.mark(form)
         may_edit = self.has_operate_permission(request) and not (draft and draft.job_id)
+        if may_edit and check and check.order and "estimate" in request.GET:
+            check.estimate = estimate_card(check.order, rules)
         context = {
             "title": _("New order") if draft is None else _("Order %(order)s") % {"order": draft},
             "form": form,

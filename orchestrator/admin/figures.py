@@ -58,11 +58,11 @@ def drawn_plans(job: Job) -> list[DrawnPlan]:
         return []
     files = job.solution_files.order_by("name").values_list("name", "pk", "sha256")
     plans = [(name, plan_of(pk, sha256)) for name, pk, sha256 in files]
-    return [_drawn(name, plan) for name, plan in plans if plan]
+    return [draw(name, plan) for name, plan in plans if plan]
 
 
-def _drawn(name: str, plan: CuttingPlan) -> DrawnPlan:
-    rows = [(_("Chosen"), figure_cells(plan.chosen))] if plan.chosen else []
+def draw(name: str, plan: CuttingPlan, *, chosen: str = "") -> DrawnPlan:
+    rows = [(chosen or _("Chosen"), figure_cells(plan.chosen))] if plan.chosen else []
     rows += [(_("Rejected"), figure_cells(figures)) for figures in plan.rejected]
     boards = [_board(place, pattern) for place, pattern in enumerate(plan.patterns, start=1)]
     return DrawnPlan(name, rows, boards, plan.is_cut_short)
@@ -151,6 +151,10 @@ def figures_card(job: Job) -> dict[str, object] | None:
     figures = figures_of(job)
     if figures is None:
         return None
+    return amounts_card(figures, list(_notes(job, figures, figures.amounts)) if figures.amounts else [])
+
+
+def amounts_card(figures: JobFigures, notes: list[str]) -> dict[str, object]:
     amounts = figures.amounts
     facts = [(label, value) for label, value in _facts(figures) if value]
     if amounts is None:
@@ -161,7 +165,7 @@ def figures_card(job: Job) -> dict[str, object] | None:
         "lines_beyond": max(0, len(amounts.lines) - MOST_LINES),
         "totals": list(_totals(amounts)),
         "missing": [missing_text(amount) for amount in amounts.missing],
-        "notes": list(_notes(job, figures, amounts)),
+        "notes": notes,
     }
 
 
@@ -205,7 +209,7 @@ def _totals(amounts: Amounts) -> Iterator[tuple[str, str]]:
     percent = {"percent": number_format(plain(amounts.vat_percent))}
     yield _("Net"), _money(amounts.net, amounts.currency)
     yield _("VAT %(percent)s %%") % percent, _money(amounts.vat, amounts.currency)
-    label = _("Estimate with VAT") if amounts.basis == "estimate" else _("Total with VAT")
+    label = _("Estimate with VAT") if amounts.basis != "solution" else _("Total with VAT")
     yield label, _money(amounts.gross, amounts.currency)
 
 

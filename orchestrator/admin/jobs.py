@@ -36,6 +36,7 @@ from kilit.sentences import english
 from orchestrator.admin import blockers, columns
 from orchestrator.admin.blockers import MOST_CONTINUED, STEPS, HeldCustomersForm, add_customers_title, send_again_title
 from orchestrator.admin.cutting_by_hand import CUT_BY_HAND, FINISH_BY_HAND
+from orchestrator.admin.estimates import estimate_page, missing_text
 from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
@@ -161,6 +162,7 @@ def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
         "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
         "plans": drawn_plans(row),
         "figures_card": figures_card(row),
+        "has_estimates": not missing_text(),
         "figures": solution_figures(row),
         "papers": [offer for find in paper_finders for offer in find(request, row)],
     }
@@ -290,6 +292,9 @@ class JobAdmin(QueueAdmin):
         messages.success(request, sentence % {"order": sent.order_id, "number": sent.revision})
         return HttpResponseRedirect(self.address("change", sent.pk))
 
+    def estimate(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return estimate_page(self, request, row_to_change(self, request, object_id))
+
     def figures_file(self, request: HttpRequest) -> HttpResponseBase:
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -308,6 +313,7 @@ class JobAdmin(QueueAdmin):
     def get_urls(self) -> list[object]:
         return [
             self.route("<path:object_id>/send-again/", "send_again", self.send_again),
+            self.route("<path:object_id>/estimate/", "estimate", self.estimate),
             self.route("figures/", "figures_file", self.figures_file),
             self.route("add-customers/", "add_customers", self.add_customers),
             *super().get_urls(),

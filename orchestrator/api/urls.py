@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from orchestrator.api import imports, jobs
+from orchestrator.api import estimates, imports, jobs
 
 urlpatterns = [
     path("jobs", jobs.JobsView.as_view()),
+    path("jobs/estimate", estimates.EstimateView.as_view()),
     path("jobs/import", imports.ImportView.as_view()),
     path("jobs/import/template", imports.TemplateView.as_view()),
     path("jobs/figures.csv", jobs.FiguresFileView.as_view()),

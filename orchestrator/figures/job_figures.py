@@ -132,7 +132,7 @@ def price(figures: JobFigures, prices: Prices, *, basis: Basis) -> Amounts:
 def _boards(figures: JobFigures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
     if basis == "estimate" and prices.waste_percent is None:
         yield NO_WASTE
-    elif basis == "solution" and figures.boards_m2 is None:
+    elif basis != "estimate" and figures.boards_m2 is None:
         yield no_figure("boards_m2")
     else:
         for material in figures.materials:
@@ -184,10 +184,12 @@ def no_figure(name: str) -> MissingAmount:
     return MissingAmount("solution", name, "", f"The solution has no {name}.")
 
 
-def compute(order: Order, rules: Rules, solution: Mapping[str, object] | None = None) -> JobFigures:
+def compute(
+    order: Order, rules: Rules, solution: Mapping[str, object] | None = None, *, basis: Basis = "solution"
+) -> JobFigures:
     """Return the figures by these rules; without a solution the amounts are an estimate."""
     figures = measure(order, rules, solution)
-    return _priced(figures, rules, basis="estimate" if solution is None else "solution")
+    return _priced(figures, rules, basis="estimate" if solution is None else basis)
 
 
 def _priced(figures: JobFigures, rules: Rules, *, basis: Basis) -> JobFigures:

@@ -7,8 +7,8 @@ from typing import Literal
 LineKind = Literal["boards", "edge", "cuts", "machine"]
 Unit = Literal["m²", "m", "pcs", "min"]
 # By the solution's boards; or before there is one by the area of the parts and `wastePercent`, without what only a
-# solution knows: cuts and machine time.
-Basis = Literal["solution", "estimate"]
+# solution knows: cuts and machine time; or by the built-in optimiser's plan of an order that was not sent yet.
+Basis = Literal["solution", "estimate", "plan"]
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,38 @@ class JobWhole(JobShown):
     audit: list[AuditLine]
 
 
+class PlannedPiece(TypedDict):
+    """Where a part or an offcut lies on its board, in millimetres from the corner with the trims."""
+
+    part_id: str | None
+    x: float
+    y: float
+    length: float
+    width: float
+
+
+class PlannedBoard(TypedDict):
+    """Boards that are cut alike; `length` is along the grain."""
+
+    material_code: str
+    length: float
+    width: float
+    boards: int
+    parts: list[PlannedPiece]
+    offcuts: list[PlannedPiece]
+
+
+class OrderEstimate(TypedDict):
+    """What an order needs and costs, by a plan of the built-in optimiser; nothing is stored."""
+
+    boards: int
+    boards_at_least: Annotated[int, Field(description="No plan has fewer, as far as the optimiser knows.")]
+    is_optimal: Annotated[bool, Field(description="Whether no plan costs less.")]
+    figures: Annotated[JobFigures, Field(description="Decimals as strings; `amounts` has the basis `plan`.")]
+    patterns: list[PlannedBoard]
+    patterns_beyond: Annotated[bool, Field(description="Whether there are more patterns than are returned.")]
+
+
 class SimilarJob(TypedDict):
     """A job that the order may repeat."""
 

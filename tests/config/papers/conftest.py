@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.cutting import solving
 from tests.support.cutting_rules import SHIPPED
 from tests.support.fixtures.cutting_jobs import customer, make_api
 from tests.support.fixtures.pdf_jobs import _own_store, worker_lives
@@ -23,3 +24,18 @@ def rules(settings: Any, tmp_path: Path) -> Callable[..., None]:
         settings.OPTI_RULES.write_text(json.dumps(SHIPPED | changes))
 
     return change
+
+
+@pytest.fixture(autouse=True)
+def _no_optimiser(request: Any, monkeypatch: Any) -> None:
+    """Let offers add wastePercent, unless a test wants plans."""
+    if "optimiser" not in request.fixturenames:
+        monkeypatch.setattr(solving, "ENGINE", "no_such_solver")
+
+
+@pytest.fixture
+def optimiser(settings: Any, tmp_path: Path) -> None:
+    """Plan orders, in places of this test's own."""
+    if reason := solving.missing():
+        pytest.skip(reason)
+    settings.KILIT_VAR = tmp_path / "var"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from config.papers.content import PaperRefused, PaperRequest, paper_request, pieces
+from orchestrator.cutting.solving import OptimiserBusy
 from orchestrator.models import Job
 from orchestrator.schemas.orders import Part
 from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
@@ -111,6 +112,35 @@ def test_an_offer_has_the_figures_of_the_job_and_adds_up_as_they_do(rules) -> No
     assert net * Decimal("1.2") == Decimal("656.70")
     assert request.variables["seller"] == {"name": COMPANY["name"], "address": COMPANY["address"]}
     assert "%10 fire" in request.variables["introduction"]
+
+
+@pytest.mark.processes
+def test_an_offer_has_the_boards_of_a_plan_also_without_a_percentage_for_waste(rules, optimiser) -> None:
+    rules(prices={**PRICES, "wastePercent": None, "perCut": 2}, company=COMPANY)
+
+    offer = variables("offer", make_job(parts=[GOVDE]))
+
+    assert [(line["description"], line["quantity"]) for line in offer["lines"]] == [
+        ("Plaka MAT-01 18 mm", "5.88"),
+        ("Kenar bandı 040", "0.8"),
+        ("Kenar bandı 1mm", "4.82"),
+        ("Kesim", "5"),
+    ]
+    assert offer["introduction"] == "Plaka miktarı, bu parçaların kesim planına göre hesaplanmıştır."
+
+
+def test_an_offer_on_a_busy_machine_adds_the_percentage_or_says_that_it_is_missing(
+    rules, optimiser, monkeypatch
+) -> None:
+    def busy(*_: object, **__: object) -> None:
+        raise OptimiserBusy
+
+    monkeypatch.setattr("config.papers.content.estimate", busy)
+    rules(prices=PRICES, company=COMPANY)
+    assert "%10 fire" in variables("offer", make_job(parts=[GOVDE]))["introduction"]
+    rules(prices={**PRICES, "wastePercent": None}, company=COMPANY)
+    with pytest.raises(PaperRefused, match="wastePercent"):
+        variables("offer", make_job(parts=[GOVDE]))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+"""What an order needs and costs before it is cut, by a plan of the built-in optimiser.
+
+Plans are kept in files, the newest ones: the same order under the same rules gets the same plan, at once.
+"""
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from django.conf import settings
+
+from orchestrator.cutting.orders import cutting_order
+from orchestrator.cutting.problem import CuttingOrder
+from orchestrator.cutting.solution import write_solution
+from orchestrator.cutting.solving import solve
+from orchestrator.figures.job_figures import compute
+from orchestrator.optiplanning.solution import CuttingPlan, read_plan, read_solution
+from orchestrator.schemas.figures import JobFigures
+from orchestrator.schemas.orders import Order
+from orchestrator.schemas.rules import Rules
+
+WAIT = 3.0  # seconds for a place, while somebody waits
+MOST_KEPT = 200
+
+
+@dataclass(frozen=True)
+class Estimate:
+    figures: JobFigures
+    plan: CuttingPlan
+    boards: int
+    bound: int  # no plan has fewer boards, as far as is known
+    is_optimal: bool
+
+
+def estimate(order: Order, rules: Rules, *, wait: float = WAIT) -> Estimate:
+    """Plan an order within seconds. NoOptimiser, OptimiserBusy, or JobError if it cannot be planned."""
+    task = cutting_order(order, rules)
+    path = _folder() / f"{_key(task, rules)}.json"
+    kept = _read(path)
+    if kept is None:
+        plan = solve(task, wait=wait)
+        kept = {
+            "solution": write_solution(task, plan, rules.cutting).decode(),
+            "boards": plan.boards,
+            "bound": sum(solved.bound for solved in plan.problems),
+            "is_optimal": all(solved.is_optimal for solved in plan.problems),
+        }
+        _keep(path, kept)
+    content = kept.pop("solution").encode()
+    drawn = read_plan(content) or CuttingPlan(None, [], [], is_cut_short=False)
+    return Estimate(compute(order, rules, read_solution([content]), basis="plan"), drawn, **kept)
+
+
+def _key(task: CuttingOrder, rules: Rules) -> str:
+    text = json.dumps([asdict(task), rules.cutting.model_dump(mode="json")], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _folder() -> Path:
+    return Path(settings.KILIT_VAR) / "optimisers"
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    with suppress(OSError, ValueError):
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return kept
+    return None
+
+
+def _keep(path: Path, kept: dict[str, Any]) -> None:
+    """Write a plan; without room on the disk it is planned again next time."""
+    with suppress(OSError):
+        with NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8", suffix=".part") as file:
+            json.dump(kept, file)
+        Path(file.name).replace(path)
+        ages = sorted(
+            (entry.stat().st_mtime, entry.path) for entry in os.scandir(path.parent) if ".lock" not in entry.name
+        )
+        for _, old in ages[:-MOST_KEPT]:
+            Path(old).unlink(missing_ok=True)
