@@ -1,6 +1,5 @@
 """The papers of a job: its cutting sheet, labels and offer, as the variables of their PDF templates."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Literal, get_args
@@ -9,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 from pydantic import Field
 
+from config.papers.plans import board_plans, label_pieces
 from kilit.api.input_model import Expected, InputModel, InvalidInput
 from kilit.lock.clock import database_time
 from orchestrator.cutting.estimates import estimate
@@ -94,6 +94,7 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> 
         "order_number": job.order_id,
         "customer": customer_name(job) or job.customer_phone,
         "materials": list(materials.values()),
+        "plans": board_plans(job) if wanted.start == 1 else [],
         # As an offer adds it, so that both estimates have the same boards.
         **({"waste_rate": plain(waste.quantize(CENTS, ROUND_HALF_UP))} if waste is not None else {}),
     }
@@ -119,7 +120,7 @@ def labels(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[st
                 "note": part.desc1 or "",
                 **panel(part, rules),
             }
-            for part, piece, number in pieces(order.parts, wanted)
+            for part, piece, number in label_pieces(job, order, wanted)
         ],
     }
 
@@ -132,15 +133,6 @@ def customer_name(job: Job) -> str:
 
 def piece_count(order: Order) -> int:
     return sum(part.quantity for part in order.parts)
-
-
-def pieces(parts: list[Part], wanted: range) -> Iterator[tuple[Part, int, int]]:
-    """Yield each wanted piece of an order: its part, which of the part's pieces it is, and its number in the order."""
-    before = 0
-    for part in parts:
-        for number in range(max(wanted.start, before + 1), min(wanted.stop, before + part.quantity + 1)):
-            yield part, number - before, number
-        before += part.quantity
 
 
 def panel(part: Part, rules: Rules) -> dict[str, object]:

@@ -1,6 +1,5 @@
 """A job's figures on its page, and its cutting plan: the figures of each solution, and each board as a drawing."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,12 +15,11 @@ from kilit.console.formatting import number
 from kilit.shares import share
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job
-from orchestrator.optiplanning.solution import CutPattern, CuttingPlan, Figures, Rectangle, plan_of
+from orchestrator.optiplanning.solution import CutPattern, CuttingPlan, Figures, Rectangle, part_name, plan_of
 from orchestrator.schemas.figures import AmountLine, Amounts, JobFigures, MissingAmount
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState
 
-NAME = re.compile(r"(?:GOVDE|ARKALIK)_(.+)_TRIM_[0-9.]+")  # as the sheets call a part
 LARGEST_LETTERS, SMALLEST_LETTERS = 90, 45  # millimetres on the board
 EDGE = 8  # millimetres around a board, for the line of its edge
 LETTER_WIDTH = 0.62  # of its height
@@ -124,11 +122,6 @@ def _title(place: int, pattern: CutPattern) -> Iterator[str]:
     parts = len(pattern.parts)
     yield ngettext("%(number)s part", "%(number)s parts", parts) % {"number": number(parts)}
     yield _("%(number)s %% used") % {"number": f"{pattern.used * 100:.0f}"}
-
-
-def part_name(part: Rectangle) -> str:
-    match = NAME.fullmatch(part.name)
-    return match[1] if match else part.name or "?"
 
 
 def _sides(rectangle: Rectangle) -> str:

@@ -55,6 +55,8 @@ MOST_SOLUTIONS, MOST_PATTERNS, MOST_PIECES = 20, 60, 3_000  # that are shown
 LARGEST_MM = 10_000
 SIZE = re.compile(r"[0-9]{1,5}([.,][0-9]{1,6})?", re.ASCII)
 
+NAME = re.compile(r"(?:GOVDE|ARKALIK)_(.+)_TRIM_[0-9.]+")  # as the sheets call a part
+
 Figures = dict[str, Any]
 
 
@@ -108,6 +110,12 @@ class Rectangle:
     length: float
     width: float
     name: str = ""
+
+
+def part_name(part: Rectangle) -> str:
+    """Return the id that a part has in its order."""
+    match = NAME.fullmatch(part.name)
+    return match[1] if match else part.name or "?"
 
 
 @dataclass

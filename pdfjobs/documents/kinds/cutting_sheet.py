@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from pdfjobs.documents.board_plans import MOST_BOARDS, MOST_PLACED, BoardPlan, drawn_board
 from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Amount, Day, Flag, LongText, Rate, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
@@ -44,6 +45,13 @@ LABELS = {
     "all": ("Toplam", "Total"),
     "checked": ("Kesen, tarih", "Cut by, date"),
     "notes": ("Notlar", "Notes"),
+    "plan": ("Kesim planı", "Cutting plan"),
+    "alike": ("plaka, aynı kesim", "boards cut alike"),
+    "offcuts": ("Artan parçalar", "Offcuts"),
+    "order_of_cuts": (
+        "Numaralar kesim sırasıdır: önce tıraşlama, sonra boydan boya kesimler, sonra her şerit.",
+        "Numbers are the order of the cuts: trims, then cuts through the whole board, then each strip.",
+    ),
 }
 BoardSide = Annotated[Decimal, Amount(least=Decimal(100), most=MOST_SIDE, places=1)]
 Edges = Annotated[Decimal, Amount(most=2, places=0)]
@@ -87,6 +95,9 @@ class CuttingSheet(LocalizedDocument):
     materials: Annotated[list[BoardMaterial], Rows(100, inner="parts", most_inner=MOST_PARTS)] = Field(
         description="materials, one table each"
     )
+    plans: Annotated[list[BoardPlan], Rows(MOST_BOARDS, least=0, inner="parts", most_inner=MOST_PLACED)] = Field(
+        [], description="how the boards are cut, drawn one below the other"
+    )
     notes: LongText = Field("", description="notes on the whole order")
 
 
@@ -102,6 +113,7 @@ def shape(sheet: CuttingSheet) -> dict[str, object]:
         "several": len(materials) > 1,
         "all": _totals({name: sum(sums[name] for _, sums in materials) for name in materials[0][1]}, formatter),
         "bands": _bands(everything, formatter),
+        "plans": [drawn_board(number, board, formatter) for number, board in enumerate(sheet.plans, start=1)],
         "words": formatter.labels(LABELS),
     }
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from config.papers.content import PaperRefused, PaperRequest, paper_request, pieces
+from config.papers.content import PaperRefused, PaperRequest, paper_request
+from config.papers.plans import pieces
 from orchestrator.cutting.solving import OptimiserBusy
 from orchestrator.models import Job
 from orchestrator.schemas.orders import Part
@@ -94,6 +95,64 @@ def test_more_labels_than_a_document_takes_are_refused_with_the_range_that_fits(
     assert str(refused.value) == reason
     documents = [variables("labels", job, **part)["labels"] for part in ({"last": 240}, {"first": 241})]
     assert [len(printed) for printed in documents] == [240, 160]
+
+
+BOARD = """<O><Solution best="1"><Pattern boards="{boards}" length="2800" width="2100" material="MAT-01">
+  <Part name="GOVDE_g2_TRIM_10.00" x="10" y="414" length="300" width="200"/>
+  <Part name="GOVDE_g1_TRIM_10.00" x="10" y="10" length="1205" width="400"/>
+  <Part name="GOVDE_g1_TRIM_10.00" x="1219" y="10" length="1205" width="400"/>
+  <Drop x="314" y="414" length="2486" width="200"/>
+</Pattern></Solution></O>"""
+
+
+def solved(*parts: dict[str, Any], boards: int = 1) -> Job:
+    """Return a job whose solution has g1 twice and g2 once on each board."""
+    job = make_job(parts=list(parts), order_id=f"S-{boards}")
+    job.xml_sha256 = f"{boards:064}"
+    content = BOARD.format(boards=boards).encode()
+    job.solution_files.get_or_create(name="solution.xml", defaults={"content": content, "sha256": job.xml_sha256})
+    return job
+
+
+def test_a_cutting_sheet_draws_the_boards_with_numbered_cuts() -> None:
+    job = solved({**GOVDE, "quantity": 2}, {**GOVDE, "id": "g2", "length_cm": 30, "width_cm": 20, "quantity": 1})
+
+    request = paper_request(job, "cutting_sheet", PaperRequest())
+
+    (plan,) = request.variables["plans"]
+    assert [part["name"] for part in plan["parts"]] == ["g1", "g1", "g2"]
+    assert plan["offcuts"] == [{"x": "314.00", "y": "414.00", "length": "2486.00", "width": "200.00"}]
+    assert [(cut["number"], cut["across"], cut["at"]) for cut in plan["cuts"]] == [
+        (1, True, "10.00"),
+        (2, False, "10.00"),
+        (3, False, "410.00"),
+        (4, False, "614.00"),
+        (5, True, "1215.00"),
+        (6, True, "2424.00"),
+        (7, True, "310.00"),
+    ]
+    html = request.document.html(request.variables)
+    assert "1205 × 400" in html
+    assert html.count('class="mark"') == 7
+
+
+def test_labels_are_in_the_order_of_cutting_if_the_solution_has_exactly_the_order() -> None:
+    parts = ({**GOVDE, "id": "g2", "quantity": 2}, {**GOVDE, "quantity": 4})
+
+    labels = variables("labels", solved(*parts, boards=2))["labels"]
+
+    assert [(label["part"], label["piece"], label["number"]) for label in labels] == [
+        ("g1", 1, 1),
+        ("g1", 2, 2),
+        ("g2", 1, 3),
+        ("g1", 3, 4),
+        ("g1", 4, 5),
+        ("g2", 2, 6),
+    ]
+    one = variables("labels", solved(*parts, boards=2), first=4, last=4)["labels"]
+    assert [(label["part"], label["piece"]) for label in one] == [("g1", 3)]
+    other = variables("labels", solved(*parts, boards=3))["labels"]
+    assert [label["part"] for label in other] == ["g2", "g2", "g1", "g1", "g1", "g1"]
 
 
 def test_an_offer_has_the_figures_of_the_job_and_adds_up_as_they_do(rules) -> None:
