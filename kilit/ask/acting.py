@@ -100,6 +100,8 @@ def explain_unchanged(action: Action, pk: UUID, result: OperationResult) -> AskU
 def named_rows(caller: Caller, ids: Sequence[UUID]) -> list[Chosen]:
     rows = [(queue, queue.visible_to(caller.user).filter(pk__in=ids)) for queue in caller.queues()]
     named = [Chosen(queue, sorted(each.values_list("pk", flat=True))) for queue, each in rows]
+    if not any(each.ids for each in named):
+        raise NotFound(NOT_FOUND)
     return [each for each in named if each.ids]
 
 

@@ -23,7 +23,7 @@ from kilit.sites.site_model import site_model, sites
 from kilit.workers.models import Heartbeat
 
 MOST_STEPS = 20
-MOST_MATCHES = 10  # that are named when a text finds several jobs
+MOST_MATCHES, MOST_NAMED = 50, 10  # that are looked at, and named, when a text finds several jobs
 SEVERITIES = {1: "notice", 2: "warning", 3: "error", 4: "critical"}
 
 
@@ -70,8 +70,10 @@ def explain(caller: Caller, body: schemas.ExplainInput) -> schemas.AskExplanatio
     matches, _has_more = caller.find(body.job, body.queue, MOST_MATCHES)
     if not matches:
         raise ApiError(404, "NOT_FOUND", "There is no such job among those that you see.")
+    whole_names = [(queue, row) for queue, row in matches if admin_of(queue).page.name(row) == body.job]
+    matches = whole_names if len(whole_names) == 1 else matches
     if len(matches) > 1:
-        named = [show_job(*match) for match in matches]
+        named = [show_job(*match) for match in matches[:MOST_NAMED]]
         raise ApiError(409, "AMBIGUOUS", f"This finds {len(matches)} jobs or more. Name one by its id.", matches=named)
     ((queue, row),) = matches
     events, blockers = Event.objects.history(row), admin_of(queue).page.blockers

@@ -97,7 +97,7 @@ class PauseInput(AskInput):
     reason: Reason
     site: SiteText | None = None
 
-    examples = {"a queue": {"queue": "pdf", "reason": "A new printer is installed."}}
+    examples = {"a site": {"site": "4f1d2c3b5a69788796a5b4c3d2e1f001", "reason": "The shop moves."}}
 
     @model_validator(mode="after")
     def names_one(self) -> Self:

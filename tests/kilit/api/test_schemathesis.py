@@ -223,6 +223,9 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
         CUTTING_JOBS.apply(job, "fail")
         lose_sight(job)
     body = example | {name: world["siteId"] for name in ("siteId", "site_id") if name in example}
+    if path.startswith("/api/ask/"):
+        existing = {"ids": [str(world["jobs"][0])], "job": str(world["jobs"][0]), "site": world["siteId"]}
+        body |= {name: existing[name] for name in existing if name in example}
     if "conversions" in example:
         body["conversions"] = [item | {"conversionTime": YESTERDAY} for item in example["conversions"]]
     if "adjustments" in example:

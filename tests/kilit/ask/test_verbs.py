@@ -121,9 +121,15 @@ def test_an_explanation_says_why_what_helps_and_who_may_do_it(world, asks) -> No
 def test_a_text_that_finds_several_jobs_explains_none(world, asks) -> None:
     make_failed(world.site, source_key="zeytin-71")
 
-    status, answer = asks("reads", "explain", {"job": "zeytin-7"})
+    status, answer = asks("reads", "explain", {"job": "zeytin-"})
 
     assert (status, answer["error"]["code"], len(answer["error"]["matches"])) == (409, "AMBIGUOUS", 2)
+
+
+def test_a_whole_name_is_one_job_although_others_begin_with_it(world, asks) -> None:
+    make_failed(world.site, source_key="zeytin-71")
+
+    assert asks("reads", "explain", {"job": "zeytin-7"})[1]["job"]["id"] == str(world.failed.pk)
 
 
 def test_groups_and_counts_and_sites(world, asks) -> None:
@@ -205,6 +211,10 @@ def test_what_cannot_move_is_listed_with_its_state(world, asks) -> None:
         {"id": ids[0], "state": "QUEUED", "why": "Waiting"},
         {"id": ids[1], "state": None, "why": "There is no such job among those that you see."},
     ]
+
+
+def test_jobs_that_nobody_sees_are_not_found(asks) -> None:
+    assert asks("acts", "retry", {"ids": ["0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"], "reason": "x"})[0] == 404
 
 
 def test_held_jobs_are_approved_and_refusals_are_said(world, asks) -> None:

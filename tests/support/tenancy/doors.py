@@ -201,6 +201,7 @@ def _names(tenant: Tenant) -> dict[str, Any]:
     of_site = dict.fromkeys(("siteId", "site", "site_id", "publicId"), tenant.public_id)
     times = {"from": YESTERDAY, "to": SOON, "day": DAY, "conversionTime": YESTERDAY}
     rows = {"id": row, "ids": [row], "queueIds": [row], "sourceKey": tenant.source_key, "keys": [tenant.site_key]}
+    rows |= {"job": row}
     return {**of_site, **times, **rows, "endpoint": str(tenant.rows.get(Endpoint))}
 
 
