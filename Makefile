@@ -13,7 +13,7 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 # What pyproject.toml declares, in the versions and with the hashes of requirements.txt.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --constraint requirements.txt -r pyproject.toml
-EXTRAS ?= server embedded s3 alerts optimiser
+EXTRAS ?= server embedded s3 alerts optimiser cli
 # Files as they are listed in tests/durations.json: the longest first, each in one process.
 SPREAD := --dist loadfile --no-loadscope-reorder
 
@@ -124,6 +124,7 @@ messages: .venv/dev ## Extract strings for translation and compile the translati
 
 screenshots: .venv/dev ## Retake the screenshots in docs/images from demo data
 	@$(BIN)/python -m tests.system.browser.screenshots
+	@$(BIN)/python -m tests.tools.watch_picture
 
 bench: .venv/dev ## Run the benchmarks against peers and limits, about ten minutes (ONLY="name …")
 	@$(BIN)/python -m tests.tools.benchmarks $(if $(ONLY),--only $(ONLY))

@@ -57,6 +57,7 @@ def run(document: str, live_server, folder: Path, settings) -> subprocess.Comple
     [
         ("docs/agencies.md", '"newPeople":1'),
         ("docs/orchestrator-integrators.md", "E_CANCELLED"),
+        pytest.param("docs/command-line.md", "job 0", marks=pytest.mark.nightly),
         pytest.param("docs/oci-integrators.md", '"updated":1', marks=pytest.mark.nightly),
         pytest.param("docs/oci-operators.md", "Recovered 0.", marks=pytest.mark.nightly),
         pytest.param("docs/orchestrator-operators.md", "Would release 0.", marks=pytest.mark.nightly),

@@ -68,8 +68,8 @@ def rooms() -> list[Room]:
 
 def diagram() -> str:
     """Draw the packages and kilit's rooms, each layer with arrows to the next."""
-    by_container = {tuple(contract.get("containers", ())): split_layers(contract) for contract in contracts()}
-    top, inside = by_container[()], by_container[("kilit",)]
+    top = split_layers(contracts()[0])
+    (inside,) = (split_layers(contract) for contract in contracts() if contract.get("containers") == ["kilit"])
     chains = [" & ".join(layer) for layer in [*top[:-1], *inside]]
     shared = [f"    {name}" for layer in inside for name in layer]
     arrows = [f"  {upper} --> {lower}" for upper, lower in pairwise(chains)]
