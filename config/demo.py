@@ -33,6 +33,9 @@ def load_demo() -> dict[str, Any]:
     logins |= ociqueue.demo.load_demo(people=people, kept=kept)
     service, logins["service"] = demo_service(kept)
     logins["agency"] = demo_agency(kept)
+    operator = User.objects.get(username=f"demo-{Role.OPERATOR}")
+    key = demo_key(operator, "command_line", kept, name="command line")
+    logins["command_line"] = {"username": operator.username, "api_key": key}
     pdfjobs.demo.load_demo(owner=service)
     orchestrator.demo.load_demo()
     outbox.demo.load_failed_messages()
@@ -44,19 +47,21 @@ def load_demo() -> dict[str, Any]:
 def demo_service(kept: dict[str, str]) -> tuple[User, dict[str, str]]:
     user, _ = User.objects.get_or_create(username="demo-service", defaults={"password": make_password(None)})
     user.groups.set(Group.objects.filter(name=Role.OPERATOR))
-    text = kept.get("service")
-    if not (text and ApiKey.objects.valid().filter(user=user).holding(text)):
-        text = kept["service"] = ApiKey.objects.issue(user, name="demo")[1]
-    return user, {"username": user.username, "api_key": text}
+    return user, {"username": user.username, "api_key": demo_key(user, "service", kept, name="demo")}
 
 
 def demo_agency(kept: dict[str, str]) -> dict[str, str]:
-    user = User.objects.get(username=f"demo-{Role.ADMIN}")
-    text = kept.get("agency")
+    user, ends = User.objects.get(username=f"demo-{Role.ADMIN}"), timezone.now() + AGENCY_KEY_LASTS
+    key = demo_key(user, "agency", kept, name="agency", scopes=[KeyScope.ADMIN], expires_at=ends)
+    return {"username": user.username, "api_key": key}
+
+
+def demo_key(user: User, place: str, kept: dict[str, str], **columns: Any) -> str:
+    """Return the key of a user that is kept at a place, or a new one."""
+    text = kept.get(place)
     if not (text and ApiKey.objects.valid().filter(user=user).holding(text)):
-        ends = timezone.now() + AGENCY_KEY_LASTS
-        text = kept["agency"] = ApiKey.objects.issue(user, name="agency", scopes=[KeyScope.ADMIN], expires_at=ends)[1]
-    return {"username": user.username, "api_key": text}
+        text = kept[place] = ApiKey.objects.issue(user, **columns)[1]
+    return text
 
 
 def demo_user(role: Role, kept: dict[str, str]) -> dict[str, str]:
