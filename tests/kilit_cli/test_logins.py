@@ -141,7 +141,7 @@ def test_addresses_are_completed(text: str, address: str) -> None:
     ["ftp://x", "https://", "https://a:b@c", "https://x?y", "https://x:y", "https://x\n y", "https://[", "file:///x"],
 )
 @pytest.mark.usefixtures("key_on_stdin")
-def test_what_is_no_address_is_refused(kilit, text: str) -> None:
+def test_what_is_no_address_of_a_server_is_refused(kilit, text: str) -> None:
     ended = kilit("login", text)
 
     assert ended.code == 2, ended
