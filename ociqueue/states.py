@@ -221,8 +221,8 @@ CONVERSIONS = Lifecycle(
             when=({"retracted": True, "unknown": False},),
             beside={"adjustments": ENDED},
         ),
-        # The visitor denied consent, and the site does not send such conversions.
-        "withhold": move(*WAITING, to=ConversionStatus.FAILED, by=By.SWEEP, when=({"denied": True},)),
+        # The visitor denied consent, and the site does not send such conversions; at once, where people correct one.
+        "withhold": move(*WAITING, to=ConversionStatus.FAILED, by={By.SWEEP, By.OPERATOR}, when=({"denied": True},)),
         # It waited until Google would not take it any more.
         "expire": move(*WAITING, to=ConversionStatus.FAILED, by=By.SWEEP, when=({"old": True},)),
     },
