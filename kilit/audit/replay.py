@@ -22,6 +22,7 @@ from kilit.lock.audit import PEOPLE
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.table import By, Move
 
+Models = Sequence[type[LifecycleModel]]
 SPAN = 50_000  # events in one snapshot
 # Events have the time at which their transaction began, and a transaction may wait for another before it moves a row.
 LONGEST_WAIT = timedelta(hours=1)
@@ -152,9 +153,9 @@ def listed_moves() -> list[dict[str, str]]:
     return rows
 
 
-def breaches_in_span(first: int, last: int, *, most: int) -> Iterator[Breach]:
-    """Yield what is wrong in a span of the log, and with the rows that moved in it."""
-    models = lifecycle_models()
+def breaches_in_span(first: int, last: int, *, most: int, models: Models = ()) -> Iterator[Breach]:
+    """Yield what is wrong in a span of the log, and with the rows that moved in it; of all queues, or of some."""
+    models = models or lifecycle_models()
     params: dict[str, Any] = {"first": first, "last": last, "most": most, "longest": LONGEST_WAIT}
     chains = {"moves": to_json(listed_moves()).decode(), "queues": [model.lifecycle.queue for model in models]}
     with snapshot():
@@ -166,9 +167,9 @@ def breaches_in_span(first: int, last: int, *, most: int) -> Iterator[Breach]:
             yield from _breaches(statement, params | {"queue": model.lifecycle.queue, "counting": counting})
 
 
-def rows_without_events(since: UUID, *, most: int) -> Iterator[Breach]:
+def rows_without_events(since: UUID, *, most: int, models: Models = ()) -> Iterator[Breach]:
     """Yield rows that were stored since an id, and of which nothing was recorded."""
-    for model in lifecycle_models():
+    for model in models or lifecycle_models():
         statement = UNRECORDED.format(table=model._meta.db_table)
         with snapshot():
             yield from _breaches(statement, {"queue": model.lifecycle.queue, "since": since, "most": most})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ociqueue.models import Conversion, ConversionKey, Site
+from ociqueue.models import Conversion, Site
 from tests.support.redelivered import ORDER, claim, fail, only, send
 from tests.support.turns import one_after_the_other
 
@@ -41,21 +41,3 @@ def test_a_correction_that_waits_for_a_retry_changes_the_queued_row(site) -> Non
     )
 
     assert (status, only().gclid, only().status) == ("corrected", "right", "QUEUED")
-
-
-def test_many_corrections_claims_and_retries_leave_one_row_to_send(site, in_threads) -> None:
-    send(site, gclid="broken")
-    fail()
-
-    def act(number: int) -> None:
-        if number % 3 == 0:
-            correct_by_key(site, f"click-{number}")
-        elif number % 3 == 1:
-            Conversion.objects.filter(is_replaced=False).retry_selected()
-        else:
-            Conversion.objects.all().claim(limit=1)
-
-    in_threads(act, count=9)
-
-    assert Conversion.objects.filter(is_replaced=False).count() == 1
-    assert ConversionKey.objects.exclude(source_key=None).count() == 1

@@ -6,10 +6,8 @@ import pytest
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Receipt
-from ociqueue.states import Disposition
-from ociqueue.uploader.results import RowResult, Verdict, VerdictStatus
 from ociqueue.uploader.upload_run import upload_due
-from ociqueue.uploader.verdict_run import ask_for_verdicts, rows_of, settle_verdict
+from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.support.later_provider import make_due
 from tests.support.uploads import states
 from tests.support.waiting import PATIENCE
@@ -17,46 +15,6 @@ from tests.support.waiting import PATIENCE
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WORKERS = 4
-
-
-def test_several_workers_with_the_same_verdict_settle_it_once(uploaded, dm_site, in_threads) -> None:
-    rows = uploaded("one", "two", "three")
-    start = threading.Barrier(WORKERS)
-
-    def settle(_: int) -> int:
-        receipt = Receipt.objects.select_related("batch").get()
-        verdict = Verdict(VerdictStatus.SETTLED, [RowResult(Disposition.ACCEPTED)] * len(rows), label="SUCCESS")
-        mine = rows_of(receipt)
-        start.wait(timeout=PATIENCE)
-        return settle_verdict(receipt, mine, verdict).confirmed
-
-    confirmed = in_threads(settle, count=WORKERS)
-
-    assert sorted(confirmed) == [0, 0, 0, 3]
-    assert states(dm_site) == ["COMPLETED"] * 3
-    assert Event.objects.filter(to_state="COMPLETED", queue="conversion").count() == 3
-    assert not Event.objects.filter(event_type="LATE_ANSWER").exists()
-    assert Receipt.objects.get().confirmed == 3
-
-
-def test_workers_that_disagree_settle_once(uploaded, dm_site, in_threads) -> None:
-    """One read SUCCESS, the other found the receipt too old: whichever is first decides, for all rows."""
-    uploaded("one", "two")
-    start = threading.Barrier(2)
-
-    def settle(number: int) -> None:
-        receipt = Receipt.objects.select_related("batch").get()
-        success = Verdict(VerdictStatus.SETTLED, [RowResult(Disposition.ACCEPTED)] * 2, label="SUCCESS")
-        mine = rows_of(receipt)
-        start.wait(timeout=PATIENCE)
-        settle_verdict(receipt, mine, [success, Verdict(VerdictStatus.LOST)][number])
-
-    in_threads(settle, count=2)
-
-    assert states(dm_site) in (["COMPLETED"] * 2, ["RETRY"] * 2)
-    receipt = Receipt.objects.get()
-    assert (receipt.verdict == "SUCCESS") == (states(dm_site) == ["COMPLETED"] * 2)
-    assert receipt.late == 0
 
 
 def test_every_receipt_is_asked_for_by_one_worker(later, dm_site, make_rows, in_threads) -> None:
