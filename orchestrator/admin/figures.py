@@ -13,9 +13,12 @@ from django.utils.translation import ngettext
 
 from kilit.console.formatting import number
 from kilit.shares import share
+from orchestrator.cutting.estimates import kept_estimate
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job
 from orchestrator.optiplanning.solution import CutPattern, CuttingPlan, Figures, Rectangle, part_name, plan_of
+from orchestrator.orders.order import order_from
+from orchestrator.planning.rules import current_rules
 from orchestrator.schemas.figures import AmountLine, Amounts, JobFigures, MissingAmount
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState
@@ -144,6 +147,10 @@ def figures_card(job: Job) -> dict[str, object] | None:
     figures = figures_of(job)
     if figures is None:
         return None
+    if figures.amounts and figures.amounts.basis == "estimate":
+        # As its offer has them, once it was planned.
+        planned = kept_estimate(order_from(job.payload), current_rules())
+        figures = planned.figures if planned else figures
     return amounts_card(figures, list(_notes(job, figures, figures.amounts)) if figures.amounts else [])
 
 
@@ -216,6 +223,8 @@ def missing_text(missing: MissingAmount) -> str:
 
 
 def _notes(job: Job, figures: JobFigures, amounts: Amounts) -> Iterator[str]:
+    if amounts.basis == "plan":
+        yield _("Estimate: by a plan of the built-in optimiser.")
     if amounts.basis == "estimate" and amounts.waste_percent is not None:
         percent = {"percent": number_format(plain(amounts.waste_percent))}
         yield _("Estimate: the area of the parts and %(percent)s %% waste, without cuts and machine time.") % percent

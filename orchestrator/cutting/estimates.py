@@ -18,6 +18,7 @@ from orchestrator.cutting.orders import cutting_order
 from orchestrator.cutting.problem import CuttingOrder
 from orchestrator.cutting.solution import write_solution
 from orchestrator.cutting.solving import solve
+from orchestrator.errors import JobError
 from orchestrator.figures.job_figures import compute
 from orchestrator.optiplanning.solution import CuttingPlan, read_plan, read_solution
 from orchestrator.schemas.figures import JobFigures
@@ -40,7 +41,7 @@ class Estimate:
 def estimate(order: Order, rules: Rules, *, wait: float = WAIT) -> Estimate:
     """Plan an order within seconds. NoOptimiser, OptimiserBusy, or JobError if it cannot be planned."""
     task = cutting_order(order, rules)
-    path = _folder() / f"{_key(task, rules)}.json"
+    path = _path(task, rules)
     kept = _read(path)
     if kept is None:
         plan = solve(task, wait=wait)
@@ -51,18 +52,27 @@ def estimate(order: Order, rules: Rules, *, wait: float = WAIT) -> Estimate:
             "is_optimal": all(solved.is_optimal for solved in plan.problems),
         }
         _keep(path, kept)
-    content = kept.pop("solution").encode()
+    return _estimate(order, rules, **kept)
+
+
+def kept_estimate(order: Order, rules: Rules) -> Estimate | None:
+    """Return the estimate of an order that was planned before, without planning it now."""
+    try:
+        kept = _read(_path(cutting_order(order, rules), rules))
+    except JobError:
+        return None
+    return _estimate(order, rules, **kept) if kept else None
+
+
+def _estimate(order: Order, rules: Rules, *, solution: str, **facts: Any) -> Estimate:
+    content = solution.encode()
     drawn = read_plan(content) or CuttingPlan(None, [], [], is_cut_short=False)
-    return Estimate(compute(order, rules, read_solution([content]), basis="plan"), drawn, **kept)
+    return Estimate(compute(order, rules, read_solution([content]), basis="plan"), drawn, **facts)
 
 
-def _key(task: CuttingOrder, rules: Rules) -> str:
+def _path(task: CuttingOrder, rules: Rules) -> Path:
     text = json.dumps([asdict(task), rules.cutting.model_dump(mode="json")], default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _folder() -> Path:
-    return Path(settings.KILIT_VAR) / "optimisers"
+    return Path(settings.KILIT_VAR) / "optimisers" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
 
 def _read(path: Path) -> dict[str, Any] | None:

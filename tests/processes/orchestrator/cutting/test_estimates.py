@@ -117,4 +117,6 @@ def test_the_estimate_of_a_job_stands_beside_its_solution(make_person) -> None:
     shown = operator.get(address)
 
     assert [title for title, _ in shown.context["estimate"]["plan"].rows] == ["Estimate"]
+    again = operator.get(reverse("admin:orchestrator_job_change", args=[job.pk])).text
+    assert "Estimate: by a plan of the built-in optimiser." in again
     assert make_person("can", role="viewer").get(address).status_code == 403
