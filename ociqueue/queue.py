@@ -53,8 +53,8 @@ from ociqueue.webhooks import KINDS
 
 
 class SiteQueue(Queue):
-    def may_operate(self, user: User | AnonymousUser) -> bool:
-        return super().may_operate(user) and scopes_run_by(user) != []
+    def scopes_run_by(self, user: User | AnonymousUser) -> list[str] | None:
+        return scopes_run_by(user)
 
     def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
         return scopes_seen_by(user)

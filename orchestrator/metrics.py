@@ -10,6 +10,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from kilit.batches.queues import Oldest
 from kilit.lock.clock import database_time
 from kilit.workers.metrics import seconds_since
 from orchestrator.errors import Code
@@ -37,8 +38,9 @@ class HeldShare(NamedTuple):
         return self.held / self.orders if self.orders >= FEWEST_COUNTED else 0.0
 
 
-def oldest_due() -> datetime | None:
-    return Job.objects.due().order_by(*ORDER).values_list("next_run_at", flat=True).first()
+def oldest_due(_user: object = None) -> Oldest | None:
+    job = Job.objects.due().defer("payload", "figures").order_by(*ORDER).first()
+    return Oldest(job, job.next_run_at) if job else None
 
 
 def waiting_since() -> dict[str, datetime | None]:

@@ -1,7 +1,12 @@
 """What is done with endpoints in the console and by API, and what other apps may know about them."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import transaction
+from django.db import connection, transaction
 
 from kilit.api.webhooks import TEST, EndpointTestData
 from kilit.lock.clock import database_time
@@ -11,6 +16,21 @@ from outbox.log_reader import webhook_body
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.states import MESSAGES
+
+MOST_COUNTED = 1000
+LOOKED_AT = 200  # of an endpoint's newest messages
+
+# Each count follows an index and stops at the cap.
+READ = """
+    SELECT endpoint.id,
+      (SELECT count(*) FROM (SELECT 1 FROM outbox_outboxmessage AS message
+        WHERE message.endpoint_id = endpoint.id AND message.status IN ('QUEUED', 'RETRY') LIMIT %(most)s) AS counted),
+      (SELECT count(*) FROM (SELECT 1 FROM outbox_outboxmessage AS message
+        WHERE message.endpoint_id = endpoint.id AND message.status = 'FAILED' LIMIT %(most)s) AS counted),
+      (SELECT max(delivered_at) FROM (SELECT delivered_at FROM outbox_outboxmessage AS message
+        WHERE message.endpoint_id = endpoint.id ORDER BY message.id DESC LIMIT %(looked_at)s) AS newest)
+    FROM outbox_endpoint AS endpoint WHERE endpoint.id = ANY(%(ids)s)
+"""
 
 
 def callback_hosts(user: User | AnonymousUser) -> frozenset[str]:
@@ -53,3 +73,19 @@ def record_change(
         object_name=str(endpoint),
         message=message,
     )
+
+
+@dataclass(frozen=True)
+class EndpointHealth:
+    waiting: int = 0
+    failed: int = 0
+    delivered_at: datetime | None = None  # of the newest messages
+
+
+def fetch_health(endpoints: Sequence[Endpoint]) -> None:
+    values: Any = {"most": MOST_COUNTED + 1, "looked_at": LOOKED_AT, "ids": [endpoint.pk for endpoint in endpoints]}
+    with connection.cursor() as cursor:
+        cursor.execute(READ, values)
+        health_by_id = {pk: EndpointHealth(*numbers) for pk, *numbers in cursor.fetchall()}
+    for endpoint in endpoints:
+        endpoint.health = health_by_id.get(endpoint.pk, EndpointHealth())  # type: ignore[attr-defined]

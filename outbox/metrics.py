@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
-from django.db.models import OuterRef, Q, Subquery
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from kilit.batches.queues import Oldest
 from kilit.lock.clock import database_time
 from kilit.lock.models import Event
 from kilit.workers.metrics import seconds_since
@@ -34,14 +37,23 @@ class OutboxCollector(Collector):
         )
 
 
-def oldest_due() -> datetime | None:
-    """Return since when a message could have been sent; endpoints are asked one by one, each by its index."""
-    waiting = OutboxMessage.objects.waiting().filter(endpoint=OuterRef("pk")).order_by("next_try_at")
+def oldest_due(user: User | AnonymousUser | None = None) -> Oldest | None:
+    """Return the message that could have been sent first; endpoints are asked one by one, each by its index."""
+    first = OutboxMessage.objects.waiting().filter(endpoint=OuterRef("pk")).order_by("next_try_at", "id")
     ready = Endpoint.objects.on().filter(Q(wait_until=None) | Q(wait_until__lte=Now()))
-    first = ready.annotate(due_at=Subquery(waiting.values("next_try_at")[:1])).values_list("due_at", flat=True)
+    ready = (ready.visible_to(user) if user else ready).annotate(
+        pk_of_first=Subquery(first.values("pk")[:1]),
+        kind=Subquery(first.values("kind")[:1]),
+        since=Subquery(first.values("next_try_at")[:1]),
+    )
+    endpoint: Any = ready.order_by(F("since").asc(nulls_last=True)).first()
     alerts = OutboxMessage.objects.waiting().filter(channel__isnull=False, channel__is_on=True)
-    alert = alerts.order_by("next_try_at").values_list("next_try_at", flat=True).first()
-    return min((moment for moment in (*first, alert) if moment), default=None)
+    alert = alerts.defer("body").order_by("next_try_at").first() if user is None else None
+    oldest = [Oldest(alert, alert.next_try_at)] if alert else []
+    if endpoint and endpoint.since:
+        message = OutboxMessage(pk=endpoint.pk_of_first, kind=endpoint.kind)
+        oldest.append(Oldest(message, endpoint.since, str(endpoint), endpoint.kind))
+    return min(oldest, key=lambda each: each.since, default=None)
 
 
 def oldest_unread() -> datetime | None:

@@ -25,12 +25,12 @@ from outbox.states import MESSAGES
 
 
 class MessageQueue(Queue):
-    def may_operate(self, user: User | AnonymousUser) -> bool:
-        return super().may_operate(user) and scopes_run_by(user) != []
+    def scopes_run_by(self, user: User | AnonymousUser) -> list[str] | None:
+        return scopes_run_by(user)
 
     def may_pause(self, user: User | AnonymousUser) -> bool:
         """Allow it to those who manage all endpoints: it concerns every site."""
-        return super().may_operate(user) and scopes_run_by(user) is None
+        return self.may_operate(user) and self.scopes_run_by(user) is None
 
     def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
         return scopes_seen_by(user)

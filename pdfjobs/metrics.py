@@ -1,20 +1,21 @@
 """Prometheus metrics of PDF jobs, read from the database; they agree with the event history."""
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from kilit.batches.queues import Oldest
 from kilit.lock.models import Count
 from pdfjobs.models import PdfJob, RenderTiming
 from pdfjobs.models.job import BOUNDS
 from pdfjobs.states import PDF_JOBS, ErrorCode, PdfStatus
 
 
-def oldest_queued() -> datetime | None:
-    return PdfJob.objects.due().order_by("queued_at", "id").values_list("queued_at", flat=True).first()
+def oldest_queued(_user: object = None) -> Oldest | None:
+    row = PdfJob.objects.due().defer("payload", "options").order_by("queued_at", "id").first()
+    return Oldest(row, row.queued_at, row.template_name if row.document_number else "") if row else None
 
 
 class PdfCollector(Collector):

@@ -1,11 +1,14 @@
-"""Who sees, starts and stops a bulk action."""
+"""Who sees, starts and stops a bulk action, and who sees which activity."""
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Q
+from django.db.models import CharField, Q
+from django.db.models.functions import Cast
 
 from kilit.access.roles import is_owner
 from kilit.batches.models import BulkAction
 from kilit.batches.queues import queues
+from kilit.batches.states import BULK_ACTIONS
+from kilit.lock.models import ActivityKind
 
 
 def visible_to(user: User | AnonymousUser) -> Q:
@@ -39,3 +42,32 @@ def _may_act_on_all(user: User | AnonymousUser, action: BulkAction) -> bool:
         return is_owner(user)
     of_scopes = (queue.model.objects.filter(**{operation.scope: scope}) for scope in action.scopes)
     return all(operation.within_reach(rows, user).exists() for rows in of_scopes)
+
+
+def activity_visible_to(user: User | AnonymousUser, *, site: str = "") -> Q:
+    """Match what was done to rows that the user sees, and what the user did; owners see all, denied requests too.
+
+    What was done to several sites at once is one row for those who see all, and one for each site for others, and for
+    all when a site is asked for.
+    """
+    if is_owner(user):
+        return Q() if site else Q(is_part=False)
+    whole, scopes = _queues_seen_by(user)
+    if site in scopes:
+        return Q(scope=site)
+    own_rows = Q(person=user.get_username(), is_part=False) & ~Q(kind=ActivityKind.DENIED)
+    bulk = BulkAction.objects.filter(visible_to(user)).annotate(text=Cast("pk", CharField()))
+    bulk_actions = Q(queue=BULK_ACTIONS.queue, is_part=False, object_id__in=bulk.values("text"))
+    others = Q(queue__in=whole) | Q(scope__in=scopes) & ~Q(queue=BULK_ACTIONS.queue) | bulk_actions
+    return own_rows | (others & ~Q(person=user.get_username()))
+
+
+def _queues_seen_by(user: User | AnonymousUser) -> tuple[list[str], list[str]]:
+    """Return the queues that a user sees as a whole, and the sites of the others."""
+    whole, scopes = [], []
+    for name, queue in queues.items():
+        if queue.may_see(user):
+            here = queue.scopes_seen_by(user)
+            whole += [name] if here is None else []
+            scopes += here or []
+    return whole, scopes

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 
 
 BY_KIND: Final = ("by kind",)
+
+
+class Oldest(NamedTuple):
+    """The row that waits longest."""
+
+    row: Any
+    since: datetime
+    place: str = ""
+    name: str = ""  # if it is not the one on its page
 
 
 class Keeping(Enum):
@@ -73,8 +82,8 @@ class Queue:
     alarming_share: float = 0.2
     fewest_ended: int = 50
     paused_title: "StrOrPromise" = ""  # with a place for the %(person)s, of a queue that can be paused
-    # Since when the row that waits longest has waited; one index must answer it.
-    oldest: Callable[[], datetime | None] | None = None
+    # The row that waits longest, of those that a user sees or of all; one index must answer it.
+    oldest: Callable[[User | AnonymousUser | None], Oldest | None] | None = None
     metrics: Sequence[Collector] = ()
 
     # What others see.
@@ -95,11 +104,15 @@ class Queue:
     def may_operate(self, user: User | AnonymousUser) -> bool:
         """Return whether a user may act at all, here or by key; which rows are in reach is another question."""
         opts = self.model._meta
-        return user.has_perm(f"{opts.app_label}.operate_{opts.model_name}")
+        return user.has_perm(f"{opts.app_label}.operate_{opts.model_name}") and self.scopes_run_by(user) != []
 
     def may_act(self, user: User | AnonymousUser) -> bool:
         """Return whether a user may act on the pages."""
         return user.is_staff and self.may_operate(user)
+
+    def scopes_run_by(self, user: User | AnonymousUser) -> list[str] | None:
+        """Return the scopes on whose rows a user may act; None means all."""
+        return None
 
     def may_pause(self, user: User | AnonymousUser) -> bool:
         return self.may_operate(user)
@@ -161,12 +174,16 @@ class Queue:
     def due_rows(self) -> Sequence[Any]:
         return self.due() if self.due else [self.model.objects.claimable()]
 
-    def oldest_waiting(self) -> datetime | None:
+    def oldest_row(self, user: User | AnonymousUser | None = None) -> Oldest | None:
         if self.oldest:
-            return self.oldest()
-        waiting = self.model.objects.filter(status__in=self.table.of_kind(Kind.WAITING)).order_by("created_at", "id")
-        since: datetime | None = waiting.values_list("created_at", flat=True).first()
-        return since
+            return self.oldest(user)
+        rows = self.visible_to(user) if user else self.model.objects.all()
+        row = rows.filter(status__in=self.table.of_kind(Kind.WAITING)).order_by("created_at", "id").first()
+        return Oldest(row, row.created_at) if row else None
+
+    def oldest_waiting(self) -> datetime | None:
+        oldest = self.oldest_row()
+        return oldest.since if oldest else None
 
     def finished(self) -> Iterable[Any]:
         return [self.model.objects.filter(status=state) for state in self.table.of_kind(Kind.DONE, Kind.FAILED)]

@@ -8,7 +8,6 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.html import strip_tags
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -53,14 +52,7 @@ def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
 
 def _actions(request: HttpRequest) -> Iterator[SearchResult]:
     for model_admin in _admins(request):
-        if model_admin.is_searched and model_admin.has_add_permission(request):
-            title = _("Add a %(name)s") % {"name": model_admin.opts.verbose_name}
-            href = reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_add")
-            yield SearchResult(title, _names(model_admin), href, "add")
-        for action in model_admin.get_actions_list(request):
-            href = reverse(f"admin:{action.action_name}")
-            yield SearchResult(str(action.description), _names(model_admin), href, action.icon)
-        for title, href in model_admin.commands(request):
+        for title, href, _is_primary in [*model_admin.links(request), *model_admin.commands(request)]:
             yield SearchResult(title, _names(model_admin), href, tab_of(model_admin).item.icon)
 
 

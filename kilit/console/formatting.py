@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin import display
 from django.contrib.admin.utils import unquote
@@ -20,8 +20,6 @@ from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django_stubs_ext import StrOrPromise
-from unfold.decorators import action
-from unfold.enums import ActionVariant
 
 from kilit.batches.queues import queues
 from kilit.machine_errors import explain, in_words
@@ -30,9 +28,6 @@ from kilit.spans import format_span
 
 if TYPE_CHECKING:
     from unfold.admin import ModelAdmin
-
-PRIMARY = ActionVariant.PRIMARY  # of a `button`: the one that a list shows beside its menu
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def badge(text: str, colour: str = "", *, title: str = "", href: str = "") -> SafeString:
@@ -187,22 +182,12 @@ def with_copy_button(sentence: str, text: str, *, what: str) -> SafeString:
     return format_html("{} <code>{}</code> {}", sentence, text, button)
 
 
-def button(*, icon: str, **options: object) -> Callable[[Method], Method]:
-    return cast("Callable[[Method], Method]", action(icon=icon, **options))
-
-
-def find_object(
-    model_admin: "ModelAdmin",
-    request: HttpRequest,
-    object_id: str,
-    *,
-    allowed: Callable[[Any, Any], bool] | None = None,
-) -> Any:
+def find_object(model_admin: "ModelAdmin", request: HttpRequest, object_id: str, *, permission: str = "view") -> Any:
     """Return an object that the user may see, or act on; those of others are not found."""
     row = model_admin.get_object(request, unquote(object_id))
     if row is None:
         raise Http404
-    if not (allowed(request.user, row) if allowed else model_admin.has_view_permission(request, row)):
+    if not getattr(model_admin, f"has_{permission}_permission")(request, row):
         raise PermissionDenied
     return row
 

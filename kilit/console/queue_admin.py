@@ -14,20 +14,21 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from kilit.batches.queues import Queue
 from kilit.console.account.form_pages import back_to_page
-from kilit.console.formatting import button, column, error_cell, since, two_lines
-from kilit.console.jobs.job_page import JobDescription, job_page, row_to_change
+from kilit.console.formatting import column, error_cell, since, two_lines
+from kilit.console.jobs.job_page import JobDescription, job_page
 from kilit.console.jobs.states import States
 from kilit.console.lists import acting, bulk_requests
 from kilit.console.lists.actions import Action
-from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
+from kilit.console.lists.confirming import ReasonForm, reason_field
 from kilit.console.lists.error_groups import groups_page
 from kilit.console.lists.list_controls import QueueControls
-from kilit.console.lists.listing import ReadOnlyAdmin
+from kilit.console.lists.listing import ListLink, ListPage, ReadOnlyAdmin, RowPage
 from kilit.console.menu import MenuItem, MenuTab
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.audit import actor_in_words
@@ -48,6 +49,67 @@ class OldestRow(NamedTuple):
     place: str = ""
 
 
+def export_failed(model_admin: "QueueAdmin", request: HttpRequest) -> HttpResponseBase:
+    """Stream the failed rows in the list's filters; a server-side cursor keeps memory the same for any number."""
+    table, states = model_admin.queue.table, model_admin.export_states
+    listed, state = model_admin.get_changelist_instance(request), request.GET.get("status", "").strip()
+    is_rejected = listed.rejected_filters()  # the list shows the message
+    if not is_rejected and state and state not in states:
+        text = gettext("The export has rows in these states: %(states)s. The list shows another: %(state)s.")
+        messages.warning(request, text % {"states": table.words(states), "state": table.labels[state]})
+        is_rejected = True
+    if is_rejected:
+        return HttpResponseRedirect(f"{model_admin.address('changelist')}?{request.GET.urlencode()}")
+    rows = model_admin.rows_to_export(listed.get_queryset(request).filter(status__in=states)).order_by("pk")
+    masks = {} if model_admin.has_operate_permission(request) else model_admin.export_masks
+    fields = model_admin.export_fields.items()
+    readers = {name: read if callable(read) else attrgetter(read) for name, read in fields}
+
+    def cells(row: Any) -> list[Any]:
+        return [masks[name](read(row)) if name in masks else read(row) for name, read in readers.items()]
+
+    return csv_response("dead-letters", csv_lines(tuple(readers), map(cells, rows.iterator(chunk_size=CHUNK))))
+
+
+def pause_queue(model_admin: "QueueAdmin", request: HttpRequest) -> HttpResponse:
+    form = PauseForm(request.POST or None)
+    if not form.is_valid():
+        title, sentences = model_admin.pause_title, [model_admin.pause_effect]
+        return model_admin.confirm(request, title=title, sentences=sentences, form=form, submit=_("Pause"))
+    if QueuePause.objects.pause(model_admin.queue.table, reason=form.cleaned_data["reason"]):
+        messages.success(request, _("The queue is paused."))
+    else:
+        messages.info(request, _("The queue was paused already."))
+    return HttpResponseRedirect(model_admin.address("changelist"))
+
+
+def resume_queue(model_admin: "QueueAdmin", request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":  # logging in again leads here without the form
+        if QueuePause.objects.resume(model_admin.queue.table):
+            messages.success(request, _("The queue is resumed."))
+        else:
+            messages.info(request, _("The queue was not paused."))
+    return back_to_page(request, model_admin.address("changelist"))
+
+
+PAUSE_PAGES = {
+    "pause_queue": ListPage(pause_queue, permission="pause", route="pause"),
+    "resume_queue": ListPage(resume_queue, permission="pause", route="resume"),
+}
+
+
+def set_priority(model_admin: "QueueAdmin", request: HttpRequest, row: Any) -> HttpResponse:
+    if request.method == "POST":  # logging in again leads here without the form
+        priority = Priority.__members__.get(request.POST.get("priority", "").upper())
+        if priority is None:
+            messages.error(request, _("Choose a priority."))
+        elif change_priority(row, priority, waiting=model_admin.page.priority_states):
+            messages.success(request, _("The priority is now %(priority)s.") % {"priority": priority.label})
+        else:
+            messages.warning(request, _("Nothing was changed: the job has this priority, or it no longer waits."))
+    return acting.back_to_row(model_admin, request, row)
+
+
 class QueueAdmin(ReadOnlyAdmin):
     queue: Queue
     failures: Failures
@@ -56,7 +118,7 @@ class QueueAdmin(ReadOnlyAdmin):
     actions: Sequence[Action] = ()  # in the order in which they are offered
     most_acted_on = 500
     scope_filter = ""  # the filter by what counts are kept for, such as sites
-    # Of a queue that can be paused: its claim reads `is_not_paused`, and `actions_list` has "pause_queue".
+    # Of a queue that can be paused: its claim reads `is_not_paused`.
     pause_title: StrOrPromise = ""  # a question
     pause_effect: StrOrPromise = ""
     # Each column of the file of failed rows, with the attribute or function of a row that fills it.
@@ -64,12 +126,17 @@ class QueueAdmin(ReadOnlyAdmin):
     export_states: Sequence[str] = ()  # those of the kind FAILED, unless it says otherwise
     # Columns with personal data, and how they are masked for viewers; operators need them to correct rows.
     export_masks: Mapping[str, Callable[[str], str]] = {}
-    pages_with_filters: Sequence[str] = ("/dead-letters/",)
+    list_pages: Mapping[str, ListPage] = {
+        "act": ListPage(acting.act, permission="operate", route="act/<str:verb>"),
+        "undo": ListPage(acting.take_back, permission="operate", route="undo/<str:verb>"),
+        "act_on_all": ListPage(bulk_requests.act_on_all, permission="operate", route="all/<str:name>"),
+        "error_groups": ListPage(groups_page, _("Error groups"), route="groups"),
+        "dead_letters": ListPage(export_failed, _("Export failed (CSV)"), keeps_filters=True),
+    }
     # Of a queue that has a strip on the dashboard: since when its `oldest_row` waits, and what to know of its chart.
     oldest_means: StrOrPromise = ""
     chart_note: StrOrPromise = ""
 
-    actions_list: Sequence[str] = ("error_groups", "dead_letters")
     list_display: Sequence[Any] = ()  # name, state, error and age, unless it says otherwise
     controls_class = QueueControls
 
@@ -78,7 +145,18 @@ class QueueAdmin(ReadOnlyAdmin):
         self.states = self.page.states or States(self.queue.table)
         self.export_states = self.export_states or self.queue.table.of_kind(Kind.FAILED)
         self.list_display = self.list_display or self._columns()
+        self.row_pages = {
+            **{f"{action.name}_row": self._page_of(action) for action in self.actions},
+            **({"priority": RowPage(set_priority, "operate")} if self.page.priority_states else {}),
+            **self.row_pages,
+        }
+        if self.pause_title:
+            self.list_pages = {**self.list_pages, **PAUSE_PAGES}
         super().__init__(*args)
+
+    @staticmethod
+    def _page_of(action: Action) -> RowPage:
+        return RowPage(partial(acting.confirm_row, action), "operate", route=action.path)
 
     def _columns(self) -> list[Callable[[Any], Any]]:
         error, message = attrgetter(self.failures.code), attrgetter(self.failures.message)
@@ -92,45 +170,44 @@ class QueueAdmin(ReadOnlyAdmin):
     def action_named(self, name: str) -> Action:
         return next(action for action in self.actions if action.name == name)
 
-    def find_action(self, request: HttpRequest, **named: str) -> Action:
-        """Return the action of a `verb` or `path` for a user who may act on some rows."""
+    def find_action(self, **named: str) -> Action:
+        """Return the action of a `verb` or `path`."""
         ((attribute, value),) = named.items()
         action = next((action for action in self.actions if getattr(action, attribute) == value), None)
         if action is None:
             raise Http404
-        if not self.has_operate_permission(request):
-            raise PermissionDenied
         return action
 
-    def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
+    def has_operate_permission(self, request: HttpRequest, row: Any = None) -> bool:
         """Ask the database once a request; Django and unfold ask for every action of a page, several times."""
-        answers: dict[str, bool] = request.__dict__.setdefault("may_act_in", {})
-        queue = self.queue.table.queue
-        if queue not in answers:
-            answers[queue] = self.queue.may_act(request.user)
-        if object_id is None or not (answers[queue] and self.scope_filter):
-            return answers[queue]
-        pk = self.read_id(unquote(object_id))
-        return pk is not None and self.acted_on_by(request).filter(pk=pk).exists()
+        queue, answers = self.queue, request.__dict__.setdefault("may_act_in", {})
+        if queue.table.queue not in answers:
+            answers[queue.table.queue] = queue.may_act(request.user), queue.scopes_run_by(request.user)
+        may_act, scopes = answers[queue.table.queue]
+        if row is None or scopes is None:
+            return bool(may_act)
+        return may_act and str(getattr(row, queue.operations[0].scope)) in scopes
 
-    def has_pause_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
-        return self.queue.may_pause(request.user)
+    def has_pause_permission(self, request: HttpRequest) -> bool:
+        return bool(self.pause_title) and self.queue.may_pause(request.user)
 
     def read_id(self, text: str) -> UUID | None:
         with suppress(ValueError):
             return UUID(text)
         return None
 
-    def acted_on_by(self, request: HttpRequest) -> Any:
-        return self.get_queryset(request)
+    def in_reach(self, request: HttpRequest, ids: Sequence[Any]) -> Any:
+        """Return which of these rows the user may act on: it is the same for all operations of a queue."""
+        return self.queue.operations[0].within_reach(self.model._default_manager.filter(pk__in=ids), request.user)
 
     # The dashboard
 
     def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
-        """Return the row that has waited longest. A queue of millions overrides it, to read along an index."""
-        waiting = self.queue.visible_to(user).filter(status__in=self.queue.table.of_kind(Kind.WAITING))
-        row = waiting.order_by("created_at", "id").first()
-        return OldestRow(str(self.page.name(row)), self.address("change", row.pk), row.created_at) if row else None
+        oldest = self.queue.oldest_row(user)
+        if oldest is None:
+            return None
+        name = oldest.name or str(self.page.name(oldest.row))
+        return OldestRow(name, self.address("change", oldest.row.pk), oldest.since, oldest.place)
 
     def is_in_use(self, user: User | AnonymousUser) -> bool:
         """Return whether there is something to show; a queue that no one has set up takes no place."""
@@ -154,12 +231,12 @@ class QueueAdmin(ReadOnlyAdmin):
         apply = {action.name for action in bulk_requests.actions_for(self, values)}
         return {name: entry for name, entry in offered.items() if name in apply}
 
-    def get_actions_list(self, request: HttpRequest) -> list[object]:
+    def links(self, request: HttpRequest, query: str = "") -> list[ListLink]:
         """Offer Pause while the queue runs; the banner offers Resume while it is paused."""
-        offered: list[Any] = super().get_actions_list(request)
-        is_paused = self.pause_title and QueuePause.objects.of(self.queue.table).exists()
-        hidden = self.view_name("pause_queue") if is_paused else ""
-        return [action for action in offered if action.action_name != hidden]
+        links = super().links(request, query)
+        if self.has_pause_permission(request) and not QueuePause.objects.of(self.queue.table).exists():
+            links.append(ListLink(gettext("Pause the queue"), self.address("pause_queue")))
+        return links
 
     def response_action(self, request: HttpRequest, queryset: object) -> HttpResponse | None:
         """Refuse a forged selection: one with an invalid id, or with rows that the user may not act on."""
@@ -185,55 +262,8 @@ class QueueAdmin(ReadOnlyAdmin):
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         return job_page(self, request, row)
 
-    @button(description=_("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
-    def error_groups(self, request: HttpRequest) -> HttpResponse:
-        return groups_page(self, request)
-
-    @button(description=_("Export failed (CSV)"), icon="download", permissions=["view"], url_path="dead-letters")
-    def dead_letters(self, request: HttpRequest) -> HttpResponseBase:
-        """Stream the failed rows in the list's filters; a server-side cursor keeps memory the same for any number."""
-        listed, state = self.get_changelist_instance(request), request.GET.get("status", "").strip()
-        is_rejected = listed.rejected_filters()  # the list shows the message
-        if not is_rejected and state and state not in self.export_states:
-            values = {"states": self.queue.table.words(self.export_states), "state": self.queue.table.labels[state]}
-            text = _("The export has rows in these states: %(states)s. The list shows another: %(state)s.")
-            messages.warning(request, text % values)
-            is_rejected = True
-        if is_rejected:
-            return HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")
-        rows = self.rows_to_export(listed.get_queryset(request).filter(status__in=self.export_states)).order_by("pk")
-        masks = {} if self.has_operate_permission(request) else self.export_masks
-        readers = {name: read if callable(read) else attrgetter(read) for name, read in self.export_fields.items()}
-
-        def cells(row: Any) -> list[Any]:
-            return [masks[name](read(row)) if name in masks else read(row) for name, read in readers.items()]
-
-        return csv_response("dead-letters", csv_lines(tuple(readers), map(cells, rows.iterator(chunk_size=CHUNK))))
-
     def rows_to_export(self, failed: Any) -> Any:
         return failed
-
-    @button(description=_("Pause the queue"), icon="pause_circle", permissions=["pause"], url_path="pause")
-    def pause_queue(self, request: HttpRequest) -> HttpResponse:
-        form, back = PauseForm(request.POST or None), self.address("changelist")
-        if request.method == "POST" and form.is_valid():
-            if QueuePause.objects.pause(self.queue.table, reason=form.cleaned_data["reason"]):
-                messages.success(request, _("The queue is paused."))
-            else:
-                messages.info(request, _("The queue was paused already."))
-            return HttpResponseRedirect(back)
-        title, sentences = self.pause_title, [self.pause_effect]
-        return confirm_page(self, request, title=title, sentences=sentences, form=form, submit=_("Pause"), back=back)
-
-    def resume_queue(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_pause_permission(request):
-            raise PermissionDenied
-        if request.method == "POST":  # logging in again leads here without the form
-            if QueuePause.objects.resume(self.queue.table):
-                messages.success(request, _("The queue is resumed."))
-            else:
-                messages.info(request, _("The queue was not paused."))
-        return back_to_page(request, self.address("changelist"))
 
     def _pause_context(self, request: HttpRequest) -> dict[str, object]:
         pause = QueuePause.objects.of(self.queue.table).first()
@@ -242,30 +272,3 @@ class QueueAdmin(ReadOnlyAdmin):
             "paused_by": actor_in_words(pause.paused_by) if pause else "",
             "resume_href": self.address("resume_queue") if self.has_pause_permission(request) else "",
         }
-
-    def change_priority(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        row, states = row_to_change(self, request, object_id), self.page.priority_states
-        if request.method == "POST":  # logging in again leads here without the form
-            priority = Priority.__members__.get(request.POST.get("priority", "").upper())
-            if priority is None:
-                messages.error(request, _("Choose a priority."))
-            elif change_priority(row, priority, waiting=states):
-                messages.success(request, _("The priority is now %(priority)s.") % {"priority": priority.label})
-            else:
-                messages.warning(request, _("Nothing was changed: the job has this priority, or it no longer waits."))
-        return acting.back_to_row(self, request, row)
-
-    def get_urls(self) -> list[object]:
-        pages = [
-            self.route("act/<str:verb>/", "act", partial(acting.act, self)),
-            self.route("undo/<str:verb>/", "undo", partial(acting.take_back, self)),
-            self.route("all/<str:name>/", "act_on_all", partial(bulk_requests.act_on_all, self)),
-        ]
-        for action in self.actions:
-            ask = partial(acting.confirm_row, self, action)
-            pages.append(self.route(f"<path:object_id>/{action.path}/", f"{action.name}_row", ask))
-        if self.pause_title:
-            pages.append(self.route("resume/", "resume_queue", self.resume_queue))
-        if self.page.priority_states:
-            pages.append(self.route("<path:object_id>/priority/", "priority", self.change_priority))
-        return pages + super().get_urls()

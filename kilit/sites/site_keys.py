@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import transaction
+from django.db.models import Max
 
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import ApiKeyQuerySet
@@ -41,6 +42,17 @@ def issue_key(user: Any, wanted: KeyRequest, *, note: str = "") -> tuple[ApiKey,
     logged = f"Issued the key {wanted.name} ({', '.join(wanted.scopes)}).{note}"
     LogEntry.objects.log_actions(user.pk, [wanted.site], CHANGE, logged)
     return issued
+
+
+@transaction.atomic
+def issue_once(user: Any, wanted: KeyRequest, *, after: str) -> str:
+    """Return the text of a new key, or nothing if another was issued since `after`: a reload issues no second one."""
+    Tenant.objects.select_for_update(no_key=True).get(pk=wanted.site.pk)  # serializes two clicks
+    return issue_key(user, wanted)[1] if newest_key(wanted.site) == after else ""
+
+
+def newest_key(site: Tenant) -> str:
+    return str(site.keys().aggregate(Max("pk"))["pk__max"] or "none")
 
 
 @transaction.atomic

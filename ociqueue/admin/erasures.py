@@ -18,9 +18,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from unfold.admin import ModelAdmin
 
 from kilit.access.encryption import DecryptionError, decrypt, encrypt
-from kilit.console.formatting import PRIMARY, button, column, number
+from kilit.console.formatting import column, number
 from kilit.console.lists.fields import SiteChoiceField, choice_field, text_field
-from kilit.console.lists.listing import ReadOnlyAdmin
+from kilit.console.lists.listing import ListPage, ReadOnlyAdmin
 from kilit.console.menu import RECORDS
 from kilit.lock.free_text import estimate_texts
 from ociqueue.models import Erasure, IdentifierKind, Site
@@ -154,7 +154,7 @@ class ErasureAdmin(ReadOnlyAdmin):
     list_display = ["created_at", "kind", "rows_erased", "rows_left", "site", who]
     list_display_links = None
     list_select_related = ["site"]
-    actions_list = ["forget"]
+    list_pages = {"forget": ListPage(forget_page, TITLE, "forget", is_primary=True)}
 
     def get_queryset(self, request: HttpRequest) -> ErasureQuerySet:
         return Erasure.objects.visible_to(request.user)
@@ -164,7 +164,3 @@ class ErasureAdmin(ReadOnlyAdmin):
 
     def has_forget_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request) and Site.objects.administered_by(request.user).exists()
-
-    @button(description=TITLE, icon="person_remove", permissions=["forget"], url_path="forget", variant=PRIMARY)
-    def forget(self, request: HttpRequest) -> HttpResponse:
-        return forget_page(self, request)

@@ -4,7 +4,7 @@ The newest adjustment of a conversion counts, because it states the whole value:
 retraction is the last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -251,3 +251,21 @@ def _may_repeat(adjustment: Adjustment) -> bool:
 
 def _error(name: str, message: str) -> list[FieldError]:
     return [{"field": name, "message": message}]
+
+
+def newest_of(row: Conversion) -> Adjustment | None:
+    return Adjustment.objects.filter(original=row.pk).order_by("-adjusted_at").first()
+
+
+@transaction.atomic
+def adjust_after(row: Conversion, item: Mapping[str, object], *, newest: str) -> AdjustmentResult:
+    """Add an adjustment, unless another was added after the `newest` that its author saw; twice the same is one."""
+    named = {"id": str(row), **item}
+    Conversion.objects.filter(pk=row.pk).lock_in_order()
+    if str(newest_of(row) or "") != newest:
+        (result,) = adjust(row.site, [named], dry_run=True)
+        if result["status"] == "created":
+            changed = _("It was adjusted meanwhile. Look at its page, then begin again.")
+            return {"index": 0, "status": "invalid", "errors": [{"field": "", "message": changed}]}
+    (result,) = adjust(row.site, [named])
+    return result

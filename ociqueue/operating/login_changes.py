@@ -190,3 +190,29 @@ def normalize_actions(actions: Mapping[str, str], *, customer_id: str) -> dict[s
 
 def _belongs(action: str, customer: str) -> bool:
     return not action or action.startswith(f"customers/{customer}/")
+
+
+def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
+    """Return the action of each conversion name; ValueError names the invalid line."""
+    actions: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        # A conversion name may contain an equals sign; an action never does.
+        name, separator, action = line.rpartition("=")
+        name = name.strip()
+        if not separator or not name:
+            message = _("Line %(number)s: write conversion name = action, as in Teklif = 987654.")
+            raise ValueError(message % {"number": number})
+        if len(name) > LONGEST_NAME:
+            message = _("Line %(number)s: a conversion name has at most %(most)s characters.")
+            raise ValueError(message % {"number": number, "most": LONGEST_NAME})
+        if name in actions:
+            message = _("Line %(number)s: %(name)s already has an action.")
+            raise ValueError(message % {"number": number, "name": name})
+        try:
+            actions[name] = normalize_action(action, customer_id=customer_id)
+        except ValueError as error:
+            message = _("Line %(number)s: %(error)s") % {"number": number, "error": error}
+            raise ValueError(message) from None
+    return actions

@@ -16,10 +16,11 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import PRIMARY, button, column, link, page, since, two_lines
+from kilit.console.formatting import column, link, page, since, two_lines
 from kilit.console.jobs.timeline import Story
-from kilit.console.lists.listing import ReadOnlyAdmin
+from kilit.console.lists.listing import ListPage, ReadOnlyAdmin
 from kilit.lock.identity import uuid7
 from kilit.masking import mask_phone
 from kilit.spans import moment
@@ -149,6 +150,19 @@ changed = column("changed", gettext_lazy("changed"), lambda draft: since(draft.u
 sent = column("sent", gettext_lazy("sent"), _sent)
 
 
+def new_order(model_admin: "OrderDraftAdmin", request: HttpRequest) -> HttpResponse:
+    return model_admin.show(request, uuid7(), order_form.EMPTY_CONTENT)
+
+
+def customers(_model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
+    """Return customers for the form; those who write orders may read their phone numbers."""
+    if not request.user.has_perm("orchestrator.view_customer"):
+        raise PermissionDenied
+    customers = find_customers(request.GET.get("q", "")[:200])
+    rows = [{"name": row.name, "phone": row.phone, "masked": mask_phone(row.phone)} for row in customers]
+    return JsonResponse({"customers": rows})
+
+
 @admin.register(OrderDraft)
 class OrderDraftAdmin(ReadOnlyAdmin):
     """Operators write and send orders; viewers read the drafts."""
@@ -157,32 +171,18 @@ class OrderDraftAdmin(ReadOnlyAdmin):
     list_display = [name, parts, created_by, changed, sent]
     list_select_related = ["job"]
     search_fields = []
-    actions_list = ["new_order", "import_sheet"]
+    list_pages = {
+        "new_order": ListPage(new_order, gettext_lazy("New order"), "operate", is_primary=True, route="new"),
+        "import_sheet": ListPage(order_form.import_page, gettext_lazy("Import a sheet"), "operate", route="import"),
+        "customers": ListPage(customers, permission="operate"),
+        "template": ListPage(lambda *_args: download("siparis-sablonu.xlsx", template_xlsx(), XLSX)),
+    }
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).defer("file_content", "content", "cells", "sources", "job__payload")
 
-    def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
+    def has_operate_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perms(["orchestrator.operate_orderdraft", "orchestrator.operate_job"])
-
-    @button(description=gettext_lazy("New order"), icon="add", permissions=["operate"], url_path="new", variant=PRIMARY)
-    def new_order(self, request: HttpRequest) -> HttpResponse:
-        return self.show(request, uuid7(), order_form.empty_content())
-
-    @button(description=gettext_lazy("Import a sheet"), icon="upload_file", permissions=["operate"], url_path="import")
-    def import_sheet(self, request: HttpRequest) -> HttpResponse:
-        return order_form.import_page(self, request)
-
-    def template(self, request: HttpRequest) -> HttpResponse:
-        return download("siparis-sablonu.xlsx", template_xlsx(), XLSX)
-
-    def customers(self, request: HttpRequest) -> HttpResponse:
-        """Return customers for the form; those who write orders may read their phone numbers."""
-        if not self.has_operate_permission(request) or not request.user.has_perm("orchestrator.view_customer"):
-            raise PermissionDenied
-        customers = find_customers(request.GET.get("q", "")[:200])
-        rows = [{"name": row.name, "phone": row.phone, "masked": mask_phone(row.phone)} for row in customers]
-        return JsonResponse({"customers": rows})
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         pk = self.read_id(object_id)
@@ -307,7 +307,3 @@ class OrderDraftAdmin(ReadOnlyAdmin):
         response = page(self, request, "admin/orchestrator/order.html", **context)
         response.status_code = status
         return response
-
-    def get_urls(self) -> list[object]:
-        pages = [self.route("customers/", "customers", self.customers)]
-        return [*pages, self.route("template/", "template", self.template), *super().get_urls()]

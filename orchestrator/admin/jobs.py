@@ -1,19 +1,14 @@
 """Cutting jobs in the console."""
 
-import hashlib
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import get_format
 from django.utils.safestring import SafeString
@@ -22,14 +17,14 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.api.errors import ApiError
 from kilit.console.formatting import joined, with_local_times
-from kilit.console.jobs.job_page import JobDescription, JobOffer, row_to_change
+from kilit.console.jobs.job_page import JobDescription, JobOffer
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_address
 from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import remember
 from kilit.console.lists.fields import DaysForm
-from kilit.console.lists.listing import ListLink, RowPage
-from kilit.console.queue_admin import OldestRow, QueueAdmin
+from kilit.console.lists.listing import ListPage, RowPage
+from kilit.console.queue_admin import QueueAdmin
 from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
 from kilit.sentences import english
@@ -39,18 +34,16 @@ from orchestrator.admin.cutting_by_hand import CUT_BY_HAND, FINISH_BY_HAND
 from orchestrator.admin.estimates import estimate_page, missing_text
 from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
 from orchestrator.api.jobs import download
-from orchestrator.errors import Code, JobError
+from orchestrator.errors import Code
 from orchestrator.figures.export import export_lines
-from orchestrator.folders import Folders
-from orchestrator.models import Job
-from orchestrator.models.job import FAILURES, ORDER, JobQuerySet
-from orchestrator.planning.excel.writing import render_sheets
+from orchestrator.models import Job, OrderDraft
+from orchestrator.models.job import FAILURES, JobQuerySet
 from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.sheets.template import XLSX
 from orchestrator.states import BEFORE_OPTIPLANNING, JobState
 from orchestrator.workflow import by_hand, decisions
-from orchestrator.workflow.steps import plan_for
+from orchestrator.workflow.steps import find_sheet
 
 STORY = Story(
     {
@@ -184,6 +177,59 @@ def sheet_file(_model_admin: object, _request: HttpRequest, job: Job, *, number:
     return download(job.files[number]["name"], content, XLSX)
 
 
+def add_customers(model_admin: QueueAdmin, request: HttpRequest) -> HttpResponse:
+    """Add the customers that jobs wait for, of one phone number or of all, and approve their jobs."""
+    if not request.user.has_perm("orchestrator.operate_customer"):
+        raise PermissionDenied
+    jobs, phone = Job.objects.with_unknown_customer(), request.GET.get("phone")
+    jobs = jobs.filter(customer_phone=phone) if phone else jobs
+    form = HeldCustomersForm(jobs, request.POST if request.method == "POST" else None)
+    if not form.fields:
+        messages.info(request, _("No job waits for a customer."))
+        return HttpResponseRedirect(model_admin.address("changelist"))
+    if not form.is_valid():
+        title = add_customers_title(form.fields)
+        return model_admin.confirm(request, title=title, form=form, submit=title)
+    ids = list(jobs.filter(customer_phone__in=form.cleaned_data).values_list("pk", flat=True)[:MOST_CONTINUED])
+    customers, report = form.save(request, APPROVE, ids)
+    names = ", ".join(customer.name for customer in customers)
+    sentence = ngettext("%(names)s is a customer now.", "%(names)s are customers now.", len(customers))
+    messages.add_message(request, report.level, f"{sentence % {'names': names}} {report.sentence}")
+    if len(ids) > 1:  # the list shows what becomes of them
+        remember(model_admin, request, APPROVE, ids)
+    return HttpResponseRedirect(back_address(model_admin, ids, filters="", from_row=len(ids) == 1))
+
+
+def send_again(model_admin: QueueAdmin, request: HttpRequest, job: Job) -> HttpResponse | None:
+    """Send the order of a failed job again, with the next revision, where a retry would be refused."""
+    if request.method != "POST":
+        sentences = [_("The same order becomes a new job. To change it, have it sent again by its sender.")]
+        title = send_again_title(job)
+        return model_admin.confirm(request, job, title=title, sentences=sentences, submit=title)
+    try:
+        sent = decisions.send_again(job.pk)
+    except ApiError as refusal:
+        messages.warning(request, str(refusal.detail))
+        return None
+    sentence = _("Order %(order)s was sent again as revision %(number)s.")
+    messages.success(request, sentence % {"order": sent.order_id, "number": sent.revision})
+    return HttpResponseRedirect(model_admin.address("change", sent.pk))
+
+
+def figures_page(model_admin: QueueAdmin, request: HttpRequest) -> HttpResponseBase:
+    form = DaysForm(request.POST if request.method == "POST" else None, initial=last_month())
+    if form.is_valid():
+        jobs = Job.objects.finished_between(*form.span())
+        is_comma = get_format("DECIMAL_SEPARATOR") == ","
+        return csv_response("figures", export_lines(jobs, decimal_comma=is_comma))
+    sentences = [
+        _("A line for each job that was finished on these days, with its figures and amounts."),
+        _("Days are those of your time zone, %(zone)s.") % {"zone": timezone.get_current_timezone_name()},
+    ]
+    title, submit = _("Figures for the bookkeeper"), _("Download CSV")
+    return model_admin.confirm(request, title=title, form=form, sentences=sentences, submit=submit)
+
+
 @admin.register(Job)
 class JobAdmin(QueueAdmin):
     menu = columns.JOBS_MENU
@@ -207,6 +253,8 @@ class JobAdmin(QueueAdmin):
         context=page_context,
     )
     row_pages = {
+        "send_again": RowPage(send_again, "operate"),
+        "estimate": RowPage(estimate_page, "operate"),
         "order_file": RowPage(partial(stored_file, files="order_files"), route="order-file/<int:number>"),
         "sheet": RowPage(sheet_file, route="sheet/<int:number>"),
         "solution": RowPage(partial(stored_file, files="solution_files"), route="solution/<int:number>"),
@@ -220,17 +268,17 @@ class JobAdmin(QueueAdmin):
     list_display = columns.COLUMNS
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
-    actions_list = [*QueueAdmin.actions_list, "pause_queue"]
+    list_pages = {
+        **QueueAdmin.list_pages,
+        "figures_file": ListPage(figures_page, gettext_lazy("Figures"), route="figures"),
+        "add_customers": ListPage(add_customers, permission="operate"),
+    }
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_states = [JobState.FAILED]
     export_masks = EXPORT_MASKS
     oldest_means = gettext_lazy("How long the oldest due job has waited for a runner.")
     chart_note = gettext_lazy("A retried job may fail more than once.")
-
-    def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
-        job = Job.objects.due().defer("payload").order_by(*ORDER).first()
-        return OldestRow(job.order_id, self.address("change", job.pk), job.next_run_at) if job else None
 
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
         jobs: JobQuerySet = super().get_queryset(request)
@@ -246,91 +294,7 @@ class JobAdmin(QueueAdmin):
         """Leave out what an operator cancelled: it is no error."""
         return failed.exclude(error_code=Code.CANCELLED)
 
-    def links(self, request: HttpRequest, pages: list[Any]) -> list[ListLink]:
-        drafts = "admin:orchestrator_orderdraft"
-        links = [ListLink(_("Figures"), self.address("figures_file")), *super().links(request, pages)]
-        if request.user.has_perms(["orchestrator.operate_job", "orchestrator.operate_orderdraft"]):
-            import_sheet = ListLink(_("Import a sheet"), reverse(f"{drafts}_import_sheet"))
-            links = [ListLink(_("New order"), reverse(f"{drafts}_new_order"), is_primary=True), import_sheet, *links]
-        return links
-
-    def add_customers(self, request: HttpRequest) -> HttpResponse:
-        """Add the customers that jobs wait for, of one phone number or of all, and approve their jobs."""
-        if not (self.has_operate_permission(request) and request.user.has_perm("orchestrator.operate_customer")):
-            raise PermissionDenied
-        jobs, phone = Job.objects.with_unknown_customer(), request.GET.get("phone")
-        jobs = jobs.filter(customer_phone=phone) if phone else jobs
-        form = HeldCustomersForm(jobs, request.POST if request.method == "POST" else None)
-        if not form.fields:
-            messages.info(request, _("No job waits for a customer."))
-            return HttpResponseRedirect(self.address("changelist"))
-        if not form.is_valid():
-            title = add_customers_title(form.fields)
-            return self.confirm(request, title=title, form=form, submit=title)
-        ids = list(jobs.filter(customer_phone__in=form.cleaned_data).values_list("pk", flat=True)[:MOST_CONTINUED])
-        customers, report = form.save(request, APPROVE, ids)
-        names = ", ".join(customer.name for customer in customers)
-        sentence = ngettext("%(names)s is a customer now.", "%(names)s are customers now.", len(customers))
-        messages.add_message(request, report.level, f"{sentence % {'names': names}} {report.sentence}")
-        if len(ids) > 1:  # the list shows what becomes of them
-            remember(self, request, APPROVE, ids)
-        return HttpResponseRedirect(back_address(self, ids, filters="", from_row=len(ids) == 1))
-
-    def send_again(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Send the order of a failed job again, with the next revision, where a retry would be refused."""
-        job = row_to_change(self, request, object_id)
-        if request.method != "POST":
-            sentences = [_("The same order becomes a new job. To change it, have it sent again by its sender.")]
-            title = send_again_title(job)
-            return self.confirm(request, job, title=title, sentences=sentences, submit=title)
-        try:
-            sent = decisions.send_again(job.pk)
-        except ApiError as refusal:
-            messages.warning(request, str(refusal.detail))
-            return HttpResponseRedirect(self.address("change", job.pk))
-        sentence = _("Order %(order)s was sent again as revision %(number)s.")
-        messages.success(request, sentence % {"order": sent.order_id, "number": sent.revision})
-        return HttpResponseRedirect(self.address("change", sent.pk))
-
-    def estimate(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return estimate_page(self, request, row_to_change(self, request, object_id))
-
-    def figures_file(self, request: HttpRequest) -> HttpResponseBase:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        form = DaysForm(request.POST if request.method == "POST" else None, initial=last_month())
-        if form.is_valid():
-            jobs = Job.objects.finished_between(*form.span())
-            is_comma = get_format("DECIMAL_SEPARATOR") == ","
-            return csv_response("figures", export_lines(jobs, decimal_comma=is_comma))
-        sentences = [
-            _("A line for each job that was finished on these days, with its figures and amounts."),
-            _("Days are those of your time zone, %(zone)s.") % {"zone": timezone.get_current_timezone_name()},
-        ]
-        title, submit = _("Figures for the bookkeeper"), _("Download CSV")
-        return self.confirm(request, title=title, form=form, sentences=sentences, submit=submit)
-
-    def get_urls(self) -> list[object]:
-        return [
-            self.route("<path:object_id>/send-again/", "send_again", self.send_again),
-            self.route("<path:object_id>/estimate/", "estimate", self.estimate),
-            self.route("figures/", "figures_file", self.figures_file),
-            self.route("add-customers/", "add_customers", self.add_customers),
-            *super().get_urls(),
-        ]
-
-
-def find_sheet(job: Job, *, name: str, sha256: str) -> bytes | None:
-    """Return a sheet byte for byte as OptiPlanning got it, or None: OptiPlanning empties its import folder."""
-    folders = Folders.from_settings()
-    if settings.FLOOR_IS_HERE:
-        with suppress(OSError):
-            content = (folders.imports / name).read_bytes()
-            if hashlib.sha256(content).hexdigest() == sha256:
-                return content
-    # Rendered again it is the same file, unless the rules or the template changed since.
-    with suppress(JobError, OSError):
-        for rendered, content in render_sheets(job.pk, plan_for(job, folders), folders):
-            if rendered == {"name": name, "sha256": sha256}:
-                return content
-    return None
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
+        """Offer what begins an order, too."""
+        drafts = self.admin_site.get_model_admin(OrderDraft).links(request)
+        return super().changelist_view(request, {"further_links": drafts, **(extra_context or {})})

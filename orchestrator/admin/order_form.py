@@ -61,6 +61,7 @@ LISTS = {
 DECIMALS = ("thickness_mm", "length", "width")
 WHOLE = ("quantity", "grain")
 TYPES = (gettext_lazy("Gövde"), gettext_lazy("Arkalık"))
+EMPTY_CONTENT: dict[str, object] = {"unit": "mm", "fields": {"priority": "normal"}, "rows": []}
 
 
 def _text(label: StrOrPromise, longest: int | None = None, **attributes: str) -> forms.CharField:
@@ -94,10 +95,6 @@ class OrderForm(forms.Form):
         if rules and (plate := rules.default_plate_size):
             fields["plate_width"].widget.attrs["placeholder"] = plain(plate.width_mm)
             fields["plate_height"].widget.attrs["placeholder"] = plain(plate.height_mm)
-
-
-def empty_content() -> dict[str, object]:
-    return {"unit": "mm", "fields": {"priority": "normal"}, "rows": []}
 
 
 def posted_content(posted: QueryDict) -> dict[str, object]:

@@ -1,7 +1,6 @@
 """The setup of cutting: the rules in force and since when, the preflight, the check of a new version, the history."""
 
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -31,14 +30,13 @@ from orchestrator.models import Job, RulesProposal, RulesVersion
 from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.plan import MissingRule
 from orchestrator.planning.proposals import AlreadyClosed, accept, decline, open_proposals, propose_rules
-from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, current_rules, read_rules
+from orchestrator.planning.rules import BIGGEST_FILE, current_rules
 from orchestrator.planning.rules_history import (
-    RuleChange,
     RulesChanged,
+    RulesCheck,
     RulesFile,
     RulesNotSaved,
     RulesUnchanged,
-    TriedJob,
     changes,
     jobs_to_release,
     jobs_waiting_for_rules,
@@ -184,21 +182,6 @@ class RulesForm(forms.Form):
 
     def clean_content(self) -> str:
         return str(self.cleaned_data["content"]).replace("\r\n", "\n")
-
-
-@dataclass(frozen=True)
-class RulesCheck:
-    faults: tuple[str, ...] = ()
-    changes: list[RuleChange] = field(default_factory=list)
-    tried: list[TriedJob] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, text: str, file: RulesFile) -> "RulesCheck":
-        try:
-            rules = read_rules(text.encode())
-        except InvalidRules as error:
-            return cls(faults=error.lines)
-        return cls(changes=changes(file.text, text), tried=try_on_held_jobs(rules))
 
 
 def shown_proposal(row: RulesProposal, file: RulesFile) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import accumulate
@@ -227,3 +227,18 @@ def with_entry(text: str, missing: MissingRule, value: str) -> str:
         parse_json(added.encode())
         return added
     return text
+
+
+@dataclass(frozen=True)
+class RulesCheck:
+    faults: tuple[str, ...] = ()
+    changes: list[RuleChange] = field(default_factory=list)
+    tried: list[TriedJob] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: str, file: RulesFile) -> "RulesCheck":
+        try:
+            rules = read_rules(text.encode())
+        except InvalidRules as error:
+            return cls(faults=error.lines)
+        return cls(changes=changes(file.text, text), tried=try_on_held_jobs(rules))

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
@@ -19,9 +19,9 @@ from kilit.access.roles import is_owner
 from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console.account.preferences import zone_of, zones
 from kilit.console.dashboard.page import panels
-from kilit.console.formatting import ago, badge, button, column, find_object, joined
+from kilit.console.formatting import ago, badge, column, joined
 from kilit.console.lists.fields import choice_field, choices_field, text_field
-from kilit.console.lists.listing import ListAdmin
+from kilit.console.lists.listing import ListAdmin, RowPage
 from kilit.console.menu import ALERTS
 from kilit.machine_errors import explain
 from kilit.problems.disk import PART as INSTALLATION
@@ -161,6 +161,24 @@ outcome = column(
 STATES = KindFilter(name="status", title=gettext_lazy("state"), kinds=ON_OR_OFF)
 
 
+@transaction.atomic
+def test_page(model_admin: ListAdmin, request: HttpRequest, channel: Channel) -> HttpResponse | None:
+    if request.method != "POST":
+        sentences = [_("A short message is sent to %(address)s at once.") % {"address": shown_address(channel)}]
+        title, submit = _("Send a test?"), _("Send a test")
+        return model_admin.confirm(request, channel, title=title, sentences=sentences, submit=submit)
+    if not channel.is_on:
+        messages.warning(request, _("The channel is off: switch it on first."))
+        return None
+    send_test(channel)
+    model_admin.log_change(request, channel, "Sent a test.")
+    if Heartbeat.objects.alive().exists():
+        messages.success(request, _("The test is on its way; reload the list to see the result."))
+    else:
+        messages.warning(request, _("The test waits until a worker is started."))
+    return None
+
+
 @admin.register(Channel)
 class ChannelAdmin(ListAdmin):
     menu = ALERTS
@@ -173,7 +191,7 @@ class ChannelAdmin(ListAdmin):
     inlines = [AlertRuleInline]
     autocomplete_fields = ["owner"]
     actions = None
-    actions_detail = ["test"]
+    row_pages = {"test": RowPage(test_page, "change")}
 
     # Who may
 
@@ -212,26 +230,3 @@ class ChannelAdmin(ListAdmin):
         if not change and not is_owner(request.user):
             obj.owner = request.user  # type: ignore[assignment]
         super().save_model(request, obj, form, change)
-
-    # A test
-
-    @button(description=gettext_lazy("Send a test"), icon="send", permissions=["change"], url_path="test")
-    def test(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        channel: Channel = find_object(self, request, object_id)
-        if request.method == "POST":
-            self._send_test(request, channel)
-            return HttpResponseRedirect(self.address("change", channel.pk))
-        sentences = [_("A short message is sent to %(address)s at once.") % {"address": shown_address(channel)}]
-        return self.confirm(request, channel, title=_("Send a test?"), sentences=sentences, submit=_("Send a test"))
-
-    def _send_test(self, request: HttpRequest, channel: Channel) -> None:
-        if not channel.is_on:
-            messages.warning(request, _("The channel is off: switch it on first."))
-            return
-        with transaction.atomic():
-            send_test(channel)
-            self.log_change(request, channel, "Sent a test.")
-        if Heartbeat.objects.alive().exists():
-            messages.success(request, _("The test is on its way; reload the list to see the result."))
-        else:
-            messages.warning(request, _("The test waits until a worker is started."))

@@ -1,15 +1,12 @@
 """Webhook endpoints in the console: the list, the page of one, and its form."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import connection
 from django.db.models import Q
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -35,25 +32,11 @@ from kilit.spans import moment
 from outbox.admin import endpoint_actions
 from outbox.admin import messages as columns
 from outbox.admin.messages import ON_OR_OFF
-from outbox.endpoints import record_change
+from outbox.endpoints import MOST_COUNTED, fetch_health, record_change
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, OffReason, check_url
 from outbox.states import EXPIRES_AFTER, SWITCH_OFF_AFTER, MessageStatus
 
-MOST_COUNTED = 1000
-LOOKED_AT = 200  # of an endpoint's newest messages
-
-# Each count follows an index and stops at the cap.
-READ = """
-    SELECT endpoint.id,
-      (SELECT count(*) FROM (SELECT 1 FROM outbox_outboxmessage AS message
-        WHERE message.endpoint_id = endpoint.id AND message.status IN ('QUEUED', 'RETRY') LIMIT %(most)s) AS counted),
-      (SELECT count(*) FROM (SELECT 1 FROM outbox_outboxmessage AS message
-        WHERE message.endpoint_id = endpoint.id AND message.status = 'FAILED' LIMIT %(most)s) AS counted),
-      (SELECT max(delivered_at) FROM (SELECT delivered_at FROM outbox_outboxmessage AS message
-        WHERE message.endpoint_id = endpoint.id ORDER BY message.id DESC LIMIT %(looked_at)s) AS newest)
-    FROM outbox_endpoint AS endpoint WHERE endpoint.id = ANY(%(ids)s)
-"""
 NEWEST = 10
 STATES = KindFilter(
     name="status",
@@ -115,22 +98,6 @@ class EndpointForm(ModelForm[Endpoint]):
             message = _("These are not reported to endpoints of a site: %(kinds)s.") % {"kinds": ", ".join(beyond)}
             self.add_error("kinds", message)
         return cleaned
-
-
-@dataclass(frozen=True)
-class EndpointHealth:
-    waiting: int = 0
-    failed: int = 0
-    delivered_at: datetime | None = None  # of the newest messages
-
-
-def fetch_health(endpoints: Sequence[Endpoint]) -> None:
-    values: Any = {"most": MOST_COUNTED + 1, "looked_at": LOOKED_AT, "ids": [endpoint.pk for endpoint in endpoints]}
-    with connection.cursor() as cursor:
-        cursor.execute(READ, values)
-        health_by_id = {pk: EndpointHealth(*numbers) for pk, *numbers in cursor.fetchall()}
-    for endpoint in endpoints:
-        endpoint.health = health_by_id.get(endpoint.pk, EndpointHealth())  # type: ignore[attr-defined]
 
 
 def page_of(endpoint: Endpoint, name: str = "change") -> str:
@@ -258,12 +225,12 @@ class EndpointAdmin(ListAdmin):
     actions = None
     add_fields = ["url", "description", "kinds", "scope"]
     row_pages = {
-        "settings": RowPage(lambda self, request, endpoint: self.settings_page(request, endpoint), may_manage),
-        "switch_on": RowPage(partial(endpoint_actions.switch_page, on=True), may_manage),
-        "switch_off": RowPage(partial(endpoint_actions.switch_page, on=False), may_manage),
-        "rotate_secret": RowPage(endpoint_actions.rotate_secret, may_manage),
-        "send_test": RowPage(endpoint_actions.send_test_page, may_manage, is_posted=True),
-        "replay": RowPage(endpoint_actions.replay_page, may_manage),
+        "settings": RowPage(lambda self, request, endpoint: self.settings_page(request, endpoint), "change"),
+        "switch_on": RowPage(partial(endpoint_actions.switch_page, on=True), "change"),
+        "switch_off": RowPage(partial(endpoint_actions.switch_page, on=False), "change"),
+        "rotate_secret": RowPage(endpoint_actions.rotate_secret, "change"),
+        "send_test": RowPage(endpoint_actions.send_test_page, "change", is_posted=True),
+        "replay": RowPage(endpoint_actions.replay_page, "change"),
     }
 
     # What is shown

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -23,7 +23,7 @@ from kilit.console.jobs.states import States
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.console.menu import OPERATORS, MenuItem
-from kilit.console.queue_admin import OldestRow, QueueAdmin
+from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
 from kilit.sentences import english
@@ -250,7 +250,6 @@ class OutboxMessageAdmin(QueueAdmin):
     pause_effect = gettext_lazy("No messages are sent until the queue is resumed. New ones are stored and wait.")
 
     list_display = COLUMNS
-    actions_list = [*QueueAdmin.actions_list, "pause_queue"]
     list_select_related = ["endpoint", "channel"]
     search_help_text = gettext_lazy("The id of a message, or of the job that it is about")
     fieldsets = FIELDSETS
@@ -261,25 +260,9 @@ class OutboxMessageAdmin(QueueAdmin):
     def is_in_use(self, user: User | AnonymousUser) -> bool:
         return Endpoint.objects.visible_to(user).exists() or self.queue.visible_to(user).exists()
 
-    def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
-        """Ask each endpoint for its own first message, which an index has; together they may have millions."""
-        first = OutboxMessage.objects.due().filter(endpoint=OuterRef("pk")).order_by("next_try_at", "id")
-        endpoints = Endpoint.objects.visible_to(user).annotate(
-            oldest=Subquery(first.values("pk")[:1]),
-            kind=Subquery(first.values("kind")[:1]),
-            since=Subquery(first.values("next_try_at")[:1]),
-        )
-        found: Any = endpoints.order_by(F("since").asc(nulls_last=True)).first()
-        if found is None or found.oldest is None:
-            return None
-        return OldestRow(found.kind, self.address("change", found.oldest), found.since, str(found))
-
     def get_queryset(self, request: HttpRequest) -> OutboxMessageQuerySet:
         rows: OutboxMessageQuerySet = super().get_queryset(request)
         return rows.visible_to(request.user).select_related("endpoint", "channel").defer("body")
 
     def complete(self, rows: list[Any]) -> None:
         fetch_site_names(rows)
-
-    def acted_on_by(self, request: HttpRequest) -> OutboxMessageQuerySet:
-        return OutboxMessage.objects.managed_by(request.user)

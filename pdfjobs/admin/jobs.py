@@ -7,12 +7,11 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import Subquery
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.defaultfilters import filesizeformat
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.safestring import SafeString
@@ -25,7 +24,6 @@ from kilit.console.formatting import (
     column,
     duration,
     error_cell,
-    find_object,
     joined,
     number,
     since,
@@ -35,13 +33,14 @@ from kilit.console.formatting import (
 )
 from kilit.console.jobs import blockers
 from kilit.console.jobs.blockers import Blocker
-from kilit.console.jobs.job_page import JobDescription, JobOffer, row_to_change
+from kilit.console.jobs.job_page import JobDescription, JobOffer
 from kilit.console.jobs.states import States, with_priority
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_to_row
 from kilit.console.lists.actions import Action
+from kilit.console.lists.listing import RowPage
 from kilit.console.menu import MenuItem
-from kilit.console.queue_admin import OldestRow, QueueAdmin
+from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.machine_errors import in_words
 from kilit.masking import mask_personal_data
@@ -267,6 +266,39 @@ def page_context(request: HttpRequest, row: PdfJob) -> dict[str, object]:
     }
 
 
+@xframe_options_sameorigin
+def file_page(_model_admin: QueueAdmin, request: HttpRequest, row: PdfJob) -> HttpResponseBase:
+    if row.status != PdfStatus.SUCCEEDED:
+        raise Http404
+    try:
+        return file_response(request, row, as_attachment="download" in request.GET)
+    except (FileNotFoundError, StorageUnavailable):
+        text = _("The file does not exist.")
+    except ArtifactChangedError:
+        expire_changed(row)
+        text = _("The file was changed after it was stored, so it is not shown. The job is expired.")
+    return HttpResponse(text, status=410, content_type="text/plain; charset=utf-8")
+
+
+def link_page(model_admin: QueueAdmin, request: HttpRequest, row: PdfJob) -> HttpResponse:
+    if request.method == "POST":  # logging in again leads here without the form
+        life, _label = LIVES.get(request.POST.get("life", ""), (LONGEST, ""))
+        try:
+            _show_link(request, row, life)
+        except DeadLinkError:
+            messages.warning(request, _("No link was created: there is no PDF, or it is about to be deleted."))
+    return back_to_row(model_admin, request, row)
+
+
+@transaction.atomic
+def _show_link(request: HttpRequest, row: PdfJob, life: timedelta) -> None:
+    link = create_link(row, life=life)
+    Activity.objects.record(ActivityKind.ACTION, LINK_CREATED, queue=PDF_JOBS.queue, object_id=row.job_id)
+    sentence = _("Everyone who has this link can download the PDF until %(time)s:") % {"time": moment(link.expires_at)}
+    url = request.build_absolute_uri(reverse("pdf-link", args=[link.token]))
+    messages.success(request, with_copy_button(sentence, url, what=_("the link")))
+
+
 @admin.register(PdfJob)
 class PdfJobAdmin(QueueAdmin):
     menu = MenuItem(gettext_lazy("PDFs"), "picture_as_pdf", 30)
@@ -295,7 +327,7 @@ class PdfJobAdmin(QueueAdmin):
     list_display = COLUMNS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
-    actions_list = [*QueueAdmin.actions_list, "pause_queue"]
+    row_pages = {"file": RowPage(file_page), "link": RowPage(link_page, "operate")}
     search_help_text = gettext_lazy("Number, recipient or owner: the first letters are enough")
     fieldsets = FIELDSETS
     export_fields = EXPORT_FIELDS
@@ -303,56 +335,9 @@ class PdfJobAdmin(QueueAdmin):
     oldest_means = gettext_lazy("How long the oldest waiting job has been queued.")
     chart_note = gettext_lazy("Every failed attempt counts, even if the job was retried.")
 
-    def oldest_row(self, user: User | AnonymousUser) -> OldestRow | None:
-        if row := PdfJob.objects.due().order_by("queued_at", "id").first():
-            name = row.document_number or f"…{row.job_id[-12:]}"
-            return OldestRow(name, self.address("change", row.pk), row.queued_at, row.template_name)
-        return None
-
     def get_queryset(self, request: HttpRequest) -> PdfJobQuerySet:
         jobs: PdfJobQuerySet = super().get_queryset(request)
         return jobs.defer("payload", "options")  # megabytes, which only a job's page shows
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"sandbox_warning": sandbox_warning(), **(extra_context or {})})
-
-    def file_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        row: PdfJob = find_object(self, request, object_id)
-        if row.status != PdfStatus.SUCCEEDED:
-            raise Http404
-        try:
-            return file_response(request, row, as_attachment="download" in request.GET)
-        except (FileNotFoundError, StorageUnavailable):
-            text = _("The file does not exist.")
-        except ArtifactChangedError:
-            expire_changed(row)
-            text = _("The file was changed after it was stored, so it is not shown. The job is expired.")
-        return HttpResponse(text, status=410, content_type="text/plain; charset=utf-8")
-
-    def create_link(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        row = row_to_change(self, request, object_id)
-        if request.method == "POST":  # logging in again leads here without the form
-            life, _label = LIVES.get(request.POST.get("life", ""), (LONGEST, ""))
-            try:
-                self._show_link(request, row, life)
-            except DeadLinkError:
-                messages.warning(request, _("No link was created: there is no PDF, or it is about to be deleted."))
-        return back_to_row(self, request, row)
-
-    def _show_link(self, request: HttpRequest, row: PdfJob, life: timedelta) -> None:
-        with transaction.atomic():
-            link = create_link(row, life=life)
-            Activity.objects.record(ActivityKind.ACTION, LINK_CREATED, queue=PDF_JOBS.queue, object_id=row.job_id)
-        sentence = _("Everyone who has this link can download the PDF until %(time)s:") % {
-            "time": moment(link.expires_at)
-        }
-        url = request.build_absolute_uri(reverse("pdf-link", args=[link.token]))
-        messages.success(request, with_copy_button(sentence, url, what=_("the link")))
-
-    def get_urls(self) -> list[object]:
-        file_view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))
-        return [
-            path("<str:object_id>/file/", file_view, name=self.view_name("file")),
-            self.route("<path:object_id>/link/", "link", self.create_link),
-            *super().get_urls(),
-        ]

@@ -12,8 +12,7 @@ from django.contrib import admin
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import CharField, Q
-from django.db.models.functions import Cast
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import NoReverseMatch, reverse
@@ -28,14 +27,14 @@ from kilit.access.models import DenialCode
 from kilit.access.roles import Role, is_owner, role_of
 from kilit.batches.filters import ChoiceFilter, DayFilter, FilterSet, TextFilter
 from kilit.batches.models import BulkAction
-from kilit.batches.permissions import visible_to as bulk_visible_to
+from kilit.batches.permissions import activity_visible_to
 from kilit.batches.queues import queues
 from kilit.batches.states import BULK_ACTIONS
-from kilit.console.formatting import button, column, counted, exactly, link, number, page, two_lines
+from kilit.console.formatting import column, counted, exactly, link, number, page, two_lines
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.console.lists.list_controls import Chip, ListControls
-from kilit.console.lists.listing import ReadOnlyAdmin, RowList
+from kilit.console.lists.listing import ListAdmin, ListPage, ReadOnlyAdmin, RowList
 from kilit.console.menu import ACTIVITY
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.audit import actor_in_words
@@ -125,35 +124,6 @@ def site_choices(user: User | AnonymousUser) -> list[tuple[str, str]]:
             choices: Any = queue.filters[scope]
             sites |= {str(value): str(label) for value, label in choices.choices_for(user)}
     return list(sites.items())
-
-
-def visible_to(user: User | AnonymousUser, *, site: str = "") -> Q:
-    """Match what was done to rows that the user sees, and what the user did; owners see all, denied requests too.
-
-    What was done to several sites at once is one row for those who see all, and one for each site for others, and for
-    all when a site is asked for.
-    """
-    if is_owner(user):
-        return Q() if site else Q(is_part=False)
-    whole, scopes = _queues_seen_by(user)
-    if site in scopes:
-        return Q(scope=site)
-    own_rows = Q(person=user.get_username(), is_part=False) & ~Q(kind=ActivityKind.DENIED)
-    bulk = BulkAction.objects.filter(bulk_visible_to(user)).annotate(text=Cast("pk", CharField()))
-    bulk_actions = Q(queue=BULK_ACTIONS.queue, is_part=False, object_id__in=bulk.values("text"))
-    others = Q(queue__in=whole) | Q(scope__in=scopes) & ~Q(queue=BULK_ACTIONS.queue) | bulk_actions
-    return own_rows | (others & ~Q(person=user.get_username()))
-
-
-def _queues_seen_by(user: User | AnonymousUser) -> tuple[list[str], list[str]]:
-    """Return the queues that a user sees as a whole, and the sites of the others."""
-    whole, scopes = [], []
-    for name, queue in queues.items():
-        if queue.may_see(user):
-            here = queue.scopes_seen_by(user)
-            whole += [name] if here is None else []
-            scopes += here or []
-    return whole, scopes
 
 
 class ActivityWords:
@@ -296,6 +266,15 @@ class ActivityControls(ListControls):
         return tabs
 
 
+def export_page(model_admin: ListAdmin, request: HttpRequest) -> HttpResponseBase:
+    """Stream the rows of the list, the newest of very many; texts are masked as in the list."""
+    listed: Any = model_admin.get_changelist_instance(request)
+    if listed.rejected_filters():  # the list shows the message
+        return HttpResponseRedirect(f"{model_admin.address('changelist')}?{request.GET.urlencode()}")
+    rows = listed.get_queryset(request)[:MOST_EXPORTED].iterator(chunk_size=CHUNK)
+    return csv_response("activity", csv_lines(COLUMNS, _cells(rows, request.user)))
+
+
 @admin.register(Activity)
 class ActivityAdmin(ReadOnlyAdmin):
     menu = ACTIVITY
@@ -303,20 +282,21 @@ class ActivityAdmin(ReadOnlyAdmin):
     list_display = [what, who, site, queue, time]
     search_help_text = gettext_lazy("The first letters of a person or an object, or an id")
     ordering = ["-created_at", "-id"]
-    actions_list = ["export"]
-    pages_with_filters = ("/export/",)
+    list_pages = {"export": ListPage(export_page, gettext_lazy("Export (CSV)"), "export", keeps_filters=True)}
     list_class = ActivityList
     controls_class = ActivityControls
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        rows = super().get_queryset(request).filter(visible_to(request.user, site=request.GET.get(SITE, "")))
+        rows = super().get_queryset(request).filter(activity_visible_to(request.user, site=request.GET.get(SITE, "")))
         return rows.exclude(verb="prepare")  # of bulk actions, between what a person asked for and its start
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
         entries = Activity.objects.filter(pk=object_id) if object_id.isdecimal() else Activity.objects.none()
-        rows = in_words(entries if is_owner(request.user) else entries.filter(visible_to(request.user)), request.user)
+        rows = in_words(
+            entries if is_owner(request.user) else entries.filter(activity_visible_to(request.user)), request.user
+        )
         if not rows:
             raise Http404
         row, words = rows[0], rows[0].words
@@ -362,15 +342,6 @@ class ActivityAdmin(ReadOnlyAdmin):
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         return role_of(request.user) in (Role.ADMIN, Role.OWNER)
-
-    @button(description=gettext_lazy("Export (CSV)"), icon="download", permissions=["export"], url_path="export")
-    def export(self, request: HttpRequest) -> HttpResponseBase:
-        """Stream the rows of the list, the newest of very many; texts are masked as in the list."""
-        listed = self.get_changelist_instance(request)
-        if listed.rejected_filters():  # the list shows the message
-            return HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")
-        rows = listed.get_queryset(request)[:MOST_EXPORTED].iterator(chunk_size=CHUNK)
-        return csv_response("activity", csv_lines(COLUMNS, _cells(rows, request.user)))
 
 
 def _cells(rows: Iterator[Activity], user: User | AnonymousUser) -> Iterator[list[Any]]:

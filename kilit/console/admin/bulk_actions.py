@@ -5,15 +5,12 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
-from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 from django_stubs_ext import StrOrPromise
 
 from kilit.batches.jobs import BatchJob
@@ -28,8 +25,8 @@ from kilit.console.formatting import badge, column, find_object, page, since
 from kilit.console.formatting import number as grouped
 from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import count_field, count_now, preview_text, typed_count
-from kilit.console.lists.confirming import ReasonForm, confirm_page, reason_field
-from kilit.console.lists.listing import ReadOnlyAdmin
+from kilit.console.lists.confirming import ReasonForm, reason_field
+from kilit.console.lists.listing import ReadOnlyAdmin, RowPage
 from kilit.console.menu import ACTIVITY
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.audit import for_reason
@@ -54,11 +51,21 @@ asked_by = column("asked_by", gettext_lazy("requested by"), lambda job: str(job.
 age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
 
 
+def progress_page(model_admin: "BatchJobAdmin", request: HttpRequest, job: BatchJob) -> HttpResponse:
+    return TemplateResponse(request, model_admin.progress_template, model_admin.context(request, job))
+
+
+def refuse(request: HttpRequest, job: BatchJob) -> None:
+    job.refresh_from_db()
+    state = job.lifecycle.labels[job.status]
+    messages.warning(request, _("Nothing was changed. Its state: %(state)s.") % {"state": state})
+
+
 class BatchJobAdmin(ReadOnlyAdmin):
     page_title: ClassVar[StrOrPromise]
     progress_template: ClassVar[str]  # it refreshes itself
-    views: Callable[[], dict[str, Callable[..., HttpResponseBase]]]  # besides a job's page, by the end of an address
     context: Callable[[HttpRequest, Any], dict[str, object]]  # of a job's page and its progress
+    row_pages = {"progress": RowPage(progress_page)}
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         return page(
@@ -68,33 +75,70 @@ class BatchJobAdmin(ReadOnlyAdmin):
             title=str(self.page_title),
             is_own_page=True,
             progress_template=self.progress_template,
-            **self.context(request, self.find(request, object_id)),
+            **self.context(request, find_object(self, request, object_id)),
         )
-
-    def progress_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return TemplateResponse(request, self.progress_template, self.context(request, self.find(request, object_id)))
-
-    def get_urls(self) -> list[object]:
-        views = {"progress": self.progress_view, **self.views()}
-        own = [self.route(f"<str:object_id>/{name}/", name, view) for name, view in views.items()]
-        return [*own, *super().get_urls()]
-
-    def find(self, request: HttpRequest, object_id: str) -> Any:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        return find_object(self, request, object_id)
-
-    def to_page(self, job: BatchJob) -> HttpResponseRedirect:
-        return HttpResponseRedirect(self.address("change", job.pk))
-
-    def refuse(self, request: HttpRequest, job: BatchJob) -> None:
-        job.refresh_from_db()
-        state = job.lifecycle.labels[job.status]
-        messages.warning(request, _("Nothing was changed. Its state: %(state)s.") % {"state": state})
 
 
 class StopForm(ReasonForm):
     reason = reason_field(gettext_lazy("Shown in the timeline of the bulk action, with your name."))
+
+
+def start_page(_model_admin: BatchJobAdmin, request: HttpRequest, action: BulkAction) -> None:
+    """Start what was counted; many rows need their number typed."""
+    rows = BulkAction.objects.filter(pk=action.pk)
+    with for_reason(action.reason):
+        started = rows.start(count=typed_count(request.POST))
+    if started:
+        doorbells.ring(ENGINE.bell)
+    elif rows.filter(status=BulkState.READY).exists():
+        messages.error(request, _("Type %(number)s to start it.") % {"number": grouped(action.eligible or 0)})
+    else:
+        refuse(request, action)
+
+
+def cancel_page(model_admin: BatchJobAdmin, request: HttpRequest, action: BulkAction) -> HttpResponse | None:
+    """Ask for a reason, then stop it; finished batches stay as they are.
+
+    On a separate page: the part that refreshes itself would discard a half-written reason.
+    """
+    form = StopForm(request.POST or None)
+    if not action.is_open:
+        refuse(request, action)
+        return None
+    if not form.is_valid():
+        return _ask_to_cancel(model_admin, request, action, form)
+    with for_reason(form.cleaned_data["reason"]):
+        stopped = ENGINE.cancel(action)
+    if stopped:
+        messages.success(request, _cancelled(action))
+    else:
+        refuse(request, action)
+    return None
+
+
+def _ask_to_cancel(
+    model_admin: BatchJobAdmin, request: HttpRequest, action: BulkAction, form: ReasonForm
+) -> HttpResponse:
+    if action.done_count:
+        sentence = _("%(moved)s of %(total)s are already changed and stay changed. The others will not change.")
+    else:
+        sentence = _("Nothing has been changed yet, and nothing will be.")
+    return model_admin.confirm(
+        request,
+        action,
+        title=_("Stop this bulk action?"),
+        sentences=[sentence % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}],
+        facts=[(_("Filter"), mask_personal_data(action.filters_text))],
+        form=form,
+        reasons_for="cancel",
+        submit=_cancel_label(action),
+        is_dangerous=True,
+    )
+
+
+def results_file(_model_admin: BatchJobAdmin, _request: HttpRequest, action: BulkAction) -> StreamingHttpResponse:
+    items = action.items.order_by("object_id").iterator(chunk_size=CHUNK)
+    return csv_response(f"bulk-action-{action.pk}", csv_lines(COLUMNS, map(_cells, items)))
 
 
 @admin.register(BulkAction)
@@ -102,6 +146,12 @@ class BulkActionAdmin(BatchJobAdmin):
     menu = ACTIVITY.tab(1, is_offered=False)
     page_title = gettext_lazy("Bulk action")
     progress_template = "admin/console/bulk_progress.html"
+    row_pages = {
+        **BatchJobAdmin.row_pages,
+        "results": RowPage(results_file),
+        "cancel": RowPage(cancel_page, "cancel"),
+        "start": RowPage(start_page, "start", is_posted=True),
+    }
 
     def get_queryset(self, request: HttpRequest) -> BulkActionQuerySet:
         rows: BulkActionQuerySet = super().get_queryset(request)
@@ -111,71 +161,11 @@ class BulkActionAdmin(BatchJobAdmin):
         """Lead to the activity, which lists them."""
         return HttpResponseRedirect(list_path(Activity, queue=BULK_ACTIONS.queue))
 
-    def views(self) -> dict[str, Callable[..., HttpResponseBase]]:
-        start = require_POST(self.start_view)
-        return {"results": self.results_view, "cancel": self.cancel_view, "start": start}
+    def has_start_permission(self, request: HttpRequest, action: BulkAction | None = None) -> bool:
+        return action is None or may_start(request.user, action)
 
-    def start_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Start what was counted; many rows need their number typed."""
-        action: BulkAction = self.find(request, object_id)
-        if not may_start(request.user, action):
-            raise PermissionDenied
-        rows = BulkAction.objects.filter(pk=action.pk)
-        with for_reason(action.reason):
-            started = rows.start(count=typed_count(request.POST))
-        if started:
-            doorbells.ring(ENGINE.bell)
-        elif rows.filter(status=BulkState.READY).exists():
-            messages.error(request, _("Type %(number)s to start it.") % {"number": grouped(action.eligible or 0)})
-        else:
-            self.refuse(request, action)
-        return self.to_page(action)
-
-    def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for a reason, then stop it; finished batches stay as they are.
-
-        On a separate page: the part that refreshes itself would discard a half-written reason.
-        """
-        action: BulkAction = self.find(request, object_id)
-        if not may_cancel(request.user, action):
-            raise PermissionDenied
-        form = StopForm(request.POST or None)
-        if not action.is_open:
-            self.refuse(request, action)
-        elif not form.is_valid():
-            return self._ask_to_cancel(request, action, form)
-        else:
-            with for_reason(form.cleaned_data["reason"]):
-                stopped = ENGINE.cancel(action)
-            if stopped:
-                messages.success(request, _cancelled(action))
-            else:
-                self.refuse(request, action)
-        return self.to_page(action)
-
-    def _ask_to_cancel(self, request: HttpRequest, action: BulkAction, form: ReasonForm) -> HttpResponse:
-        if action.done_count:
-            sentence = _("%(moved)s of %(total)s are already changed and stay changed. The others will not change.")
-        else:
-            sentence = _("Nothing has been changed yet, and nothing will be.")
-        return confirm_page(
-            self,
-            request,
-            title=_("Stop this bulk action?"),
-            original=action,
-            sentences=[sentence % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}],
-            facts=[(_("Filter"), mask_personal_data(action.filters_text))],
-            form=form,
-            reasons_for="cancel",
-            submit=_cancel_label(action),
-            is_dangerous=True,
-            back=self.address("change", action.pk),
-        )
-
-    def results_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
-        action: BulkAction = self.find(request, object_id)
-        items = action.items.order_by("object_id").iterator(chunk_size=CHUNK)
-        return csv_response(f"bulk-action-{action.pk}", csv_lines(COLUMNS, map(_cells, items)))
+    def has_cancel_permission(self, request: HttpRequest, action: BulkAction | None = None) -> bool:
+        return action is None or may_cancel(request.user, action)
 
     def context(self, request: HttpRequest, action: BulkAction) -> dict[str, object]:
         console = console_action(action)

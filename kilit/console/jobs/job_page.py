@@ -13,7 +13,7 @@ from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 
 from kilit.batches.error_entries import TRY_AGAIN, ErrorEntry
-from kilit.console.formatting import find_object, link, page
+from kilit.console.formatting import link, page
 from kilit.console.jobs.blockers import Blocker, reasons_by_kind
 from kilit.console.jobs.diagram import draw
 from kilit.console.jobs.states import States, priority_badge
@@ -108,18 +108,9 @@ def job_page(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> HttpRes
     return page(model_admin, request, "admin/console/job.html", title=name, **context)
 
 
-def row_to_change(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> Any:
-    """Return a row that the user may act on."""
-
-    def may_change(_user: object, row: Any) -> bool:
-        return model_admin.has_operate_permission(request, str(row.pk))
-
-    return find_object(model_admin, request, object_id, allowed=may_change)
-
-
 def _priority_context(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> dict[str, object]:
     is_waiting = row.status in model_admin.page.priority_states
-    may_change = is_waiting and model_admin.has_operate_permission(request, str(row.pk))
+    may_change = is_waiting and model_admin.has_operate_permission(request, row)
     return {
         "priority": Priority(row.priority),
         "priority_badge": priority_badge(row),
@@ -150,7 +141,7 @@ def _story_of(model_admin: ModelAdmin, row: Any) -> dict[str, Any]:
 
 def offers_for(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> Offers:
     """Return what the user may do with the row now, by name; nothing that would be refused."""
-    if not model_admin.has_operate_permission(request, str(row.pk)):
+    if not model_admin.has_operate_permission(request, row):
         return {}
     entry = entry_of(model_admin, row)
     useless = TRY_AGAIN if entry and entry.is_final else ()
@@ -175,7 +166,7 @@ def choose_primary(model_admin: ModelAdmin, request: HttpRequest, row: Any, offe
     if entry is None:
         at_once = (offer for offer in offers.values() if offer.is_done_at_once)
         return job.choose_primary(row, offers) or next(at_once, None)
-    if entry.is_question or not model_admin.has_operate_permission(request, str(row.pk)):
+    if entry.is_question or not model_admin.has_operate_permission(request, row):
         return None
     ways = (job.steps[name](row, offers, request.user) if name in job.steps else offers.get(name) for name in entry.row)
     return next(filter(None, ways), None)

@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count
@@ -50,14 +49,9 @@ def confirm_selected(model_admin: ModelAdmin, request: HttpRequest, action: Acti
     return confirm(model_admin, request, action, ids, {"filters": request.GET.urlencode(), "from_row": ""})
 
 
-def confirm_row(model_admin: ModelAdmin, action: Action, request: HttpRequest, object_id: str) -> HttpResponse:
-    if not model_admin.has_operate_permission(request, object_id):
-        raise PermissionDenied
-    pk = model_admin.read_id(unquote(object_id))
-    if pk is None:
-        raise Http404
+def confirm_row(action: Action, model_admin: ModelAdmin, request: HttpRequest, row: Any) -> HttpResponse:
     came_from = {"filters": request.GET.get(LIST_FILTERS, ""), "from_row": "1"}
-    return confirm(model_admin, request, action, [pk], came_from)
+    return confirm(model_admin, request, action, [row.pk], came_from)
 
 
 def confirm(
@@ -92,7 +86,7 @@ def _rows_context(model_admin: ModelAdmin, request: HttpRequest, action: Action,
     rows = model_admin.get_queryset(request).filter(pk__in=ids)
     first = rows.select_related(*(model_admin.list_select_related or ())).order_by("-pk")[:MOST_NAMED]
     columns = [(capfirst(column.short_description), column) for column in model_admin.list_display[:COLUMNS_NAMED]]
-    beyond = rows.count() - MOST_NAMED
+    beyond = rows.count() - MOST_NAMED if len(ids) > MOST_NAMED else 0
     return {
         "rows": [{label: column(row) for label, column in columns} for row in first],
         "beyond": _("and %(number)s more") % {"number": grouped(beyond)} if beyond > 0 else "",
@@ -111,7 +105,7 @@ def _sites_of(rows: Any, scope: str) -> list[tuple[str, str]]:
 
 def act(model_admin: ModelAdmin, request: HttpRequest, verb: str) -> HttpResponse:
     """Do what was confirmed, and report; a second click finds nothing left to do."""
-    action = model_admin.find_action(request, verb=verb)
+    action = model_admin.find_action(verb=verb)
     values = request.POST if request.method == "POST" else request.GET
     named = (model_admin.read_id(text) for text in values.get("ids", "").split(","))
     ids = list(dict.fromkeys(pk for pk in named if pk))
@@ -145,7 +139,7 @@ def _perform_undoable(
     model_admin: ModelAdmin, request: HttpRequest, action: Action, pk: UUID, options: dict[str, Any]
 ) -> ActionReport:
     with transaction.atomic():
-        rows = _in_reach(request, action, pk)
+        rows = model_admin.in_reach(request, [pk])
         before = rows.select_for_update(of=("self",)).first()
         report = action.perform(request.user, [pk], options)
         after = rows.first()
@@ -162,10 +156,6 @@ def _perform_undoable(
     return report
 
 
-def _in_reach(request: HttpRequest, action: Action, pk: UUID) -> Any:
-    return action.operation.within_reach(action.operation.model._default_manager.filter(pk=pk), request.user)
-
-
 def _changes(before: LifecycleModel, after: LifecycleModel) -> dict[str, object]:
     """Return what the columns were that differ now, as the session can store it."""
     return {
@@ -176,23 +166,24 @@ def _changes(before: LifecycleModel, after: LifecycleModel) -> dict[str, object]
 
 
 def take_back(model_admin: ModelAdmin, request: HttpRequest, verb: str) -> HttpResponse:
-    action, pk = model_admin.find_action(request, verb=verb), model_admin.read_id(request.POST.get("ids", ""))
+    action, pk = model_admin.find_action(verb=verb), model_admin.read_id(request.POST.get("ids", ""))
     if not action.undo or pk is None:
         raise Http404
-    if not model_admin.has_operate_permission(request, str(pk)):
+    rows = model_admin.in_reach(request, [pk])
+    if not rows.exists():
         raise PermissionDenied
-    report = _undo(request, action, pk)
+    report = _undo(request, action, pk, rows)
     messages.add_message(request, report.level, report.sentence)
     came_from = {name: request.POST.get(name, "") for name in CAME_FROM}
     return HttpResponseRedirect(back_address(model_admin, [pk], **came_from))
 
 
-def _undo(request: HttpRequest, action: Action, pk: UUID) -> ActionReport:
+def _undo(request: HttpRequest, action: Action, pk: UUID, rows: Any) -> ActionReport:
     undo = request.session.get(UNDO) or {}
     if (undo.get("verb"), undo.get("id")) != (action.undo, str(pk)):
         return ActionReport(_("There is nothing to undo."), messages.WARNING)
     del request.session[UNDO]
-    model, rows, table = action.operation.model, _in_reach(request, action, pk), action.operation.table
+    model, table = action.operation.model, action.operation.table
     as_left = rows.filter(updated_at=parse_datetime(undo["at"]))
     if issubclass(model, LeasedModel):
         as_left = as_left.filter(claim_token=None)
@@ -208,7 +199,7 @@ def _undo(request: HttpRequest, action: Action, pk: UUID) -> ActionReport:
 
 def log_out_of_reach(model_admin: ModelAdmin, request: HttpRequest, ids: list[Any]) -> None:
     """Log a denied request that names rows out of the user's reach; no verb will touch them."""
-    in_reach = model_admin.acted_on_by(request).values("pk")
+    in_reach = model_admin.in_reach(request, ids).values("pk")
     denied = model_admin.model._base_manager.filter(pk__in=ids).exclude(pk__in=in_reach)
     if count := denied.count():
         mark_denied(request, DenialCode.NOT_YOURS, f"{count} of {len(ids)} rows")

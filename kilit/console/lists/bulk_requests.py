@@ -76,7 +76,7 @@ def _filters_of(model_admin: ModelAdmin, request: HttpRequest) -> dict[str, str]
 
 def act_on_all(model_admin: ModelAdmin, request: HttpRequest, name: str) -> HttpResponse:
     """Show what an action would do to all that match, ask for a reason and the number, and plan it."""
-    action = model_admin.find_action(request, path=name)
+    action = model_admin.find_action(path=name)
     try:
         filters = _filters_of(model_admin, request)
         dry_run = count_matching(model_admin.queue, action.operation, request.user, filters)

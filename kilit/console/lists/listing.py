@@ -1,6 +1,6 @@
 """Lists with a line for each row that stay fast over millions: bounded searches and filters, a capped count."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.utils import display_for_field, label_for_field, lookup_field
 from django.contrib.admin.views.main import ALL_VAR, ORDER_VAR, PAGE_VAR
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -16,12 +17,13 @@ from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
 from django.utils.text import capfirst, smart_split
 from django.utils.translation import gettext
+from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
 from kilit.batches.filters import FilterSet, bare_id
 from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
-from kilit.console.formatting import PRIMARY, counted, find_object, number
+from kilit.console.formatting import counted, find_object, number
 from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.list_controls import ListControls
 
@@ -240,18 +242,29 @@ class RowList(ChangeList):
 
 
 class ListLink(NamedTuple):
-    """A page that a list offers: the primary one as a button, the others in a menu."""
+    """What a list offers: the primary one as a button, the others in a menu."""
 
     title: str
     href: str
     is_primary: bool = False
 
 
+class ListPage(NamedTuple):
+    """A page of a list. Its menu and Ctrl+K offer one that has a title."""
+
+    show: Callable[..., HttpResponseBase]
+    title: StrOrPromise = ""
+    permission: str = "view"
+    is_primary: bool = False
+    keeps_filters: bool = False  # it acts on what they match
+    route: str = ""  # if it is not its name
+
+
 class RowPage(NamedTuple):
     """A page of one row. Where it returns no response, or was opened without the form it needs, another follows."""
 
     show: Callable[..., HttpResponseBase | None]
-    allowed: Callable[[Any, Any], bool] | None = None  # a user, with a row; or else those who see it
+    permission: str = "view"
     is_posted: bool = False
     back: str = "change"
     route: str = ""  # if it is not its name
@@ -270,8 +283,7 @@ class ListAdmin(ModelAdmin):
     filters: FilterSet = FilterSet()
     list_class: type[RowList] = RowList
     controls_class: type[ListControls] = ListControls
-    # Ends of the addresses of pages that act on what the filters match.
-    pages_with_filters: Sequence[str] = ()
+    list_pages: Mapping[str, ListPage] = {}
     row_pages: Mapping[str, RowPage] = {}
     is_searched = False  # by Ctrl+K, besides queues
 
@@ -282,7 +294,7 @@ class ListAdmin(ModelAdmin):
         """Return what Ctrl+K shows of a row: its name, and what tells it from others."""
         return (str(row),)
 
-    def commands(self, request: HttpRequest) -> Iterable[tuple[str, str]]:
+    def commands(self, request: HttpRequest) -> Iterable[ListLink]:
         """Return what Ctrl+K offers besides pages, each with its address."""
         return ()
 
@@ -293,18 +305,21 @@ class ListAdmin(ModelAdmin):
         response: HttpResponse = super().changelist_view(request, extra_context)
         context: dict[str, Any] = getattr(response, "context_data", None) or {}
         if "cl" in context:
-            links = self.links(request, context.pop("actions_list"))
+            query = f"?{request.GET.urlencode()}" if request.GET else ""
+            links = [*context.pop("further_links", []), *self.links(request, query)]
             context["main_link"] = next((link for link in links if link.is_primary), None)
             context["menu_links"] = [link for link in links if link is not context["main_link"]]
         return response
 
-    def links(self, request: HttpRequest, pages: list[Any]) -> list[ListLink]:
-        query = f"?{request.GET.urlencode()}" if request.GET else ""
-        with_filters = tuple(self.pages_with_filters)
-        links = []
-        for page in pages:
-            href = page["path"] + (query if page["path"].endswith(with_filters) else "")
-            links.append(ListLink(page["title"], href, page["variant"] == PRIMARY))
+    def may(self, permission: str, request: HttpRequest, *row: Any) -> bool:
+        return bool(getattr(self, f"has_{permission}_permission")(request, *row))
+
+    def links(self, request: HttpRequest, query: str = "") -> list[ListLink]:
+        links = [
+            ListLink(str(page.title), self.address(name) + (query if page.keeps_filters else ""), page.is_primary)
+            for name, page in self.list_pages.items()
+            if page.title and self.may(page.permission, request)
+        ]
         if self.has_add_permission(request):
             title = capfirst(gettext("Add %(name)s") % {"name": self.opts.verbose_name})
             links.append(ListLink(title, self.address("add"), is_primary=True))
@@ -333,14 +348,27 @@ class ListAdmin(ModelAdmin):
         return path(route, self.admin_site.admin_view(view), name=self.view_name(name))
 
     def get_urls(self) -> list[object]:
-        own = [
-            self.route(f"<path:object_id>/{page.route or name.replace('_', '-')}/", name, partial(self.row_page, page))
-            for name, page in self.row_pages.items()
+        pages: list[tuple[str, ListPage | RowPage, str, Any]] = [
+            *((name, page, "", self.list_page) for name, page in self.list_pages.items()),
+            *((name, page, "<path:object_id>/", self.row_page) for name, page in self.row_pages.items()),
         ]
-        return own + super().get_urls()
+        return [
+            *(
+                self.route(f"{before}{page.route or name.replace('_', '-')}/", name, partial(view, page))
+                for name, page, before, view in pages
+            ),
+            *super().get_urls(),
+        ]
+
+    def list_page(self, page: ListPage, request: HttpRequest, **values: Any) -> HttpResponseBase:
+        if not self.may(page.permission, request):
+            raise PermissionDenied
+        return page.show(self, request, **values)
 
     def row_page(self, page: RowPage, request: HttpRequest, object_id: str, **values: Any) -> HttpResponseBase:
-        row = find_object(self, request, object_id, allowed=page.allowed)
+        if not self.may(page.permission, request):
+            raise PermissionDenied
+        row = find_object(self, request, object_id, permission=page.permission)
         # Logging in again leads here without the form.
         response = None if page.is_posted and request.method != "POST" else page.show(self, request, row, **values)
         return response or HttpResponseRedirect(self.address(page.back, row.pk))

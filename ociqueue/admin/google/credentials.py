@@ -23,16 +23,16 @@ from kilit.workers.models import Heartbeat
 from ociqueue.admin.base.site_header import may_administer, site_address, site_page
 from ociqueue.admin.google.circuits import confirmation
 from ociqueue.models import Credentials, Site
-from ociqueue.models.credentials import LONGEST, GoogleAdsAccount, normalize_action, normalize_customer_id
+from ociqueue.models.credentials import LONGEST, GoogleAdsAccount, normalize_customer_id
 from ociqueue.operating.login_changes import (
     LABELS,
-    LONGEST_NAME,
     OAUTH,
     REMOVABLE,
     REQUIRED,
     SERVICE_ACCOUNT,
     LoginChange,
     describe,
+    read_actions,
     request_test,
     store_login,
     stored_login,
@@ -182,32 +182,6 @@ class LoginForm(forms.Form):
         for name in self.entered if self.errors else emptied:
             if name not in self.errors:
                 self.add_error(name, _("Enter it again: secrets are not sent back to the page."))
-
-
-def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
-    """Return the action of each conversion name; ValueError names the invalid line."""
-    actions: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        # A conversion name may contain an equals sign; an action never does.
-        name, separator, action = line.rpartition("=")
-        name = name.strip()
-        if not separator or not name:
-            message = _("Line %(number)s: write conversion name = action, as in Teklif = 987654.")
-            raise ValueError(message % {"number": number})
-        if len(name) > LONGEST_NAME:
-            message = _("Line %(number)s: a conversion name has at most %(most)s characters.")
-            raise ValueError(message % {"number": number, "most": LONGEST_NAME})
-        if name in actions:
-            message = _("Line %(number)s: %(name)s already has an action.")
-            raise ValueError(message % {"number": number, "name": name})
-        try:
-            actions[name] = normalize_action(action, customer_id=customer_id)
-        except ValueError as error:
-            message = _("Line %(number)s: %(error)s") % {"number": number, "error": error}
-            raise ValueError(message) from None
-    return actions
 
 
 def credentials_page(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse | None:

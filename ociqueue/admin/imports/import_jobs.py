@@ -1,31 +1,28 @@
 """Imports in the console: what was found, the progress, and the grid of the lines that were not stored."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, QueryDict, StreamingHttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
 
 from kilit.batches.queues import queues
 from kilit.console.admin.activity import ActivitySource, register_activity
-from kilit.console.admin.bulk_actions import BatchJobAdmin, age, asked_by, state
+from kilit.console.admin.bulk_actions import BatchJobAdmin, age, asked_by, refuse, state
 from kilit.console.formatting import column, number, two_lines
 from kilit.console.jobs.timeline import Story
-from kilit.csv.grid import rows_from_text, text_from_rows
+from kilit.console.lists.listing import RowPage
+from kilit.csv.grid import LINE, lines_from_text, text_from_lines
 from kilit.csv.reader import REASON, FileTally, RejectedField
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
 from kilit.lock.models import Event
-from kilit.lock.text import strip_control_chars
 from kilit.problems.registry import with_number
 from ociqueue.admin.base.site_header import CONVERSIONS_MENU
 from ociqueue.files.conversions import format_advice
@@ -37,8 +34,6 @@ from ociqueue.models.import_job import KEEP_LINES_FOR, SITE_COLUMN, ImportJobQue
 from ociqueue.operating.filters import IMPORT_FILTERS, ImportFilter
 from ociqueue.schemas.conversions import fields_of
 from ociqueue.states import CONVERSIONS, IMPORTS, ImportState
-
-LINE = "line"
 
 
 def columns_of(job: ImportJob) -> Sequence[str]:
@@ -71,26 +66,12 @@ def grid_of(
     return {
         "name": "lines",
         "is_fixed": True,
-        "rows": text_of(rows, names),
+        "rows": text_from_lines(rows, names),
         "columns": columns,
         "columns_json": json.dumps(columns),
         "faults_json": json.dumps(faults_by_place),
         "names": ",".join(names),
     }
-
-
-def text_of(rows: Mapping[int, Mapping[str, str]], names: Sequence[str]) -> str:
-    return text_from_rows([{LINE: str(number), **cells} for number, cells in rows.items()], [LINE, *names])
-
-
-def read_rows(text: str, names: Sequence[str]) -> dict[int, dict[str, str]]:
-    """Return lines that were typed, by their numbers."""
-    typed = {}
-    for row in rows_from_text(strip_control_chars(text), [LINE, *names]):
-        number = row.pop(LINE, "")
-        if number.isascii() and number.isdigit() and len(number) < 10:
-            typed[int(number)] = {name: cell.strip() for name, cell in row.items()}
-    return typed
 
 
 def _columns(job: ImportJob, lines: Sequence[ImportLine]) -> list[str]:
@@ -111,7 +92,7 @@ def typed_lines(job: ImportJob, posted: QueryDict) -> dict[int, dict[str, str]]:
     """Return the lines of the grid that were changed, by their numbers."""
     allowed = columns_of(job)
     names = [name for name in posted.get("names", "").split(",") if name in allowed]
-    typed = read_rows(posted.get("rows", ""), names)
+    typed = lines_from_text(posted.get("rows", ""), names)
     kept = ImportLine.objects.shown_for(job).filter(is_differing=False, line__in=typed)
     return {line.line: typed[line.line] for line in kept if names and typed[line.line] != cells_of(line, names)}
 
@@ -194,12 +175,47 @@ def lines_of(job: ImportJob) -> dict[str, Any]:
     }
 
 
+def start_page(_model_admin: BatchJobAdmin, request: HttpRequest, job: ImportJob) -> None:
+    """Store what was checked, and the lines that were corrected in the grid, also later."""
+    typed = typed_lines(job, request.POST)
+    if not (start(job) or typed):
+        refuse(request, job)
+    if typed:
+        tally = correct_lines(job, typed, cast("User", request.user))
+        messages.info(request, _corrected(tally))
+
+
+def cancel_page(_model_admin: BatchJobAdmin, request: HttpRequest, job: ImportJob) -> None:
+    """Stop it; lines that were stored stay, and importing the file again stores the rest."""
+    if ENGINE.cancel(job):
+        messages.success(request, _cancelled(job))
+    else:
+        refuse(request, job)
+
+
+def lines_file(_model_admin: BatchJobAdmin, request: HttpRequest, job: ImportJob) -> StreamingHttpResponse:
+    is_differing = "differing" in request.GET
+    lines = ImportLine.objects.shown_for(job).filter(is_differing=is_differing)
+    columns, first = columns_of(job), lines.first()
+    delimiter = first.delimiter if first else ","
+    name = "differing-lines" if is_differing else "rejected-lines"
+    cells = ({**cells_of(line, columns), REASON: line.reason} for line in lines.iterator(chunk_size=CHUNK))
+    rows = ([line.get(column, "") for column in (*columns, REASON)] for line in cells)
+    return csv_response(name, csv_lines([*columns, REASON], rows, delimiter=delimiter))
+
+
 @admin.register(ImportJob)
 class ImportJobAdmin(BatchJobAdmin):
     menu = CONVERSIONS_MENU.tab(2)
     page_title = gettext_lazy("Import")
     progress_template = "admin/ociqueue/import_progress.html"
     filters = IMPORT_FILTERS
+    row_pages = {
+        **BatchJobAdmin.row_pages,
+        "lines": RowPage(lines_file, "operate"),
+        "start": RowPage(start_page, "operate", is_posted=True),
+        "cancel": RowPage(cancel_page, "operate", is_posted=True),
+    }
     list_display = [file, site, state, progress, asked_by, age]
     list_select_related = ["asked_by", "site"]
     search_help_text = gettext_lazy("The id of an import")
@@ -213,46 +229,8 @@ class ImportJobAdmin(BatchJobAdmin):
         imports = queryset.exclude(status=ImportState.CANCELLED, started_at=None)
         return super().get_search_results(request, imports, search_term)
 
-    def views(self) -> dict[str, Callable[..., HttpResponseBase]]:
-        post = require_POST
-        return {"lines": self.lines_view, "start": post(self.start_view), "cancel": post(self.cancel_view)}
-
-    def start_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Store what was checked, and the lines that were corrected in the grid, also later."""
-        job = self._found_to_act(request, object_id)
-        typed = typed_lines(job, request.POST)
-        if not (start(job) or typed):
-            self.refuse(request, job)
-        if typed:
-            tally = correct_lines(job, typed, cast("User", request.user))
-            messages.info(request, _corrected(tally))
-        return self.to_page(job)
-
-    def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Stop it; lines that were stored stay, and importing the file again stores the rest."""
-        job = self._found_to_act(request, object_id)
-        if ENGINE.cancel(job):
-            messages.success(request, _cancelled(job))
-        else:
-            self.refuse(request, job)
-        return self.to_page(job)
-
-    def lines_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
-        job = self._found_to_act(request, object_id)
-        is_differing = "differing" in request.GET
-        lines = ImportLine.objects.shown_for(job).filter(is_differing=is_differing)
-        columns, first = columns_of(job), lines.first()
-        delimiter = first.delimiter if first else ","
-        name = "differing-lines" if is_differing else "rejected-lines"
-        cells = ({**cells_of(line, columns), REASON: line.reason} for line in lines.iterator(chunk_size=CHUNK))
-        rows = ([line.get(column, "") for column in (*columns, REASON)] for line in cells)
-        return csv_response(name, csv_lines([*columns, REASON], rows, delimiter=delimiter))
-
-    def _found_to_act(self, request: HttpRequest, object_id: str) -> ImportJob:
-        job: ImportJob = self.find(request, object_id)
-        if not may_import(request.user, job.site):
-            raise PermissionDenied
-        return job
+    def has_operate_permission(self, request: HttpRequest, job: ImportJob | None = None) -> bool:
+        return job is None or may_import(request.user, job.site)
 
     def context(self, request: HttpRequest, job: ImportJob) -> dict[str, object]:
         may_act, is_ready, report = may_import(request.user, job.site), job.status == ImportState.READY, report_of(job)

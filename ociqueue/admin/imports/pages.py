@@ -1,7 +1,5 @@
 """The CSV import page: it checks a file, which is imported when the user confirms it, and offers templates."""
 
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any, cast
 
 from django import forms
@@ -9,7 +7,6 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrOrPromise
@@ -18,19 +15,14 @@ from unfold.admin import ModelAdmin
 from kilit.console.formatting import page
 from kilit.console.lists.fields import SiteChoiceField, UploadField
 from kilit.csv.text import CsvError
-from kilit.csv.writer import csv_lines, csv_response
 from kilit.masking import IDENTIFIERS
 from ociqueue.admin.imports.import_jobs import lines_of, page_of, report_of
 from ociqueue.files.import_run import check
+from ociqueue.files.templates import adjustments_template, conversions_template
 from ociqueue.models import ImportJob, Site
-from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import TEMPLATE_FIELDS, without_identifiers
 
 AS_IN_FILE = gettext_lazy("As in the file (column siteId), or type a name")
-ADJUSTMENT_EXAMPLES = [
-    {"orderId": "EXAMPLE-order-id", "kind": "RETRACTION"},
-    {"conversionSourceKey": "example-2", "kind": "RESTATEMENT", "value": "80.00", "currency": "TRY"},
-]
 MEGABYTES = settings.MOST_UPLOADED // 1024**2
 
 
@@ -93,21 +85,7 @@ def _check(form: UploadForm, request: HttpRequest) -> ImportJob | None:
     return job
 
 
-def template_file(request: HttpRequest) -> StreamingHttpResponse:
+def template_file(_model_admin: ModelAdmin, request: HttpRequest) -> StreamingHttpResponse:
     if "adjustments" in request.GET:
-        return _template("adjustments", ADJUSTMENT_FIELDS, ADJUSTMENT_EXAMPLES)
-    time = timezone.now() - timedelta(days=1)
-    consents = {"consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"}
-    examples = [
-        {"gclid": "EXAMPLE-click-id", "conversionValue": "1250.50", "sourceKey": "example-1", **consents},
-        {"wbraid": "EXAMPLE-wbraid", "conversionValue": "99.90", "sourceKey": "example-2", "eventSource": "PHONE"},
-    ]
-    shared = {"conversionName": "Example purchase", "conversionTime": time, "conversionCurrency": "TRY"}
-    columns = TEMPLATE_FIELDS if "identifiers" in request.GET else without_identifiers(TEMPLATE_FIELDS)
-    examples[0] |= {"email": "name@company.com", "phone": "+905550000000"}
-    return _template("conversions", columns, [shared | example for example in examples])
-
-
-def _template(name: str, columns: Sequence[str], examples: Sequence[Mapping[str, Any]]) -> StreamingHttpResponse:
-    rows = [[example.get(column, "") for column in columns] for example in examples]
-    return csv_response(f"{name}-template", csv_lines(columns, rows))
+        return adjustments_template()
+    return conversions_template(with_identifiers="identifiers" in request.GET)

@@ -1,9 +1,7 @@
 """Adjustments in the console: read-only rows, what is blocking them, and the operators' actions."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -22,7 +20,7 @@ from ociqueue.admin.rows.description import MARK_ADJUSTMENT_FAILED, RESET_ADJUST
 from ociqueue.admin.rows.row_forms import why_not_adjust
 from ociqueue.files import exports as dead_letters
 from ociqueue.models import Adjustment
-from ociqueue.models.adjustment import ADJUSTMENT_PREFIX, FAILURES
+from ociqueue.models.adjustment import FAILURES
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.queue import ADJUSTMENT_QUEUE
 from ociqueue.states import IN_UPLOAD, AdjustmentKind, ConversionStatus, SyncMethod
@@ -115,8 +113,3 @@ class AdjustmentAdmin(UploadableAdmin):
 
     def get_queryset(self, request: HttpRequest) -> UploadableQuerySet[Any]:
         return super().get_queryset(request).select_related("original__replaces")
-
-    def read_id(self, text: str) -> UUID | None:
-        with suppress(ValueError):
-            return UUID(text.removeprefix(ADJUSTMENT_PREFIX))
-        return None

@@ -25,7 +25,7 @@ from ociqueue.admin.base.site_header import may_administer, site_address
 from ociqueue.admin.rows import blockers
 from ociqueue.admin.rows.adjustment_columns import adjustments_context
 from ociqueue.admin.rows.row_forms import with_forms
-from ociqueue.models import Circuit, Site
+from ociqueue.models import Circuit
 from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.sending import UploadableQuerySet
@@ -40,8 +40,6 @@ class UploadableAdmin(QueueAdmin):
     most_acted_on = 5_000
     scope_filter = "site"
 
-    # What is shown
-
     def get_queryset(self, request: HttpRequest) -> UploadableQuerySet[Any]:
         rows: UploadableQuerySet[Any] = super().get_queryset(request)
         return with_upload(rows.visible_to(request.user)).select_related("site")
@@ -52,12 +50,6 @@ class UploadableAdmin(QueueAdmin):
         }
         for row in rows:
             row.held_by = circuits.get((row.site_id, Circuit.EVERY_ACTION)) or circuits.get((row.site_id, row.action))
-
-    # Actions
-
-    def acted_on_by(self, request: HttpRequest) -> UploadableQuerySet[Any]:
-        rows: UploadableQuerySet[Any] = self.model._default_manager.filter(site__in=Site.objects.run_by(request.user))
-        return rows
 
 
 class ResetForm(ReasonForm):

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, get_args
 
 from django import forms
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.text import capfirst
@@ -20,14 +19,14 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.access.encryption import DecryptionError
 from kilit.api.input_model import FieldError, format_error
-from kilit.console.jobs.job_page import JobOffer, Offers, row_to_change
+from kilit.console.jobs.job_page import JobOffer, Offers
 from kilit.console.lists.confirming import ReasonForm, reason_field
 from kilit.console.lists.fields import choice_field, text_field
 from kilit.lock.audit import for_reason
 from kilit.machine_errors import explain
 from ociqueue.admin.base.columns import amount, row_page
 from ociqueue.codes.table import ORDER_ID_IN_USE
-from ociqueue.intake.adjustments import adjust
+from ociqueue.intake.adjustments import adjust, adjust_after, newest_of
 from ociqueue.intake.corrections import Correction, may_be_counted, replace_rows, why_not
 from ociqueue.models import Adjustment, Conversion, Credentials
 from ociqueue.schemas.columns import format_amount
@@ -102,11 +101,10 @@ def show_errors(form: forms.Form, errors: Sequence[FieldError]) -> None:
         form.add_error(name if name in form.fields else None, capfirst(error["message"]))
 
 
-def correct_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-    row = row_to_change(model_admin, request, object_id)
+def correct_page(model_admin: ModelAdmin, request: HttpRequest, row: Conversion) -> HttpResponse | None:
     if reason := why_not(row):
         messages.warning(request, _("It cannot be corrected: %(reason)s.") % {"reason": reason})
-        return HttpResponseRedirect(model_admin.address("change", row.pk))
+        return None
     form = CorrectionForm(request.POST or None, row=row)
     if form.is_valid():
         with for_reason(form.cleaned_data["reason"]):
@@ -208,22 +206,23 @@ def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, object]:
     return {"id": str(row), "kind": kind, **({"value": 0} if kind == AdjustmentKind.RESTATEMENT else {})}
 
 
-def adjust_page(model_admin: ModelAdmin, request: HttpRequest, object_id: str, *, kind: AdjustmentKind) -> HttpResponse:
-    row = row_to_change(model_admin, request, object_id)
-    back = HttpResponseRedirect(model_admin.address("change", row.pk))
+def adjust_page(
+    kind: AdjustmentKind, model_admin: ModelAdmin, request: HttpRequest, row: Conversion
+) -> HttpResponse | None:
     newest = newest_of(row)
     current = _current(row, newest)
     value = {"value": format_amount(current.value, current.currency), "currency": current.currency}
     form = FORMS[kind](request.POST or None, initial={"newest": str(newest or ""), **value})
     if form.is_valid():
-        result = add(row, form)
+        with for_reason(form.cleaned_data["reason"]):
+            result = adjust_after(row, form.item(), newest=form.cleaned_data["newest"])
         if result["status"] != "invalid":
             messages.success(request, _done(result, kind))
-            return back
+            return None
         show_errors(form, result["errors"])
     elif request.method != "POST" and (reason := why_not_adjust(row, kind)):
         messages.warning(request, _("It cannot be adjusted: %(reason)s") % {"reason": reason})
-        return back
+        return None
     is_retraction = kind == AdjustmentKind.RETRACTION
     return model_admin.confirm(
         request,
@@ -245,25 +244,6 @@ def why_not_adjust(row: Conversion, kind: AdjustmentKind) -> str:
     if result["status"] == "duplicate" and kind == AdjustmentKind.RETRACTION:
         return _("It was retracted already.")
     return "; ".join(map(format_error, result.get("errors", [])))
-
-
-def newest_of(row: Conversion) -> Adjustment | None:
-    return Adjustment.objects.filter(original=row.pk).order_by("-adjusted_at").first()
-
-
-def add(row: Conversion, form: RetractForm) -> AdjustmentResult:
-    """Add the adjustment, unless another was added since the page was shown; the same one twice is one."""
-    item = {"id": str(row), **form.item()}
-    with transaction.atomic(), for_reason(form.cleaned_data["reason"]):
-        Conversion.objects.filter(pk=row.pk).lock_in_order()
-        newest = newest_of(row)
-        if str(newest or "") != form.cleaned_data["newest"]:
-            (result,) = adjust(row.site, [item], dry_run=True)
-            if result["status"] == "created":
-                changed = _("It was adjusted meanwhile. Look at its page, then begin again.")
-                return {"index": 0, "status": "invalid", "errors": [{"field": "", "message": changed}]}
-        (result,) = adjust(row.site, [item])
-        return result
 
 
 def _done(result: AdjustmentResult, kind: AdjustmentKind) -> str:

@@ -19,6 +19,7 @@ from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import number, page
+from kilit.csv.grid import lines_from_text, text_from_lines
 from kilit.csv.reader import CsvLine
 from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
@@ -26,7 +27,7 @@ from kilit.sites import member_files
 from kilit.sites.models import SiteQuerySet
 from kilit.sites.site_files import SitePlan
 from kilit.sites.site_model import has_site_permission
-from ociqueue.admin.imports.import_jobs import grid_of, read_rows, text_of
+from ociqueue.admin.imports.import_jobs import grid_of
 from ociqueue.admin.imports.pages import csv_field
 from ociqueue.files import sites as site_files
 from ociqueue.models import Site
@@ -119,7 +120,7 @@ class BulkFileForm(forms.Form):
         """Return what was typed in place of lines of this file."""
         if self.cleaned_data["digest"] != self.file_digest():
             return {}
-        return read_rows(f"{self.cleaned_data['kept']}\n{self.cleaned_data['rows']}", kind.columns)
+        return lines_from_text(f"{self.cleaned_data['kept']}\n{self.cleaned_data['rows']}", kind.columns)
 
     def proof(self, user: User | AnonymousUser, kind: BulkFile) -> str:
         typed = hashlib.sha256(json.dumps(self.typed(kind), sort_keys=True).encode()).hexdigest()
@@ -133,7 +134,7 @@ class BulkFileForm(forms.Form):
         return bool(given == signing.loads(self.proof(user, kind), salt=SALT))
 
 
-def import_page(model_admin: ModelAdmin, request: HttpRequest, kind: BulkFile) -> HttpResponse:
+def import_page(kind: BulkFile, model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     if not _may(request):
         raise PermissionDenied
     form = BulkFileForm(request.POST or None, request.FILES or None)
@@ -189,7 +190,7 @@ def _grid(
     kept = {number: cells for number, cells in typed.items() if number not in rows}
     return {
         "grid": grid_of(rows, kind.columns, faults) if rows else None,
-        "kept": text_of(kept, kind.columns),
+        "kept": text_from_lines(kept, kind.columns),
         "digest": digest,
     }
 
@@ -225,7 +226,7 @@ def _summary(plan: Any, *, is_stored: bool) -> str:
     return _("%(changes)s lines would change something; %(same)s lines are so already.") % counts
 
 
-def export_file(request: HttpRequest, kind: str) -> StreamingHttpResponse:
+def export_file(_model_admin: ModelAdmin, request: HttpRequest, kind: str) -> StreamingHttpResponse:
     """Return the sites that the user administers, or their members; the file can be imported again."""
     if not _may(request):
         raise PermissionDenied

@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy
 
 from kilit.access.roles import Role
 from kilit.batches.filters import FilterSet, KindFilter
-from kilit.console.formatting import ago, badge, button, column, find_object, link, number, two_lines
-from kilit.console.lists.listing import ListAdmin, RowPage
+from kilit.console.formatting import ago, badge, column, find_object, link, number, two_lines
+from kilit.console.lists.listing import ListAdmin, ListLink, ListPage, RowPage
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.models import SiteMembership
@@ -100,30 +100,39 @@ class SiteAdmin(ListAdmin):
     readonly_fields = KNOWN
     radio_fields = {SENDER: admin.VERTICAL}
     actions = list(site_actions.ACTIONS.values())
-    actions_list = ["import_sites", "import_members"]
+    list_pages = {
+        "actions": ListPage(site_actions.actions_page, permission="operate"),
+        "export": ListPage(bulk_files.export_file, permission="change", route="export/<str:kind>"),
+        "import_sites": ListPage(
+            partial(bulk_files.import_page, bulk_files.SITES), gettext_lazy("Import sites"), "change", route="import"
+        ),
+        "import_members": ListPage(
+            partial(bulk_files.import_page, bulk_files.MEMBERS), gettext_lazy("Import members"), "change"
+        ),
+    }
     change_form_template = "admin/ociqueue/site_form.html"
     row_pages = {
         "settings": RowPage(lambda self, request, site: self.form_page(request, site, tab="settings")),
         "members": RowPage(lambda self, request, site: self.form_page(request, site, tab="members")),
-        "pause": RowPage(site_actions.pause, may_run, is_posted=True),
-        "resume": RowPage(site_actions.resume, may_run, is_posted=True),
+        "pause": RowPage(site_actions.pause, "operate", is_posted=True),
+        "resume": RowPage(site_actions.resume, "operate", is_posted=True),
         "ads_script": RowPage(site_page.ads_script_page),
-        "issue_key": RowPage(site_page.issue_key, may_administer, back="ads_script", route="ads-script/issue-key"),
+        "issue_key": RowPage(site_page.issue_key, "change", back="ads_script", route="ads-script/issue-key"),
         "revoke_key": RowPage(
-            site_page.revoke_key, may_administer, back="ads_script", route="ads-script/revoke-key/<int:key>"
+            site_page.revoke_key, "change", back="ads_script", route="ads-script/revoke-key/<int:key>"
         ),
-        "copied_script": RowPage(site_page.note_copied, may_administer, is_posted=True, route="ads-script/copied"),
+        "copied_script": RowPage(site_page.note_copied, "change", is_posted=True, route="ads-script/copied"),
         "credentials": RowPage(credentials.credentials_page, back="credentials"),
         "check_credentials": RowPage(
-            credentials.request_check, may_run, is_posted=True, back="credentials", route="credentials/check"
+            credentials.request_check, "operate", is_posted=True, back="credentials", route="credentials/check"
         ),
         "google_counts": RowPage(google_counts.counts_page),
         "read_counts": RowPage(
-            google_counts.request_reading, may_run, is_posted=True, back="google_counts", route="google-counts/read"
+            google_counts.request_reading, "operate", is_posted=True, back="google_counts", route="google-counts/read"
         ),
         "circuit": RowPage(circuits.circuit_page),
-        "probe": RowPage(circuits.probe_now, may_run, is_posted=True, back="circuit", route="circuit/probe"),
-        "switch": RowPage(circuits.switch_page, may_administer, back="credentials"),
+        "probe": RowPage(circuits.probe_now, "operate", is_posted=True, back="circuit", route="circuit/probe"),
+        "switch": RowPage(circuits.switch_page, "change", back="credentials"),
     }
 
     # What is shown
@@ -131,9 +140,9 @@ class SiteAdmin(ListAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
         return super().get_queryset(request).filter(pk__in=Site.objects.seen_by(request.user).values("pk"))
 
-    def commands(self, request: HttpRequest) -> Iterator[tuple[str, str]]:
+    def commands(self, request: HttpRequest) -> Iterator[ListLink]:
         if self.has_operate_permission(request):
-            yield _("Pause a site"), reverse("admin:ociqueue_site_changelist", query={"status": "running"})
+            yield ListLink(_("Pause a site"), reverse("admin:ociqueue_site_changelist", query={"status": "running"}))
 
     def get_ordering(self, request: HttpRequest) -> list[object]:
         return [NameOrder("name").asc()]
@@ -181,16 +190,8 @@ class SiteAdmin(ListAdmin):
 
     # What is done with many sites
 
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        return site_operations.PAUSE.may(request.user)
-
-    @button(description=gettext_lazy("Import sites"), icon="upload", permissions=["change"], url_path="import")
-    def import_sites(self, request: HttpRequest) -> HttpResponse:
-        return bulk_files.import_page(self, request, bulk_files.SITES)
-
-    @button(description=gettext_lazy("Import members"), icon="group", permissions=["change"], url_path="import-members")
-    def import_members(self, request: HttpRequest) -> HttpResponse:
-        return bulk_files.import_page(self, request, bulk_files.MEMBERS)
+    def has_operate_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        return site_operations.PAUSE.may(request.user) if obj is None else may_run(request.user, obj)
 
     # The pages of one site
 
@@ -202,13 +203,6 @@ class SiteAdmin(ListAdmin):
 
     def form_page(self, request: HttpRequest, site: Site, *, tab: str) -> HttpResponse:
         return super().change_view(request, str(site.pk), extra_context=header_context(request, site, tab=tab))
-
-    def get_urls(self) -> list[object]:
-        return [
-            self.route("actions/", "actions", partial(site_actions.actions_page, self)),
-            self.route("export/<str:kind>/", "export", bulk_files.export_file),
-            *super().get_urls(),
-        ]
 
     def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         own = {"choices": sender_choices()} if db_field.name == SENDER else {}

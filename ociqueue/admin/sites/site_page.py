@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.safestring import SafeString
@@ -33,7 +33,6 @@ from kilit.lock.models import Count
 from kilit.machine_errors import explain
 from kilit.shares import share
 from kilit.sites import site_keys
-from kilit.sites.models import Tenant
 from kilit.sites.site_keys import KeyRequest
 from ociqueue.admin.base.columns import STATES
 from ociqueue.admin.base.site_header import list_of, site_address, site_page
@@ -244,7 +243,7 @@ def ads_script_page(model_admin: ModelAdmin, request: HttpRequest, site: Site, *
         is_script_site=site.sync_method == SyncMethod.SCRIPT,
         keys=[(key, format_scopes(key)) for key in site.keys().all()],
         presets=PRESETS,
-        after=_newest(site),
+        after=site_keys.newest_key(site),
     )
 
 
@@ -260,7 +259,8 @@ def issue_key(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> Http
     form = KeyForm(request.POST or None)
     if form.is_valid():
         name, scopes = form.cleaned_data["name"], form.cleaned_data["scopes"]
-        text = _issue_once(request, KeyRequest(site, name, scopes), after=request.POST.get("after", ""))
+        wanted = KeyRequest(site, name, scopes)
+        text = site_keys.issue_once(request.user, wanted, after=request.POST.get("after", ""))
         if not text:
             sentence = _(
                 "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
@@ -279,25 +279,10 @@ def issue_key(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> Http
             _("It is shown once, on the next page. Existing keys stay valid until you revoke them."),
         ],
         form=form,
-        kept={"after": _newest(site)},
+        kept={"after": site_keys.newest_key(site)},
         submit=_("Issue the key"),
         back=site_address(site, "ads_script"),
     )
-
-
-def _issue_once(request: HttpRequest, wanted: KeyRequest, *, after: str) -> str:
-    """Issue a key, unless there is a newer one than the form knows: a reload must not issue a second key.
-
-    The response itself shows the key, so that its text is stored nowhere.
-    """
-    with transaction.atomic():
-        Tenant.objects.select_for_update(no_key=True).get(pk=wanted.site.pk)  # serializes two clicks
-        return site_keys.issue_key(request.user, wanted)[1] if _newest(wanted.site) == after else ""
-
-
-def _newest(site: Tenant) -> str:
-    newest = site.keys().aggregate(Max("pk"))["pk__max"]
-    return str(newest or "none")
 
 
 @transaction.atomic

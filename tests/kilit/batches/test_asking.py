@@ -249,7 +249,7 @@ def test_strangers_can_neither_start_nor_cancel(make_person, make_site, make_fai
     assert stranger.post(f"{PAGES}{action.pk}/cancel/").status_code == 404
     assert viewer.post(f"{PAGES}{action.pk}/cancel/").status_code == 403
     assert viewer.get(f"{PAGES}{action.pk}/cancel/").status_code == 403
-    assert viewer.get(f"{PAGES}{action.pk}/start/").status_code == 405
+    assert viewer.get(f"{PAGES}{action.pk}/start/").status_code == 403
     assert viewer.get(f"{PAGES}nonsense/change/").status_code == 404
     assert worked(action).status == "DONE"
 

@@ -51,7 +51,7 @@ def test_it_finds_nothing_that_the_user_may_not_see(make_person) -> None:
 
 
 def test_those_who_may_add_a_site_find_the_page_for_it(make_person) -> None:
-    assert found(make_person("ali", role="admin"), "add a si") == {"/admin/ociqueue/site/add/": "Add a site"}
+    assert found(make_person("ali", role="admin"), "add a si") == {"/admin/ociqueue/site/add/": "Add site"}
     assert found(make_person("veli", role="operator"), "add a si") == {}
 
 

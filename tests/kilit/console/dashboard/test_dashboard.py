@@ -1,6 +1,7 @@
 """The operators' first screen."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,6 @@ from django.utils import timezone
 
 from kilit.console.dashboard import page as dashboard
 from kilit.console.dashboard.page import panels
-from kilit.console.queue_admin import OldestRow, QueueAdmin
 from kilit.lock.models import Count
 from kilit.problems.registry import Problem, find_problems
 from kilit.workers import sweeps
@@ -107,11 +107,11 @@ def test_of_a_queue_that_says_nothing_else_the_first_waiting_row_is_the_oldest(a
     ]
     PdfJob.objects.filter(pk=ended.pk).expire()
 
-    oldest = QueueAdmin.oldest_row(PDF, admin_user)
+    queue = replace(PDF.queue, oldest=None)
 
-    assert oldest == OldestRow("INV-2", f"/admin/pdfjobs/pdfjob/{first.pk}/change/", first.created_at)
+    assert queue.oldest_row(admin_user) == (first, first.created_at, "", "")
     PdfJob.objects.all().expire()
-    assert QueueAdmin.oldest_row(PDF, admin_user) is None
+    assert queue.oldest_row(admin_user) is None
 
 
 def test_stuck_is_what_the_recover_sweep_would_take(admin_client, admin_user) -> None:

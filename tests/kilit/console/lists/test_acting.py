@@ -94,11 +94,8 @@ def test_of_a_selection_the_first_rows_are_named_and_the_others_counted(make_per
 
 
 @pytest.mark.parametrize("path", ["/admin/pdfjobs/pdfjob/", "/admin/orchestrator/job/"])
-def test_a_row_that_is_gone_has_no_name(admin_client, path: str) -> None:
-    asked = admin_client.get(f"{path}{uuid4()}/retry/")
-
-    assert asked.context["rows"] == []
-    assert "<table" not in asked.content.decode()
+def test_a_row_that_is_gone_is_not_found(admin_client, path: str) -> None:
+    assert admin_client.get(f"{path}{uuid4()}/retry/").status_code == 404
 
 
 @pytest.mark.parametrize("from_row", [True, False], ids=["asked on a row's page", "asked in a list"])

@@ -228,7 +228,7 @@ def test_rows_of_sites_that_a_user_does_not_run_are_never_touched(make_person, m
     assert said(answer) == ["Retried 1 of 4; 3 are not of a site you run."]
     assert states(*rows) == ["QUEUED", "FAILED", "FAILED"]
     assert operator.get(f"{LIST}{rows[1].pk}/retry/").status_code == 403
-    assert operator.get(f"{LIST}{rows[2].pk}/retry/").status_code == 403
+    assert operator.get(f"{LIST}{rows[2].pk}/retry/").status_code == 404
 
 
 def test_more_than_an_action_takes_is_refused(operator, site, make_in_state, monkeypatch) -> None:
@@ -248,7 +248,7 @@ def test_nonsense_is_refused_in_words(operator) -> None:
         "Select from 1 to 5,000 rows."
     ]
     assert confirm(operator, "claim", uuid4()).status_code == 404
-    assert operator.get(f"{LIST}nonsense/retry/").status_code == 403
+    assert operator.get(f"{LIST}nonsense/retry/").status_code == 404
     assert select(operator, "retry", "nonsense").status_code == 400
 
 
