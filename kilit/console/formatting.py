@@ -18,7 +18,7 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise
 
 from kilit.batches.queues import queues
@@ -166,6 +166,10 @@ def column(
     cell.__name__ = name
     cell.sort_key = sort_key  # type: ignore[attr-defined] # read by lists
     return cell
+
+
+# Ids sort by time.
+age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
 
 
 def fieldset(title: StrOrPromise | None, *fields: object) -> tuple[Any, dict[str, Any]]:

@@ -20,7 +20,7 @@ from django_stubs_ext import StrOrPromise
 
 from kilit.batches.queues import Queue
 from kilit.console.account.form_pages import back_to_page
-from kilit.console.formatting import column, error_cell, since, two_lines
+from kilit.console.formatting import age, column, error_cell, two_lines
 from kilit.console.jobs.job_page import JobDescription, job_page
 from kilit.console.jobs.states import States
 from kilit.console.lists import acting, bulk_requests
@@ -137,14 +137,15 @@ class QueueAdmin(ReadOnlyAdmin):
     oldest_means: StrOrPromise = ""
     chart_note: StrOrPromise = ""
 
-    list_display: Sequence[Any] = ()  # name, state, error and age, unless it says otherwise
+    list_display: Sequence[Any] = ("name", "state", "error", "age")
     controls_class = QueueControls
 
     def __init__(self, *args: Any) -> None:
         self.filters = self.queue.filters
         self.states = self.page.states or States(self.queue.table)
         self.export_states = self.export_states or self.queue.table.of_kind(Kind.FAILED)
-        self.list_display = self.list_display or self._columns()
+        columns = self._columns()
+        self.list_display = [columns[each] if isinstance(each, str) else each for each in self.list_display]
         self.row_pages = {
             **{f"{action.name}_row": self._page_of(action) for action in self.actions},
             **({"priority": RowPage(set_priority, "operate")} if self.page.priority_states else {}),
@@ -158,14 +159,16 @@ class QueueAdmin(ReadOnlyAdmin):
     def _page_of(action: Action) -> RowPage:
         return RowPage(partial(acting.confirm_row, action), "operate", route=action.path)
 
-    def _columns(self) -> list[Callable[[Any], Any]]:
+    def _columns(self) -> dict[str, Callable[[Any], Any]]:
+        """Return the columns that every queue has; a list names those that it shows."""
         error, message = attrgetter(self.failures.code), attrgetter(self.failures.message)
-        return [
+        columns = [
             column("name", _("job"), lambda row: two_lines(self.page.name(row), f"…{str(row.pk)[-12:]}")),
-            column("state", _("state"), lambda row: self.states.badge(row.status)),
+            column("state", _("state"), self.states.cell),
             column("error", _("error"), lambda row: error_cell(row, error(row), message(row))),
-            column("age", _("age"), lambda row: since(row.created_at), order="id"),
+            age,
         ]
+        return {each.__name__: each for each in columns}
 
     def action_named(self, name: str) -> Action:
         return next(action for action in self.actions if action.name == name)

@@ -166,10 +166,7 @@ STEPS: dict[str, RowStep] = {
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
     yield from _reasons(job, timeline)
     if job.warning_code and job.status in CANCELLABLE:
-        sentence = _(
-            "%(warning)s. OptiPlanning cannot place them. Cancel the job and have the order sent again, corrected or "
-            "with its plate size."
-        )
+        sentence = _("%(warning)s. Cancel the job and have the order sent again, corrected or with its plate size.")
         yield blockers.blocked(sentence % {"warning": warning_text(job)})
 
 
@@ -291,9 +288,7 @@ def _no_runner(job: Job) -> Iterator[Blocker]:
     if Runner.objects.alive().filter(queue=JOBS.queue).exists():
         return
     if not settings.FLOOR_IS_HERE:
-        sentence = _(
-            "The folders are on another machine, and no runner is alive there: manage.py orchestrator_tick --watch."
-        )
+        sentence = _("No runner is alive on the machine of the folders: manage.py orchestrator_tick --watch.")
     elif job.takes_long():
         sentence = _("The next step takes long, and no runner is alive: manage.py orchestrator_tick --watch.")
     elif Heartbeat.objects.alive().exists():

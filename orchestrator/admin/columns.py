@@ -8,8 +8,8 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, column, error_cell, fieldset, since, two_lines
-from kilit.console.jobs.states import States, with_priority
+from kilit.console.formatting import badge, column, fieldset, since, two_lines
+from kilit.console.jobs.states import States, priority_badge
 from kilit.console.menu import MenuItem
 from kilit.machine_errors import in_words
 from kilit.masking import mask_phone
@@ -102,7 +102,9 @@ def _cell(name: str, value: object, unit: str) -> str:
 
 
 order = column("order", gettext_lazy("order"), _order)
-state = column("state", gettext_lazy("state"), lambda job: with_priority(state_badge(job), job))
+state = column(
+    "state", gettext_lazy("state"), lambda job: format_html("{} {}", state_badge(job), priority_badge(job))
+)
 customer = column(
     "customer",
     gettext_lazy("customer"),
@@ -117,14 +119,12 @@ whole_error = column("error_message", gettext_lazy("message"), lambda job: in_wo
 parts = column("parts", gettext_lazy("parts"), _parts, sort_key=lambda job: job.part_count)
 warning = column("warning", gettext_lazy("warning"), warning_text)
 retries = column("retries", gettext_lazy("retries"), lambda job: job.retry_count)
-error = column("error", gettext_lazy("error"), lambda job: error_cell(job, job.error_code, job.error_message))
 lasting = column(
     "lasting",
     gettext_lazy("in this state for"),
     lambda job: since(job.updated_at),
     sort_key=lambda job: -job.updated_at.timestamp(),
 )
-age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
 whole_customer = column(
     "whole_customer",
     gettext_lazy("customer"),
@@ -133,7 +133,7 @@ whole_customer = column(
 plate = column("plate", gettext_lazy("plate"), _plate)
 triggered = column("triggered", gettext_lazy("started by the operator"), _triggered)
 # Columns are functions so that Django offers no sorting, which would read the whole table.
-COLUMNS = [order, state, customer, mode, parts, retries, error, lasting, age]
+COLUMNS = [order, state, customer, mode, parts, retries, "error", lasting, "age"]
 FIELDSETS = [
     fieldset(None, "order_id", whole_customer, "opti_mode", plate, warning, triggered, "backing_edge_reset_count"),
     fieldset(gettext_lazy("Last error"), "error_code", whole_error),

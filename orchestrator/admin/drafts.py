@@ -227,11 +227,8 @@ class OrderDraftAdmin(ReadOnlyAdmin):
         """Keep what was typed, although the draft was changed or sent meanwhile."""
         if draft.job_id and draft.content == content:
             return self._to_job(request, draft.job_id, is_known=True)
-        sent = _("Nothing was saved: this draft was sent meanwhile. What you typed is below, as a new draft.")
-        changed = _(
-            "Nothing was saved: this draft was changed since you opened it. What you typed is below; save it to "
-            "replace the other version."
-        )
+        sent = _("Not saved: this draft was sent meanwhile. What you typed is below, as a new draft.")
+        changed = _("Not saved: someone changed this draft meanwhile. Save what you typed to replace it.")
         messages.error(request, sent if draft.job_id else changed)
         pk, shown = (uuid7(), None) if draft.job_id else (draft.pk, draft)
         return self.show(request, pk, content, draft=shown, status=409)
@@ -242,9 +239,7 @@ class OrderDraftAdmin(ReadOnlyAdmin):
             if rules is None:
                 messages.error(request, _("Not sent: the cutting rules cannot be read. The draft is saved."))
             elif "similar_checked" not in request.POST and OrderCheck(draft.content, rules, draft).similar:
-                text = _(
-                    "Not sent yet: a job has the same parts or comes from the same sheet. Look at it, then confirm."
-                )
+                text = _("Not sent yet: a job has the same parts or sheet. Look at it, then confirm.")
                 messages.warning(request, text)
             else:
                 job, is_known = send_draft(draft.pk, rules)

@@ -110,10 +110,7 @@ HAND_OVER = Action(
     title=gettext_lazy("Hand it over again"),
     asks=gettext_lazy("Hand it over to the saw again?"),
     done=gettext_lazy("Handed over again:"),
-    effect=gettext_lazy(
-        "The same solution is delivered under a new name, without OptiPlanning. What was cut already is cut a second "
-        "time: ask at the saw first."
-    ),
+    effect=gettext_lazy("The same solution goes to the saw again: what was cut is cut twice. Ask there first."),
     is_dangerous=True,
 )
 CANCEL = Action(
@@ -261,8 +258,7 @@ class JobAdmin(QueueAdmin):
     }
     pause_title = gettext_lazy("Pause the cutting queue?")
     pause_effect = gettext_lazy(
-        "No job is started until the queue is resumed. Jobs that OptiPlanning or the saw already has are finished, and "
-        "new orders are accepted and wait."
+        "No job is started until you resume it. Jobs at OptiPlanning or the saw finish; new orders wait."
     )
 
     list_display = columns.COLUMNS

@@ -253,10 +253,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         try:
             self._store(request, text, based_on=form.cleaned_data["based_on"], reason=form.cleaned_data["reason"])
         except RulesChanged:
-            text = _(
-                "Nothing was saved: the rules were changed since you opened this page. Below is the difference between "
-                "your version and what is in force now."
-            )
+            text = _("Not saved: the rules were changed meanwhile. Below is how your version differs from them.")
             form.add_error(None, text)
         except RulesUnchanged:
             messages.info(request, _("Nothing was saved: these are the rules in force."))
@@ -293,9 +290,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         except AlreadyClosed:
             messages.info(request, _("Nothing was changed: someone else has answered this proposal."))
         except RulesChanged:
-            text = _(
-                "Nothing was saved: the rules were changed since. Below is the difference to what is in force now."
-            )
+            text = _("Not saved: the rules were changed meanwhile. Below is how the proposal differs.")
             messages.warning(request, text)
             return HttpResponseRedirect(f"{request.path}?proposal={request.GET[answer]}")
         except RulesNotSaved as error:

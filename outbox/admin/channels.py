@@ -44,9 +44,7 @@ class ChannelForm(ModelForm[Channel]):
         gettext_lazy("Address"),
         2000,
         required=False,
-        help_text=gettext_lazy(
-            "An e-mail address, or an address of apprise such as tgram://token/chat or ntfy://topic."
-        ),
+        help_text=gettext_lazy("An e-mail address, or one of apprise, such as tgram://token/chat."),
     )
     time_zone = choice_field(
         gettext_lazy("Time zone"),

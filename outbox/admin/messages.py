@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import breakable, column, distance, error_cell, exactly, joined, since, two_lines
+from kilit.console.formatting import breakable, column, distance, error_cell, exactly, joined, two_lines
 from kilit.console.jobs import blockers
 from kilit.console.jobs.blockers import Blocker
 from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers
@@ -87,13 +87,12 @@ endpoint = column("endpoint", gettext_lazy("receiver"), lambda row: two_lines(st
 attempts = column("attempts", gettext_lazy("attempts"), _attempts)
 next_attempt = column("next_attempt", gettext_lazy("next attempt"), lambda row: _next_attempt(row) or "-")
 error = column("error", gettext_lazy("error"), lambda row: error_cell(row, row.error_code, row.error_message))
-age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
 site = column("site", gettext_lazy("site"), site_name)
 address = column("address", gettext_lazy("address"), lambda row: breakable(row.shown_address) or "-")
 webhook_id = column("webhook_id", gettext_lazy("message id"), lambda row: breakable(row.webhook_id))
 job = column("job", gettext_lazy("job"), lambda row: breakable(str(row.object_id)) if row.object_id else "-")
 # Columns are functions, so Django does not sort by them, which would read the whole table.
-COLUMNS = [name, state, endpoint, attempts, error, age]
+COLUMNS = [name, "state", endpoint, attempts, "error", "age"]
 FIELDSETS: Any = [
     (None, {"fields": ["kind", "endpoint", "channel", site, address, webhook_id, job]}),
     (gettext_lazy("Last attempt"), {"fields": ["response_code", "error_code", "error_message"]}),

@@ -23,10 +23,8 @@ from kilit.console.formatting import (
     breakable,
     column,
     duration,
-    error_cell,
     joined,
     number,
-    since,
     two_lines,
     verbatim,
     with_copy_button,
@@ -34,7 +32,7 @@ from kilit.console.formatting import (
 from kilit.console.jobs import blockers
 from kilit.console.jobs.blockers import Blocker
 from kilit.console.jobs.job_page import JobDescription, JobOffer
-from kilit.console.jobs.states import States, with_priority
+from kilit.console.jobs.states import States
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.acting import back_to_row
 from kilit.console.lists.actions import Action
@@ -85,14 +83,12 @@ def _json(value: object) -> SafeString:
 
 
 name = column("name", gettext_lazy("document"), _name)
-state = column("state", gettext_lazy("state"), lambda row: with_priority(STATES.badge(row.status), row))
 owner = column("owner", gettext_lazy("owner"), lambda row: row.owner.get_username())
 retries = column(
     "retries",
     gettext_lazy("retries"),
     lambda row: _("%(used)s of %(most)s") % {"used": row.retry_count, "most": MAX_RETRIES},
 )
-error = column("error", gettext_lazy("error"), lambda row: error_cell(row, row.error_code, row.error_detail))
 size = column(
     "size",
     gettext_lazy("file"),
@@ -100,14 +96,13 @@ size = column(
     sort_key=lambda row: row.artifact_size or 0,
 )
 took = column("took", gettext_lazy("took"), _took, sort_key=lambda row: row.seconds or 0)
-age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
 detail = column("error_detail", gettext_lazy("details for operators"), lambda row: in_words(row.error_detail) or "-")
 key = column("key", gettext_lazy("job key"), lambda row: breakable(row.job_key))
 timeout = column("timeout", gettext_lazy("timeout"), lambda row: duration(row.timeout))
 artifact = column("artifact", gettext_lazy("artifact key"), lambda row: breakable(row.artifact_key) or "-")
 digest = column("digest", gettext_lazy("artifact digest"), lambda row: breakable(row.artifact_digest) or "-")
 # Columns are functions, so Django does not sort by them, which would read the whole table.
-COLUMNS = [name, state, owner, retries, error, size, took, age]
+COLUMNS = [name, "state", owner, retries, "error", size, took, "age"]
 FIELDSETS: Any = [
     (None, {"fields": ["document_number", "recipient", "template_name", owner, retries]}),
     (gettext_lazy("Error"), {"fields": ["error_code", detail]}),
@@ -141,8 +136,7 @@ RETRY = Action(
     title=gettext_lazy("Retry"),
     done=gettext_lazy("Retried"),
     effect=gettext_lazy(
-        "They are queued again with two retries. A job is skipped if the same document was requested again in the "
-        "meantime."
+        "They are queued again with two retries. A job is skipped if its document was requested again."
     ),
     is_done_at_once=True,
     undo="undo_retry",
@@ -151,9 +145,7 @@ EXPIRE = Action(
     operations.EXPIRE,
     title=gettext_lazy("Expire"),
     done=gettext_lazy("Expired"),
-    effect=gettext_lazy(
-        "Their files and variables are deleted permanently. A new request for the document creates a new job."
-    ),
+    effect=gettext_lazy("Their files and variables are deleted for good. A new request creates a new job."),
     is_dangerous=True,
 )
 # Without the variables, which may contain personal data.
@@ -203,10 +195,7 @@ def _changed(row: PdfJob) -> Iterator[Blocker]:
         _("The stored file was changed after it was rendered. It is no longer served, and the job is expired.")
     )
     yield blockers.blocked(_("Request the document again to render a new PDF."))
-    text = _(
-        "Find out who can write to the storage. The changed file is in %(folder)s there until the hourly cleanup "
-        "deletes it; copy it before."
-    )
+    text = _("Find out who can write to the storage. Copy the changed file from %(folder)s within the hour.")
     yield blockers.blocked(text % {"folder": artifacts.folder_of(row.pk)})
 
 
@@ -320,8 +309,7 @@ class PdfJobAdmin(QueueAdmin):
     )
     pause_title = gettext_lazy("Pause the PDF queue?")
     pause_effect = gettext_lazy(
-        "Workers take no more jobs until the queue is resumed. Jobs that are being rendered finish, and new requests "
-        "are accepted and wait."
+        "No job is started until you resume it. Jobs that are being rendered finish; new ones wait."
     )
 
     list_display = COLUMNS

@@ -35,9 +35,7 @@ class RequestPage(ResetPage, views.PasswordResetView):
         if seconds := seconds_to_wait_for_reset(form.cleaned_data["email"], client_address(self.request)):
             minutes = ceil(seconds / 60)
             text = ngettext(
-                "There were too many requests from your address or for this e-mail address. Try again in %d minute.",
-                "There were too many requests from your address or for this e-mail address. Try again in %d minutes.",
-                minutes,
+                "Too many requests. Try again in %d minute.", "Too many requests. Try again in %d minutes.", minutes
             )
             return self._refused(form, text % minutes, status=429, seconds=seconds)
         if not send_links(form):
@@ -76,10 +74,7 @@ class NewPasswordPage(ResetPage, views.PasswordResetConfirmView):
 REQUESTED = {
     "title": _("Check your mail"),
     "notes": (
-        _(
-            "If an account has this e-mail address, a link is on its way to it. The mail may take a few minutes; "
-            "look into your spam folder, too."
-        ),
+        _("If an account has this e-mail address, a link is on its way. Look into your spam folder, too."),
         _("If no mail arrives, ask an admin which address your account has."),
     ),
 }

@@ -21,7 +21,7 @@ from kilit.batches.queues import queues
 from kilit.batches.run import ENGINE, skips_from_json
 from kilit.batches.states import BULK_ACTIONS, BulkState
 from kilit.console.admin.activity import BULK_STORY, console_action
-from kilit.console.formatting import badge, column, find_object, page, since
+from kilit.console.formatting import badge, column, find_object, page
 from kilit.console.formatting import number as grouped
 from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import count_field, count_now, preview_text, typed_count
@@ -48,7 +48,6 @@ def _badge(job: BatchJob) -> SafeString:
 
 state = column("state", gettext_lazy("state"), _badge)
 asked_by = column("asked_by", gettext_lazy("requested by"), lambda job: str(job.asked_by or "-"))
-age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
 
 
 def progress_page(model_admin: "BatchJobAdmin", request: HttpRequest, job: BatchJob) -> HttpResponse:

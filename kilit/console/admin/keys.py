@@ -21,7 +21,7 @@ from kilit.access.models import ApiKey, DenialCode, DeniedRequest
 from kilit.access.roles import Role, is_owner, role_of
 from kilit.api.queue_api import apis
 from kilit.batches.filters import ChoiceFilter, FilterSet, KindFilter
-from kilit.console.formatting import ago, badge, column, exactly, new_key, number, since, two_lines
+from kilit.console.formatting import age, ago, badge, column, exactly, new_key, number, two_lines
 from kilit.console.lists.listing import ListAdmin, ReadOnlyAdmin
 from kilit.console.menu import PEOPLE, RECORDS
 from kilit.lock.models import Pruning
@@ -127,7 +127,6 @@ expires = column(
     lambda key: date_format(localtime(key.expires_at)) if key.expires_at else "-",
     order="expires_at",
 )
-key_age = column("age", _("age"), lambda key: since(key.created_at), order="id")
 
 
 KEY_STATES = KindFilter(
@@ -146,7 +145,7 @@ class ApiKeyAdmin(ListAdmin):
     """Keys of users, services and sites. An admin revokes those of the people and sites they manage, an owner all."""
 
     menu = PEOPLE.tab(2)
-    list_display = [key_name, key_state, owner, scopes_shown, used, expires, key_age]
+    list_display = [key_name, key_state, owner, scopes_shown, used, expires, age]
     filters = FilterSet((KEY_STATES,))
     list_select_related = ["user"]
     search_fields = ["name__words", "user__username__words"]

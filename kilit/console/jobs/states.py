@@ -32,14 +32,14 @@ class States:
     def badge(self, state: str) -> SafeString:
         return badge(str(self.labels[state]), self.colours[state], title=state)
 
+    def cell(self, row: Any) -> SafeString:
+        state, priority = self.badge(row.status), priority_badge(row)
+        return format_html("{} {}", state, priority) if priority else state
+
 
 def priority_badge(row: Any) -> SafeString | str:
     """Return the priority of a job as a badge; a normal one is not worth a word."""
-    priority = Priority(row.priority)
+    priority = getattr(row, "priority", Priority.NORMAL)
     if priority == Priority.NORMAL:
         return ""
-    return badge(str(priority.label), PRIORITY_COLOURS[priority], title=_("Priority"))
-
-
-def with_priority(state: SafeString, row: object) -> SafeString:
-    return format_html("{} {}", state, text) if (text := priority_badge(row)) else state
+    return badge(str(Priority(priority).label), PRIORITY_COLOURS[priority], title=_("Priority"))

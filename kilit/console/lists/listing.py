@@ -9,7 +9,6 @@ from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.utils import display_for_field, label_for_field, lookup_field
 from django.contrib.admin.views.main import ALL_VAR, ORDER_VAR, PAGE_VAR
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -23,11 +22,11 @@ from unfold.views import ChangeList
 
 from kilit.batches.filters import FilterSet, bare_id
 from kilit.batches.search import MOST_PER_COLUMN, PrefixSearch
-from kilit.console.formatting import counted, find_object, number
+from kilit.console.formatting import find_object, number
 from kilit.console.lists.confirming import confirm_page
 from kilit.console.lists.list_controls import ListControls
+from kilit.console.lists.paging import CappedPaginator
 
-MOST_COUNTED = 10_000
 MOST_SORTED = 1_000  # in memory
 SEARCH_OF_FILTERS = ["=id"]  # shows the box; `filters.search` decides what is found
 # Left out where there is no room for them.
@@ -41,43 +40,6 @@ CREATED = "id"  # ids sort by time: ages grow as they sink
 OTHER_WAY = {"asc": "-", "desc": ""}
 DIRECTIONS = {"asc": "ascending", "desc": "descending"}  # as aria-sort has them
 TURNED = {"asc": "desc", "desc": "asc"}
-
-
-class CappedPaginator(Paginator[Any]):
-    """Counts no further than anyone pages."""
-
-    most = MOST_COUNTED
-    object_list: Any
-    is_first_page = False
-
-    @cached_property
-    def count(self) -> int:
-        """How many rows there are, or one more than the most that is counted."""
-        if self.is_first_page and len(self.first_rows) <= self.per_page:
-            return len(self.first_rows)
-        # In the order of the list, so that the index that finds the page also ends the count.
-        return int(self.object_list[: self.most + 1].count())
-
-    @cached_property
-    def first_rows(self) -> list[Any]:
-        """The first page and one row more: mostly there is none, and nothing has to be counted."""
-        return list(self.object_list[: self.per_page + 1])
-
-    def count_text(self) -> str:
-        if self.count > self.most:
-            text = gettext("more than %(rows)s; narrow the filter to see older ones")
-            return text % {"rows": self.counted(self.most)}
-        return self.counted(self.count)
-
-    def counted(self, rows: int) -> str:
-        return counted(rows, self.object_list.model)
-
-    def page(self, number: Any) -> Any:
-        """Return a page; beyond the last it is the last, because rows leave a list while it is paged through."""
-        return super().page(self.nearest(number))
-
-    def nearest(self, number: int) -> int:
-        return max(1, min(number, self.num_pages))
 
 
 class Header(NamedTuple):
@@ -242,11 +204,9 @@ class RowList(ChangeList):
 
 
 class ListLink(NamedTuple):
-    """What a list offers: the primary one as a button, the others in a menu."""
-
     title: str
     href: str
-    is_primary: bool = False
+    is_primary: bool = False  # a button; the others are in a menu
 
 
 class ListPage(NamedTuple):
@@ -348,17 +308,13 @@ class ListAdmin(ModelAdmin):
         return path(route, self.admin_site.admin_view(view), name=self.view_name(name))
 
     def get_urls(self) -> list[object]:
-        pages: list[tuple[str, ListPage | RowPage, str, Any]] = [
-            *((name, page, "", self.list_page) for name, page in self.list_pages.items()),
-            *((name, page, "<path:object_id>/", self.row_page) for name, page in self.row_pages.items()),
+        kinds: Any = [(self.list_pages, "", self.list_page), (self.row_pages, "<path:object_id>/", self.row_page)]
+        own = [
+            self.route(f"{before}{page.route or name.replace('_', '-')}/", name, partial(view, page))
+            for pages, before, view in kinds
+            for name, page in pages.items()
         ]
-        return [
-            *(
-                self.route(f"{before}{page.route or name.replace('_', '-')}/", name, partial(view, page))
-                for name, page, before, view in pages
-            ),
-            *super().get_urls(),
-        ]
+        return [*own, *super().get_urls()]
 
     def list_page(self, page: ListPage, request: HttpRequest, **values: Any) -> HttpResponseBase:
         if not self.may(page.permission, request):

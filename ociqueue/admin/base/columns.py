@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import (
+    age,
     badge,
     breakable,
     column,
@@ -19,7 +20,6 @@ from kilit.console.formatting import (
     fieldset,
     joined,
     link,
-    since,
     two_lines,
 )
 from kilit.console.jobs.states import States
@@ -187,7 +187,6 @@ amount = column("amount", gettext_lazy("value"), money_of, sort_key=value_key)
 attempts = column("attempts", gettext_lazy("attempts"), _attempts, sort_key=lambda row: row.attempt_count)
 whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_words(row.last_error) or "-")
 site = column("site", gettext_lazy("site"), lambda row: site_cell(row.site, row.action))
-age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
 ad_user_data = column(
     "ad_user_data", gettext_lazy("consent: ad user data"), lambda row: format_consent(row.consent_ad_user_data) or "-"
 )

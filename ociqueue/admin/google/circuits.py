@@ -63,7 +63,7 @@ def confirmation(site: Site, rows: UnsettledRows, label: str) -> forms.BooleanFi
 # What helps to choose a sender.
 SENDERS = {
     SyncMethod.SCRIPT: gettext_lazy(
-        "A script in Google Ads takes the conversions. Needs no login here, but Google gives no result for single rows."
+        "A script in Google Ads takes the conversions. It needs no login, but gives no result for each row."
     ),
     SyncMethod.API: gettext_lazy(
         "We upload; each row has its result at once. Only for developer tokens that uploaded clicks before June 2026: "
@@ -83,10 +83,7 @@ def rows_in_flight(site: Site) -> list[str]:
     return [
         _("Being sent: %(number)s. They stay with the sender that has claimed them until it reports.")
         % {"number": number(processing)},
-        _(
-            "Waiting for Google: %(number)s. "
-            "They stay with their upload until Google's verdict; nothing else sends them."
-        )
+        _("Waiting for Google: %(number)s. They stay with their upload until Google's verdict.")
         % {"number": number(uploaded)},
         _("All others, and what comes in, go to the new sender. No row is sent by two."),
     ]

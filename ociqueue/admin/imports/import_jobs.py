@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy
 
 from kilit.batches.queues import queues
 from kilit.console.admin.activity import ActivitySource, register_activity
-from kilit.console.admin.bulk_actions import BatchJobAdmin, age, asked_by, refuse, state
-from kilit.console.formatting import column, number, two_lines
+from kilit.console.admin.bulk_actions import BatchJobAdmin, asked_by, refuse, state
+from kilit.console.formatting import age, column, number, two_lines
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.listing import RowPage
 from kilit.csv.grid import LINE, lines_from_text, text_from_lines

@@ -5,7 +5,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, breakable, column, error_cell, exactly, fieldset, link, two_lines
+from kilit.console.formatting import age, badge, breakable, column, error_cell, exactly, fieldset, link, two_lines
 from kilit.lock.models import Event
 from ociqueue.admin.base import columns
 from ociqueue.models import Adjustment, Conversion
@@ -43,7 +43,7 @@ original = column(
 old_amount = column("old_amount", gettext_lazy("value of the conversion"), lambda row: columns.amount(row.original))
 source_key = column("source_key", gettext_lazy("own key"), lambda row: breakable(row.source_key or "-"))
 
-COLUMNS = [name, state, columns.site, amount, columns.attempts, error, columns.age]
+COLUMNS = [name, state, columns.site, amount, columns.attempts, error, age]
 FIELDSETS = [
     fieldset(None, "kind", original, columns.order_id, source_key, "site", "action", amount, old_amount, "adjusted_at"),
     *columns.SENDING,

@@ -63,10 +63,7 @@ def _blocked_by_conversion(row: Adjustment) -> Iterator[Blocker]:
 
 
 def _by_sender(row: Adjustment) -> Iterator[Blocker]:
-    sentence = _(
-        "The site sends by a script, which cannot send adjustments: switch it to the Google Ads API or the Data Manager"
-        " API."
-    )
+    sentence = _("The site's script cannot send adjustments: switch the site to an API.")
     is_script = row.site.sync_method == SyncMethod.SCRIPT
     yield from [blocked(sentence, **blockers.site_link(row))] if is_script else blockers.blocked_by_account(row)
 

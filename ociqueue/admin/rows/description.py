@@ -78,7 +78,7 @@ RETRY = Action(
     operations.RETRY,
     title=_("Retry"),
     done=_("Retried"),
-    effect=_("They are queued again with a fresh budget of attempts; the error is kept."),
+    effect=_("They are queued again with all attempts; the error is kept."),
     is_done_at_once=True,
     undo="undo_retry",
 )
@@ -86,10 +86,7 @@ RESET = Action(
     operations.RESET,
     title=_("Reset to queued"),
     done=_("Reset"),
-    effect=_(
-        "They are queued again with a fresh budget of attempts. A row that a script holds right now may be uploaded "
-        "twice; Google counts it once."
-    ),
+    effect=_("They are queued again with all attempts. If one is sent twice, Google counts it once."),
     cautions={
         ConversionStatus.UPLOADED: _(
             "Waiting for Google: %(number)s. "
@@ -120,10 +117,7 @@ RETRY_ADJUSTMENT = replace(RETRY, operation=operations.RETRY_ADJUSTMENT)
 RESET_ADJUSTMENT = replace(
     RESET,
     operation=operations.RESET_ADJUSTMENT,
-    effect=_(
-        "They are queued again with a fresh budget of attempts. One that is being sent may be sent twice; Google "
-        "applies it once."
-    ),
+    effect=_("They are queued again with all attempts. If one is sent twice, Google applies it once."),
     cautions={
         ConversionStatus.UPLOADED: _(
             "Waiting for Google: %(number)s. "

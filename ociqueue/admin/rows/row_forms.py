@@ -119,17 +119,11 @@ def correct_page(model_admin: ModelAdmin, request: HttpRequest, row: Conversion)
 
 def _ask(model_admin: ModelAdmin, request: HttpRequest, row: Conversion, form: CorrectionForm) -> HttpResponse:
     error = f"{row.provider_error_code}: {explain(row.last_error)}"
-    effect = _("A copy with your corrections is sent in its place, under the same order id. This one stays as it is.")
+    effect = _("A corrected copy is sent in its place, under the same order id. This one stays as it is.")
     if may_be_counted(row) and row.provider_error_code != ORDER_ID_IN_USE:
-        effect = _(
-            "A copy with your corrections is sent in its place. Google has counted a conversion of this click at this "
-            "time before. If that was this conversion, it counts twice."
-        )
+        effect = _("A corrected copy is sent in its place. If Google counted this one before, it counts twice.")
     elif may_be_counted(row):
-        effect = _(
-            "A copy with your corrections is sent in its place, under another order id, because Google has counted "
-            "this one before. If that was this conversion, it counts twice."
-        )
+        effect = _("A corrected copy is sent under another order id. If Google counted this one, it counts twice.")
     is_waiting = row.status in WAITING
     if is_waiting:
         effect = _("It is sent with your corrections. The timeline says what was changed.")

@@ -215,8 +215,8 @@ def _summary(plan: Any, *, is_stored: bool) -> str:
     if plan.rejected:
         count = len({each.line for each in plan.rejected})
         text = ngettext(
-            "%(number)s line is invalid, so nothing is changed. Correct it below and check again.",
-            "%(number)s lines are invalid, so nothing is changed. Correct them below and check again.",
+            "%(number)s line to correct. Nothing was changed.",
+            "%(number)s lines to correct. Nothing was changed.",
             count,
         )
         return text % {"number": number(count)}

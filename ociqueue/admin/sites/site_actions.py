@@ -72,10 +72,7 @@ RESUME = SiteAction(
 ARCHIVE = SiteAction(
     site_operations.ARCHIVE,
     gettext_lazy("Archive"),
-    gettext_lazy(
-        "An archived site is not in lists, choosers and dashboards any more, and its keys are denied. Its rows stay, "
-        "and it can be restored."
-    ),
+    gettext_lazy("Archived sites are not listed, and their keys are denied. Their rows stay; you can restore them."),
     done=lambda count: ngettext("%(number)s site is archived.", "%(number)s sites are archived.", count),
     form=SiteReasonForm,
 )
@@ -134,18 +131,15 @@ def _left_out(action: SiteAction, count: int, busy: set[UUID]) -> Iterable[str]:
     if busy:
         names = Site.objects.filter(pk__in=busy).order_by(NameOrder("name")).values_list("name", flat=True)
         text = ngettext(
-            "%(number)s site has rows that wait or are being sent, or an import that goes on, and cannot be archived "
-            "yet: %(names)s.",
-            "%(number)s sites have rows that wait or are being sent, or an import that goes on, and cannot be archived "
-            "yet: %(names)s.",
+            "%(number)s site has open rows or imports and cannot be archived yet: %(names)s.",
+            "%(number)s sites have open rows or imports and cannot be archived yet: %(names)s.",
             len(busy),
         )
         yield text % {"number": number(len(busy)), "names": ", ".join(names[:MOST_NAMED])}
     if rest := count - len(busy):
         text = ngettext(
-            "%(number)s of the chosen sites stays as it is: it is in that state already, or you may not change it.",
-            "%(number)s of the chosen sites stay as they are: they are in that state already, or you may not change "
-            "them.",
+            "%(number)s site stays as it is: already in that state, or not yours to change.",
+            "%(number)s sites stay as they are: already in that state, or not yours to change.",
             rest,
         )
         yield text % {"number": number(rest)}

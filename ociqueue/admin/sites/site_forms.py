@@ -80,10 +80,7 @@ class SiteForm(NewSiteForm):
             self.add_error(CONFIRM_SENDER, _("Rows are open. Tick the box to change the sender all the same."))
         if SENDER in self.changed_data and self._is_old():
             raise ValidationError(
-                _(
-                    "Nothing was saved: another user changed the sender of this site after you opened the page. Open "
-                    "it again and repeat your change if it is still needed."
-                )
+                _("Nothing was saved: someone else changed the sender meanwhile. Open the page again.")
             )
         return cleaned
 

@@ -262,9 +262,7 @@ def issue_key(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> Http
         wanted = KeyRequest(site, name, scopes)
         text = site_keys.issue_once(request.user, wanted, after=request.POST.get("after", ""))
         if not text:
-            sentence = _(
-                "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
-            )
+            sentence = _("No key was issued: another was issued meanwhile. Revoke that one if it was lost.")
             messages.error(request, sentence)
             return None
         messages.warning(request, new_key(_("Copy the key now; it is not shown again:"), text))

@@ -78,7 +78,7 @@ def test_the_page_says_first_what_would_happen(make_person, make_site, make_fail
 
     assert answer.context["sentences"] == [
         "Retry: 3 match (Failed: 3).",
-        "They are queued again with a fresh budget of attempts; the error is kept.",
+        "They are queued again with all attempts; the error is kept.",
         "Will not change: 1 (Waiting).",
     ]
     assert "age: Last 24 hours" in answer.content.decode()

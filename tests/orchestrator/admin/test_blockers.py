@@ -100,7 +100,7 @@ NEEDS_A_RUNNER = {
     "OptiPlanning is to be started": ("OPTI_IMPORTED", {"opti_mode": "A"}, "The next step takes long, and no runner"),
     "OptiPlanning ran with one that is gone": ("OPTI_RUNNING", {"opti_mode": "B"}, "The next step takes long, and no"),
     "very many sheets": ("PREPARED", {"batch_count": 101}, "The next step takes long, and no runner is alive"),
-    "the floor is elsewhere": ("NEW", {}, "The folders are on another machine, and no runner is alive there"),
+    "the floor is elsewhere": ("NEW", {}, "No runner is alive on the machine of the folders"),
 }
 
 

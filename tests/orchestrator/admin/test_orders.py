@@ -101,7 +101,7 @@ def test_a_draft_that_another_person_changed_is_not_overwritten_and_what_was_typ
     refused = operator.post(page_of(draft.pk), opened)
 
     assert (refused.status_code, "777" in refused.text) == (409, True)
-    assert "this draft was changed since you opened it" in refused.text
+    assert "someone changed this draft meanwhile" in refused.text
     assert OrderDraft.objects.get().content["fields"]["order_id"] == "S-2"
     send_draft(draft.pk, current_rules())
     as_new = operator.post(page_of(draft.pk), opened)

@@ -78,7 +78,7 @@ def test_rules_that_changed_since_are_compared_before_it_is_saved(owner, proposa
 
     shown = owner.post(f"{PAGE}?accept={proposal.pk}", follow=True)
 
-    assert "Nothing was saved: the rules were changed since." in shown.text
+    assert "Not saved: the rules were changed meanwhile." in shown.text
     assert {each.path for each in shown.context["check"].changes} == {"trimByThickness.16", "retry_count_max"}
     merged = text_with(retry_count_max=2, trimByThickness=trims(_16=8))
     owner.post(f"{PAGE}?proposal={proposal.pk}", sent(rules_file, merged, "save"))

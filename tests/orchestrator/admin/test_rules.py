@@ -112,7 +112,7 @@ def test_a_version_made_from_rules_no_longer_in_force_is_refused(make_person, ru
 
     answer = owner.post(PAGE, stale)
 
-    assert "Nothing was saved: the rules were changed" in answer.text
+    assert "Not saved: the rules were changed meanwhile" in answer.text
     assert [(each.before, each.after) for each in answer.context["check"].changes] == [("1", "2")]
     assert json.loads(rules_file.read_text())["retry_count_max"] == 1
     assert not RulesVersion.objects.exists()

@@ -120,7 +120,7 @@ def test_page_and_list_flag_the_parts_by_name(make_person) -> None:
     page, listed = viewer.get(f"{LIST}{job.pk}/change/").text, viewer.get(LIST).text
     narrowed = viewer.get(LIST, {"warning": "W_PART_EXCEEDS_PLATE"}).text
 
-    assert f"{MESSAGE}. OptiPlanning cannot place them." in page
+    assert f"{MESSAGE}. Cancel the job and have the order sent again" in page
     assert page.count(">too large<") == 1, "in the table of parts"
     assert listed.count(f'title="{MESSAGE}"') == 1
     assert "S-1001" in narrowed

@@ -204,7 +204,7 @@ def send_a_test(mouse: Mouse) -> int:
 
 
 def copy_the_script_of_a_new_site(mouse: Mouse) -> int:
-    mouse.find("add a site", "Add a site")
+    mouse.find("add a site", "Add site")
     expect(mouse.page.get_by_label("Name")).to_be_focused()
     mouse.page.keyboard.type("Yeni Mobilya")
     mouse.page.get_by_role("button", name="Save").click()

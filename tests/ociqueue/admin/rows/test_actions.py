@@ -73,7 +73,7 @@ def test_an_action_first_says_what_it_will_do(make_person, site, make_in_state) 
     assert answer.context["title"] == "Retry: 3 conversions?"
     assert answer.context["sentences"] == [
         "Retry: 3 of 5 selected.",
-        "They are queued again with a fresh budget of attempts; the error is kept.",
+        "They are queued again with all attempts; the error is kept.",
         "Will not change: 1 (Waiting).",
         "Will not change: 1 (Sent).",
     ]

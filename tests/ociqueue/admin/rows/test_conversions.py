@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.lists.listing import CappedPaginator
+from kilit.console.lists.paging import CappedPaginator
 from kilit.lock.audit import acting_as
 from ociqueue.models import Conversion
 from tests.support.conversions import make_completed, make_failed, new_conversion
