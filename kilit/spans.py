@@ -22,3 +22,12 @@ def moment(time: datetime) -> str:
     if time <= now():
         return exact
     return _("%(time)s (in %(span)s)") % {"time": exact, "span": format_span(time - now())}
+
+
+def distance(time: datetime) -> str:
+    """Return how far off a time is, past or future; Django would call seconds "0 minutes"."""
+    return format_span(abs(now() - time))
+
+
+def ago(time: datetime | None) -> str:
+    return _("%(span)s ago") % {"span": distance(time)} if time else _("never")

@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.utils.formats import date_format, number_format
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.timezone import localtime, now
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise
@@ -24,7 +24,7 @@ from django_stubs_ext import StrOrPromise
 from kilit.batches.queues import queues
 from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_personal_data
-from kilit.spans import format_span
+from kilit.spans import distance, format_span
 
 if TYPE_CHECKING:
     from unfold.admin import ModelAdmin
@@ -111,17 +111,8 @@ def with_local_times(text: str) -> str:
     return TIMESTAMP.sub(localized, text)
 
 
-def distance(time: datetime) -> str:
-    """Return how far off a time is, past or future; Django would call seconds "0 minutes"."""
-    return format_span(abs(now() - time))
-
-
 def since(time: datetime) -> SafeString:
     return format_html('<span class="whitespace-nowrap" title="{}">{}</span>', exactly(time), distance(time))
-
-
-def ago(time: datetime | None) -> str:
-    return _("%(span)s ago") % {"span": distance(time)} if time else _("never")
 
 
 def duration(span: timedelta) -> str:

@@ -21,6 +21,7 @@ PAGES = {
     "credentials": "{}/credentials/",
     "google_counts": "{}/google-counts/",
     "resume": "{}/resume/",
+    "settings": "{}/settings/",
     "switch": "{}/switch/",
     # of endpoints
     "switch_on": "{}/switch-on/",

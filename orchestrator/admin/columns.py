@@ -14,6 +14,7 @@ from kilit.console.menu import MenuItem
 from kilit.machine_errors import in_words
 from kilit.masking import mask_phone
 from orchestrator.admin.order_form import LABELS
+from orchestrator.blockers import warning_text
 from orchestrator.drafts.imported import UNIT_OF
 from orchestrator.drafts.typed import PART_FIELDS, UNITS
 from orchestrator.models import Job
@@ -21,7 +22,6 @@ from orchestrator.schemas.orders import plain
 from orchestrator.states import CANCELLABLE, JOBS, JobState, Mode
 
 SIZES = tuple(PART_FIELDS.values())  # in centimetres
-PARTS_NAMED = 10  # of those that are too large
 MOST_PARTS_SHOWN = 200
 JOBS_MENU = MenuItem(gettext_lazy("Jobs"), "carpenter", 40)
 STATES = States(JOBS, colours={JobState.DELIVERED: "success", JobState.HOLD: "warning"})
@@ -44,18 +44,6 @@ def state_notes(job: Job) -> SafeString | str:
 def state_badge(job: Job) -> SafeString:
     state = STATES.badge(job.status)
     return format_html("{} {}", state, state_notes(job)) if job.is_with_people else state
-
-
-def warning_text(job: Job) -> str:
-    if not job.warning_code:
-        return ""
-    details = job.warning_details or {}
-    parts, beyond = list(details.get("parts", [])), details.get("beyond", 0)
-    further = len(parts) - PARTS_NAMED + beyond
-    names = ", ".join(parts[:PARTS_NAMED])
-    if further > 0:
-        names = _("%(names)s and %(number)s more") % {"names": names, "number": further}
-    return _("Larger than the plate of %(plate)s: %(names)s") % {"plate": details.get("plate", "?"), "names": names}
 
 
 def _parts(job: Job) -> SafeString | str:
@@ -102,9 +90,7 @@ def _cell(name: str, value: object, unit: str) -> str:
 
 
 order = column("order", gettext_lazy("order"), _order)
-state = column(
-    "state", gettext_lazy("state"), lambda job: format_html("{} {}", state_badge(job), priority_badge(job))
-)
+state = column("state", gettext_lazy("state"), lambda job: format_html("{} {}", state_badge(job), priority_badge(job)))
 customer = column(
     "customer",
     gettext_lazy("customer"),

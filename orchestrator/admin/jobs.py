@@ -28,12 +28,20 @@ from kilit.console.queue_admin import QueueAdmin
 from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
 from kilit.sentences import english
-from orchestrator.admin import blockers, columns
-from orchestrator.admin.blockers import MOST_CONTINUED, STEPS, HeldCustomersForm, add_customers_title, send_again_title
+from orchestrator.admin import columns
 from orchestrator.admin.cutting_by_hand import CUT_BY_HAND, FINISH_BY_HAND
 from orchestrator.admin.estimates import estimate_page, missing_text
 from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
+from orchestrator.admin.steps import (
+    MOST_CONTINUED,
+    STEPS,
+    HeldCustomersForm,
+    add_customers_title,
+    holdings,
+    send_again_title,
+)
 from orchestrator.api.jobs import download
+from orchestrator.blockers import reasons
 from orchestrator.errors import Code
 from orchestrator.figures.export import export_lines
 from orchestrator.models import Job, OrderDraft
@@ -239,8 +247,8 @@ class JobAdmin(QueueAdmin):
         name=lambda job: job.order_id,
         belongs_to=belongs_to,
         state_notes=columns.state_notes,
-        blockers=blockers.reasons,
-        holdings=blockers.holdings,
+        blockers=reasons,
+        holdings=holdings,
         steps=STEPS,
         choose_primary=lambda _job, offers: offers.get("cut_by_hand") or offers.get("finish_by_hand"),
         copied_fields={"order_id": "order_id", "whole_customer": "customer_phone"},

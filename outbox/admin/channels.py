@@ -19,7 +19,7 @@ from kilit.access.roles import is_owner
 from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console.account.preferences import zone_of, zones
 from kilit.console.dashboard.page import panels
-from kilit.console.formatting import ago, badge, column, joined
+from kilit.console.formatting import badge, column, joined
 from kilit.console.lists.fields import choice_field, choices_field, text_field
 from kilit.console.lists.listing import ListAdmin, RowPage
 from kilit.console.menu import ALERTS
@@ -29,6 +29,7 @@ from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Severity
 from kilit.problems.workers import TASKS, WORKERS
 from kilit.sites.scopes import scope_choices, scopes_seen_by
+from kilit.spans import ago
 from kilit.workers.models import Heartbeat
 from outbox.admin.messages import ON_OR_OFF
 from outbox.alerts.addresses import check_address, shown_address

@@ -20,15 +20,15 @@ from django.utils.translation import gettext_lazy
 from kilit.api.webhooks import kinds_beyond, webhook_kinds
 from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console import formatting
-from kilit.console.formatting import ago, badge, breakable, column, exactly, find_object, link, number, two_lines
-from kilit.console.jobs.blockers import Blocker, blocked, ended, paused, waiting
+from kilit.console.formatting import badge, breakable, column, exactly, find_object, link, number, two_lines
 from kilit.console.jobs.job_page import JobOffer
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.fields import choice_field, choices_field
 from kilit.console.lists.listing import ListAdmin, RowPage
 from kilit.outgoing.urls import InvalidUrl
+from kilit.problems.blockers import Blocker, blocked, ended, paused, waiting
 from kilit.sites.scopes import INSTALLATION, scope_choices, scopes_run_by
-from kilit.spans import moment
+from kilit.spans import ago, moment
 from outbox.admin import endpoint_actions
 from outbox.admin import messages as columns
 from outbox.admin.messages import ON_OR_OFF

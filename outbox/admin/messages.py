@@ -15,27 +15,27 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import breakable, column, distance, error_cell, exactly, joined, two_lines
-from kilit.console.jobs import blockers
-from kilit.console.jobs.blockers import Blocker
+from kilit.console.formatting import breakable, column, error_cell, exactly, joined, two_lines
 from kilit.console.jobs.job_page import JobDescription, JobOffer, Offers
 from kilit.console.jobs.states import States
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.console.menu import OPERATORS, MenuItem
 from kilit.console.queue_admin import QueueAdmin
-from kilit.lock.models import Event
 from kilit.masking import mask_personal_data
+from kilit.problems.blockers import lease_holdings
+from kilit.problems.links import row_path
 from kilit.sentences import english
 from kilit.sites.scopes import scope_names
-from kilit.spans import moment
+from kilit.spans import distance
 from outbox import operations
+from outbox.blockers import reasons
 from outbox.errors import ERRORS
 from outbox.models import Attempt, Endpoint, OutboxMessage
-from outbox.models.endpoint import OffReason, hide_query
+from outbox.models.endpoint import hide_query
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
 from outbox.queue import QUEUE
-from outbox.states import EXPIRES_AFTER, MESSAGES, WAITING, MessageStatus
+from outbox.states import MESSAGES, WAITING, MessageStatus
 
 # Of endpoints and channels.
 ON_OR_OFF = {"on": (gettext_lazy("On"), Q(is_on=True)), "off": (gettext_lazy("Off"), Q(is_on=False))}
@@ -153,28 +153,8 @@ EXPORT_FIELDS: dict[str, Any] = {
 }
 
 
-def reasons(row: OutboxMessage, timeline: list[Event]) -> Iterator[Blocker]:
-    match row.status:
-        case MessageStatus.DELIVERED if row.delivered_at:
-            yield blockers.ended(_("Delivered at %(time)s.") % {"time": moment(row.delivered_at)})
-        case MessageStatus.FAILED:
-            if row.endpoint and not row.endpoint.is_on:
-                yield blockers.blocked(off_sentence(row.endpoint), **_endpoint_link(row.endpoint))
-            yield from blockers.failed(row)
-        case MessageStatus.SENDING:
-            after = _("the scheduled task outbox_recover takes it back")
-            yield from blockers.leased(row, timeline, task="outbox_recover", after=after)
-        case _:
-            causes = [*blockers.paused(OutboxMessage), *_receiver(row), *blockers.no_worker()]
-            yield from [*causes, *blockers.next_attempt(row)] or [blockers.ready(_("seconds"))]
-
-
-def off_sentence(endpoint: Endpoint) -> str:
-    return _("The endpoint is switched off: %(why)s.") % {"why": OffReason(endpoint.off_reason).label}
-
-
 def open_endpoint(row: OutboxMessage, _offers: Offers, _user: object) -> JobOffer | None:
-    return JobOffer(_("Open the endpoint"), _endpoint_link(row.endpoint)["href"]) if row.endpoint else None
+    return JobOffer(_("Open the endpoint"), row_path(row.endpoint)) if row.endpoint else None
 
 
 def switch_on(row: OutboxMessage, _offers: Offers, user: User | AnonymousUser) -> JobOffer | None:
@@ -182,25 +162,6 @@ def switch_on(row: OutboxMessage, _offers: Offers, user: User | AnonymousUser) -
         return None
     href = reverse("admin:outbox_endpoint_switch_on", args=[row.endpoint.pk], query={"retry": row.pk})
     return JobOffer(_("Switch on and retry"), href)
-
-
-def _receiver(row: OutboxMessage) -> Iterator[Blocker]:
-    if row.channel and not row.channel.is_on:
-        yield blockers.blocked(_("The channel is switched off."))
-    endpoint = row.endpoint
-    if endpoint is None:
-        return
-    if not endpoint.is_on:
-        yield blockers.blocked(off_sentence(endpoint), **_endpoint_link(endpoint))
-        expires_at = moment(row.updated_at + EXPIRES_AFTER)
-        yield blockers.waiting(_("It fails at %(time)s if the endpoint stays off.") % {"time": expires_at})
-    elif endpoint.wait_until and endpoint.wait_until > timezone.now():
-        sentence = _("The receiver asked to wait until %(time)s.") % {"time": moment(endpoint.wait_until)}
-        yield blockers.waiting(sentence, **_endpoint_link(endpoint))
-
-
-def _endpoint_link(endpoint: Endpoint) -> dict[str, str]:
-    return {"link": str(endpoint), "href": reverse("admin:outbox_endpoint_change", args=[endpoint.pk])}
 
 
 def attempts_of(message: OutboxMessage) -> Iterator[dict[str, object]]:
@@ -237,7 +198,7 @@ class OutboxMessageAdmin(QueueAdmin):
         name=row_name,
         belongs_to=lambda row: joined(str(row.receiver), site_name(row)),
         blockers=reasons,
-        holdings=blockers.lease_holdings,
+        holdings=lease_holdings,
         is_message_hidden=True,
         steps={"endpoint": open_endpoint, "switch_on": switch_on},
         copied_fields={"webhook_id": "webhook_id", "job": "object_id"},

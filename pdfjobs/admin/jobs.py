@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import Subquery
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
@@ -16,7 +15,7 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from kilit.console.formatting import (
@@ -29,8 +28,6 @@ from kilit.console.formatting import (
     verbatim,
     with_copy_button,
 )
-from kilit.console.jobs import blockers
-from kilit.console.jobs.blockers import Blocker
 from kilit.console.jobs.job_page import JobDescription, JobOffer
 from kilit.console.jobs.states import States
 from kilit.console.jobs.timeline import Story
@@ -39,21 +36,21 @@ from kilit.console.lists.actions import Action
 from kilit.console.lists.listing import RowPage
 from kilit.console.menu import MenuItem
 from kilit.console.queue_admin import QueueAdmin
-from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.lock.models import Activity, ActivityKind
 from kilit.machine_errors import in_words
 from kilit.masking import mask_personal_data
+from kilit.problems.blockers import lease_holdings
 from kilit.spans import moment
 from pdfjobs import operations
-from pdfjobs.enqueue import CHANGED, expire_changed
+from pdfjobs.blockers import reasons
+from pdfjobs.enqueue import expire_changed
 from pdfjobs.file_response import ArtifactChangedError, file_response
 from pdfjobs.links import LINK_CREATED, DeadLinkError, create_link
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES, PdfJobQuerySet
-from pdfjobs.models.turns import TURN, most_running
 from pdfjobs.queue import QUEUE
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, MAX_RETRIES, PDF_JOBS, WAITING, PdfStatus
-from pdfjobs.storage import artifacts
 from pdfjobs.storage.artifacts import StorageUnavailable
 from pdfjobs.warnings import MOST_NAMED, missing_characters
 
@@ -123,7 +120,6 @@ STORY = Story(
     attempts="retry_count",
     first_attempt=0,
 )
-MOST_COUNTED = 1000
 LIVES = {
     "hour": (timedelta(hours=1), gettext_lazy("for 1 hour")),
     "day": (timedelta(days=1), gettext_lazy("for 1 day")),
@@ -167,70 +163,6 @@ def choose_primary(row: PdfJob, _offers: object) -> JobOffer | None:
         return None
     href = reverse("admin:pdfjobs_pdfjob_file", args=[row.pk])
     return JobOffer(gettext_lazy("Download the PDF"), f"{href}?download")
-
-
-def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
-    match row.status:
-        case PdfStatus.QUEUED:
-            yield from _queued(row)
-        case PdfStatus.RUNNING:
-            yield from blockers.leased(
-                row, timeline, task="pdf_reap", after=_("the scheduled task pdf_reap takes it back")
-            )
-        case PdfStatus.FAILED:
-            yield from blockers.failed(row)
-        case PdfStatus.SUCCEEDED if row.finished_at:
-            kept_until = row.finished_at + settings.PDF_TTL
-            yield blockers.ended(_("Succeeded. The PDF is kept until %(time)s.") % {"time": moment(kept_until)})
-            if kept_until < timezone.now():
-                yield from blockers.overdue("pdf_cleanup")
-        case _ if any(event.message == CHANGED.stored for event in timeline):
-            yield from _changed(row)
-        case _:
-            yield blockers.ended(_("Expired. The file and the variables are deleted."))
-
-
-def _changed(row: PdfJob) -> Iterator[Blocker]:
-    yield blockers.blocked(
-        _("The stored file was changed after it was rendered. It is no longer served, and the job is expired.")
-    )
-    yield blockers.blocked(_("Request the document again to render a new PDF."))
-    text = _("Find out who can write to the storage. Copy the changed file from %(folder)s within the hour.")
-    yield blockers.blocked(text % {"folder": artifacts.folder_of(row.pk)})
-
-
-def _queued(row: PdfJob) -> Iterator[Blocker]:
-    if unable := [*blockers.paused(PdfJob), *blockers.no_worker()]:
-        yield from unable
-        return
-    if artifacts.is_unavailable():
-        yield blockers.blocked(_("The storage of PDF files does not answer. Workers continue when it does."))
-        return
-    owners = PdfJob.objects.filter(owner=row.owner_id)
-    limit = settings.PDF_JOBS_PER_OWNER
-    if limit and owners.filter(status=PdfStatus.RUNNING).count() >= limit:
-        text = ngettext(
-            "Its owner has %(number)s running job, as many as KILIT_PDF_JOBS_PER_OWNER allows.",
-            "Its owner has %(number)s running jobs, as many as KILIT_PDF_JOBS_PER_OWNER allows.",
-            limit,
-        )
-        yield blockers.waiting(text % {"number": number(limit)})
-        return
-    running = PdfJob.objects.filter(status=PdfStatus.RUNNING)
-    if owners.filter(status=PdfStatus.RUNNING).exists() and running.count() >= most_running():
-        yield blockers.waiting(
-            _("Its owner has a running job, and the last worker stays free for other owners (KILIT_PDF_FREE_WORKERS).")
-        )
-        return
-    # Owners take turns, so the jobs of others do not say how long it waits.
-    own_turn = PdfJob.objects.filter(pk=row.pk).values(turn=TURN)
-    before = owners.due().alias(turn=TURN).filter(turn__lt=Subquery(own_turn))[: MOST_COUNTED + 1].count()
-    if before:
-        most = _("more than %(most)s") % {"most": number(MOST_COUNTED)}
-        ahead = {"number": number(before) if before <= MOST_COUNTED else most}
-        yield blockers.waiting(_("Waiting for a worker. Jobs of its owner ahead of it: %(number)s.") % ahead)
-    else:
-        yield blockers.ready(_("seconds"))
 
 
 def choices(row: PdfJob) -> Iterator[tuple[str, object]]:
@@ -300,7 +232,7 @@ class PdfJobAdmin(QueueAdmin):
         name=row_name,
         belongs_to=lambda row: joined(row.recipient, row.document_number and row.template_name, str(row.owner)),
         blockers=reasons,
-        holdings=blockers.lease_holdings,
+        holdings=lease_holdings,
         choose_primary=choose_primary,
         copied_fields={"document_number": "document_number", "key": "job_key"},
         priority_states=WAITING,

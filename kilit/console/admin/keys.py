@@ -21,12 +21,13 @@ from kilit.access.models import ApiKey, DenialCode, DeniedRequest
 from kilit.access.roles import Role, is_owner, role_of
 from kilit.api.queue_api import apis
 from kilit.batches.filters import ChoiceFilter, FilterSet, KindFilter
-from kilit.console.formatting import age, ago, badge, column, exactly, new_key, number, two_lines
+from kilit.console.formatting import age, badge, column, exactly, new_key, number, two_lines
 from kilit.console.lists.listing import ListAdmin, ReadOnlyAdmin
 from kilit.console.menu import PEOPLE, RECORDS
 from kilit.lock.models import Pruning
 from kilit.machine_errors import explain
 from kilit.sites.people import key_owner_names, key_owners_managed_by, keys_users_of_sites, people_managed_by
+from kilit.spans import ago
 
 ADMIN_KEY_LASTS = timedelta(days=366)  # at most
 

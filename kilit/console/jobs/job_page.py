@@ -14,7 +14,6 @@ from unfold.admin import ModelAdmin
 
 from kilit.batches.error_entries import TRY_AGAIN, ErrorEntry
 from kilit.console.formatting import link, page
-from kilit.console.jobs.blockers import Blocker, reasons_by_kind
 from kilit.console.jobs.diagram import draw
 from kilit.console.jobs.states import States, priority_badge
 from kilit.console.jobs.timeline import Story
@@ -22,6 +21,7 @@ from kilit.console.lists.acting import LIST_FILTERS, back_address
 from kilit.console.lists.actions import Action
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
+from kilit.problems.blockers import Blocker, reasons_by_kind
 from kilit.problems.links import row_path
 
 EMPTY: Any = (None, "", "-", [], {}, ())

@@ -15,13 +15,14 @@ from unfold.admin import ModelAdmin
 
 from kilit.batches.operations import Operation, OperationUnavailable, Skip
 from kilit.batches.queues import queues
-from kilit.console.formatting import ago, counted
+from kilit.console.formatting import counted
 from kilit.console.formatting import number as grouped
 from kilit.console.lists.confirming import ReasonForm
 from kilit.lock.audit import person_of
 from kilit.lock.models import Event
 from kilit.machine_errors import explain
 from kilit.masking import mask_personal_data
+from kilit.spans import ago
 
 
 @dataclass(frozen=True)

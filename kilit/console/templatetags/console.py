@@ -15,10 +15,11 @@ from django.utils.translation import gettext as _
 from kilit import machine_errors, product_version
 from kilit.access.unset import unset_mail, unset_second_factor
 from kilit.console import formatting
+from kilit.spans import distance
 
 register = template.Library()
 register.filter("duration", formatting.duration)
-register.filter("distance", formatting.distance)
+register.filter("distance", distance)
 register.filter("thousands", formatting.number)
 register.filter("in_words", machine_errors.in_words)
 

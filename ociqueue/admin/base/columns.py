@@ -27,19 +27,12 @@ from kilit.machine_errors import explain, in_words
 from kilit.masking import mask_identifiers
 from ociqueue.models import Conversion, Site
 from ociqueue.models.uploadable import Uploadable
+from ociqueue.problems.blockers import doubt, is_perhaps_sent, row_name
 from ociqueue.schemas.columns import mask_click_id, outcome_unknown
 from ociqueue.schemas.conversions import format_consent
-from ociqueue.states import CONVERSIONS, WAITING, Category, ConversionStatus, SyncMethod
+from ociqueue.states import CONVERSIONS, WAITING, ConversionStatus
 from ociqueue.values.currencies import MINOR_UNITS
 
-UNKNOWN = gettext_lazy(
-    "Outcome unknown: it was sent and no answer came; Google may have it. Its order id keeps Google from counting it "
-    "twice."
-)
-PERHAPS_SENT = gettext_lazy(
-    "Perhaps sent: the script reported an error, but Google may have it all the same. Its order id keeps Google from "
-    "counting it twice."
-)
 # Of adjustments, too: their table has the same states.
 STATES = States(
     CONVERSIONS,
@@ -50,16 +43,6 @@ STATES = States(
 
 def row_page(name: str, pk: object) -> str:
     return reverse(f"admin:ociqueue_conversion_{name}", args=[pk])
-
-
-def row_name(row: Conversion) -> str:
-    """Return the source key, or else the end of the id, which differs between rows."""
-    if row.source_key:
-        return row.source_key
-    # A corrected copy leaves the source key to its original, but people know it by that.
-    if row.replaces and row.replaces.source_key:
-        return _("%(name)s, corrected") % {"name": row.replaces.source_key}
-    return f"…{str(row.pk)[-12:]}"
 
 
 def site_cell(site: Site, below: str) -> SafeString:
@@ -138,16 +121,6 @@ def unknown_badge(row: Uploadable) -> SafeString:
         return SafeString("")
     word = _("perhaps sent") if is_perhaps_sent(row) else _("outcome unknown")
     return badge(word, "warning", title=doubt(row))
-
-
-def is_perhaps_sent(row: Uploadable) -> bool:
-    """Return whether there was an answer: the script said that an upload threw, which may have succeeded."""
-    is_transient = row.status == ConversionStatus.FAILED and row.provider_error_category == Category.TRANSIENT
-    return is_transient and row.site.sync_method == SyncMethod.SCRIPT
-
-
-def doubt(row: Uploadable) -> str:
-    return str(PERHAPS_SENT if is_perhaps_sent(row) else UNKNOWN)
 
 
 def note(is_so: object, text: str, title: str) -> SafeString:

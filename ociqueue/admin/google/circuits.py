@@ -16,10 +16,11 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldBooleanWidget
 
 from kilit.console.admin.activity import ActivitySource, register_activity
-from kilit.console.formatting import distance, link, number, two_lines
+from kilit.console.formatting import link, number, two_lines
 from kilit.console.jobs.timeline import Story
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.machine_errors import explain
+from kilit.spans import distance
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.base.site_header import header_context, may_administer, site_address, site_page

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import badge, number
-from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked
+from kilit.problems.blockers import Blocker, BlockerKind, blocked
 from kilit.shares import share
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat

@@ -10,11 +10,12 @@ from kilit.lock.models import Event
 from ociqueue.admin.base import columns
 from ociqueue.models import Adjustment, Conversion
 from ociqueue.operating.presenters import with_upload
+from ociqueue.problems.blockers import row_name as conversion_name
 from ociqueue.states import ConversionStatus
 
 
 def row_name(row: Adjustment) -> str:
-    return _("%(kind)s of %(name)s") % {"kind": row.get_kind_display(), "name": columns.row_name(row.original)}
+    return _("%(kind)s of %(name)s") % {"kind": row.get_kind_display(), "name": conversion_name(row.original)}
 
 
 def state_notes(row: Adjustment) -> SafeString:
@@ -31,14 +32,14 @@ amount = column("amount", gettext_lazy("new value"), columns.money_of, sort_key=
 name = column(
     "name",
     gettext_lazy("adjustment"),
-    lambda row: two_lines(columns.row_name(row.original), row.get_kind_display(), title=str(row)),
+    lambda row: two_lines(conversion_name(row.original), row.get_kind_display(), title=str(row)),
 )
 state = column("state", gettext_lazy("state"), lambda row: columns.state_cell(row, overtaken_badge(row)))
 error = column("error", gettext_lazy("error"), lambda row: error_cell(row, row.provider_error_code, row.last_error))
 original = column(
     "original",
     gettext_lazy("conversion"),
-    lambda row: link(columns.row_page("change", row.original_id), columns.row_name(row.original)),
+    lambda row: link(columns.row_page("change", row.original_id), conversion_name(row.original)),
 )
 old_amount = column("old_amount", gettext_lazy("value of the conversion"), lambda row: columns.amount(row.original))
 source_key = column("source_key", gettext_lazy("own key"), lambda row: breakable(row.source_key or "-"))

@@ -15,21 +15,11 @@ from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from kilit.console.formatting import (
-    badge,
-    breakable,
-    code_badge,
-    column,
-    distance,
-    fieldset,
-    link,
-    number,
-    since,
-    two_lines,
-)
+from kilit.console.formatting import badge, breakable, code_badge, column, fieldset, link, number, since, two_lines
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.machine_errors import explain
 from kilit.problems.links import row_path
+from kilit.spans import distance
 from ociqueue.admin.base import columns
 from ociqueue.admin.base.site_header import SITES_MENU, UPLOADS, header_context
 from ociqueue.admin.rows import adjustment_columns

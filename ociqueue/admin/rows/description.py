@@ -9,6 +9,7 @@ from django import forms
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldBooleanWidget
 
@@ -20,9 +21,9 @@ from kilit.console.lists.confirming import ReasonForm
 from kilit.console.lists.fields import choice_field, text_field
 from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Event
-from ociqueue.admin.base.columns import STATES, money, row_name, row_page, state_notes
+from kilit.spans import moment
+from ociqueue.admin.base.columns import STATES, money, row_page, state_notes, upload
 from ociqueue.admin.base.site_header import may_administer, site_address
-from ociqueue.admin.rows import blockers
 from ociqueue.admin.rows.adjustment_columns import adjustments_context
 from ociqueue.admin.rows.row_forms import with_forms
 from ociqueue.models import Circuit
@@ -33,7 +34,9 @@ from ociqueue.models.uploadable import Uploadable
 from ociqueue.operating import operations
 from ociqueue.operating.presenters import with_upload
 from ociqueue.operating.site_health import open_circuits
-from ociqueue.states import ENDED, AdjustmentKind, Category, ConversionStatus, Disposition, SyncMethod
+from ociqueue.problems import blockers
+from ociqueue.problems.blockers import limits_of, row_name
+from ociqueue.states import ENDED, LIVE, AdjustmentKind, Category, ConversionStatus, Disposition, SyncMethod
 
 
 class UploadableAdmin(QueueAdmin):
@@ -262,6 +265,19 @@ STEPS: dict[str, RowStep] = {
 }
 
 
+def holdings(row: Any) -> list[tuple[str, object]]:
+    facts: list[tuple[str, object]] = []
+    if row.status == ConversionStatus.PROCESSING and row.claimed_at:
+        holder = gettext("an upload") if row.open_batch_id else gettext("the site's script")
+        facts += [(gettext("Claimed by"), holder), (gettext("Claimed at"), moment(row.claimed_at))]
+        facts += [(gettext("Upload"), upload(row))] if row.open_batch_id else []
+    if row.status in LIVE:
+        limits = limits_of(row)
+        left = {"left": max(0, limits.attempts_left), "most": limits.max_attempts}
+        facts.append((gettext("Attempts left"), gettext("%(left)s of %(most)s") % left))
+    return facts
+
+
 CONVERSION = JobDescription(
     states=STATES,
     story=STORY,
@@ -270,7 +286,7 @@ CONVERSION = JobDescription(
     belongs_to=belongs_to,
     state_notes=state_notes,
     blockers=blockers.reasons,
-    holdings=blockers.holdings,
+    holdings=holdings,
     offers=with_forms,
     steps=STEPS,
     copied_fields={"source_key": "source_key", "order_id": "order_id", "whole_click_id": "click_id"},

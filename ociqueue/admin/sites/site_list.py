@@ -17,11 +17,12 @@ from django.utils.translation import gettext_lazy
 
 from kilit.access.roles import Role
 from kilit.batches.filters import FilterSet, KindFilter
-from kilit.console.formatting import ago, badge, column, find_object, link, number, two_lines
+from kilit.console.formatting import badge, column, find_object, link, number, two_lines
 from kilit.console.lists.listing import ListAdmin, ListLink, ListPage, RowPage
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.models import SiteMembership
+from kilit.spans import ago
 from ociqueue.admin.base.site_header import SITES_MENU, header_context, list_of, may_administer, may_run, site_address
 from ociqueue.admin.google import circuits, credentials, google_counts
 from ociqueue.admin.sites import bulk_files, site_actions, site_page

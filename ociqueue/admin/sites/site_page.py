@@ -24,16 +24,17 @@ from kilit.access.key_scopes import KeyScope
 from kilit.console.admin.keys import ScopesField, format_scopes
 from kilit.console.dashboard.charts import Chart
 from kilit.console.dashboard.page import StateCount
-from kilit.console.formatting import ago, badge, distance, exactly, new_key, number
-from kilit.console.jobs.blockers import Blocker, BlockerKind, blocked, waiting
+from kilit.console.formatting import badge, exactly, new_key, number
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.fields import text_field
 from kilit.console.templatetags.console import percent
 from kilit.lock.models import Count
 from kilit.machine_errors import explain
+from kilit.problems.blockers import Blocker, BlockerKind, blocked, waiting
 from kilit.shares import share
 from kilit.sites import site_keys
 from kilit.sites.site_keys import KeyRequest
+from kilit.spans import ago, distance
 from ociqueue.admin.base.columns import STATES
 from ociqueue.admin.base.site_header import list_of, site_address, site_page
 from ociqueue.admin.google.circuits import sending_context

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from kilit.console.formatting import ago, distance, duration, since
-from kilit.spans import format_span, moment
+from kilit.console.formatting import duration, since
+from kilit.spans import ago, distance, format_span, moment
 from tests.support.commands import ROOT
 from tests.support.packages import PRODUCT
 

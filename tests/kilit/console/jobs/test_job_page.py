@@ -5,7 +5,7 @@ import re
 import pytest
 from django.db.models.functions import Now
 
-from kilit.console.jobs.blockers import reasons_by_kind
+from kilit.problems.blockers import reasons_by_kind
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion, Site
 from outbox.models import OutboxMessage

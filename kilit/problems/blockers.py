@@ -1,4 +1,4 @@
-"""What blocks a job: sentences that the queues' pages share; each queue adds its own."""
+"""What blocks a job: sentences that all queues share, read by pages and by programs; each queue adds its own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.batches.queues import queues
-from kilit.console.jobs.timeline import Story
 from kilit.lock.attempts import RetriedModel
+from kilit.lock.audit import actor_in_words
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.leases import LeasedModel
 from kilit.lock.models import Event, QueuePause
@@ -66,7 +66,7 @@ def paused(model: type[LifecycleModel]) -> list[Blocker]:
     return [
         blocked(
             _("The queue is paused by %(person)s: %(why)s")
-            % {"person": Story().who(pause.paused_by), "why": pause.reason},
+            % {"person": actor_in_words(pause.paused_by), "why": pause.reason},
             link=_("The queue"),
             href=list_path(model),
         )

@@ -3,27 +3,33 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import distance, number
-from kilit.console.jobs import blockers
-from kilit.console.jobs.blockers import Blocker, blocked, ended, held, no_worker, overdue, ready, waiting
 from kilit.lock.models import Event
 from kilit.machine_errors import explain
-from kilit.spans import format_span, moment
+from kilit.problems import blockers
+from kilit.problems.blockers import Blocker, blocked, ended, held, no_worker, overdue, ready, waiting
+from kilit.problems.links import page_path, row_path
+from kilit.spans import distance, format_span, moment
 from kilit.workers.sweeps import sweeps
-from ociqueue.admin.base.columns import doubt, row_page, upload
-from ociqueue.admin.base.site_header import site_address
 from ociqueue.codes.table import WITHHELD
-from ociqueue.models import Conversion, Credentials, Receipt
+from ociqueue.models import Conversion, Credentials, Receipt, Site, UploadBatch
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.operating.site_health import open_circuits
 from ociqueue.schemas.columns import outcome_unknown
-from ociqueue.states import LIVE, UPLOADED_HERE, Category, ConversionStatus
+from ociqueue.states import UPLOADED_HERE, Category, ConversionStatus, SyncMethod
 
+UNKNOWN = gettext_lazy(
+    "Outcome unknown: it was sent and no answer came; Google may have it. Its order id keeps Google from counting it "
+    "twice."
+)
+PERHAPS_SENT = gettext_lazy(
+    "Perhaps sent: the script reported an error, but Google may have it all the same. Its order id keeps Google from "
+    "counting it twice."
+)
 Causes = Callable[[Any, Any], Iterable[Blocker]]  # of a row, with its limits
 
 
@@ -64,7 +70,7 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
         return
     if row.is_replaced:
         copy = getattr(row, "replacement", None)
-        href = row_page("change", copy.pk) if copy else ""
+        href = row_path(copy) if copy else ""
         yield ended(_("A corrected copy was sent in its place."), link=str(copy or ""), href=href)
     elif row.is_retracted:
         yield ended(_("It was retracted, so it is not sent again."))
@@ -105,21 +111,21 @@ def processing(row: Any, limits: Any, timeline: list[Event]) -> Iterator[Blocker
     until = limits.stuck_at
     yield held(until, timeline, after=_("the scheduled task oci_recover_processing takes it back"))
     if row.open_batch_id:
-        href = reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])
+        href = page_path(UploadBatch, "change", row.open_batch_id)
         yield waiting(_("It is part of an upload to Google."), link=_("The upload"), href=href)
     if until < timezone.now():
         yield from overdue("oci_recover_processing") or no_worker()
 
 
 def uploaded(row: Any) -> Iterator[Blocker]:
-    where = {"link": _("The upload"), "href": reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])}
+    where = {"link": _("The upload"), "href": page_path(UploadBatch, "change", row.open_batch_id)}
     receipts = Receipt.objects.filter(batch=row.open_batch_id, request_id=row.provider_request_id)
     receipt = receipts.open().defer("row_ids").first()
     if receipt is None:
         yield waiting(_("Google has it, and has not given its verdict yet."), **where)
         return
     due = receipt.next_check_at or timezone.now()
-    values = {"taken": moment(receipt.received_at), "next": moment(due), "number": number(receipt.checks)}
+    values = {"taken": moment(receipt.received_at), "next": moment(due), "number": receipt.checks}
     if receipt.checks:
         sentence = _(
             "Google has had it since %(taken)s and is still processing it. We asked for its verdict %(number)s times; "
@@ -190,7 +196,7 @@ def blocked_by_account(row: Uploadable) -> Iterator[Blocker]:
             if circuit.action
             else _("The site's circuit is open. %(code)s: %(reason)s. The next probe is sent at %(time)s.")
         )
-        yield blocked(message % context, link=_("The circuit"), href=site_address(row.site, "circuit"))
+        yield blocked(message % context, link=_("The circuit"), href=page_path(Site, "circuit", row.site.pk))
     yield from no_worker()
 
 
@@ -202,17 +208,24 @@ def _blocked_by_script(row: Conversion) -> Iterator[Blocker]:
 
 
 def site_link(row: Uploadable, page: str = "change") -> dict[str, str]:
-    return {"link": row.site.name, "href": site_address(row.site, page)}
+    return {"link": row.site.name, "href": page_path(Site, page, row.site.pk)}
 
 
-def holdings(row: Any) -> list[tuple[str, object]]:
-    facts: list[tuple[str, object]] = []
-    if row.status == ConversionStatus.PROCESSING and row.claimed_at:
-        holder = _("an upload") if row.open_batch_id else _("the site's script")
-        facts += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
-        facts += [(_("Upload"), upload(row))] if row.open_batch_id else []
-    if row.status in LIVE:
-        limits = limits_of(row)
-        left = {"left": max(0, limits.attempts_left), "most": limits.max_attempts}
-        facts.append((_("Attempts left"), _("%(left)s of %(most)s") % left))
-    return facts
+def row_name(row: Conversion) -> str:
+    """Return the source key, or else the end of the id, which differs between rows."""
+    if row.source_key:
+        return row.source_key
+    # A corrected copy leaves the source key to its original, but people know it by that.
+    if row.replaces and row.replaces.source_key:
+        return _("%(name)s, corrected") % {"name": row.replaces.source_key}
+    return f"…{str(row.pk)[-12:]}"
+
+
+def is_perhaps_sent(row: Uploadable) -> bool:
+    """Return whether there was an answer: the script said that an upload threw, which may have succeeded."""
+    is_transient = row.status == ConversionStatus.FAILED and row.provider_error_category == Category.TRANSIENT
+    return is_transient and row.site.sync_method == SyncMethod.SCRIPT
+
+
+def doubt(row: Uploadable) -> str:
+    return str(PERHAPS_SENT if is_perhaps_sent(row) else UNKNOWN)
