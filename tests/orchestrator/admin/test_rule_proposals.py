@@ -130,7 +130,7 @@ def test_only_owners_answer_what_others_propose(make_person, proposal, rules_fil
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"reason": ""}, "Give a reason."), ({"based_on": "0" * 64}, "Nothing was saved")],
+    [({"reason": ""}, "Give a reason."), ({"based_on": "0" * 64}, "Not saved: the rules were changed")],
 )
 def test_a_proposal_without_a_reason_or_of_old_rules_is_refused(operator, rules_file, change, message) -> None:
     values = sent(rules_file, text_with(retry_count_max=2), "propose", **change)

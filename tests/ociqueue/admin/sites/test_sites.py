@@ -191,7 +191,7 @@ def test_an_older_page_does_not_change_the_sender_back(admin, site) -> None:
     )
     saved = change(admin, site, name="Yeni")
 
-    assert "after you opened the page" in refused.content.decode()
+    assert "someone else changed the sender meanwhile" in refused.content.decode()
     assert saved.status_code == 302
     reported = Site.objects.values_list("name", "is_paused", "pause_reason", "sync_method").get()
     assert reported == ("Yeni", True, "legal hold", "api")
