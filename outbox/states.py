@@ -43,8 +43,8 @@ MESSAGES = Lifecycle(
         **SENDING_MOVES,
         "claim": replace(SENDING_MOVES["claim"], beside={"endpoint": (ON,)}),
         "deliver": report(MessageStatus.SENDING, to=MessageStatus.DELIVERED, after=Answer.YES),
-        # It was claimed and not sent: its endpoint has become slow, or wants no messages now.
-        "release": report(MessageStatus.SENDING, to=MessageStatus.RETRY),
+        # It was claimed and not sent: its endpoint has become slow, or wants no messages now. That is no attempt.
+        "release": report(MessageStatus.SENDING, to=MessageStatus.RETRY, sets={"spent": False}),
         # It waited too long for an endpoint that is switched off.
         "expire": move(*WAITING, to=MessageStatus.FAILED, by=By.SWEEP, beside={"endpoint": (OFF,)}),
         # Operators.

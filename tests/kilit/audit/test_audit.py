@@ -62,6 +62,11 @@ def count_once_more(parcel: Parcel) -> None:
     behind_the_triggers("UPDATE parcels_parcel SET attempt_count = attempt_count + 1 WHERE id = %s", parcel.pk)
 
 
+def create_again_elsewhere(parcel: Parcel) -> None:
+    forget_all(parcel)
+    append(parcel, "", State.DELIVERED)
+
+
 def append(parcel: Parcel, source: str, target: str, **columns: str) -> None:
     """Write an event as a migration might that moves rows by hand."""
     values = {"actor": "worker:1", "details": "{}", "created_at": "now", **columns}
@@ -87,6 +92,7 @@ DAMAGES: dict[str, tuple[Callable[[Parcel], None], Fault]] = {
     "a claim was not counted": (count_once_more, Fault.OTHER_ATTEMPTS),
     "a migration moved it back": (lambda p: append(p, State.DELIVERED, State.WAITING), Fault.NOT_LISTED),
     "a migration created it again": (lambda p: append(p, "", State.WAITING), Fault.BORN_TWICE),
+    "a migration created it in a state that no new row has": (create_again_elsewhere, Fault.BORN_WRONG),
     "a move is a year older than the one before": (
         lambda p: append(p, State.DELIVERED, State.DELIVERED, created_at="2001-01-01"),
         Fault.TIME_WENT_BACK,

@@ -85,6 +85,14 @@ FAULTS: dict[str, tuple[Callable[[], System], str]] = {
         lambda: System((with_moves(CONVERSIONS, cap={"sources": (ConversionStatus.PROCESSING,)}),)),
         DEAD_WORKERS,
     ),
+    "the cap forgets adjustments": (
+        lambda: System((with_moves(ADJUSTMENTS, cap=None),)),
+        DEAD_WORKERS,
+    ),
+    "a message waits without attempts left": (
+        lambda: sent_to_endpoint(with_moves(MESSAGES, retry_later={"when": ()})),
+        NO_ANSWERS,
+    ),
     "nobody takes a PDF from a dead worker": (
         lambda: System((with_moves(PDF_JOBS, fail={"by": frozenset({By.HOLDER})}),)),
         DEAD_WORKERS,

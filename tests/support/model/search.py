@@ -114,7 +114,9 @@ class System:
 
     def _joint(self, world: World, number: int, name: str, move: Move) -> Iterator[Step]:
         """Move a row because of another one, which may move in the same transaction."""
-        step = self._moved(world, number, move, f"because of another: {name}", by=By.ROW, worlds=BOTH)
+        step = self._moved(
+            world, number, move, f"because of another: {name}", by=By.ROW, worlds=self._certain(number, move)
+        )
         for relation, verb in move.joint.items():
             other = self.relations.get((number, relation))
             if other is None:
@@ -250,6 +252,11 @@ class System:
         others = {relation: self.relations.get((number, relation)) for relation in move.beside}
         states = {relation: world.rows[other].status for relation, other in others.items() if other is not None}
         return all(states[name] in (*move.beside[name], UNBORN) for name in states)
+
+    def _certain(self, number: int, move: Move) -> frozenset[str]:
+        """Return the worlds in which another row makes it without luck: a row that is not searched may never do so."""
+        relations = {*move.beside, *move.joint}
+        return BOTH if all((number, name) in self.relations for name in relations) else frozenset()
 
     def _is_alone(self, world: World, number: int, move: Move) -> bool:
         table = self.tables[number]
