@@ -5,7 +5,7 @@ age of the snapshot do not grow with the log. A chain begins at its birth, each 
 make it, it starts where the one before ended, and the last state is the row's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 from pydantic_core import to_json
 
-from kilit.database.sql import read_row, read_rows
+from kilit.database.sql import read_rows
 from kilit.lock.audit import PEOPLE
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.table import By, Move
@@ -53,6 +53,7 @@ class Breach(NamedTuple):
 class Counts(NamedTuple):
     moves: int
     jobs: int
+    queues: Collection[str]
 
 
 # The events of a span, each with the one before it of the same row.
@@ -60,10 +61,12 @@ CHAINS = """
     WITH listed AS MATERIALIZED (
       SELECT * FROM jsonb_to_recordset(%(moves)s) AS x(queue text, verb text, source text, target text, refused text)
     ),
+    arrows AS MATERIALIZED (SELECT DISTINCT queue, source, target FROM listed),
     span AS MATERIALIZED (
       SELECT id, queue, object_id, event_type, from_state, to_state, actor, details ->> 'verb' AS verb, created_at,
         lag(to_state) OVER chain AS before, lag(created_at) OVER chain AS before_at, row_number() OVER chain AS number
       FROM lock_event WHERE id > %(first)s AND id <= %(last)s AND queue = ANY (%(queues)s)
+        AND to_state <> ''  -- a pause of a queue, which is no job
       WINDOW chain AS (PARTITION BY object_id ORDER BY id)
     ),
     chained AS (
@@ -75,36 +78,36 @@ CHAINS = """
       ) AS earlier ON true
     ),
     judged AS (
-      SELECT *, CASE
+      SELECT chained.*, CASE
         WHEN from_state = '' AND came_from IS NOT NULL THEN 'BORN_TWICE'
-        WHEN from_state = '' THEN
-          CASE WHEN EXISTS (
-            SELECT FROM listed WHERE listed.queue = chained.queue AND verb = '' AND target = chained.to_state
-          ) THEN '' ELSE 'BORN_WRONG' END
+        WHEN from_state = '' THEN CASE WHEN arrows.queue IS NULL THEN 'BORN_WRONG' ELSE '' END
         WHEN came_from IS NULL THEN 'NOT_BORN'
         WHEN came_from <> from_state THEN 'GAP'
         WHEN came_at - created_at > %(longest)s THEN 'TIME_WENT_BACK'
-        WHEN from_state = to_state AND verb IS NULL THEN ''
-        WHEN NOT EXISTS (
-          SELECT FROM listed WHERE listed.queue = chained.queue AND source = from_state AND target = to_state
-            AND listed.verb = coalesce(chained.verb, listed.verb)
-        ) THEN 'NOT_LISTED'
-        WHEN EXISTS (
-          SELECT FROM listed WHERE listed.queue = chained.queue AND listed.verb = chained.verb
-            AND listed.refused <> '' AND actor ~ listed.refused
-        ) THEN 'WRONG_MAKER'
+        WHEN from_state = to_state AND chained.verb IS NULL THEN ''
+        WHEN chained.verb IS NULL AND arrows.queue IS NULL OR chained.verb IS NOT NULL AND listed.queue IS NULL
+          THEN 'NOT_LISTED'
+        WHEN listed.refused <> '' AND actor ~ listed.refused THEN 'WRONG_MAKER'
         ELSE '' END AS fault
       FROM chained
+      LEFT JOIN listed ON listed.queue = chained.queue AND listed.verb = chained.verb AND source = from_state
+        AND target = to_state
+      LEFT JOIN arrows ON arrows.queue = chained.queue AND arrows.source = from_state AND arrows.target = to_state
     )
 """
 FAULTS = """
     SELECT fault, queue, object_id, id, format('%%s → %%s, %%s by %%s', from_state, to_state, verb, actor)
     FROM judged WHERE fault <> '' ORDER BY id LIMIT %(most)s
 """
+COUNTS = """
+    SELECT queue, count(*), count(*) FILTER (WHERE from_state = '') FROM lock_event
+    WHERE id > %s AND id <= %s AND to_state <> '' GROUP BY queue
+"""
 # What the rows of a span say themselves.
 ENDS = """
     WITH moved AS MATERIALIZED (
       SELECT DISTINCT object_id FROM lock_event WHERE id > %(first)s AND id <= %(last)s AND queue = %(queue)s
+        AND to_state <> ''
     ),
     newest AS MATERIALIZED (
       SELECT moved.object_id, event.to_state FROM moved CROSS JOIN LATERAL (
@@ -130,6 +133,10 @@ UNRECORDED = """
 def lifecycle_models() -> list[type[LifecycleModel]]:
     models = [model for model in apps.get_models() if issubclass(model, LifecycleModel)]
     return sorted(models, key=lambda model: model.lifecycle.queue)
+
+
+def models_of(queues: Collection[str]) -> list[type[LifecycleModel]]:
+    return [model for model in lifecycle_models() if model.lifecycle.queue in queues]
 
 
 def refused_makers(move: Move) -> str:
@@ -176,8 +183,8 @@ def rows_without_events(since: UUID, *, most: int, models: Models = ()) -> Itera
 
 
 def count_span(first: int, last: int) -> Counts:
-    counts = "SELECT count(*), count(*) FILTER (WHERE from_state = '') FROM lock_event WHERE id > %s AND id <= %s"
-    return Counts(*read_row(counts, [first, last]))
+    rows = read_rows(COUNTS, [first, last])
+    return Counts(sum(row[1] for row in rows), sum(row[2] for row in rows), {row[0] for row in rows})
 
 
 @contextmanager

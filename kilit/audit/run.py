@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from pydantic_core import to_json
 
 from kilit.audit.models import Audit
-from kilit.audit.replay import SPAN, Breach, breaches_in_span, count_span, rows_without_events
+from kilit.audit.replay import SPAN, Breach, breaches_in_span, count_span, models_of, rows_without_events
 from kilit.lock.identity import first_at
 from kilit.lock.log import settled_up_to
 from kilit.lock.models import Event
@@ -44,7 +44,7 @@ def audit(*, full: bool = False, seconds: float | None = None) -> Audit:
         first, last = record.last_event, min(record.last_event + SPAN, end)
         counts = count_span(first, last)
         record.moves, record.jobs = record.moves + counts.moves, record.jobs + counts.jobs
-        add_breaches(record, breaches_in_span(first, last, most=MOST_NAMED))
+        add_breaches(record, breaches_in_span(first, last, models=models_of(counts.queues), most=MOST_NAMED))
         record.last_event = last
     add_breaches(record, rows_without_events(since, most=MOST_NAMED))
     Audit.objects.filter(pk=record.pk).update(

@@ -13,9 +13,10 @@ from kilit.audit.replay import Fault
 from kilit.audit.run import audit
 from kilit.lock.audit import acting_as
 from kilit.lock.leases import no_lease
+from kilit.lock.models import QueuePause
 from kilit.problems.registry import SeesEverything
 from tests.apps.parcels.models import Parcel
-from tests.apps.parcels.states import State
+from tests.apps.parcels.states import PARCELS, State
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -184,3 +185,11 @@ def test_a_move_that_commits_late_is_not_skipped(monkeypatch):
 
     assert (early.moves, early.breach_count) == (0, 0)
     assert (audit().moves, Audit.objects.count()) == (5, 2)
+
+
+def test_a_pause_of_a_queue_is_no_job() -> None:
+    with acting_as("operator:ayse"):
+        QueuePause.objects.pause(PARCELS, reason="Holiday")
+        QueuePause.objects.resume(PARCELS)
+
+    assert audit(full=True).breaches == []

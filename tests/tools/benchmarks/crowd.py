@@ -33,12 +33,14 @@ KEYS = """
 EVENTS = """
     INSERT INTO lock_event
       (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
-    SELECT 'conversion', id, kind.type, kind.was, coalesce(kind.becomes, status), 'key:site-bench', '', kind.details,
+    SELECT 'conversion', id, coalesce(kind.type, 'STATE_' || status), kind.was, coalesce(kind.becomes, status),
+      'key:site-bench', '', kind.details || CASE WHEN kind.type IS NULL THEN
+        jsonb_build_object('verb', CASE status WHEN 'FAILED' THEN 'ack_failed' ELSE 'ack' END) ELSE '{}' END,
       created_at + kind.after
     FROM offline_conversion_queue, (VALUES
       ('JOB_CREATED', '', 'QUEUED', '{"attempt_count": 0}'::jsonb, interval '0'),
       ('STATE_PROCESSING', 'QUEUED', 'PROCESSING', '{"verb": "claim", "attempt_count": 1}', '1 hour'),
-      ('STATE_COMPLETED', 'PROCESSING', NULL, '{"verb": "ack", "attempt_count": 1}', '2 hours')
+      (NULL, 'PROCESSING', NULL, '{"attempt_count": 1}', '2 hours')
     ) AS kind(type, was, becomes, details, after)
     WHERE site_id = %(site)s
 """
