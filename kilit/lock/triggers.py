@@ -139,6 +139,7 @@ def lifecycle_triggers(
     scope: str | None = None,
     facts: Iterable[str] = (),
     facts_of_new: bool = True,
+    empty_facts: bool = True,
     finished: Iterable[str] = (),
     machine_verbs: Iterable[str] = (),
 ) -> list[pgtrigger.Trigger]:
@@ -148,7 +149,8 @@ def lifecycle_triggers(
     that change only at certain moves, or not any more (kilit.lock.column_guards).
 
     `scope` names a column to count by (a site), or is an expression of a row `{}`; `facts` are columns of the moved row
-    to keep in each event, also in those of new rows unless `facts_of_new` is false. Rows in one of the `finished`
+    to keep in each event, also in those of new rows unless `facts_of_new` is false; empty texts unless `empty_facts` is
+    false, which spares a queue of millions a third of each event. Rows in one of the `finished`
     states may be pruned once they are old; all others stay. The activity shows what people do, and of what machines do
     the `machine_verbs`.
     """
@@ -159,7 +161,9 @@ def lifecycle_triggers(
         *counters.triggers(table),
         *(settled.triggers(table) if settled else []),
         _recorder(table, pgtrigger.Insert, scope=scope, facts=facts if facts_of_new else ()),
-        _recorder(table, pgtrigger.Update, scope=scope, facts=facts, machine_verbs=machine_verbs),
+        _recorder(
+            table, pgtrigger.Update, scope=scope, facts=facts, empty_facts=empty_facts, machine_verbs=machine_verbs
+        ),
         *(_prunable(table, scope=scope, finished=finished) if finished else []),
         *([] if finished else never(pgtrigger.Delete, subject=subject, hint=hint)),
         *never(pgtrigger.Truncate, subject=subject, hint=hint),
@@ -229,6 +233,7 @@ def _recorder(
     *,
     scope: str | None,
     facts: Iterable[str],
+    empty_facts: bool = True,
     machine_verbs: Iterable[str] = (),
 ) -> pgtrigger.Trigger:
     columns = ["n.id", "n.status AS to_state", f"{scope_of('n', scope)} AS to_scope", *(f"n.{fact}" for fact in facts)]
@@ -239,12 +244,13 @@ def _recorder(
         columns += ["o.status AS from_state", f"{scope_of('o', scope)} AS from_scope"]
         name, source = "record_move", "new_rows n JOIN old_rows o ON o.id = n.id"
         event_type, trace = "'STATE_' || upper(to_state)", ""
+    fact_value = "{}" if empty_facts else "nullif(to_jsonb({}), '\"\"')"
     values = {
         "moved": f"SELECT {', '.join(columns)} FROM {source}",
         "queue": quote(table.queue),
         "event_type": event_type,
         "alike": ", ".join(["from_state", "from_scope", "to_state", "to_scope", *facts]),
-        "facts": "".join(f", {quote(fact)}, {fact}" for fact in facts) + trace,
+        "facts": "".join(f", {quote(fact)}, {fact_value.format(fact)}" for fact in facts) + trace,
     }
     activity = ACTIVITY.format(
         people="|".join(PEOPLE),

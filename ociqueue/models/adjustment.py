@@ -179,6 +179,7 @@ class Adjustment(Uploadable):
                 ADJUSTMENTS,
                 scope="site_id",
                 facts=FACTS,
+                empty_facts=False,
                 facts_of_new=False,  # all empty
                 finished=ENDED,
                 fixed=[

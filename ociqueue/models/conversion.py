@@ -226,6 +226,7 @@ class Conversion(Uploadable):
                 CONVERSIONS,
                 scope="site_id",
                 facts=FACTS,
+                empty_facts=False,
                 facts_of_new=False,  # all empty
                 finished=ENDED,
                 fixed=["site_id", "action", "source_key", "order_id"],

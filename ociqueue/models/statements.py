@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import CharField, Exists, IntegerField, UUIDField
+from django.db.models import CharField, DateTimeField, Exists, IntegerField, UUIDField
 from django.db.models.functions import Coalesce, Now
 from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
@@ -34,6 +34,7 @@ from kilit.lock.fast_sql import (
 from kilit.sites.models import MAY_ACT, read_site_id
 from ociqueue.models.adjustment import Adjustment
 from ociqueue.models.batch import UploadBatch
+from ociqueue.models.claim_start import LONG_CLAIMS, Moment
 from ociqueue.models.conversion import ACKED, Conversion, ConversionQuerySet
 from ociqueue.models.limits import max_attempts_of
 from ociqueue.models.sending import DONE, TAKEN, rows_of
@@ -75,8 +76,14 @@ def claim_values(
 
     Return a few columns of each row; for a script, ids and times are texts and amounts are floats.
     """
+
+    def take(most: int, since: Moment) -> list[tuple[Any, ...]]:
+        claim = _claim(sender, (*columns, "created_at"), most, alone, max_attempts_of(sender))
+        return claim.run(site=site.pk, batch=batch, since=since)
+
     with _due_hint(alone).transaction(site=site.pk):
-        return _claim(sender, columns, limit, alone, max_attempts_of(sender)).run(site=site.pk, batch=batch)
+        rows = LONG_CLAIMS.take((site.pk, sender, alone), take, limit)
+    return [row[:-1] for row in rows]
 
 
 def ack_ids(site: Site, ids: AbstractSet[UUID], claim: int | None) -> AbstractSet[UUID]:
@@ -92,7 +99,8 @@ def ack_ids(site: Site, ids: AbstractSet[UUID], claim: int | None) -> AbstractSe
 def _claim(sender: SyncMethod, columns: tuple[str, ...], limit: int, alone: bool | None, _cap: int) -> CompiledMove:
     loaders = PLAIN if sender == SyncMethod.SCRIPT else NO_LOADERS
     rows = _rows_of_site(alone)
-    return rows.compile_claim(*columns, limit=limit, batch=BATCH, sender=sender, site=SITE, loaders=loaders)
+    since = rows.filter(created_at__gte=parameter("since", DateTimeField()))
+    return since.compile_claim(*columns, limit=limit, batch=BATCH, sender=sender, site=SITE, loaders=loaders)
 
 
 @cache

@@ -83,9 +83,14 @@ def uploadable_indexes(prefix: str, failures: Failures) -> list[Index]:
             condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
             name=f"{prefix}_passing_failures",
         ),
-        # Lists page through a site, with or without a state.
+        # Lists page through a site, with or without a state. What is processed is found by `claimed`: it is what was
+        # claimed in the last minutes, and each claim would write an entry more.
         Index(fields=["site", "id"], name=f"{prefix}_of_site"),
-        Index(fields=["site", "status", "id"], name=f"{prefix}_of_site_in_status"),
+        Index(
+            fields=["site", "status", "id"],
+            condition=~Q(status=ConversionStatus.PROCESSING),
+            name=f"{prefix}_of_site_by_status",
+        ),
         # Failures of all sites, however many newer rows succeeded. By id alone, so that the planner knows that the
         # index has the order of the list.
         Index(fields=["id"], condition=failed, name=f"{prefix}_failed"),

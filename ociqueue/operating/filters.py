@@ -130,7 +130,7 @@ def by_key(column: str) -> Condition:
 FILTERS = FilterSet(
     (
         # Not leading: the index begins with the site.
-        state_filter(CONVERSIONS, index="conversion_of_site_in_status"),
+        state_filter(CONVERSIONS, index="conversion_of_site_by_status"),
         _site_filter("conversion_of_site"),
         _code_filter("conversion_of_code"),
         ChoiceFilter(
@@ -171,7 +171,7 @@ def of_source_key(text: str) -> Q:
 
 ADJUSTMENT_FILTERS = FilterSet(
     (
-        state_filter(ADJUSTMENTS, index="adjustment_of_site_in_status"),
+        state_filter(ADJUSTMENTS, index="adjustment_of_site_by_status"),
         _site_filter("adjustment_of_site"),
         ChoiceFilter(
             name="kind",

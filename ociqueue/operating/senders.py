@@ -15,7 +15,10 @@ from django.db.models import Count, Q
 
 from kilit.workers import doorbells
 from ociqueue.models import Adjustment, Circuit, Conversion, Credentials, ImportJob, Site
-from ociqueue.states import IN_UPLOAD, UPLOADED_HERE, WAITING, ConversionStatus, SyncMethod
+from ociqueue.states import UPLOADED_HERE, WAITING, ConversionStatus, SyncMethod
+
+# As two conditions: each has an index of its own.
+IS_IN_UPLOAD = Q(status=ConversionStatus.PROCESSING) | Q(status=ConversionStatus.UPLOADED)
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ def with_open_rows(sentence: str, rows: UnsettledRows) -> str:
 
 def unsettled_rows(site: Site) -> UnsettledRows:
     rows = Conversion.objects.for_site(site)
-    held = dict(rows.filter(status__in=IN_UPLOAD).values_list("status").annotate(number=Count("pk")).order_by())
+    held = dict(rows.filter(IS_IN_UPLOAD).values_list("status").annotate(number=Count("pk")).order_by())
     unknown = rows.filter(outcome_unknown=True).aggregate(
         waiting=Count("pk", filter=Q(status__in=WAITING)),
         failed=Count("pk", filter=Q(status=ConversionStatus.FAILED, is_replaced=False)),
@@ -58,7 +61,7 @@ def sites_with_open_rows(sites: Collection[UUID]) -> set[UUID]:
     """Return those with rows that wait, are being sent or have no verdict yet, or with an import that goes on."""
     ids: set[UUID] = set()
     for model in (Conversion, Adjustment):
-        rows = model.objects.filter(site__in=sites, status__in=(*WAITING, *IN_UPLOAD)).order_by()
+        rows = model.objects.filter(IS_IN_UPLOAD | Q(status__in=WAITING), site__in=sites).order_by()
         ids.update(rows.values_list("site", flat=True).distinct())
     imports = ImportJob.objects.open().filter(site__in=sites)
     return ids | set(imports.values_list("site", flat=True))

@@ -65,7 +65,6 @@ def test_a_move_writes_few_indexes(sql) -> None:
     assert {name for (name,) in found} == {
         "offline_conversion_queue_pkey",
         "conversion_of_site",
-        "conversion_of_site_in_status",
     }
 
 

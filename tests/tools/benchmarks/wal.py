@@ -54,6 +54,9 @@ class Log:
         program = next((folder / "pg_waldump" for folder in bundled_programs() if version_of(folder) == major), None)
         if program is None:
             raise NotMeasured(f"there is no pg_waldump for PostgreSQL {major} here")
+        # No checkpoint removes what is still to be read.
+        execute("ALTER SYSTEM SET wal_keep_size = '4GB'")
+        execute("SELECT pg_reload_conf()")
         return cls(Path(read_row("SHOW data_directory")[0]) / "pg_wal", program)
 
     def position(self) -> str:
@@ -84,16 +87,25 @@ class Bench:
 
 
 @contextmanager
-def beside_peers() -> Iterator[None]:
+def noted() -> Iterator[None]:
     Bench.log, Bench.costs = Log.open(), {}
-    with drain.served(), peers.running():
+    yield
+    for name, cost in Bench.costs.items():
+        scope.note(
+            f"`wal`: {name}: {cost.records:,.0f} bytes of records and {cost.pages:,.0f} of whole pages a job,"
+            f" {cost.commits * 1000:,.1f} commits for 1,000 jobs"
+        )
+
+
+@contextmanager
+def beside_peers() -> Iterator[None]:
+    with noted(), drain.served(), peers.running():
         yield
 
 
 @contextmanager
 def rendering() -> Iterator[None]:
-    Bench.log, Bench.costs = Log.open(), {}
-    with peers.running(), pdf.on_stage():
+    with noted(), peers.running(), pdf.on_stage():
         yield
 
 
@@ -119,8 +131,8 @@ def written(name: str, steps: Steps) -> Side:
         between = Bench.log.position()
         steps.drain()
         end = Bench.log.position()
-        keep(f"{name}, enqueued", Bench.log.cost(begin, between, JOBS))
-        keep(f"{name}, drained", Bench.log.cost(between, end, JOBS))
+        Bench.costs[f"{name}, enqueued"] = Bench.log.cost(begin, between, JOBS)
+        Bench.costs[f"{name}, drained"] = Bench.log.cost(between, end, JOBS)
         return Bench.costs[f"{name}, enqueued"].size
 
     return measure
@@ -130,17 +142,8 @@ def rendered() -> float:
     execute("CHECKPOINT")
     begin = Bench.log.position()
     pdf.made(pdf.JOBS)
-    keep("PDFs, rendered", Bench.log.cost(begin, Bench.log.position(), pdf.JOBS))
+    Bench.costs["PDFs, rendered"] = Bench.log.cost(begin, Bench.log.position(), pdf.JOBS)
     return Bench.costs["PDFs, rendered"].size
-
-
-def keep(name: str, cost: Cost) -> None:
-    if name not in Bench.costs:
-        scope.note(
-            f"`wal`: {name}: {cost.records:,.0f} bytes of records and {cost.pages:,.0f} of whole pages a job,"
-            f" {cost.commits * 1000:,.1f} commits for 1,000 jobs"
-        )
-    Bench.costs[name] = cost
 
 
 def size(name: str) -> Side:
@@ -154,7 +157,7 @@ def commits(name: str) -> Side:
 
 def figure(name: str, unit: str, ours: Side, other: Side, peer: str) -> Figure:
     against = f"{peer}; each after a checkpoint, with whole pages"
-    return Figure(name, unit, ours, other, against, on=beside_peers, rounds=2)
+    return Figure(name, unit, ours, other, against, on=beside_peers, rounds=2, warm=False)
 
 
 PEERS = {"procrastinate": PROCRASTINATE, "django_q2": DJANGO_Q2}
