@@ -229,7 +229,7 @@ def show_queue(caller: Caller, queue: Queue) -> schemas.AskQueue:
     name, scopes = queue.table.queue, queue.scopes_shown_to(caller.user)
     counts = Count.objects.by_state(queue=name, scopes=scopes)
     hours = Count.objects.last_day(queue=name, well=queue.well, badly=queue.badly, scopes=scopes)
-    oldest, pause = admin_of(queue).oldest_row(caller.user), QueuePause.objects.of(queue.table).first()
+    oldest, pause = queue.oldest_row(caller.user), QueuePause.objects.of(queue.table).first()
 
     def number(kind: Kind) -> int:
         return sum(counts[state] for state in queue.table.of_kind(kind))
