@@ -14,11 +14,14 @@ from django.utils.translation import gettext as _
 
 from kilit.files import TEMP_SUFFIX
 from kilit.sentences import translated
+from orchestrator.cutting.places import places
+from orchestrator.cutting.solving import missing
 from orchestrator.errors import JobError
 from orchestrator.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, is_command_simulated, is_macro_simulated, macro_missing
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.rules import current_rules, rules_error, valid_rules
+from orchestrator.states import Mode
 
 LITTLE_SPACE = 100 * 1024**2
 NO_SPACE = 5 * 1024**2
@@ -55,7 +58,18 @@ def preflight_checks() -> dict[str, Callable[[], Iterable[PreflightCheck]]]:
         _("rules"): _rules,
         _("mode A command"): partial(_command, folders),
         _("mode B macro"): _macro,
+        **({_("optimizer"): _optimizer} if has_mode_d() else {}),
     }
+
+
+def has_mode_d() -> bool:
+    rules = valid_rules()
+    return rules is not None and rules.opti_mode_default == Mode.D
+
+
+def _optimizer() -> Iterator[PreflightCheck]:
+    fine = _("The built-in optimizer is installed. Plans at once: %(number)s.") % {"number": places()}
+    yield _mode("D", _("optimizer"), "", translated(missing()), fine)
 
 
 def _folder(name: str, folder: Path, folders: Folders) -> Iterator[PreflightCheck]:

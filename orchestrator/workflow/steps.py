@@ -35,6 +35,7 @@ from orchestrator.saw.saw_handover import (
 )
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState, Mode
+from orchestrator.workflow.planning_step import plan_boards
 from orchestrator.workflow.solutions import KeepAlive, digest, store_solution
 
 Step = Callable[[Job, KeepAlive], timedelta | None]
@@ -185,6 +186,14 @@ def prepare(job: Job, _: KeepAlive) -> None:
             )
 
 
+def lay_out(job: Job, keep_alive: KeepAlive) -> timedelta | None:
+    """Plan the boards here, or leave that to OptiPlanning."""
+    if job.opti_mode == Mode.D:
+        return plan_boards(job, keep_alive)
+    import_files(job, keep_alive)
+    return None
+
+
 def import_files(job: Job, keep_alive: KeepAlive) -> None:
     """Write the sheets into OptiPlanning's import folder; sheets that OptiPlanning has read before are skipped."""
     folders = folders_here()
@@ -275,7 +284,7 @@ def finish(job: Job, _: KeepAlive) -> None:
 
 STEPS: dict[str, Step] = {
     JobState.NEW: prepare,
-    JobState.PREPARED: import_files,
+    JobState.PREPARED: lay_out,
     JobState.OPTI_IMPORTED: start,
     JobState.OPTI_RUNNING: optimize,
     JobState.OPTI_DONE: validate,

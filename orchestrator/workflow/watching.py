@@ -1,4 +1,8 @@
-"""The watching runner: works cutting jobs until it is stopped, quick steps in one thread and long ones in another."""
+"""The watching runner: works cutting jobs until it is stopped.
+
+One thread takes quick steps, another those that wait for OptiPlanning, and one for each core to spare lets the built-in
+optimiser plan.
+"""
 
 import logging
 import threading
@@ -7,6 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from django.db import Error, connection
+from django.db.models import Q
 
 from kilit.database.origin import UnusableTables, refuse_unreleased
 from kilit.database.outage import database_outage
@@ -15,8 +20,10 @@ from kilit.lock.outages import ReadOnlyDatabase
 from kilit.workers.due_rows import PreparedQuery, any_exists, exists_query
 from kilit.workers.notifications import LATER, Poller, announce, announce_changes
 from kilit.workers.presence import present
+from orchestrator.cutting.places import places
 from orchestrator.models import Job
 from orchestrator.models.job import JobQuerySet
+from orchestrator.models.long_steps import to_plan
 from orchestrator.saw.leftovers import LeftoverWatch
 from orchestrator.states import JOBS
 from orchestrator.workflow.runner import actor, tick
@@ -26,7 +33,7 @@ logger = logging.getLogger(__name__)
 RETRY = 1.0  # seconds between two tries without a database
 # The quick thread looks for both. If it has not looked for this long, a folder blocks it, and the other one goes on.
 STUCK_AFTER = 2 * LATER
-NOW, SOON = "now", "soon"
+NOW, SOON, TO_PLAN = "now", "soon", "to plan"
 
 
 def watch(stop: threading.Event) -> None:
@@ -35,10 +42,13 @@ def watch(stop: threading.Event) -> None:
         stop.wait(RETRY)
     with present(JOBS.queue) as sign:
         watcher = Watcher(stop, sign)
-        patient = threading.Thread(target=watcher.take_long_steps, name="patient")
-        patient.start()
+        others = [threading.Thread(target=watcher.take_long_steps, name="patient")]
+        others += [threading.Thread(target=watcher.plan, args=[wake], name="planner") for wake in watcher.planners]
+        for thread in others:
+            thread.start()
         watcher.take_quick_steps()
-        patient.join()
+        for thread in others:
+            thread.join()
 
 
 class Watcher:
@@ -47,8 +57,10 @@ class Watcher:
         self.poller = Poller()
         self.looked_at = time.monotonic()
         self.has_due_jobs = threading.Event()
+        self.planners = [threading.Event() for _ in range(places())]
         self.leftovers = LeftoverWatch()
-        self.due_query = PreparedQuery(exists_query({NOW: any_exists(due_now), SOON: any_exists(due_soon)}))
+        queries = {NOW: any_exists(due_now), SOON: any_exists(due_soon), TO_PLAN: any_exists(due_to_plan)}
+        self.due_query = PreparedQuery(exists_query(queries))
 
     def stopping(self) -> bool:
         self.sign()  # called between two jobs, often during a long step, and while there is nothing to do
@@ -59,7 +71,8 @@ class Watcher:
         while not self.stopping():
             if not _safely(self._look):
                 self.stop.wait(RETRY)
-        self.has_due_jobs.set()  # it has to stop, too
+        for wake in (self.has_due_jobs, *self.planners):
+            wake.set()  # they have to stop, too
         connection.close()
 
     def take_long_steps(self) -> None:
@@ -68,7 +81,15 @@ class Watcher:
             if not self.has_due_jobs.wait(LATER) and time.monotonic() < self.looked_at + STUCK_AFTER:
                 continue
             self.has_due_jobs.clear()
-            _safely(lambda: self._work(patient=True))
+            _safely(lambda: self._work(patient=True, only=~to_plan()))
+        connection.close()
+
+    def plan(self, wake: threading.Event) -> None:
+        """Let the built-in optimizer plan, when the first thread has found jobs for it."""
+        while not self.stopping():
+            if wake.wait(LATER):
+                wake.clear()
+                _safely(lambda: self._work(patient=True, only=to_plan()))
         connection.close()
 
     def _look(self) -> None:
@@ -79,17 +100,23 @@ class Watcher:
             self.poller.note_work()
         with acting_as(actor()):
             self.leftovers.look()
+        for wake in self.planners if TO_PLAN in due else ():
+            wake.set()
         if NOW in due:
             self.has_due_jobs.set()
             self._work(patient=False)
 
-    def _work(self, *, patient: bool) -> None:
-        if tick(patient=patient, stopping=self.stopping):
+    def _work(self, *, patient: bool, only: Q | None = None) -> None:
+        if tick(patient=patient, only=only, stopping=self.stopping):
             announce()
 
 
 def due_now() -> list[JobQuerySet]:
     return [Job.objects.claimable(), Job.objects.next_for_slot(), Job.objects.lapsed()]
+
+
+def due_to_plan() -> list[JobQuerySet]:
+    return [Job.objects.claimable().filter(to_plan())]
 
 
 def due_soon() -> list[JobQuerySet]:

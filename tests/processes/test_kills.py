@@ -42,7 +42,7 @@ from tests.support.cutting_jobs import make_job
 from tests.support.cutting_runs import at_the_move_out_of, exclusive_command, let_leases_lapse, player, work_until
 from tests.support.drafts import UPLOAD, make_draft
 from tests.support.fixtures.conversions import make_site, site
-from tests.support.fixtures.cutting_jobs import at_rest_at_once, customer, floor
+from tests.support.fixtures.cutting_jobs import at_rest_at_once, customer, floor, rules_file
 from tests.support.fixtures.datamanager import _data_manager, data_manager, dm_site, let_time_pass, make_dm_site
 from tests.support.fixtures.imports import operator, small_steps
 from tests.support.fixtures.outbox import endpoint
@@ -50,6 +50,7 @@ from tests.support.fixtures.uploads import _google, api_site, google, make_api_s
 from tests.support.imports import HEADER, confirm, good_lines, uploaded, worked
 from tests.support.kills import KILLED, Scene, after, before, die
 from tests.support.outbox import PARCEL_CARRIED, ask_receiver, make_endpoint, queue_messages
+from tests.support.planner_scene import Planner
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.workers import database_url
 
@@ -70,6 +71,7 @@ __all__ = [
     "make_rows",
     "make_site",
     "operator",
+    "rules_file",
     "site",
     "small_steps",
 ]
@@ -366,7 +368,19 @@ class Runner(Scene):
         assert (len(self.job.delivery_names), self.job.retry_count) == (1, 0)
 
 
-SCENES = (LogReader, Sender, GoogleAdsUpload, Upload, UploadUnderWay, UploadAnswered, Verdicts, Import, Draft, Runner)
+SCENES = (
+    LogReader,
+    Sender,
+    GoogleAdsUpload,
+    Upload,
+    UploadUnderWay,
+    UploadAnswered,
+    Verdicts,
+    Import,
+    Draft,
+    Runner,
+    Planner,
+)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_the_time_in_the_statement_is_the_databases(watcher) -> None:
 def test_long_steps_are_taken_when_the_other_thread_finds_due_jobs_or_is_stuck(watcher, monkeypatch) -> None:
     taken = []
 
-    def tick(*, patient: bool, stopping: object) -> int:
+    def tick(*, patient: bool, only: object, stopping: object) -> int:
         taken.append(patient)
         watcher.stop.set()
         return 0

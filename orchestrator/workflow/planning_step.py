@@ -1,0 +1,97 @@
+"""Mode D: the built-in optimizer plans the boards, and its plan is stored as a solution of OptiPlanning would be.
+
+It takes no slot: as many plans are made at once as the machine has cores to spare (`orchestrator.cutting.places`).
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from kilit.lock.clock import database_time
+from orchestrator import sentences
+from orchestrator.cutting.orders import cutting_order
+from orchestrator.cutting.solution import write_solution
+from orchestrator.cutting.solving import OptimiserBusy, Progress, missing, solve
+from orchestrator.errors import HOLD_CODES, Code, JobError
+from orchestrator.folders import Folders
+from orchestrator.models import Job
+from orchestrator.models.job import UNSOLVED
+from orchestrator.optiplanning.solution import read_solution
+from orchestrator.orders.order import order_from
+from orchestrator.planning.rules import current_rules
+from orchestrator.saw.saw_handover import is_cut_in_part, settle_earlier_attempts
+from orchestrator.workflow.solutions import KeepAlive, digest, store_solution
+
+SECONDS = 30  # for a plan; most orders take less
+ASK_FOR_PLACE_AFTER = timedelta(seconds=2)
+NOTE_EVERY = 2.0  # seconds
+
+
+def plan_boards(job: Job, keep_alive: KeepAlive) -> timedelta | None:
+    """Store a plan of the job's boards; an earlier attempt's is used if the parts and the rules are the same."""
+    rules = current_rules()
+    with named_errors():
+        order = cutting_order(order_from(job.payload), rules)
+    task = hashlib.sha256(repr(order).encode()).hexdigest()
+    if job.xml_sha256:
+        return reuse(job, is_same=(job.planning or {}).get("task") == task)
+    if reason := missing():
+        raise JobError(Code.OPTIMISER_MISSING, reason)
+    planning = {"task": task, "since": database_time().isoformat(), "seconds": SECONDS}
+    job.note(planning=planning)
+    try:
+        with named_errors():
+            plan = solve(order, seconds=SECONDS, keep_alive=keep_alive, report=progress_note(job, planning))
+    except OptimiserBusy:
+        job.note(planning=None)
+        return ASK_FOR_PLACE_AFTER
+    store(job, write_solution(order, plan, rules.cutting), planning | {"boards": plan.boards})
+    return None
+
+
+@contextmanager
+def named_errors() -> Iterator[None]:
+    """Call what the optimizer cannot plan by its own code, unless an operator can fix it meanwhile."""
+    try:
+        yield
+    except OptimiserBusy:
+        raise
+    except JobError as error:
+        raise JobError(error.code if error.code in HOLD_CODES else Code.OPTIMISER_FAILED, error.message) from error
+
+
+def reuse(job: Job, *, is_same: bool) -> timedelta | None:
+    """Use the stored plan, unless other boards have to be cut by now; what was cut in part is never planned again."""
+    if not is_same and job.delivery_names:
+        settle_earlier_attempts(job, Folders.from_settings())
+    if is_same or is_cut_in_part(job):
+        job.advance("reuse_solution", sentences.STILL_VALID)
+        return None
+    job.note(**UNSOLVED)
+    return timedelta(0)  # for the runner that plans
+
+
+def progress_note(job: Job, planning: dict[str, object]) -> Callable[[Progress], None]:
+    """Return a function that keeps what the solver has so far with the job, for its page."""
+    noted_at = time.monotonic()
+
+    def note(progress: Progress) -> None:
+        nonlocal noted_at
+        if time.monotonic() > noted_at + NOTE_EVERY:
+            noted_at = time.monotonic()
+            job.renew(planning=planning | {"boards": progress.boards, "bound": progress.bound})
+
+    return note
+
+
+def store(job: Job, content: bytes, planning: dict[str, object]) -> None:
+    contents = {f"{job.pk}.xml": content}
+    columns = {
+        "solution": dict(read_solution([content])),
+        "xml_sha256": digest(contents.values()),
+        "planning": planning,
+    }
+    message = sentences.PLANNED % {"boards": planning["boards"]}
+    store_solution(job, "plan", contents, message, **columns)
