@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kilit.audit.run import audit
 from tests.support.workers import Workers
 
 
@@ -16,3 +17,10 @@ def workers(transactional_db: None) -> Iterator[Workers]:
         yield started
     finally:
         started.stop()
+
+
+@pytest.fixture
+def audited(transactional_db: None) -> Iterator[None]:
+    """End a test with an audit of all that has happened in it."""
+    yield
+    assert audit(full=True).breaches == []

@@ -14,7 +14,7 @@ from tests.support.pdf_workers import browsers_in, ended, long_body, moves, real
 from tests.support.waiting import wait_for_the_end, wait_until
 from tests.support.workers import Workers
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("audited")]
 
 
 @pytest.fixture

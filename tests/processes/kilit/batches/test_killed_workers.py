@@ -35,6 +35,7 @@ class InTheWay:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("audited")
 @pytest.mark.parametrize("kills", [[1], pytest.param([2, 5], marks=pytest.mark.nightly)], ids=["once", "twice"])
 def test_killed_workers_neither_repeat_nor_skip(
     make_person, site, make_failed, workers: Workers, monkeypatch, *, kills: list[int]
