@@ -73,6 +73,7 @@ CUT_BY_HAND = CutAction(
     done=gettext_lazy("Recorded as cut:"),
     effect=gettext_lazy("They end as done when all boards are cut. This cannot be taken back."),
     form=CutForm,
+    back_label=gettext_lazy("Back"),
 )
 FINISH_BY_HAND = CutAction(
     by_hand.FINISH_BY_HAND,
@@ -81,4 +82,5 @@ FINISH_BY_HAND = CutAction(
     done=gettext_lazy("Recorded as cut:"),
     effect=gettext_lazy("They end as done when all boards are cut. This cannot be taken back."),
     form=CutForm,
+    back_label=gettext_lazy("Back"),
 )

@@ -83,7 +83,7 @@ def test_it_was_cut_ends_the_job(floor, api) -> None:
     assert job.finished_at
     assert job.solution_files.get().acknowledged_as == name
     assert (event.event_type, event.details["verb"], event.message) == ("STATE_DONE", "confirm_cut", "Murat saw it.")
-    assert event.actor == "key:service-operator"
+    assert event.actor == "key:service-operator:test"
     assert api.post(f"jobs/{job.pk}/confirm-cut").status_code == 409
 
 
