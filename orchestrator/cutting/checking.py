@@ -8,13 +8,22 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 
-from orchestrator.cutting.problem import Board, CuttingOrder, Drop, Placed, Plan, Plate, Problem, ProblemPlan
+from orchestrator.cutting.problem import (
+    Board,
+    CuttingOrder,
+    CuttingProblem,
+    Drop,
+    OrderPlan,
+    Placed,
+    Plate,
+    ProblemPlan,
+)
 
 MOST_FAULTS = 20
 Rectangle = Placed | Drop
 
 
-def faults(order: CuttingOrder, plan: Plan) -> list[str]:
+def faults(order: CuttingOrder, plan: OrderPlan) -> list[str]:
     """Return what is wrong with a plan; a plan without faults can be cut, and is complete."""
     if len(order.problems) != len(plan.problems):
         return ["The plan is of another order."]
@@ -25,7 +34,7 @@ def faults(order: CuttingOrder, plan: Plan) -> list[str]:
     ][:MOST_FAULTS]
 
 
-def _faults(problem: Problem, plan: ProblemPlan) -> Iterator[str]:
+def _faults(problem: CuttingProblem, plan: ProblemPlan) -> Iterator[str]:
     pieces: Counter[int] = Counter()
     plates: Counter[int] = Counter()
     for number, board in enumerate(plan.boards, start=1):
@@ -44,7 +53,7 @@ def _faults(problem: Problem, plan: ProblemPlan) -> Iterator[str]:
             yield f"{pieces[index]} pieces of {piece.name}, not {piece.quantity}."
 
 
-def _board_faults(problem: Problem, board: Board) -> Iterator[str]:
+def _board_faults(problem: CuttingProblem, board: Board) -> Iterator[str]:
     plate = problem.plates[board.plate]
     for part in board.parts:
         if not 0 <= part.piece < len(problem.pieces):
@@ -64,7 +73,7 @@ def _board_faults(problem: Problem, board: Board) -> Iterator[str]:
     yield from _cut_faults(problem, board)
 
 
-def _cut_faults(problem: Problem, board: Board) -> Iterator[str]:
+def _cut_faults(problem: CuttingProblem, board: Board) -> Iterator[str]:
     needed = stages(board.parts, problem.kerf)
     if needed is None:
         yield _nearest(problem, board.parts) or "Cuts from edge to edge cannot separate the parts."
@@ -85,7 +94,7 @@ def _is_inside(rectangle: Rectangle, plate: Plate) -> bool:
     )
 
 
-def _nearest(problem: Problem, parts: tuple[Placed, ...]) -> str:
+def _nearest(problem: CuttingProblem, parts: tuple[Placed, ...]) -> str:
     """Return which parts overlap or are too near, or nothing."""
     for one, other in combinations(parts, 2):
         along = max(one.x, other.x) - min(one.x + one.length, other.x + other.length)
@@ -96,7 +105,7 @@ def _nearest(problem: Problem, parts: tuple[Placed, ...]) -> str:
     return ""
 
 
-def _name(problem: Problem, rectangle: Rectangle) -> str:
+def _name(problem: CuttingProblem, rectangle: Rectangle) -> str:
     return problem.pieces[rectangle.piece].name if isinstance(rectangle, Placed) else "An offcut"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 from orchestrator import sentences
-from orchestrator.cutting.problem import CuttingOrder, Piece, Plate, Problem, Trim
+from orchestrator.cutting.problem import CuttingOrder, CuttingProblem, Piece, Plate, Trim
 from orchestrator.errors import Code, JobError
 from orchestrator.planning.fitting import ALONG_LENGTH, ALONG_WIDTH
 from orchestrator.schemas.orders import Order, Part, PlateSize
@@ -31,7 +31,7 @@ def cutting_order(order: Order, rules: Rules, stock: Stock | None = None) -> Cut
         parts.setdefault((part.material_code, part.color, part.thickness_mm), []).append(part)
     return CuttingOrder(
         tuple(
-            Problem(
+            CuttingProblem(
                 *material,
                 pieces=tuple(_piece(part, rules) for part in same),
                 plates=(*(stock or {}).get(material, ()), whole_plate(plate, rules, material[2])),

@@ -52,7 +52,7 @@ class Plate:
 
 
 @dataclass(frozen=True)
-class Problem:
+class CuttingProblem:
     """The parts of one material, colour and thickness."""
 
     material_code: str
@@ -73,7 +73,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class CuttingOrder:
-    problems: tuple[Problem, ...]
+    problems: tuple[CuttingProblem, ...]
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ class ProblemPlan:
         """Return the sum of the squares of the offcuts' areas: a few large ones are worth more than many small ones."""
         return sum(board.copies * (drop.length * drop.width) ** 2 for board in self.boards for drop in board.drops)
 
-    def cost(self, problem: Problem) -> int:
+    def cost(self, problem: CuttingProblem) -> int:
         return sum(problem.plates[board.plate].cost * board.copies for board in self.boards)
 
 
 @dataclass(frozen=True)
-class Plan:
+class OrderPlan:
     problems: tuple[ProblemPlan, ...]  # in the order of the problems
 
     @property

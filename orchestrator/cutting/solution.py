@@ -5,7 +5,7 @@ from decimal import Decimal
 from xml.sax.saxutils import quoteattr
 
 from orchestrator.cutting.orders import TENTHS
-from orchestrator.cutting.problem import Board, CuttingOrder, Drop, Placed, Plan, Plate, Problem
+from orchestrator.cutting.problem import Board, CuttingOrder, CuttingProblem, Drop, OrderPlan, Placed, Plate
 from orchestrator.cutting.sequence import sequence_of
 from orchestrator.optiplanning.solution import CutPattern, Rectangle
 from orchestrator.schemas.orders import plain
@@ -14,7 +14,7 @@ from orchestrator.schemas.rules import Cutting
 TENTHS2_PER_M2 = (1_000 * TENTHS) ** 2
 
 
-def write_solution(order: CuttingOrder, plan: Plan, rules: Cutting) -> bytes:
+def write_solution(order: CuttingOrder, plan: OrderPlan, rules: Cutting) -> bytes:
     boards = [
         (problem, board)
         for problem, solved in zip(order.problems, plan.problems, strict=True)
@@ -39,7 +39,7 @@ def write_solution(order: CuttingOrder, plan: Plan, rules: Cutting) -> bytes:
     return f"{xml}  </Solution>\n</Solutions>\n".encode()
 
 
-def pattern_of(problem: Problem, board: Board) -> CutPattern:
+def pattern_of(problem: CuttingProblem, board: Board) -> CutPattern:
     """Return a board as it is read back: millimetres, from the corner with the trims."""
     plate = problem.plates[board.plate]
     return CutPattern(
@@ -56,12 +56,12 @@ def _rectangle(placed: Placed | Drop, name: str = "") -> Rectangle:
     return Rectangle(placed.x / TENTHS, placed.y / TENTHS, placed.length / TENTHS, placed.width / TENTHS, name)
 
 
-def _cuts(problem: Problem, board: Board) -> int:
+def _cuts(problem: CuttingProblem, board: Board) -> int:
     sequence = sequence_of(pattern_of(problem, board))
     return len(sequence.cuts) if sequence else 0
 
 
-def _pattern(problem: Problem, board: Board) -> str:
+def _pattern(problem: CuttingProblem, board: Board) -> str:
     pattern = pattern_of(problem, board)
     head = _attributes(
         boards=pattern.boards, material=pattern.material, length=_size(pattern.length), width=_size(pattern.width)

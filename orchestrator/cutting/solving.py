@@ -17,7 +17,7 @@ from orchestrator import sentences
 from orchestrator.cutting import solver
 from orchestrator.cutting.checking import faults
 from orchestrator.cutting.places import NoPlaceFree, place
-from orchestrator.cutting.problem import LEAST_DROP, CuttingOrder, Plan, Problem, ProblemPlan, boards_from
+from orchestrator.cutting.problem import LEAST_DROP, CuttingOrder, CuttingProblem, OrderPlan, ProblemPlan, boards_from
 from orchestrator.cutting.strips import NoPlate, plan_by_strips
 from orchestrator.errors import Code, JobError
 from orchestrator.optiplanning.adapters import run_program
@@ -69,7 +69,7 @@ def solve(
     wait: float = 0.0,
     keep_alive: KeepAlive = lambda: None,
     report: Callable[[Progress], None] | None = None,
-) -> Plan:
+) -> OrderPlan:
     """Return the best plan that is known after so many seconds, proven to be legal.
 
     `keep_alive` is called every second; if it raises, the solver is killed. Whatever happens to the solver, the plan
@@ -78,7 +78,7 @@ def solve(
     if reason := missing():
         raise NoOptimiser(reason)
     try:
-        plan = Plan(tuple(map(plan_by_strips, order.problems)))
+        plan = OrderPlan(tuple(map(plan_by_strips, order.problems)))
     except NoPlate as error:
         raise JobError(Code.VALIDATION, sentences.NO_PLATE_FOR % {"part": error.piece.name}) from None
     try:
@@ -91,24 +91,24 @@ def solve(
     return proven(order, best, plan)
 
 
-def proven(order: CuttingOrder, best: Plan, plain: Plan) -> Plan:
+def proven(order: CuttingOrder, best: OrderPlan, plain: OrderPlan) -> OrderPlan:
     """Return the best plan, or for a problem whose plan is not legal the plain one."""
     plans = []
     for problem, one, other in zip(order.problems, best.problems, plain.problems, strict=True):
         alone = CuttingOrder((problem,))
-        if wrong := faults(alone, Plan((one,))):
+        if wrong := faults(alone, OrderPlan((one,))):
             logger.error("%s made a plan that cannot be cut: %s", one.solver, wrong)
-            if wrong := faults(alone, Plan((other,))):
+            if wrong := faults(alone, OrderPlan((other,))):
                 raise JobError(Code.UNKNOWN, sentences.NOT_CUTTABLE % {"reason": wrong[0]})
             one = other  # noqa: PLW2901
         plans.append(one)
-    return Plan(tuple(plans))
+    return OrderPlan(tuple(plans))
 
 
 class Task:
     """A run of the solver: its files, and what it wrote into them."""
 
-    def __init__(self, order: CuttingOrder, plain: Plan, folder: Path, seconds: float) -> None:
+    def __init__(self, order: CuttingOrder, plain: OrderPlan, folder: Path, seconds: float) -> None:
         self.order, self.plain, self.seconds = order, plain, seconds
         self.source, self.target = folder / "problems.json", folder / "plans.jsonl"
         problems = [_problem(*pair) for pair in zip(order.problems, plain.problems, strict=True)]
@@ -134,7 +134,7 @@ class Task:
             if ended.code != 0:
                 logger.warning("the solver ended with %s: %s", ended.code, ended.output or ended.not_started)
 
-    def best(self) -> Plan:
+    def best(self) -> OrderPlan:
         plans = list(self.plain.problems)
         for row in self._rows():
             plan = plans[row["problem"]]
@@ -144,7 +144,7 @@ class Task:
             plans[row["problem"]] = replace(
                 plan, bound=bound, is_optimal=plan.is_optimal or row.get("is_optimal", False)
             )
-        return Plan(tuple(plans))
+        return OrderPlan(tuple(plans))
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         with suppress(OSError):
@@ -153,7 +153,7 @@ class Task:
                     yield json.loads(line)
 
 
-def _problem(problem: Problem, plain: ProblemPlan) -> dict[str, Any]:
+def _problem(problem: CuttingProblem, plain: ProblemPlan) -> dict[str, Any]:
     cost = plain.cost(problem)
     return {
         "pieces": [[piece.length, piece.width, piece.quantity, piece.can_turn] for piece in problem.pieces],

@@ -6,7 +6,7 @@ else into a new strip of the first board with room, else onto the cheapest plate
 
 from dataclasses import dataclass, field
 
-from orchestrator.cutting.problem import LEAST_DROP, Piece, Plate, Problem, ProblemPlan, boards_from
+from orchestrator.cutting.problem import LEAST_DROP, CuttingProblem, Piece, Plate, ProblemPlan, boards_from
 
 
 class NoPlate(ValueError):
@@ -49,7 +49,7 @@ class OpenBoard:
 
 
 class Packing:
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: CuttingProblem) -> None:
         self.problem = problem
         self.boards: list[tuple[OpenBoard, list[Strip]]] = []
         self.strips: list[Strip] = []
@@ -89,7 +89,7 @@ class Packing:
         return strip
 
 
-def plan_by_strips(problem: Problem) -> ProblemPlan:
+def plan_by_strips(problem: CuttingProblem) -> ProblemPlan:
     packing = Packing(problem)
     sides = [_sides(piece) for piece in problem.pieces]
     for number in sorted(range(len(sides)), key=lambda number: sides[number][0][::-1], reverse=True):

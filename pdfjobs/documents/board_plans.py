@@ -20,14 +20,14 @@ Coordinate = Annotated[Decimal, Amount(most=10_000, places=2)]
 Side = Annotated[Decimal, Amount(least=Decimal("0.1"), most=10_000, places=2)]
 
 
-class Rectangle(Variables):
+class DrawnRectangle(Variables):
     x: Coordinate = Field(description="from the corner with the trims, in millimetres")
     y: Coordinate = Field(description="from the corner with the trims, in millimetres")
     length: Side = Field(description="along the board's length, in millimetres")
     width: Side = Field(description="along the board's width, in millimetres")
 
 
-class PlacedPart(Rectangle):
+class PlacedPart(DrawnRectangle):
     name: Annotated[str, Text(160)] = Field(description="name of the part")
 
 
@@ -49,7 +49,9 @@ class BoardPlan(Variables):
         Decimal(1), description="how many boards are cut alike"
     )
     parts: Annotated[list[PlacedPart], Rows(MOST_PLACED)] = Field(description="parts, in the order of cutting")
-    offcuts: Annotated[list[Rectangle], Rows(MOST_PLACED, least=0)] = Field([], description="what is left to be used")
+    offcuts: Annotated[list[DrawnRectangle], Rows(MOST_PLACED, least=0)] = Field(
+        [], description="what is left to be used"
+    )
     cuts: Annotated[list[SawCut], Rows(MOST_CUTS, least=0)] = Field([], description="cuts, in the saw's order")
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from decimal import Decimal
 from random import Random
 
-from orchestrator.cutting.problem import Piece, Plate, Problem, Trim
+from orchestrator.cutting.problem import CuttingProblem, Piece, Plate, Trim
 
 BOARD = 18  # millimetres: what stands between the sides of a cabinet is narrower by two of them
 PLATE = Plate(28_000, 21_000, cost=58_800, trim=Trim(left=100, bottom=100))
@@ -13,15 +13,15 @@ Sizes = Counter[tuple[float, float, bool]]  # length, width, whether it may be t
 
 def problem(
     sizes: Sizes, *plates: Plate, kerf: int = 40, stages: int = 3, name: str = "MDF", thickness: int = BOARD
-) -> Problem:
+) -> CuttingProblem:
     pieces = [
         Piece(f"p{number}", round(length * 10), round(width * 10), count, can_turn)
         for number, ((length, width, can_turn), count) in enumerate(sizes.items(), start=1)
     ]
-    return Problem(name, "Beyaz", Decimal(thickness), tuple(pieces), plates or (PLATE,), kerf, stages)
+    return CuttingProblem(name, "Beyaz", Decimal(thickness), tuple(pieces), plates or (PLATE,), kerf, stages)
 
 
-def kitchen(seed: int, cabinets: int) -> Problem:
+def kitchen(seed: int, cabinets: int) -> CuttingProblem:
     """Base, wall and tall cabinets and drawers, with their doors; the grain of fronts and sides runs along them."""
     random, sizes = Random(seed), Sizes()
     for _ in range(cabinets):
@@ -44,7 +44,7 @@ def kitchen(seed: int, cabinets: int) -> Problem:
     return problem(sizes)
 
 
-def wardrobe(seed: int, units: int) -> Problem:
+def wardrobe(seed: int, units: int) -> CuttingProblem:
     random, sizes = Random(seed), Sizes()
     for _ in range(units):
         width, height = random.choice([450, 500, 550, 600, 800, 900, 1000]), random.choice([2100, 2200, 2360, 2400])
@@ -56,7 +56,7 @@ def wardrobe(seed: int, units: int) -> Problem:
     return problem(+sizes)
 
 
-def random_parts(seed: int, kinds: int, *, most: int = 4) -> Problem:
+def random_parts(seed: int, kinds: int, *, most: int = 4) -> CuttingProblem:
     random, sizes = Random(seed), Sizes()
     for _ in range(kinds):
         size = random.randint(1000, 12_000) / 10, random.randint(500, 6000) / 10
@@ -64,7 +64,7 @@ def random_parts(seed: int, kinds: int, *, most: int = 4) -> Problem:
     return problem(sizes)
 
 
-def random_problem(seed: int) -> Problem:
+def random_problem(seed: int) -> CuttingProblem:
     """Few parts, of which some are as large as the plate, thin, equal, or fit only when they are turned."""
     random, sizes = Random(seed), Sizes()
     trim = Trim(*(random.choice([0, 50, 100, 153]) for _ in range(4)))

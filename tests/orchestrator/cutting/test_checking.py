@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.cutting.checking import faults, stages
-from orchestrator.cutting.problem import Board, CuttingOrder, Drop, Placed, Plan, Plate, ProblemPlan, Trim
+from orchestrator.cutting.problem import Board, CuttingOrder, Drop, OrderPlan, Placed, Plate, ProblemPlan, Trim
 from orchestrator.cutting.strips import NoPlate, plan_by_strips
 from tests.support.cutting_plans import Sizes, kitchen, problem, random_problem, wardrobe
 from tests.support.examples import few
@@ -21,7 +21,7 @@ GOOD = (Placed(0, 100, 100, 2000, 1000), Placed(0, 2140, 100, 2000, 1000), Place
 
 def wrong(*parts: Placed, task=TASK, drops: tuple[Drop, ...] = (), copies: int = 1, plate: int = 0) -> list[str]:
     board = Board(plate, copies, parts, drops)
-    return faults(CuttingOrder((task,)), Plan((ProblemPlan((board,), 1, is_optimal=False, solver="by hand"),)))
+    return faults(CuttingOrder((task,)), OrderPlan((ProblemPlan((board,), 1, is_optimal=False, solver="by hand"),)))
 
 
 def moved(number: int, **changes: int) -> tuple[Placed, ...]:
@@ -105,14 +105,14 @@ def test_an_offcut_overlaps_nothing() -> None:
 
 
 def test_a_plan_of_another_order_is_refused() -> None:
-    assert faults(CuttingOrder((TASK, TASK)), Plan(())) == ["The plan is of another order."]
+    assert faults(CuttingOrder((TASK, TASK)), OrderPlan(())) == ["The plan is of another order."]
 
 
 @pytest.mark.parametrize("task", [kitchen(1, 12), wardrobe(2, 6)])
 def test_plans_by_strips_of_usual_orders_can_be_cut(task) -> None:
     plan = plan_by_strips(task)
 
-    assert faults(CuttingOrder((task,)), Plan((plan,))) == []
+    assert faults(CuttingOrder((task,)), OrderPlan((plan,))) == []
     assert plan.number >= plan.bound
 
 
@@ -121,7 +121,7 @@ def test_plans_by_strips_of_usual_orders_can_be_cut(task) -> None:
 def test_every_plan_by_strips_can_be_cut(seed) -> None:
     task = random_problem(seed)
 
-    assert faults(CuttingOrder((task,)), Plan((plan_by_strips(task),))) == []
+    assert faults(CuttingOrder((task,)), OrderPlan((plan_by_strips(task),))) == []
 
 
 def test_hostile_orders_are_planned_by_strips() -> None:
@@ -134,7 +134,7 @@ def test_hostile_orders_are_planned_by_strips() -> None:
         Sizes({(length, width, False): 2, (width, length, True): 2}),
     ):
         task = problem(sizes, PLATE)
-        assert faults(CuttingOrder((task,)), Plan((plan_by_strips(task),))) == []
+        assert faults(CuttingOrder((task,)), OrderPlan((plan_by_strips(task),))) == []
 
 
 def test_a_part_without_a_plate_is_named() -> None:

@@ -8,12 +8,12 @@ from orchestrator.cutting.orders import MOST_PIECES, cutting_order, tenths
 from orchestrator.cutting.problem import (
     Board,
     CuttingOrder,
+    CuttingProblem,
     Drop,
+    OrderPlan,
     Piece,
     Placed,
-    Plan,
     Plate,
-    Problem,
     ProblemPlan,
     Trim,
 )
@@ -81,7 +81,7 @@ def test_an_order_with_too_many_pieces_is_refused() -> None:
 
 
 def test_a_plan_is_read_like_a_solution_of_optiplanning() -> None:
-    problem = Problem(
+    problem = CuttingProblem(
         "MAT-01",
         "Beyaz",
         Decimal(18),
@@ -91,7 +91,7 @@ def test_a_plan_is_read_like_a_solution_of_optiplanning() -> None:
         stages=3,
     )
     board = Board(0, 3, (Placed(0, 100, 100, 6_005, 4_000),), (Drop(6_145, 100, 21_855, 4_000),))
-    plan = Plan((ProblemPlan((board,), 3, is_optimal=True, solver="packingsolver"),))
+    plan = OrderPlan((ProblemPlan((board,), 3, is_optimal=True, solver="packingsolver"),))
 
     content = write_solution(CuttingOrder((problem,)), plan, Cutting())
 

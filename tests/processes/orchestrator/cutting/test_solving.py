@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.cutting import places, solver, solving
 from orchestrator.cutting.checking import faults
-from orchestrator.cutting.problem import CuttingOrder, Plan
+from orchestrator.cutting.problem import CuttingOrder, OrderPlan
 from orchestrator.cutting.solving import NoOptimiser, OptimiserBusy, Progress, Task, solve
 from orchestrator.cutting.strips import plan_by_strips
 from orchestrator.errors import JobError
@@ -26,9 +26,9 @@ def own_places(settings, tmp_path) -> None:
     settings.KILIT_VAR, settings.OPTIMISERS = tmp_path, 1
 
 
-def raw_plan(order: CuttingOrder, folder: Path, seconds: float) -> Plan:
+def raw_plan(order: CuttingOrder, folder: Path, seconds: float) -> OrderPlan:
     """Return what the solver made, before anything illegal is replaced."""
-    plain = Plan(tuple(map(plan_by_strips, order.problems)))
+    plain = OrderPlan(tuple(map(plan_by_strips, order.problems)))
     task = Task(order, plain, folder, seconds)
     task.run(lambda: None)
     return task.best()
@@ -40,7 +40,7 @@ def plan_random_orders(folder: Path, first: int, number: int) -> int:
     folder.mkdir()
     plan = raw_plan(order, folder, seconds=number * 0.1)
     for seed, task, solved in zip(range(first, first + number), order.problems, plan.problems, strict=True):
-        assert faults(CuttingOrder((task,)), Plan((solved,))) == [], f"random_problem({seed})"
+        assert faults(CuttingOrder((task,)), OrderPlan((solved,))) == [], f"random_problem({seed})"
     return sum(solved.solver == solving.ENGINE for solved in plan.problems)
 
 
