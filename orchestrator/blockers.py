@@ -110,13 +110,13 @@ def _awaited(job: Job) -> Iterator[Blocker]:
 
 
 def _being_planned(job: Job) -> str:
-    """Return how far the built-in optimizer is; every two seconds it says what it has so far."""
+    """Return how far the built-in optimiser is; every two seconds it says what it has so far."""
     planning = job.planning if job.lease_until else None
     if not planning:
-        return _("Waits for the built-in optimizer: it plans as many jobs at once as the machine has cores to spare.")
+        return _("Waits for the built-in optimiser: it plans as many jobs at once as the machine has cores to spare.")
     began = datetime.fromisoformat(planning["since"])
     seconds = {"seconds": number(int((timezone.now() - began).total_seconds())), "most": number(planning["seconds"])}
-    sentence = _("The built-in optimizer has planned for %(seconds)s seconds, of at most %(most)s.") % seconds
+    sentence = _("The built-in optimiser has planned for %(seconds)s seconds, of at most %(most)s.") % seconds
     if "bound" not in planning:
         return sentence
     best = _("Best plan so far: %(boards)s boards; fewer than %(bound)s are not possible.")

@@ -62,7 +62,7 @@ HELD: dict[str, ErrorEntry] = {
     ),
     Code.OPTIMISER_MISSING: ErrorEntry(
         words(Code.OPTIMISER_MISSING),
-        _("The Python of the runner has no optimizer."),
+        _("The Python of the runner has no optimiser."),
         _("Install it as the message says, then approve. Or cancel and have the order sent again in another mode."),
         WhoseTurn.ADMIN,
         row=("approve",),
@@ -115,7 +115,7 @@ FAILED: dict[str, ErrorEntry] = {
     Code.OPTIMISER_MISSING: replace(HELD[Code.OPTIMISER_MISSING], row=AGAIN, group=("retry",)),
     Code.OPTIMISER_FAILED: repeatable(
         words(Code.OPTIMISER_FAILED),
-        _("The built-in optimizer ended without a plan."),
+        _("The built-in optimiser ended without a plan."),
         _("See the message. Retry, or have the order sent again in another mode."),
     ),
     Code.OSI_ACK_TIMEOUT: repeatable(

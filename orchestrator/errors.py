@@ -23,9 +23,9 @@ class Code(models.TextChoices):
     OPTI_MODE_A_RUNNER_MISSING = "E_OPTI_MODE_A_RUNNER_MISSING", _("OptiPlanning command missing")
     # Mode B: Excel or the macro is not on this machine.
     OPTI_MODE_B_MACRO_MISSING = "E_OPTI_MODE_B_MACRO_MISSING", _("OptiPlanning macro missing")
-    # Mode D: the runner's Python has no optimizer.
-    OPTIMISER_MISSING = "E_OPTIMISER_MISSING", _("Optimizer missing")
-    OPTIMISER_FAILED = "E_OPTIMISER_FAILED", _("The optimizer failed")
+    # Mode D: the runner's Python has no optimiser.
+    OPTIMISER_MISSING = "E_OPTIMISER_MISSING", _("Optimiser missing")
+    OPTIMISER_FAILED = "E_OPTIMISER_FAILED", _("The optimiser failed")
     OSI_ACK_TIMEOUT = "E_OSI_ACK_TIMEOUT", _("No answer from the saw in time")
     # The saw moved the file to failed/.
     OSI_ACK_FAILED = "E_OSI_ACK_FAILED", _("The saw rejected the file")

@@ -22,12 +22,12 @@ class JobState(TextChoices):
 
 
 class Mode(TextChoices):
-    """Who plans the boards: OptiPlanning, started in one of three ways, or the built-in optimizer."""
+    """Who plans the boards: OptiPlanning, started in one of three ways, or the built-in optimiser."""
 
     A = "A", _("A: command line")
     B = "B", _("B: Excel macro")
     C = "C", _("C: by the operator")
-    D = "D", _("D: built-in optimizer")
+    D = "D", _("D: built-in optimiser")
 
 
 # These wait for an operator or are finished.
@@ -85,7 +85,7 @@ JOBS = Lifecycle(
         "import_files": step(JobState.PREPARED, to=JobState.OPTI_IMPORTED),
         # Take OptiPlanning's single slot.
         "start": step(JobState.OPTI_IMPORTED, to=JobState.OPTI_RUNNING, alone=True),
-        # Store the plan of the built-in optimizer, which has no slot.
+        # Store the plan of the built-in optimiser, which has no slot.
         "plan": step(JobState.PREPARED, to=JobState.OPTI_DONE),
         # Use the stored solution: it belongs to these parts, so no one has to plan them again.
         "reuse_solution": step(JobState.PREPARED, JobState.OPTI_IMPORTED, to=JobState.OPTI_DONE),

@@ -71,7 +71,7 @@ STORY = Story(
         "approve": gettext_lazy("Approved by %(who)s"),
         "cancel": gettext_lazy("Cancelled by %(who)s"),
         "reuse_solution": gettext_lazy("The stored solution is used; OptiPlanning is not needed"),
-        "plan": gettext_lazy("Planned by the built-in optimizer"),
+        "plan": gettext_lazy("Planned by the built-in optimiser"),
         "await_cutting": gettext_lazy("Plan checked; people cut it"),
         "cut_by_hand": gettext_lazy("Cutting by hand begun"),
         "finish_by_hand": gettext_lazy("Cut by hand"),

@@ -56,17 +56,17 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='job',
             name='planning',
-            field=models.JSONField(help_text='What the built-in optimizer plans, since when, and how far.', null=True),
+            field=models.JSONField(help_text='What the built-in optimiser plans, since when, and how far.', null=True),
         ),
         migrations.AlterField(
             model_name='job',
             name='error_code',
-            field=models.CharField(blank=True, choices=[('E_CRM_NO_MATCH', 'Customer unknown'), ('E_TEMPLATE_INVALID', 'Template invalid'), ('E_PLATE_SIZE_MISSING', 'Plate size missing'), ('E_BACKING_THICKNESS_UNKNOWN', 'Backing thickness unknown'), ('E_TRIM_RULE_MISSING', 'Trim rule missing'), ('E_OPERATOR_TRIGGER_REQUIRED', 'Operator must start OptiPlanning'), ('E_XML_INVALID', 'Solution XML invalid'), ('E_OPTI_XML_TIMEOUT', 'No solution XML in time'), ('E_OPTI_RUNNER_FAILED', 'OptiPlanning failed'), ('E_OPTI_MODE_A_RUNNER_MISSING', 'OptiPlanning command missing'), ('E_OPTI_MODE_B_MACRO_MISSING', 'OptiPlanning macro missing'), ('E_OPTIMISER_MISSING', 'Optimizer missing'), ('E_OPTIMISER_FAILED', 'The optimizer failed'), ('E_OSI_ACK_TIMEOUT', 'No answer from the saw in time'), ('E_OSI_ACK_FAILED', 'The saw rejected the file'), ('E_HANDOVER_UNKNOWN', 'Ask at the saw whether it was cut'), ('E_EDGE_MAPPING_UNKNOWN', 'Edge unknown'), ('E_INVALID_GRAIN', 'Grain unknown'), ('E_RETRY_LIMIT_REACHED', 'Retry limit reached'), ('E_JOB_NOT_IN_HOLD', 'Job is not on hold'), ('E_JOB_NOT_FOUND', 'Job not found'), ('E_VALIDATION', 'Invalid order'), ('E_CANCELLED', 'Cancelled'), ('E_UNKNOWN', 'Unexpected error')], max_length=32),
+            field=models.CharField(blank=True, choices=[('E_CRM_NO_MATCH', 'Customer unknown'), ('E_TEMPLATE_INVALID', 'Template invalid'), ('E_PLATE_SIZE_MISSING', 'Plate size missing'), ('E_BACKING_THICKNESS_UNKNOWN', 'Backing thickness unknown'), ('E_TRIM_RULE_MISSING', 'Trim rule missing'), ('E_OPERATOR_TRIGGER_REQUIRED', 'Operator must start OptiPlanning'), ('E_XML_INVALID', 'Solution XML invalid'), ('E_OPTI_XML_TIMEOUT', 'No solution XML in time'), ('E_OPTI_RUNNER_FAILED', 'OptiPlanning failed'), ('E_OPTI_MODE_A_RUNNER_MISSING', 'OptiPlanning command missing'), ('E_OPTI_MODE_B_MACRO_MISSING', 'OptiPlanning macro missing'), ('E_OPTIMISER_MISSING', 'Optimiser missing'), ('E_OPTIMISER_FAILED', 'The optimiser failed'), ('E_OSI_ACK_TIMEOUT', 'No answer from the saw in time'), ('E_OSI_ACK_FAILED', 'The saw rejected the file'), ('E_HANDOVER_UNKNOWN', 'Ask at the saw whether it was cut'), ('E_EDGE_MAPPING_UNKNOWN', 'Edge unknown'), ('E_INVALID_GRAIN', 'Grain unknown'), ('E_RETRY_LIMIT_REACHED', 'Retry limit reached'), ('E_JOB_NOT_IN_HOLD', 'Job is not on hold'), ('E_JOB_NOT_FOUND', 'Job not found'), ('E_VALIDATION', 'Invalid order'), ('E_CANCELLED', 'Cancelled'), ('E_UNKNOWN', 'Unexpected error')], max_length=32),
         ),
         migrations.AlterField(
             model_name='job',
             name='opti_mode',
-            field=models.CharField(choices=[('A', 'A: command line'), ('B', 'B: Excel macro'), ('C', 'C: by the operator'), ('D', 'D: built-in optimizer')], max_length=1, verbose_name='mode'),
+            field=models.CharField(choices=[('A', 'A: command line'), ('B', 'B: Excel macro'), ('C', 'C: by the operator'), ('D', 'D: built-in optimiser')], max_length=1, verbose_name='mode'),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='job',

@@ -117,7 +117,7 @@ class JobQuerySet(CutByHandQuerySet["Job"]):
 
     @staticmethod
     def free_to_cancel() -> Q:
-        """Match jobs that no runner works on, except to wait for OptiPlanning or the optimizer."""
+        """Match jobs that no runner works on, except to wait for OptiPlanning or the optimiser."""
         return Q(claim_token=None) | Q(status=JobState.OPTI_RUNNING) | to_plan()
 
     def _solution_files(self) -> Any:
@@ -237,7 +237,7 @@ class Job(CutByHandModel):
     batch_count = models.PositiveIntegerField(null=True)
     backing_edge_reset_count = models.PositiveIntegerField(_("backing parts with edges removed"), null=True)
     files = models.JSONField(default=list, help_text="Sheets in the import folder: name and sha256.")
-    planning = models.JSONField(null=True, help_text="What the built-in optimizer plans, since when, and how far.")
+    planning = models.JSONField(null=True, help_text="What the built-in optimiser plans, since when, and how far.")
     solution = models.JSONField(null=True, help_text="Figures of the best solution.")
     figures = models.JSONField(null=True, help_text="Areas, edges and amounts, fixed when the job was finished.")
     xml_sha256 = models.CharField(max_length=64, blank=True, help_text="Of the solution that belongs to the files.")

@@ -16,5 +16,5 @@ def takes_long() -> Q:
 
 
 def to_plan() -> Q:
-    """Match jobs that the built-in optimizer has to plan."""
+    """Match jobs that the built-in optimiser has to plan."""
     return Q(status=JobState.PREPARED, opti_mode=Mode.D, xml_sha256="")

@@ -89,7 +89,7 @@ def valid_rules() -> Rules | None:
 
 
 def offered_modes() -> list[tuple[str, Any]]:
-    """Return the modes to choose from; the built-in optimizer only where the rules name it."""
+    """Return the modes to choose from; the built-in optimiser only where the rules name it."""
     rules = valid_rules()
     has_optimiser = rules is not None and (rules.opti_mode_default == Mode.D or "cutting" in rules.model_fields_set)
     return [(mode, label) for mode, label in Mode.choices if mode != Mode.D or has_optimiser]

@@ -1,4 +1,4 @@
-"""Mode D: the built-in optimizer plans the boards, and its plan is stored as a solution of OptiPlanning would be.
+"""Mode D: the built-in optimiser plans the boards, and its plan is stored as a solution of OptiPlanning would be.
 
 It takes no slot: as many plans are made at once as the machine has cores to spare (`orchestrator.cutting.places`).
 """
@@ -53,7 +53,7 @@ def plan_boards(job: Job, keep_alive: KeepAlive) -> timedelta | None:
 
 @contextmanager
 def named_errors() -> Iterator[None]:
-    """Call what the optimizer cannot plan by its own code, unless an operator can fix it meanwhile."""
+    """Call what the optimiser cannot plan by its own code, unless an operator can fix it meanwhile."""
     try:
         yield
     except OptimiserBusy:

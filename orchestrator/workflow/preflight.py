@@ -58,7 +58,7 @@ def preflight_checks() -> dict[str, Callable[[], Iterable[PreflightCheck]]]:
         _("rules"): _rules,
         _("mode A command"): partial(_command, folders),
         _("mode B macro"): _macro,
-        **({_("optimizer"): _optimizer} if has_mode_d() else {}),
+        **({_("optimiser"): _optimiser} if has_mode_d() else {}),
     }
 
 
@@ -67,9 +67,9 @@ def has_mode_d() -> bool:
     return rules is not None and rules.opti_mode_default == Mode.D
 
 
-def _optimizer() -> Iterator[PreflightCheck]:
-    fine = _("The built-in optimizer is installed. Plans at once: %(number)s.") % {"number": places()}
-    yield _mode("D", _("optimizer"), "", translated(missing()), fine)
+def _optimiser() -> Iterator[PreflightCheck]:
+    fine = _("The built-in optimiser is installed. Plans at once: %(number)s.") % {"number": places()}
+    yield _mode("D", _("optimiser"), "", translated(missing()), fine)
 
 
 def _folder(name: str, folder: Path, folders: Folders) -> Iterator[PreflightCheck]:

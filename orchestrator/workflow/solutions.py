@@ -1,4 +1,4 @@
-"""Stores what a job is cut by: the solution of OptiPlanning, or the plan of the built-in optimizer."""
+"""Stores what a job is cut by: the solution of OptiPlanning, or the plan of the built-in optimiser."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping

@@ -66,7 +66,7 @@ def format_minutes(span: timedelta) -> str:
 def plan_for(job: Job, folders: Folders) -> Plan:
     """Return the rows to cut by the current rules; reused from the previous step unless the rules changed."""
     rules = current_rules()
-    template = folders.template if job.opti_mode != Mode.D else None  # the optimizer needs no sheets
+    template = folders.template if job.opti_mode != Mode.D else None  # the optimiser needs no sheets
     if not (job.planned and job.planned[0] is rules):
         job.planned = rules, transform(order_from(job.payload), rules, template=template)
     elif template:

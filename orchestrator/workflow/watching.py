@@ -85,7 +85,7 @@ class Watcher:
         connection.close()
 
     def plan(self, wake: threading.Event) -> None:
-        """Let the built-in optimizer plan, when the first thread has found jobs for it."""
+        """Let the built-in optimiser plan, when the first thread has found jobs for it."""
         while not self.stopping():
             if wake.wait(LATER):
                 wake.clear()

@@ -1,4 +1,4 @@
-"""The built-in optimizer and its runner, killed at each step (tests/processes/test_kills.py)."""
+"""The built-in optimiser and its runner, killed at each step (tests/processes/test_kills.py)."""
 
 import json
 import threading
@@ -31,7 +31,7 @@ class Planner(Scene):
 
     def __init__(self, get: Callable[[str], Any], point: str) -> None:
         if solving.missing():
-            pytest.skip("there is no optimizer here")
+            pytest.skip("there is no optimiser here")
         for name in ("customer", "floor"):
             get(name)
         get("rules_file").write_text(json.dumps({**SHIPPED, "cutBy": "hand"}))

@@ -67,7 +67,7 @@ def read_csv(text: str, **given: object) -> SheetOrder:
     return read(text.encode(), "mutfak.csv", **given)
 
 
-def test_a_list_of_cutlist_optimizer_is_in_millimetres() -> None:
+def test_a_list_of_cutlist_optimiser_is_in_millimetres() -> None:
     found = read_csv(CUTLIST_OPTIMIZER, thickness_mm=Decimal(18), material_code="")
 
     assert (found.layout, found.faults) == ("cutlist", [])
@@ -86,7 +86,7 @@ def test_disabled_rows_and_the_meaning_of_the_grain_are_shown() -> None:
     assert {source.value for source in found.sources if source.field == "grain"} >= {"v → 2", "h → 1"}
 
 
-def test_a_list_of_cutlist_optimizer_without_materials_takes_them_from_the_caller() -> None:
+def test_a_list_of_cutlist_optimiser_without_materials_takes_them_from_the_caller() -> None:
     found = read_csv("Length,Width,Qty,Label,Enabled\n720,560,2,side,true\n", thickness_mm=Decimal(18))
 
     (part,) = found.order["parts"]

@@ -247,4 +247,4 @@ def test_a_shop_with_a_saw_sees_nothing_of_it(admin_client, db) -> None:
     page = admin_client.get("/admin/orchestrator/job/").text
 
     assert "Cut by hand" not in page
-    assert "built-in optimizer" not in page
+    assert "built-in optimiser" not in page

@@ -1,4 +1,4 @@
-"""Mode D: the built-in optimizer plans a job, outside OptiPlanning's slot, once."""
+"""Mode D: the built-in optimiser plans a job, outside OptiPlanning's slot, once."""
 
 import json
 import threading
@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("customer"),
-    pytest.mark.skipif(bool(solving.missing()), reason="the optimizer needs Python 3.12"),
+    pytest.mark.skipif(bool(solving.missing()), reason="the optimiser needs Python 3.12"),
 ]
 PARTS = [{**GOVDE, "id": f"g{number}", "length_cm": 60 + number, "quantity": 5} for number in range(8)]
 
@@ -196,4 +196,4 @@ def test_the_page_says_how_far_it_is(shop, monkeypatch, admin_client) -> None:
     tick(patient=True)
 
     assert "Best plan so far: 7 boards; fewer than 6 are not possible." in pages[0]
-    assert "Waits for the built-in optimizer" in page_of(admin_client, job).text
+    assert "Waits for the built-in optimiser" in page_of(admin_client, job).text
