@@ -28,7 +28,7 @@ HOUSE_WIDE = (
 # Step 8 of the queue, by the beginning of a line of pyproject.toml.
 LISTED = {
     'known-first-party = ["config", ': '"letters", ',
-    'packages = ["config", "kilit", "ociqueue", ': '"letters", ',
+    'packages = ["config", "kilit", "kilit_cli", "ociqueue", ': '"letters", ',
     'root_packages = ["config", ': '"letters", ',
     'layers = ["config | simulators", "': "letters | ",
     'source_modules = ["config", ': '"letters", ',

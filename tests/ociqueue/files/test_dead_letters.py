@@ -147,7 +147,7 @@ def test_memory_stays_the_same_for_any_number_of_rows(site, rf, admin_user, monk
     def most_memory(number: int) -> int:
         make_failed(site, number, message="x" * 900)
         tracemalloc.start()
-        lines = sum(part.count(b"\n") for part in CONSOLE.dead_letters(request))
+        lines = sum(part.count(b"\n") for part in queue_admin.export_failed(CONSOLE, request))
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert lines == 1 + Conversion.objects.count()
@@ -158,7 +158,7 @@ def test_memory_stays_the_same_for_any_number_of_rows(site, rf, admin_user, monk
 
     assert many < 1.5 * few
     with CaptureQueriesContext(connection) as asked:
-        next(iter(CONSOLE.dead_letters(request)))
+        next(iter(queue_admin.export_failed(CONSOLE, request)))
     of_rows = [query["sql"] for query in asked if Conversion._meta.db_table in query["sql"]]
     assert all("LIMIT" in sql for sql in of_rows), "the head comes before the rows are asked for"
 

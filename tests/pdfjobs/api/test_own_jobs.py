@@ -105,7 +105,7 @@ def test_deleting_what_waits_cancels_it(api) -> None:
     assert PdfJob.objects.claim() == []
     event = Event.objects.of(job).last()
     assert event
-    assert (event.from_state, event.to_state, event.actor) == ("queued", "expired", "key:shop")
+    assert (event.from_state, event.to_state, event.actor) == ("queued", "expired", "key:shop:test")
 
 
 @pytest.mark.parametrize("status", ["queued", "succeeded", "failed"])

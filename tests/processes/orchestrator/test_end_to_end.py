@@ -100,7 +100,7 @@ def test_mode_c_waits_for_the_operator_and_leaves_the_sheets_alone(api, floor, c
     assert events.count("BACKING_EDGE_RESET") == 1
     assert len(list(floor.processed.iterdir())) == 1
     approved = Event.objects.of(job).get(event_type="HOLD_APPROVED")
-    assert (approved.actor, approved.message) == ("key:service-operator", "started")
+    assert (approved.actor, approved.message) == ("key:service-operator:test", "started")
 
 
 def test_one_solution_for_each_sheet_when_the_rules_say_so(api, floor, customer, rules_file) -> None:
