@@ -210,13 +210,7 @@ class Entry:
         is_retraction = item.kind == AdjustmentKind.RETRACTION
         ends_here = is_retraction and original.status in WAITING and not original.outcome_unknown
         if self.site.sync_method not in UPLOADED_HERE and not ends_here:
-            return _error(
-                "",
-                _(
-                    "The site sends by a script, which cannot send adjustments: switch it to the Google Ads API or the"
-                    " Data Manager API."
-                ),
-            )
+            return _error("", _("The site's script cannot send adjustments: switch the site to an API."))
         return []
 
     def _next_time(self, history: History) -> datetime:

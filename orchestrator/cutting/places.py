@@ -13,11 +13,6 @@ from typing import IO
 
 from django.conf import settings
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
-
 POLL = 0.1  # seconds
 
 
@@ -51,8 +46,12 @@ def place(wait: float) -> Iterator[None]:
 def _lock(file: IO[str]) -> bool:
     with suppress(OSError):
         if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415, only there
+
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         else:
+            import fcntl  # noqa: PLC0415, not on Windows
+
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False

@@ -31,7 +31,7 @@ LISTED = {
     'packages = ["config", "kilit", "kilit_cli", "ociqueue", ': '"letters", ',
     'root_packages = ["config", ': '"letters", ',
     'layers = ["config | simulators", "': "letters | ",
-    'source_modules = ["config", ': '"letters", ',
+    'source_modules = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "outbox"': ', "letters"',
     'allowed_importers = ["config", ': '"letters.admin", ',
     'source = ["config", ': '"letters", ',
 }

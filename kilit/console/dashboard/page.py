@@ -94,6 +94,7 @@ def _strip(
         states=[
             StateCount(state, words.colours[state], totals[state], list_of([state]), words.labels[state])
             for state in queue.table.states
+            if totals[state]
         ],
         oldest=panel.oldest_row(user),
         chart=Chart(periods, days, (list_of(queue.well), list_of(queue.badly))),

@@ -33,7 +33,7 @@ from orchestrator.models import Job
 from tests.support.agency import issue_admin_key
 from tests.support.api_conformance import schema as described
 from tests.support.conversions import YESTERDAY, new_conversion
-from tests.support.cutting_jobs import CUTTING_JOBS, lose_sight, make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, give_to_people, lose_sight, make_job
 from tests.support.examples import few
 from tests.support.outbox import make_endpoint, make_message
 from tests.support.pdf_jobs import bring, new_job
@@ -185,6 +185,15 @@ BEFORE = {"/jobs/{id}/retry": "fail", "/jobs/{id}/approve": "hold"}
 ASKED_AT_THE_SAW = ("/jobs/{id}/confirm-cut", "/jobs/{id}/hand-over")
 
 
+def job_to_cut() -> str:
+    """Store a job whose four boards people cut."""
+    job = CUTTING_JOBS.row_in("XML_READY")
+    give_to_people(job)
+    board = b'<O><Solution best="1"><Pattern boards="4" length="2800" width="2100"/></Solution></O>'
+    job.solution_files.create(name="a.xml", content=board, sha256="0" * 64)
+    return str(job.pk)
+
+
 def adjustable(world: dict[str, Any]) -> str:
     """Store the conversion that the examples of adjustments name, at a site whose sender takes adjustments."""
     Site.objects.with_id(world["siteId"]).update(sync_method=SyncMethod.API)
@@ -239,7 +248,8 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
         store_login(world)
     if "members" in example:
         body["members"] = [item | {"site": world["siteId"]} for item in example["members"]]
-    address = path.replace("{id}", ids_of(world, path)[0]).replace("{job_id}", world["pdfs"][0])
+    row = job_to_cut() if path.endswith("/cut-by-hand") else ids_of(world, path)[0]
+    address = path.replace("{id}", row).replace("{job_id}", world["pdfs"][0])
     address = address.replace("{kind}", "labels")
 
     answer = send(Client(headers=headers_for(world, path)), address, body)

@@ -78,9 +78,12 @@ def test_bash_completes_a_command(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_it_without_a_traceback() -> None:
+    # A program inherits that a signal is ignored, as by what a shell runs in the background; not what handles it.
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(PATIENCE)
         process = start("stats", KILIT_URL=f"http://127.0.0.1:{silent.getsockname()[1]}", KILIT_KEY="kilit_key")
+        signal.signal(signal.SIGINT, usual)
         with silent.accept()[0]:
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=PATIENCE)

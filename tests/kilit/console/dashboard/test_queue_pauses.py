@@ -8,7 +8,7 @@ from django.test import Client
 
 from kilit.batches.queues import queues
 from kilit.lock.models import Event, QueuePause
-from kilit.problems.registry import SeesEverything, find_problems
+from kilit.problems.registry import ProblemAction, SeesEverything, find_problems
 from kilit.workers.doorbells import doorbells
 from kilit.workers.models import Heartbeat
 from orchestrator.models import Job
@@ -67,13 +67,14 @@ def test_a_queue_is_paused_and_resumed_by_those_who_may(queue: str, owner: Clien
 @pytest.mark.parametrize("queue", PAUSED)
 def test_the_dashboard_names_the_pause_and_ends_it_with_one_click(queue: str, owner: Client, make_person) -> None:
     address, title = LISTS[queue], queues[queue].paused_title % {"person": "ayse"}
+    resume = ProblemAction("Resume", f"{address}resume/", is_done_at_once=True)
     make_endpoint()
     owner.post(f"{address}pause/", {"reason": "Stocktaking"})
 
     page = owner.get("/admin/").text
     (problem,) = (each for each in find_problems(SeesEverything()) if each.kind == "paused")
 
-    assert (problem.title, problem.cause, problem.action) == (title, "Stocktaking", None)
+    assert (problem.title, problem.cause, problem.action) == (title, "Stocktaking", resume)
     assert title in page
     assert f'action="{address}resume/"' in page
     assert f'action="{address}resume/"' not in make_person("ali", role="viewer").get("/admin/").text

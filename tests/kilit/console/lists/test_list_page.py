@@ -171,4 +171,4 @@ def test_states_have_one_label_and_no_second_one(admin_client) -> None:
     assert '<span class="kilit-badge kilit-badge-info" title="QUEUED">Waiting</span>' in admin_client.get(LIST).text
     (_all, new) = controls(admin_client, path=QUEUES[2]).tabs()
     assert (new.label, new.hint) == ("New", "NEW")
-    assert 'title="HOLD">Needs approval</span>' in admin_client.get("/admin/").text
+    assert 'title="NEW">New</span>' in admin_client.get("/admin/").text

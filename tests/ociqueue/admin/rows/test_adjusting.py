@@ -124,7 +124,7 @@ def test_a_script_site_refuses_with_words(make_person, make_site) -> None:
     operator = make_person("can", sites={site: "operator"})
 
     assert not {"Retract", "Change value"} & set(titles(operator, sold))
-    assert "which cannot send adjustments" in operator.get(address(sold, "retract"), follow=True).text
+    assert "script cannot send adjustments" in operator.get(address(sold, "retract"), follow=True).text
 
 
 def test_a_failed_conversion_has_nothing_to_adjust(operator, make_person, make_site) -> None:

@@ -19,7 +19,7 @@ from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import ARKALIK, CUTTING_JOBS, GOVDE, make_job, page_of
 from tests.support.cutting_rules import SHIPPED
 from tests.support.cutting_runs import due_again, player, work_until
-from tests.support.waiting import wait_until
+from tests.support.waiting import wait_for_the_end, wait_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -159,7 +159,8 @@ def test_a_cancelled_job_stops_its_solver(shop, monkeypatch) -> None:
 
     job.refresh_from_db()
     assert (job.status, job.error_code) == ("FAILED", "E_CANCELLED")
-    assert not any(solver.is_running() for solver in solvers if solver.pid)
+    assert solvers
+    wait_for_the_end(*solvers)
     assert not SolutionFile.objects.exists()
 
 
