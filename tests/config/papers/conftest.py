@@ -27,15 +27,15 @@ def rules(settings: Any, tmp_path: Path) -> Callable[..., None]:
 
 
 @pytest.fixture(autouse=True)
-def _no_optimiser(request: Any, monkeypatch: Any) -> None:
-    """Let offers add wastePercent, unless a test wants plans."""
+def _no_optimiser(request: Any, monkeypatch: Any, settings: Any, tmp_path: Path) -> None:
+    """Let offers add wastePercent, unless a test wants plans; none is kept of another test."""
+    settings.KILIT_VAR = tmp_path / "var"
     if "optimiser" not in request.fixturenames:
         monkeypatch.setattr(solving, "ENGINE", "no_such_solver")
 
 
 @pytest.fixture
-def optimiser(settings: Any, tmp_path: Path) -> None:
-    """Plan orders, in places of this test's own."""
+def optimiser() -> None:
+    """Plan orders."""
     if reason := solving.missing():
         pytest.skip(reason)
-    settings.KILIT_VAR = tmp_path / "var"

@@ -22,7 +22,9 @@ SOLUTION = {"boards_m2": "5.88", "drops_m2": "4.46", "cuts": 31, "time_s": "754.
 
 
 @pytest.fixture
-def rules(rules_file: Path) -> Path:
+def rules(rules_file: Path, settings: Any, tmp_path: Path) -> Path:
+    """Write prices; no plan of another test is kept."""
+    settings.KILIT_VAR = tmp_path / "var"
     write_prices(rules_file, PRICES)
     return rules_file
 

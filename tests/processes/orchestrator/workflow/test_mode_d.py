@@ -141,11 +141,12 @@ def test_what_cannot_be_planned_fails_with_the_part(shop, rules_file) -> None:
 
 def test_a_cancelled_job_stops_its_solver(shop, monkeypatch) -> None:
     solvers: list[psutil.Process] = []
+    others = set(psutil.Process().children(recursive=True))  # such as the server of the tests
     run = solving.run_program
 
     def run_and_cancel(command: Any, *, keep_alive: Any, **options: Any) -> Any:
         def look() -> None:
-            solvers[:] = psutil.Process().children(recursive=True)
+            solvers[:] = set(psutil.Process().children(recursive=True)) - others
             if Job.objects.exclude(status="FAILED").exists():
                 decisions.cancel(job.pk)
             keep_alive()
