@@ -59,7 +59,7 @@ class ScopesField(forms.MultipleChoiceField):
     def __init__(self, *, with_admin: bool = False) -> None:
         self.with_admin = with_admin
         super().__init__(
-            label=_("What the key may be used for"),
+            label=_("May be used for"),
             help_text=_("Choose no more than the program needs: a key that leaks can do no more."),
             error_messages={"required": _("Choose at least one.")},
             choices=self._choices,
