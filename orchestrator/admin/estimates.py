@@ -57,6 +57,5 @@ def estimate_page(model_admin: ModelAdmin, request: HttpRequest, job: Job) -> Ht
     if job.xml_sha256 and (plan := card.get("plan")):
         rows = [*plan.rows, (_("Solution"), figure_cells(job.solution or {}))]  # type: ignore[attr-defined]
         card["plan"] = replace(plan, rows=rows)  # type: ignore[type-var]
-    return page(
-        model_admin, request, "admin/orchestrator/job_estimate.html", title=_("Estimate"), estimate=card, original=job
-    )
+    template = "admin/orchestrator/job_estimate.html"
+    return page(model_admin, request, template, title=_("Estimate"), job=job, estimate=card)
